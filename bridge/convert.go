@@ -1,0 +1,168 @@
+package bridge
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// A slab hands out attribute slices from larger arrays: entries have few
+// attributes, and one allocation serves many of them.
+type slab struct{ free []attribute.KeyValue }
+
+const slabLen = 128
+
+// attributes converts e's detail. limit and length are a span limit for the
+// number of attributes and for the length of a value; negative is unlimited.
+// dropped is how many were over the limit.
+func (s *slab) attributes(e *observer.Entry, limit, length int) (kvs []attribute.KeyValue, dropped int) {
+	n := e.NumAttrs()
+	if n == 0 {
+		return nil, 0
+	}
+	if cap(s.free)-len(s.free) < n {
+		s.free = make([]attribute.KeyValue, 0, max(slabLen, n))
+	}
+	from := len(s.free)
+	kvs = s.free[from:from]
+	for a := range e.Attrs() {
+		kvs = appendAttr(kvs, "", a)
+	}
+	kvs, dropped = limited(unique(kvs), limit, length)
+	if len(kvs) <= cap(s.free)-from { // still in the slab: groups may have outgrown it
+		s.free = s.free[:from+len(kvs)]
+	}
+	return kvs[:len(kvs):len(kvs)], dropped
+}
+
+// limited applies span limits to attributes in place.
+func limited(kvs []attribute.KeyValue, count, length int) (kept []attribute.KeyValue, dropped int) {
+	if count >= 0 && len(kvs) > count {
+		dropped = len(kvs) - count
+		kvs = kvs[:count]
+	}
+	if length >= 0 {
+		for i := range kvs {
+			kvs[i] = truncate(kvs[i], length)
+		}
+	}
+	return kvs, dropped
+}
+
+// convert is attributes for a plain list.
+func convert(attrs []slog.Attr) []attribute.KeyValue {
+	var kvs []attribute.KeyValue
+	for _, a := range attrs {
+		kvs = appendAttr(kvs, "", a)
+	}
+	return unique(kvs)
+}
+
+// appendAttr converts one attribute; prefix is that of the groups around it.
+func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribute.KeyValue {
+	v := a.Value.Resolve()
+	if v.Kind() == slog.KindGroup {
+		if a.Key != "" {
+			prefix += a.Key + "."
+		}
+		for _, member := range v.Group() {
+			kvs = appendAttr(kvs, prefix, member)
+		}
+		return kvs
+	}
+	if a.Key == "" {
+		return kvs
+	}
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(prefix + a.Key), Value: value(v)})
+}
+
+func value(v slog.Value) attribute.Value {
+	switch v.Kind() {
+	case slog.KindBool:
+		return attribute.BoolValue(v.Bool())
+	case slog.KindInt64:
+		return attribute.Int64Value(v.Int64())
+	case slog.KindUint64:
+		if u := v.Uint64(); u > math.MaxInt64 {
+			return attribute.StringValue(strconv.FormatUint(u, 10))
+		}
+		return attribute.Int64Value(int64(v.Uint64()))
+	case slog.KindFloat64:
+		return attribute.Float64Value(v.Float64())
+	case slog.KindString:
+		return attribute.StringValue(v.String())
+	case slog.KindDuration:
+		return attribute.Int64Value(int64(v.Duration()))
+	case slog.KindTime:
+		return attribute.Int64Value(v.Time().UnixNano())
+	}
+	switch x := v.Any().(type) {
+	case []string:
+		return attribute.StringSliceValue(x)
+	case []int:
+		return attribute.IntSliceValue(x)
+	case []int64:
+		return attribute.Int64SliceValue(x)
+	case []float64:
+		return attribute.Float64SliceValue(x)
+	case []bool:
+		return attribute.BoolSliceValue(x)
+	case error:
+		// fmt calls Error and String itself, and survives when they panic.
+		return attribute.StringValue(fmt.Sprintf("%v", x))
+	case fmt.Stringer:
+		return attribute.StringValue(fmt.Sprintf("%v", x))
+	default:
+		return attribute.StringValue(fmt.Sprintf("%+v", x))
+	}
+}
+
+// unique keeps the last value of each key, at the place of the first: spans and
+// events must not have two attributes of one key. Lists are short.
+func unique(kvs []attribute.KeyValue) []attribute.KeyValue {
+	out := kvs[:0]
+next:
+	for _, kv := range kvs {
+		for i := range out {
+			if out[i].Key == kv.Key {
+				out[i] = kv
+				continue next
+			}
+		}
+		out = append(out, kv)
+	}
+	return out
+}
+
+// truncate cuts strings to limit characters, as the SDK's span limits do.
+func truncate(kv attribute.KeyValue, limit int) attribute.KeyValue {
+	switch kv.Value.Type() {
+	case attribute.STRING:
+		if s := kv.Value.AsString(); len(s) > limit {
+			kv.Value = attribute.StringValue(cut(s, limit))
+		}
+	case attribute.STRINGSLICE:
+		list := kv.Value.AsStringSlice()
+		for i, s := range list {
+			list[i] = cut(s, limit)
+		}
+		kv.Value = attribute.StringSliceValue(list)
+	}
+	return kv
+}
+
+func cut(s string, limit int) string {
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// mergedSpan is a span as the SDK ended it, with its marks among its events.
+type mergedSpan struct {
+	sdktrace.ReadOnlySpan
+	events  []sdktrace.Event
+	dropped int
+}
+
+func (s *mergedSpan) Events() []sdktrace.Event { return s.events }
+func (s *mergedSpan) DroppedEvents() int       { return s.dropped }
+
+// finishedSpan is a span the bridge made of a measure. The ReadOnlySpan inside
+// is an empty one of the SDK's own: it answers whatever that interface may ask
+// beyond the methods here, now or in a later release.
+type finishedSpan struct {
+	sdktrace.ReadOnlySpan
+
+	name            string
+	sc              trace.SpanContext
+	parent          trace.SpanContext
+	start, end      time.Time
+	attrs           []attribute.KeyValue
+	droppedAttrs    int
+	events          []sdktrace.Event
+	droppedEvents   int
+	links           []sdktrace.Link
+	status          sdktrace.Status
+	resource        *resource.Resource
+	instrumentation instrumentation.Scope
+}
+
+var _ sdktrace.ReadOnlySpan = (*finishedSpan)(nil)
+
+func (s *finishedSpan) Name() string                                { return s.name }
+func (s *finishedSpan) SpanContext() trace.SpanContext              { return s.sc }
+func (s *finishedSpan) Parent() trace.SpanContext                   { return s.parent }
+func (s *finishedSpan) SpanKind() trace.SpanKind                    { return trace.SpanKindInternal }
+func (s *finishedSpan) StartTime() time.Time                        { return s.start }
+func (s *finishedSpan) EndTime() time.Time                          { return s.end }
+func (s *finishedSpan) Attributes() []attribute.KeyValue            { return s.attrs }
+func (s *finishedSpan) DroppedAttributes() int                      { return s.droppedAttrs }
+func (s *finishedSpan) Events() []sdktrace.Event                    { return s.events }
+func (s *finishedSpan) DroppedEvents() int                          { return s.droppedEvents }
+func (s *finishedSpan) Links() []sdktrace.Link                      { return s.links }
+func (s *finishedSpan) DroppedLinks() int                           { return 0 }
+func (s *finishedSpan) Status() sdktrace.Status                     { return s.status }
+func (s *finishedSpan) ChildSpanCount() int                         { return 0 }
+func (s *finishedSpan) Resource() *resource.Resource                { return s.resource }
+func (s *finishedSpan) InstrumentationScope() instrumentation.Scope { return s.instrumentation }
+
+// InstrumentationLibrary is what the interface still asks for.
+func (s *finishedSpan) InstrumentationLibrary() instrumentation.Library { //nolint:staticcheck // deprecated upstream, but part of ReadOnlySpan
+	return s.instrumentation
+}
+
+// emptySpan gets a ReadOnlySpan of the SDK's own: only the SDK can make one.
+func emptySpan() sdktrace.ReadOnlySpan {
+	var got capture
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&got), sdktrace.WithSampler(sdktrace.AlwaysSample()),
+		sdktrace.WithResource(resource.Empty()))
+	_, span := tp.Tracer("").Start(nil, "") //nolint:staticcheck // the SDK accepts a nil context
+	span.End()
+	return got.span
+}
+
+// mergeEvents puts marks among a span's own events in the order of time and
+// applies the span's event limit as the SDK does: the oldest go first. Marks
+// later than end are left out. Both lists are the caller's to lose.
+func mergeEvents(own, marks []sdktrace.Event, end time.Time, limit int) (events []sdktrace.Event, late, dropped int) {
+	kept := marks[:0]
+	for _, m := range marks {
+		if m.Time.After(end) {
+			late++
+			continue
+		}
+		kept = append(kept, m)
+	}
+	events = kept
+	if len(own) > 0 {
+		events = append(slices.Clip(own), kept...)
+	}
+	slices.SortStableFunc(events, func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
+	if limit >= 0 && len(events) > limit {
+		dropped = len(events) - limit
+		events = slices.Clone(events[dropped:])
+	}
+	return events, late, dropped
+}

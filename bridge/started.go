@@ -1,0 +1,181 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+)
+
+// A startedSpan is the span of a measure begun with marks.Start. Its id is
+// reserved when it begins, so that other libraries' spans can be its children;
+// the rest is put together after its end, off the request's path.
+//
+// To other libraries it is the span active in ctx. What they set on it through
+// OpenTelemetry's API is kept; End is left to whoever started the measure.
+type startedSpan struct {
+	embedded.Span
+
+	sc       trace.SpanContext
+	parent   trace.SpanContext
+	anchor   sdktrace.ReadOnlySpan // the nearest span above that the SDK made
+	to       []*Processor
+	provider trace.TracerProvider
+
+	mu sync.Mutex // guards what follows: other libraries' additions
+	// added is nil until another library adds something, which few do.
+	added *additions
+}
+
+type additions struct {
+	name   string
+	attrs  []attribute.KeyValue
+	events []sdktrace.Event
+	links  []sdktrace.Link
+	status sdktrace.Status
+}
+
+var _ trace.Span = (*startedSpan)(nil)
+
+// ending is a startedSpan in the scope of the measure that ends it, where a
+// *startedSpan is the scope of entries under it.
+type ending startedSpan
+
+// node is a context and the span it carries, in one allocation.
+type node struct {
+	context.Context
+	key  any // OpenTelemetry's key for the active span
+	span startedSpan
+}
+
+func (n *node) Value(key any) any {
+	if key == n.key {
+		return &n.span
+	}
+	return n.Context.Value(key)
+}
+
+// spanKey finds the key under which OpenTelemetry looks the active span up in
+// a context, by being such a context.
+func spanKey() any {
+	p := &keyProbe{Context: context.Background()}
+	trace.SpanFromContext(p)
+	return p.key
+}
+
+type keyProbe struct {
+	context.Context
+	key any
+}
+
+func (p *keyProbe) Value(key any) any {
+	p.key = key
+	return nil
+}
+
+func (s *startedSpan) SpanContext() trace.SpanContext       { return s.sc }
+func (s *startedSpan) IsRecording() bool                    { return true }
+func (s *startedSpan) TracerProvider() trace.TracerProvider { return s.provider }
+
+// End does nothing: the measure's End ends the span.
+func (s *startedSpan) End(...trace.SpanEndOption) {}
+
+func (s *startedSpan) add(f func(*additions)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.added == nil {
+		s.added = &additions{}
+	}
+	f(s.added)
+}
+
+func (s *startedSpan) SetName(name string) { s.add(func(a *additions) { a.name = name }) }
+
+func (s *startedSpan) SetAttributes(kvs ...attribute.KeyValue) {
+	s.add(func(a *additions) {
+		for _, kv := range kvs {
+			if kv.Valid() {
+				a.attrs = append(a.attrs, kv)
+			}
+		}
+	})
+}
+
+func (s *startedSpan) SetStatus(code codes.Code, description string) {
+	s.add(func(a *additions) {
+		if a.status.Code > code { // Ok wins over Error, Error over Unset
+			return
+		}
+		a.status = sdktrace.Status{Code: code}
+		if code == codes.Error {
+			a.status.Description = description
+		}
+	})
+}
+
+func (s *startedSpan) AddEvent(name string, o ...trace.EventOption) {
+	c := trace.NewEventConfig(o...)
+	s.add(func(a *additions) {
+		a.events = append(a.events, sdktrace.Event{Name: name, Attributes: c.Attributes(), Time: c.Timestamp()})
+	})
+}
+
+func (s *startedSpan) AddLink(l trace.Link) {
+	s.add(func(a *additions) {
+		a.links = append(a.links, sdktrace.Link{SpanContext: l.SpanContext, Attributes: l.Attributes})
+	})
+}
+
+// RecordError adds the event that the semantic conventions define for exceptions.
+func (s *startedSpan) RecordError(err error, o ...trace.EventOption) {
+	if err == nil {
+		return
+	}
+	s.AddEvent("exception", append(o, trace.WithAttributes(
+		attribute.String("exception.type", typeName(err)),
+		attribute.String("exception.message", err.Error()),
+	))...)
+}
+
+func typeName(err error) string {
+	t := reflect.TypeOf(err)
+	if t.PkgPath() == "" && t.Name() == "" {
+		return t.String()
+	}
+	return fmt.Sprintf("%s.%s", t.PkgPath(), t.Name())
+}
+
+// Start implements [observer.Bridge].
+func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.Context, any) {
+	parent := trace.SpanFromContext(ctx)
+	sc := parent.SpanContext()
+	if anchor, to := h.owners(parent); len(to) > 0 && sc.IsSampled() {
+		n := &node{Context: ctx, key: h.spanKey}
+		n.span.sc = sc.WithSpanID(newSpanID())
+		n.span.parent = sc
+		n.span.anchor = anchor
+		n.span.to = to
+		n.span.provider = parent.TracerProvider()
+		if h.spanKey == nil { // OpenTelemetry changed how it looks spans up
+			return trace.ContextWithSpan(ctx, &n.span), (*ending)(&n.span)
+		}
+		return n, (*ending)(&n.span)
+	}
+	// Nothing to take the resource and the sampling decision from: no span, a
+	// remote one, or one of a provider without a processor.
+	ctx, span := h.tracer(parent).Start(ctx, name, trace.WithTimestamp(start))
+	if !span.IsRecording() {
+		return ctx, unsampled{}
+	}
+	return ctx, &openedSpan{span: span}
+}
+
+// openedSpan is the scope of a measure that is a span of a tracer's already.
+type openedSpan struct{ span trace.Span }

@@ -1,0 +1,36 @@
+package bridge
+
+import "sync/atomic"
+
+// Stats count what a timeline's bridge did with entries and spans.
+type Stats struct {
+	Events     uint64 // marks handed over as span events
+	Measures   uint64 // measures handed over as spans
+	Spans      uint64 // spans of other instrumentation handed over
+	Unattached uint64 // marks that stay on the timeline: no span, or a remote one, or one of a provider without a processor
+	Late       uint64 // marks made after their span's end, lost
+	Limited    uint64 // marks over their span's event limit, lost
+	AgedOut    uint64 // marks of spans that never ended, lost
+	Overflow   uint64 // marks, measures and spans that found the queue full: the first two are lost, spans passed on without marks
+}
+
+// Lost is the number of marks and measures that reached no span although they
+// had one.
+func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Overflow }
+
+type counters struct {
+	events, measures, spans, unattached, late, limited, agedOut, overflow atomic.Uint64
+}
+
+func (c *counters) read() Stats {
+	return Stats{
+		Events:     c.events.Load(),
+		Measures:   c.measures.Load(),
+		Spans:      c.spans.Load(),
+		Unattached: c.unattached.Load(),
+		Late:       c.late.Load(),
+		Limited:    c.limited.Load(),
+		AgedOut:    c.agedOut.Load(),
+		Overflow:   c.overflow.Load(),
+	}
+}

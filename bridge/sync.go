@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// Sync carries a timeline to any OpenTelemetry tracer provider, on the recording
+// goroutine: a mark calls AddEvent, a measure Start and End with timestamps. It
+// is for providers that are not the SDK's, for programs whose samplers or other
+// span processors must see measures, and for those that cannot add a
+// [Processor]. It costs what OpenTelemetry costs.
+//
+// Measures under no span are made with tp. It is an error if the timeline is
+// carried already, by a Processor or by Sync. The function returned ends it; it
+// may be called more than once.
+func Sync(tp trace.TracerProvider, opts ...Option) (stop func(), err error) {
+	o := newOptions(opts)
+	s := &synchronous{provider: tp}
+	o.timeline.Attach(func(current observer.Bridge) observer.Bridge {
+		if current != nil {
+			err = fmt.Errorf("bridge: the timeline is carried by a %T already: stop that one first, or give Sync a timeline of its own", current)
+			return current
+		}
+		return s
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		o.timeline.Attach(func(current observer.Bridge) observer.Bridge {
+			if current == observer.Bridge(s) {
+				return nil
+			}
+			return current
+		})
+	}, nil
+}
+
+// synchronous is the bridge that Sync attaches.
+type synchronous struct{ provider trace.TracerProvider }
+
+var _ observer.SyncBridge = (*synchronous)(nil)
+
+func (s *synchronous) Scope(ctx context.Context) (any, bool) { return activeSpan(ctx) }
+
+func (s *synchronous) Start(ctx context.Context, name string, start time.Time) (context.Context, any) {
+	ctx, span := s.tracer(trace.SpanFromContext(ctx)).Start(ctx, name, trace.WithTimestamp(start))
+	if !span.IsRecording() {
+		return ctx, unsampled{}
+	}
+	return ctx, &openedSpan{span: span}
+}
+
+func (s *synchronous) tracer(parent trace.Span) trace.Tracer {
+	if sc := parent.SpanContext(); sc.IsValid() && !sc.IsRemote() {
+		return parent.TracerProvider().Tracer(ScopeName)
+	}
+	return s.provider.Tracer(ScopeName)
+}
+
+func (s *synchronous) Recorded(e observer.Entry) {
+	switch e.Type() {
+	case observer.Mark:
+		if span, ok := e.Scope().(trace.Span); ok {
+			span.AddEvent(e.Name(), trace.WithTimestamp(e.Time()), trace.WithAttributes(convert(e.Detail())...))
+		}
+	case observer.Measure:
+		switch scope := e.Scope().(type) {
+		case nil:
+			recordSpan(context.Background(), s.provider.Tracer(ScopeName), &e)
+		case *openedSpan:
+			scope.span.SetAttributes(convert(e.Detail())...)
+			scope.span.End(trace.WithTimestamp(e.Time().Add(e.Duration())))
+		case trace.Span:
+			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), &e)
+		}
+	}
+}
+
+// Collect has nothing to do: all was done when it was recorded.
+func (s *synchronous) Collect(iter.Seq[*observer.Entry]) bool { return false }
+
+// recordSpan makes a span of a measure through a tracer.
+func recordSpan(ctx context.Context, t trace.Tracer, e *observer.Entry) {
+	start := e.Time()
+	end := start.Add(e.Duration())
+	if end.Before(start) { // a measure may run backwards, a span may not
+		start, end = end, start
+	}
+	_, span := t.Start(ctx, e.Name(), trace.WithTimestamp(start), trace.WithAttributes(convert(e.Detail())...))
+	span.End(trace.WithTimestamp(end))
+}

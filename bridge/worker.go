@@ -1,0 +1,333 @@
+package bridge
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/observer"
+)
+
+const (
+	// maxPendingMarks bounds the marks that wait for their spans' end, and
+	// maxPendingAge is how long they may wait.
+	maxPendingMarks = 1 << 16
+	maxPendingAge   = 15 * time.Minute
+	// sweepInterval is how often the worker looks for marks that no span will
+	// take, and how long a span that has ended may take to arrive.
+	sweepInterval = time.Second
+)
+
+// A worker turns entries into spans and events. It belongs to one goroutine.
+type worker struct {
+	hub     *hub
+	empty   sdktrace.ReadOnlySpan
+	slab    slab
+	pending map[trace.SpanID]*pendingSpan
+	marks   int // in pending
+	passes  uint64
+	arrived []finish // ended in this pass
+	waiting []finish // ended in the last pass: due at the end of this one
+	swept   time.Time
+}
+
+// pendingSpan collects the marks of a span until it has ended.
+type pendingSpan struct {
+	span    trace.Span
+	events  []sdktrace.Event
+	limited int // events over the limit
+	since   time.Time
+	ended   bool      // its end has arrived
+	gone    time.Time // when it was seen to have ended though its end had not arrived
+	done    uint64    // pass in which it was handed over; 0 before
+}
+
+// finish is a span that has ended: one of the SDK's, or one that marks.Start
+// began, with the measure that ended it.
+type finish struct {
+	ended   *endedSpan
+	started *startedSpan
+	measure *finishedSpan
+}
+
+// endedSpan is the message of a Processor's OnEnd.
+type endedSpan struct {
+	span sdktrace.ReadOnlySpan
+	to   *Processor
+}
+
+// pass handles what one collection brought. A span that ended in it waits until
+// the end of the next: a mark made before that End on another core may come
+// only then.
+func (w *worker) pass(batch []observer.Entry) {
+	w.passes++
+	for i := range batch {
+		e := &batch[i]
+		switch e.Type() {
+		case observer.Mark:
+			w.mark(e)
+		case observer.Measure:
+			w.measure(e)
+		default:
+			if m, ok := e.Scope().(*endedSpan); ok {
+				w.arrive(m.span.SpanContext().SpanID(), finish{ended: m})
+			}
+		}
+	}
+	for _, f := range w.waiting {
+		if f.ended != nil {
+			w.finishSDK(f.ended)
+		} else {
+			w.finishStarted(f.started, f.measure)
+		}
+	}
+	clear(w.waiting)
+	w.arrived, w.waiting = w.waiting[:0], w.arrived
+	if now := time.Now(); now.Sub(w.swept) >= sweepInterval {
+		w.sweep(now)
+	}
+}
+
+func (w *worker) arrive(id trace.SpanID, f finish) {
+	w.arrived = append(w.arrived, f)
+	if p := w.pending[id]; p != nil {
+		p.ended = true
+	}
+}
+
+func (w *worker) mark(e *observer.Entry) {
+	span, ok := e.Scope().(trace.Span)
+	if !ok {
+		return
+	}
+	sc := span.SpanContext()
+	_, to := w.hub.owners(span)
+	if sc.IsRemote() || len(to) == 0 {
+		w.hub.stats.unattached.Add(1)
+		return
+	}
+	p := w.pending[sc.SpanID()]
+	if p == nil {
+		p = &pendingSpan{span: span, since: time.Now()}
+		w.pending[sc.SpanID()] = p
+	}
+	if p.done != 0 {
+		w.hub.stats.late.Add(1)
+		return
+	}
+	limits := &to[0].limits
+	if limit := limits.EventCountLimit; limit >= 0 && len(p.events) >= limit {
+		// The SDK drops the oldest event of a span, so that the end is seen.
+		w.hub.stats.limited.Add(1)
+		p.limited++
+		if limit == 0 {
+			return
+		}
+		copy(p.events, p.events[1:])
+		p.events = p.events[:limit-1]
+		w.marks--
+	}
+	p.events = append(p.events, w.event(e, limits))
+	w.marks++
+	if w.marks > maxPendingMarks {
+		w.sweep(time.Now())
+		w.dropOldest(maxPendingMarks * 7 / 8)
+	}
+}
+
+// event is what a mark becomes.
+func (w *worker) event(e *observer.Entry, l *sdktrace.SpanLimits) sdktrace.Event {
+	attrs, dropped := w.slab.attributes(e, l.AttributePerEventCountLimit, l.AttributeValueLengthLimit)
+	return sdktrace.Event{Name: e.Name(), Attributes: attrs, DroppedAttributeCount: dropped, Time: e.Time()}
+}
+
+func (w *worker) measure(e *observer.Entry) {
+	switch s := e.Scope().(type) {
+	case nil:
+		w.viaTracer(trace.SpanFromContext(context.Background()), e)
+	case *ending:
+		started := (*startedSpan)(s)
+		f := w.span(e, started.to[0])
+		f.sc, f.parent, f.resource = started.sc, started.parent, started.anchor.Resource()
+		w.arrive(f.sc.SpanID(), finish{started: started, measure: f})
+	case *openedSpan:
+		attrs, _ := w.slab.attributes(e, -1, -1) // the SDK applies its own limits
+		s.span.SetAttributes(attrs...)
+		s.span.End(trace.WithTimestamp(e.Time().Add(e.Duration())))
+	case trace.Span:
+		sc := s.SpanContext()
+		anchor, to := w.hub.owners(s)
+		if sc.IsRemote() || len(to) == 0 {
+			w.viaTracer(s, e)
+			return
+		}
+		if !sc.IsSampled() {
+			return
+		}
+		f := w.span(e, to[0])
+		f.sc, f.parent, f.resource = sc.WithSpanID(newSpanID()), sc, anchor.Resource()
+		w.handOver(f, to)
+	}
+}
+
+// span makes a span of a measure, but for its place in the trace.
+func (w *worker) span(e *observer.Entry, p *Processor) *finishedSpan {
+	attrs, dropped := w.slab.attributes(e, p.limits.AttributeCountLimit, p.limits.AttributeValueLengthLimit)
+	f := &finishedSpan{
+		ReadOnlySpan:    w.empty,
+		name:            e.Name(),
+		start:           e.Time(),
+		attrs:           attrs,
+		droppedAttrs:    dropped,
+		instrumentation: instrumentation.Scope{Name: ScopeName},
+	}
+	f.end = f.start.Add(e.Duration())
+	if f.end.Before(f.start) { // a measure may run backwards, a span may not
+		f.start, f.end = f.end, f.start
+	}
+	return f
+}
+
+// viaTracer makes a span of a measure where there is no span of the SDK's to
+// hang it on, and lets the tracer's sampler decide.
+func (w *worker) viaTracer(parent trace.Span, e *observer.Entry) {
+	ctx := trace.ContextWithSpan(context.Background(), parent)
+	recordSpan(ctx, w.hub.tracer(parent), e)
+}
+
+func (w *worker) handOver(f *finishedSpan, to []*Processor) {
+	w.hub.stats.measures.Add(1)
+	for _, p := range to {
+		p.next.OnEnd(f)
+	}
+}
+
+// finishSDK hands over a span of the SDK's with its marks.
+func (w *worker) finishSDK(m *endedSpan) {
+	w.hub.stats.spans.Add(1)
+	p := w.pending[m.span.SpanContext().SpanID()]
+	if p == nil || (len(p.events) == 0 && p.limited == 0) {
+		m.to.next.OnEnd(m.span)
+		return
+	}
+	events, dropped := w.merge(p, m.span.Events(), m.span.EndTime(), m.to)
+	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: m.span, events: events, dropped: m.span.DroppedEvents() + dropped})
+}
+
+// finishStarted hands over a span that marks.Start began.
+func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
+	var own []sdktrace.Event
+	s.mu.Lock()
+	if a := s.added; a != nil {
+		if a.name != "" {
+			f.name = a.name
+		}
+		l := &s.to[0].limits
+		var dropped int
+		f.attrs, dropped = limited(unique(append(f.attrs[:len(f.attrs):len(f.attrs)], a.attrs...)), l.AttributeCountLimit, l.AttributeValueLengthLimit)
+		f.droppedAttrs += dropped
+		for i := range a.events {
+			e := &a.events[i]
+			e.Attributes, e.DroppedAttributeCount = limited(unique(e.Attributes), l.AttributePerEventCountLimit, l.AttributeValueLengthLimit)
+		}
+		f.status, f.links, own = a.status, a.links, a.events
+	}
+	s.mu.Unlock()
+	p := w.pending[f.sc.SpanID()]
+	if p == nil {
+		p = &pendingSpan{}
+	}
+	f.events, f.droppedEvents = w.merge(p, own, f.end, s.to[0])
+	w.handOver(f, s.to)
+}
+
+// merge puts p's marks among a span's own events and counts what became of them.
+func (w *worker) merge(p *pendingSpan, own []sdktrace.Event, end time.Time, to *Processor) ([]sdktrace.Event, int) {
+	marks := p.events
+	if len(w.hub.targets.Load().all) > 1 {
+		marks = slices.Clone(marks) // a provider with two processors ends each span twice
+	} else {
+		w.marks -= len(p.events)
+		p.events = nil
+	}
+	recorded := len(marks)
+	events, late, dropped := mergeEvents(own, marks, end, to.limits.EventCountLimit)
+	if p.done == 0 {
+		w.hub.stats.late.Add(uint64(late))
+		w.hub.stats.limited.Add(uint64(dropped))
+		w.hub.stats.events.Add(uint64(max(0, recorded-late-dropped)))
+		p.done = w.passes
+	}
+	return events, dropped + p.limited
+}
+
+// sweep forgets spans that were handed over, and marks that no span will take:
+// those made after their span's end, and those that have waited too long.
+func (w *worker) sweep(now time.Time) {
+	w.swept = now
+	for id, p := range w.pending {
+		switch {
+		case p.done != 0:
+			if p.done != w.passes {
+				w.forget(id, p, nil)
+			}
+		case p.ended:
+		case now.Sub(p.since) > maxPendingAge:
+			w.forget(id, p, &w.hub.stats.agedOut)
+		case !p.gone.IsZero() && now.Sub(p.gone) >= sweepInterval:
+			w.forget(id, p, &w.hub.stats.late)
+		case p.gone.IsZero() && !p.span.IsRecording():
+			p.gone = now
+		}
+	}
+}
+
+// forget drops a span's marks and counts them as lost by a cause.
+func (w *worker) forget(id trace.SpanID, p *pendingSpan, lost *atomic.Uint64) {
+	if lost != nil {
+		lost.Add(uint64(len(p.events)))
+	}
+	w.marks -= len(p.events)
+	delete(w.pending, id)
+}
+
+// dropOldest makes room by dropping the marks that have waited longest.
+func (w *worker) dropOldest(room int) {
+	if w.marks <= room {
+		return
+	}
+	ids := slices.SortedFunc(maps.Keys(w.pending), func(a, b trace.SpanID) int {
+		return w.pending[a].since.Compare(w.pending[b].since)
+	})
+	for _, id := range ids {
+		if w.marks <= room {
+			return
+		}
+		p := w.pending[id]
+		if p.done == 0 {
+			w.forget(id, p, &w.hub.stats.agedOut)
+		} else {
+			w.forget(id, p, nil)
+		}
+	}
+}
+
+// abandon counts what waits when no processor is left to take it.
+func (w *worker) abandon() {
+	for id, p := range w.pending {
+		switch {
+		case p.done != 0:
+			w.forget(id, p, nil)
+		case p.span.IsRecording():
+			w.forget(id, p, &w.hub.stats.agedOut)
+		default:
+			w.forget(id, p, &w.hub.stats.late)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package marks
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// Names that User Timing recommends, so that tools find them across services
+// (User Timing 3, recommended mark names). Using them is a choice.
+const (
+	FullyLoaded  = "mark_fully_loaded"  // everything needed is there
+	FullyVisible = "mark_fully_visible" // the essential part is shown
+	Interactive  = "mark_interactive"   // ready for input
+	FeatureUsage = "mark_feature_usage" // a feature is used; its detail has "feature", perhaps "framework"
+)
+
+// Mark records that name happened now (User Timing 3, mark()).
+func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
+	tl := observer.FromContext(ctx)
+	if scope, ok := tl.Enter(ctx, observer.Mark); ok {
+		tl.Record(scope, observer.Mark, name, tl.Now(), 0, attrs)
+	}
+}
+
+// MarkAt records that name happened at the given time since the origin of ctx's
+// timeline, and returns the mark (User Timing 3, mark() with startTime). A
+// negative time is an error and nothing is recorded. To mark a time.Time, pass
+// observer.FromContext(ctx).Since(t).
+func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
+	m, err := NewMarkAt(ctx, name, at, attrs...)
+	if err == nil {
+		m.Timeline().Queue(ctx, m)
+	}
+	return m, err
+}
+
+// NewMark makes a mark of now without recording it (the PerformanceMark
+// constructor). [observer.Timeline.Queue] records it.
+func NewMark(ctx context.Context, name string, attrs ...slog.Attr) (observer.Entry, error) {
+	return NewMarkAt(ctx, name, observer.FromContext(ctx).Now(), attrs...)
+}
+
+// NewMarkAt is NewMark with a time since the timeline's origin, which must not
+// be negative.
+func NewMarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
+	if at < 0 {
+		return observer.Entry{}, fmt.Errorf("marks: mark %q at %v: %w", name, at, ErrNegative)
+	}
+	return observer.FromContext(ctx).NewEntry(observer.Mark, name, at, 0, attrs...)
+}
+
+// ClearMarks removes marks from the buffer of ctx's timeline: all, or those of
+// the given name (User Timing 3, clearMarks()). Measures, and what observers
+// have not been given yet, stay.
+func ClearMarks(ctx context.Context, name ...string) {
+	observer.FromContext(ctx).Clear(observer.Mark, name...)
+}

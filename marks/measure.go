@@ -1,0 +1,166 @@
+package marks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// Errors that Measure and MarkAt wrap. Their messages name the value and the rule.
+var (
+	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
+	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request")
+	// ErrNegative: times and durations given must not be negative (TypeError).
+	ErrNegative = errors.New("must not be negative")
+	// ErrOptions: the options contradict each other (TypeError).
+	ErrOptions = errors.New("contradictory options")
+)
+
+// A Point is a moment on a timeline: a mark's name or a time. The zero Point is
+// not given.
+type Point struct {
+	kind pointKind
+	name string
+	at   time.Duration
+}
+
+type pointKind uint8
+
+const (
+	pointAbsent pointKind = iota
+	pointNamed
+	pointAt
+)
+
+// Named is when the most recent mark of that name was made.
+func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
+
+// At is a time since the timeline's origin. Measure refuses a negative one.
+func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
+
+// MeasureOptions say what Measure measures (PerformanceMeasureOptions). Of
+// Start, Duration and End at most two are given:
+//
+//   - none: from the timeline's origin until now
+//   - Start: from there until now
+//   - Start and End, Start and Duration, or Duration and End: as they say
+//   - End: from the timeline's origin until there
+type MeasureOptions struct {
+	Start    Point
+	End      Point
+	Duration *time.Duration // new(5 * time.Millisecond)
+	Detail   []slog.Attr
+}
+
+// Measure records the time between two moments, and returns the measure (User
+// Timing 3, measure()). Its duration may be negative, when End lies before
+// Start.
+//
+// A name without a mark is ErrNoMark, a negative time or duration ErrNegative,
+// options that contradict each other ErrOptions; nothing is recorded then.
+// Where nothing wants a measure (under a span that is not recorded) names are
+// not looked up, since their marks were not recorded either, and the Entry
+// returned is the zero one.
+func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
+	if err := o.check(); err != nil {
+		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
+	}
+	tl := observer.FromContext(ctx)
+	_, wanted := tl.Enter(ctx, observer.Measure)
+	start, end, err := o.resolve(resolver{tl, wanted})
+	if err != nil {
+		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
+	}
+	if !wanted {
+		return observer.Entry{}, nil
+	}
+	m, err := tl.NewEntry(observer.Measure, name, start, end-start, o.Detail...)
+	if err != nil {
+		return m, err
+	}
+	tl.Queue(ctx, m)
+	return m, nil
+}
+
+// check refuses what no timeline could resolve, in the specification's order.
+func (o *MeasureOptions) check() error {
+	hasStart, hasEnd, hasDuration := o.Start.kind != pointAbsent, o.End.kind != pointAbsent, o.Duration != nil
+	switch {
+	case !hasStart && !hasEnd && (hasDuration || o.Detail != nil):
+		given := "Detail"
+		if hasDuration {
+			given = fmt.Sprintf("Duration %v", *o.Duration)
+		}
+		return fmt.Errorf("%w: %s is given without Start or End, and one of the two is needed with it", ErrOptions, given)
+	case hasStart && hasEnd && hasDuration:
+		return fmt.Errorf("%w: Start, Duration %v and End are all given, and two of them determine the third", ErrOptions, *o.Duration)
+	}
+	return nil
+}
+
+// A resolver turns what options name into times of a timeline ("convert a mark
+// to a timestamp").
+type resolver struct {
+	tl     *observer.Timeline
+	lookUp bool // false: the marks were not recorded, any name is as good
+}
+
+func (r resolver) point(p Point, field string) (time.Duration, error) {
+	if p.kind == pointAt {
+		return r.duration(p.at, field)
+	}
+	if !r.lookUp {
+		return 0, nil
+	}
+	at, ok := r.tl.Latest(p.name)
+	if !ok {
+		return 0, fmt.Errorf("%s %q: %w", field, p.name, ErrNoMark)
+	}
+	return at, nil
+}
+
+func (r resolver) duration(d time.Duration, field string) (time.Duration, error) {
+	if d < 0 {
+		return 0, fmt.Errorf("%s %v: %w", field, d, ErrNegative)
+	}
+	return d, nil
+}
+
+// resolve computes the end, then the start, as the specification does: the
+// end's error wins.
+func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err error) {
+	var length time.Duration
+	switch {
+	case o.End.kind != pointAbsent:
+		end, err = r.point(o.End, "End")
+	case o.Start.kind != pointAbsent && o.Duration != nil:
+		if start, err = r.point(o.Start, "Start"); err != nil {
+			return 0, 0, err
+		}
+		length, err = r.duration(*o.Duration, "Duration")
+		return start, start + length, err
+	default:
+		end = r.tl.Now()
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case o.Start.kind != pointAbsent:
+		start, err = r.point(o.Start, "Start")
+	case o.Duration != nil:
+		length, err = r.duration(*o.Duration, "Duration")
+		start = end - length
+	}
+	return start, end, err
+}
+
+// ClearMeasures removes measures from the buffer of ctx's timeline: all, or
+// those of the given name (User Timing 3, clearMeasures()).
+func ClearMeasures(ctx context.Context, name ...string) {
+	observer.FromContext(ctx).Clear(observer.Measure, name...)
+}

@@ -1,0 +1,44 @@
+// Package observer is the web's Performance Timeline for Go: a bounded record
+// of what happened when in a process or in one request, which any number of
+// observers can watch (W3C Performance Timeline Level 2).
+//
+//	tl := observer.FromContext(ctx) // the request's timeline, or the process's
+//	obs, err := tl.Observe(func(l observer.List) {
+//		for _, e := range l.Entries() {
+//			fmt.Println(e.Type(), e.Name(), e.StartTime(), e.Duration())
+//		}
+//	}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
+//
+// Most code never imports this package: it records through package marks, and
+// a bridge carries the entries to a tracing system.
+//
+// # What it guarantees
+//
+//   - Recording never blocks, fails or panics. It takes one short lock of a
+//     buffer that few goroutines share, and allocates nothing for entries with
+//     up to [InlineAttrs] attributes.
+//   - Whatever reads (Entries, Latest, TakeRecords, Clear, Disconnect, Stats)
+//     sees all that the calling goroutine recorded before.
+//   - An observer receives the entries that one goroutine recorded in the order
+//     in which it recorded them, each exactly once, in batches, never during the
+//     call that recorded them.
+//   - Callbacks run one at a time, outside every lock, on a goroutine of the
+//     timeline's or where [TimelineOptions.Scheduler] puts them. A callback that
+//     panics is reported and the others still run.
+//   - Every buffer is bounded. What does not fit is counted by type and cause
+//     in [Stats].
+//
+// # What it does not
+//
+//   - It promises no latency: entries reach observers some milliseconds later.
+//   - It orders entries of different goroutines by the clock, not causally.
+//   - A slow callback delays other callbacks of the same process timeline, but
+//     never recording and never the bridge.
+//
+// # Windows and workers
+//
+// The specifications speak of global objects. Here a request timeline, made by
+// [Timeline.NewChild] and carried in a context, is a Window, and the process
+// timeline, [Default], is a Worker. A child's entries reach the observers of
+// its parent too; its buffer, and so its names, are its own.
+package observer

@@ -1,0 +1,139 @@
+package observer
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// chunkLen makes a chunk of about 4 KiB: room for most requests, and small
+// enough that ten thousand idle requests that hold one each cost 40 MiB.
+const chunkLen = 16
+
+// A chunk is a run of entries. Entries below n are immutable; slots from n on
+// are zero.
+type chunk struct {
+	n       int
+	entries [chunkLen]Entry
+}
+
+// An inlet is where entries are written. A request timeline has one; the
+// process timeline has several, so that cores do not meet at one lock. The
+// collector takes the chunks away and gives them back empty.
+type inlet struct {
+	tl   *Timeline
+	link *inlet // next inlet on the root's dirty list; owned by that list while queued
+
+	mu       sync.Mutex // guards what follows
+	chunks   []*chunk
+	inline   [2]*chunk // first backing of chunks, so that a short request allocates none
+	pending  int       // entries in chunks
+	queued   bool      // on the dirty list
+	closed   bool      // the timeline was closed: write to its parent instead
+	overflow [numKinds]uint64
+
+	_ [64]byte // keeps neighbours' locks off this one's cache line
+}
+
+// put records an entry for owner. It reports false when the inlet is full.
+func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	r := t.root
+	in := t.inlet()
+	in.mu.Lock()
+	if in.closed {
+		in.mu.Unlock()
+		return t.parent.put(owner, scope, k, name, start, duration, at, attrs)
+	}
+	if in.pending >= r.maxPending {
+		in.overflow[k]++
+		in.mu.Unlock()
+		return false
+	}
+	var c *chunk
+	if n := len(in.chunks); n > 0 && in.chunks[n-1].n < chunkLen {
+		c = in.chunks[n-1]
+	} else {
+		c = r.chunks.Get().(*chunk)
+		in.chunks = append(in.chunks, c)
+	}
+	e := &c.entries[c.n]
+	c.n++
+	e.name = name
+	e.start = start
+	e.duration = duration
+	e.at = at
+	e.base = owner.origin
+	e.tl = owner
+	e.scope = scope
+	e.kind = k
+	if len(attrs) > 0 {
+		e.setDetail(attrs)
+	}
+	in.pending++
+	first := !in.queued
+	in.queued = true
+	urgent := in.pending == r.urgentAt
+	in.mu.Unlock()
+
+	if first {
+		r.push(in)
+	} else if urgent {
+		r.wakeNow()
+	}
+	return true
+}
+
+// inlet picks where the calling goroutine writes. The address of a variable on
+// its stack tells goroutines apart at a third of the cost of a random number,
+// and keeps one goroutine on one inlet most of the time. It is only hashed,
+// never turned back into a pointer.
+func (t *Timeline) inlet() *inlet {
+	if len(t.inlets) == 1 {
+		return &t.inlets[0]
+	}
+	var here byte
+	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
+	return &t.inlets[h>>32&uint64(len(t.inlets)-1)]
+}
+
+// take empties the inlet and takes it off the dirty list.
+func (in *inlet) take(into []*chunk) (chunks []*chunk, overflow [numKinds]uint64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	into = append(into, in.chunks...)
+	clear(in.chunks)
+	in.chunks = in.chunks[:0]
+	in.pending = 0
+	in.queued = false
+	overflow, in.overflow = in.overflow, [numKinds]uint64{}
+	return into, overflow
+}
+
+// push puts an inlet that got its first entry on the dirty list.
+func (r *root) push(in *inlet) {
+	for {
+		head := r.dirty.Load()
+		in.link = head
+		if r.dirty.CompareAndSwap(head, in) {
+			break
+		}
+	}
+	r.arm()
+}
+
+// takeDirty empties the dirty list and returns it, oldest first.
+func (r *root) takeDirty() *inlet {
+	var oldest *inlet
+	for in := r.dirty.Swap(nil); in != nil; {
+		next := in.link
+		in.link = oldest
+		oldest, in = in, next
+	}
+	return oldest
+}
+
+// dirtyList is the head of a lock-free stack: many push, one swaps it for nil,
+// so that no element is ever popped alone.
+type dirtyList = atomic.Pointer[inlet]

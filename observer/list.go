@@ -1,0 +1,128 @@
+package observer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// InitiatorKey is the attribute key that holds an entry's initiatorType
+// (Resource Timing), which [Filter] can select by.
+const InitiatorKey = "initiatorType"
+
+// A Filter selects entries (PerformanceEntryFilterOptions). All fields that are
+// set must match, by identity; the zero Filter matches every entry.
+type Filter struct {
+	Name          string
+	Type          Type
+	InitiatorType string // matches entries that have one only
+}
+
+func (f Filter) match(e *Entry) bool {
+	if f.Name != "" && f.Name != e.name {
+		return false
+	}
+	if f.Type != "" && f.Type != e.Type() {
+		return false
+	}
+	if f.InitiatorType == "" {
+		return true
+	}
+	for a := range e.Attrs() {
+		if a.Key == InitiatorKey {
+			return a.Value.Resolve().String() == f.InitiatorType
+		}
+	}
+	return false
+}
+
+// selectEntries copies the entries that match any of filters, or all without a
+// filter, sorted by start time; entries that start together keep their order.
+func selectEntries(segs []segment, filters ...Filter) []Entry {
+	var out []Entry
+	for _, seg := range segs {
+		for i := range seg {
+			if len(filters) == 0 || slices.ContainsFunc(filters, func(f Filter) bool { return f.match(&seg[i]) }) {
+				out = append(out, seg[i])
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Compare(a.start, b.start) })
+	return out
+}
+
+// A List is what a callback gets (PerformanceObserverEntryList).
+type List struct {
+	entries    []Entry
+	observer   *Observer
+	options    Options
+	dropped    uint64
+	hasDropped bool
+}
+
+// Entries are the entries delivered that match any filter given, in
+// chronological order of their start (getEntries). The slice is the caller's.
+func (l List) Entries(f ...Filter) []Entry { return selectEntries([]segment{l.entries}, f...) }
+
+// EntriesByType is Entries with a type (getEntriesByType).
+func (l List) EntriesByType(t Type) []Entry { return selectByType([]segment{l.entries}, t) }
+
+// EntriesByName is Entries with a name and, if given, a type (getEntriesByName).
+func (l List) EntriesByName(name string, t ...Type) []Entry {
+	return selectByName([]segment{l.entries}, name, t)
+}
+
+// Observer is the observer that is called, to be disconnected from within.
+func (l List) Observer() *Observer { return l.observer }
+
+// Options are those of the observer's last Observe.
+func (l List) Options() Options { return l.options }
+
+// Dropped is how many entries of the observed types the timeline's buffer had no
+// room for before they could be asked for with Buffered (droppedEntriesCount).
+// ok is true for the first callback after Observe only.
+func (l List) Dropped() (n uint64, ok bool) { return l.dropped, l.hasDropped }
+
+// Entries are the entries in t's buffer that match any filter given, in
+// chronological order of their start (getEntries). A child's entries are in the
+// child's buffer only. The slice is the caller's.
+func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.read(), f...) }
+
+// EntriesByType is Entries with a type (getEntriesByType).
+func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.read(), typ) }
+
+// EntriesByName is Entries with a name and, if given, a type (getEntriesByName).
+func (t *Timeline) EntriesByName(name string, typ ...Type) []Entry {
+	return selectByName(t.read(), name, typ)
+}
+
+// selectByType and selectByName differ from Entries where a name or a type is
+// the empty string: they select it, while a Filter leaves it open.
+func selectByType(segs []segment, t Type) []Entry {
+	if t == "" {
+		return nil
+	}
+	return selectEntries(segs, Filter{Type: t})
+}
+
+func selectByName(segs []segment, name string, types []Type) []Entry {
+	var f Filter
+	if len(types) > 0 {
+		if f.Type = types[0]; f.Type == "" {
+			return nil
+		}
+	}
+	f.Name = name
+	out := selectEntries(segs, f)
+	if name == "" {
+		out = slices.DeleteFunc(out, func(e Entry) bool { return e.name != "" })
+	}
+	return out
+}
+
+// read returns what t holds, including all the calling goroutine recorded.
+func (t *Timeline) read() []segment {
+	if len(t.inlets) > 1 {
+		t.Flush()
+	}
+	return t.view()
+}

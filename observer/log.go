@@ -1,0 +1,163 @@
+package observer
+
+import (
+	"sync"
+	"time"
+)
+
+// A log is a timeline's performance entry buffer (Performance Timeline 2, "add
+// to the buffer"): the collector appends, anyone reads. Chunks of a log are
+// never written again once they are full and never reused, so that a reader
+// copies them without holding anyone up.
+type log struct {
+	mu     sync.Mutex // guards what follows; taken before an inlet's
+	chunks []*chunk
+	counts [numKinds]int
+	full   [numKinds]uint64 // entries that found no room (PT-3)
+
+	// latest holds the most recent mark of each name once marks found no room,
+	// and is nil before: a name must never resolve to an older mark because the
+	// newest was not kept.
+	latest map[string]time.Duration
+}
+
+// add appends a copy of e unless its kind has limit entries already.
+func (l *log) add(e *Entry, limit int, keepScope bool) {
+	if l.latest != nil && e.kind == kindMark {
+		l.remember(e, limit)
+	}
+	if l.counts[e.kind] >= limit {
+		l.full[e.kind]++
+		if e.kind == kindMark && l.latest == nil {
+			l.latest = make(map[string]time.Duration)
+			for _, c := range l.chunks {
+				for i := range c.entries[:c.n] {
+					if c.entries[i].kind == kindMark {
+						l.remember(&c.entries[i], limit)
+					}
+				}
+			}
+			l.remember(e, limit)
+		}
+		return
+	}
+	l.counts[e.kind]++
+	n := len(l.chunks)
+	if n == 0 || l.chunks[n-1].n == chunkLen {
+		l.chunks = append(l.chunks, new(chunk))
+		n++
+	}
+	c := l.chunks[n-1]
+	c.entries[c.n] = *e
+	if !keepScope {
+		c.entries[c.n].scope = nil
+	}
+	c.n++
+}
+
+// remember notes e as the most recent mark of its name. Names beyond twice the
+// limit are not: whoever makes up names without end gets an error from Latest.
+func (l *log) remember(e *Entry, limit int) {
+	if _, known := l.latest[e.name]; known || len(l.latest) < 2*limit {
+		l.latest[e.name] = e.start
+	}
+}
+
+// remove drops the entries of kind k that match and returns how many.
+func (l *log) remove(k kind, match func(name string) bool) int {
+	old := l.chunks
+	l.chunks = nil
+	removed := 0
+	l.counts = [numKinds]int{}
+	for _, c := range old {
+		for i := range c.entries[:c.n] {
+			e := &c.entries[i]
+			if e.kind == k && match(e.name) {
+				removed++
+				continue
+			}
+			n := len(l.chunks)
+			if n == 0 || l.chunks[n-1].n == chunkLen {
+				l.chunks = append(l.chunks, new(chunk))
+				n++
+			}
+			c := l.chunks[n-1]
+			c.entries[c.n] = *e
+			c.n++
+			l.counts[e.kind]++
+		}
+	}
+	if k == kindMark {
+		for name := range l.latest {
+			if match(name) {
+				delete(l.latest, name)
+			}
+		}
+	}
+	return removed
+}
+
+// A segment is an immutable run of entries.
+type segment []Entry
+
+// view returns what the timeline holds now, oldest first: its log, and what is
+// still in its inlet when it has only one (of several, the collector merges
+// them first). A log's chunks are handed out as they are, an inlet's are copied,
+// because they are used again.
+func (t *Timeline) view() []segment {
+	t.log.mu.Lock()
+	defer t.log.mu.Unlock()
+	segs := make([]segment, 0, len(t.log.chunks)+1)
+	for _, c := range t.log.chunks {
+		segs = append(segs, c.entries[:c.n:c.n])
+	}
+	if len(t.inlets) > 1 {
+		return segs
+	}
+	in := &t.inlets[0]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.pending == 0 {
+		return segs
+	}
+	fresh := make(segment, 0, in.pending)
+	for _, c := range in.chunks {
+		for i := range c.entries[:c.n] {
+			if c.entries[i].tl == t && c.entries[i].kind != kindMessage {
+				fresh = append(fresh, c.entries[i])
+			}
+		}
+	}
+	return append(segs, fresh)
+}
+
+// latestMark finds the start of the most recent mark of that name.
+func (t *Timeline) latestMark(name string) (time.Duration, bool) {
+	t.log.mu.Lock()
+	defer t.log.mu.Unlock()
+	if len(t.inlets) == 1 {
+		in := &t.inlets[0]
+		in.mu.Lock()
+		at, ok := lastIn(in.chunks, t, name)
+		in.mu.Unlock()
+		if ok {
+			return at, true
+		}
+	}
+	if t.log.latest != nil {
+		at, ok := t.log.latest[name]
+		return at, ok
+	}
+	return lastIn(t.log.chunks, t, name)
+}
+
+func lastIn(chunks []*chunk, t *Timeline, name string) (time.Duration, bool) {
+	for i := len(chunks) - 1; i >= 0; i-- {
+		for j := chunks[i].n - 1; j >= 0; j-- {
+			if e := &chunks[i].entries[j]; e.kind == kindMark && e.name == name && e.tl == t {
+				return e.start, true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,245 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// DefaultMaxBuffer is how many undelivered entries an observer holds.
+const DefaultMaxBuffer = 1 << 14
+
+// ErrModification is wrapped by errors of an Observe that mixes Type and Types
+// on one observer (the specification's InvalidModificationError).
+var ErrModification = errors.New("an observer is used either with Type or with Types")
+
+// Options says what an observer wants (PerformanceObserverInit). Exactly one of
+// Types and Type is set.
+type Options struct {
+	// Types are the entry types to observe. Observing again with Types replaces
+	// the earlier ones. Types that are not supported are ignored and logged.
+	Types []Type
+
+	// Type is a single entry type. Observing again with another Type adds it,
+	// with the same one replaces its options.
+	Type Type
+
+	// Buffered asks for the entries of Type that the timeline's buffer holds
+	// already. It goes with Type only and is ignored, and logged, with Types (X4).
+	Buffered bool
+
+	// MaxBuffer is how many undelivered entries the observer holds; further
+	// ones are lost and counted as ObserverFull. 0 means DefaultMaxBuffer.
+	MaxBuffer int
+}
+
+// An Observer is a registered callback (PerformanceObserver). Its methods may be
+// called concurrently and from its own callback.
+type Observer struct {
+	tl       *Timeline
+	callback func(List)
+
+	// Guarded by the root's mu.
+	seq        uint64 // order of registration
+	types      kindSet
+	single     bool // Type was used, not Types
+	multiple   bool
+	max        int
+	buffer     []Entry
+	queued     bool // on the root's ready list
+	registered bool
+	needsDrops bool // the next callback tells the dropped count (PT-29)
+	options    Options
+}
+
+// Observe registers callback for the entries that o names. A nil callback, no
+// type at all, both Types and Type, and no supported type among them are
+// errors, and nothing is registered.
+func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
+	if callback == nil {
+		return nil, errors.New("observer: callback is nil: Observe needs a function to call")
+	}
+	obs := &Observer{tl: t, callback: callback}
+	if err := obs.Observe(o); err != nil {
+		return nil, err
+	}
+	return obs, nil
+}
+
+// Observe changes what an observer wants, or registers it again after
+// Disconnect; see [Options] for how calls combine. What it has buffered stays.
+func (o *Observer) Observe(opts Options) error {
+	types, ignored, err := opts.kinds()
+	if err != nil {
+		return err
+	}
+	r := o.tl.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if (opts.Type != "" && o.multiple) || (opts.Type == "" && o.single) {
+		return fmt.Errorf("observer: Observe with %s: %w", opts.style(), ErrModification)
+	}
+	if o.tl.closed.Load() {
+		return errors.New("observer: the timeline is closed: its request is over and it records nothing more")
+	}
+	r.collect() // what was recorded before is not for this registration
+	if opts.Type != "" {
+		o.single = true
+		o.types |= types
+	} else {
+		o.multiple = true
+		o.types = types
+	}
+	o.options = opts
+	o.max = opts.MaxBuffer
+	if o.max <= 0 {
+		o.max = DefaultMaxBuffer
+	}
+	o.needsDrops = true
+	if !o.registered {
+		o.registered = true
+		r.registered++
+		o.seq = r.registered
+		o.tl.observers = append(o.tl.observers, o)
+	}
+	o.tl.updateWants()
+	if len(ignored) > 0 {
+		r.log().Warn("perfline: entry types not supported, ignored", "types", ignored, "supported", SupportedEntryTypes())
+	}
+	if opts.Buffered {
+		if opts.Type == "" {
+			r.log().Warn("perfline: Buffered is ignored with Types; observe each Type by itself", "types", opts.Types)
+			return nil
+		}
+		for _, seg := range o.tl.view() {
+			for i := range seg {
+				if types.has(seg[i].kind) {
+					o.add(&seg[i], o.tl)
+				}
+			}
+		}
+		r.arm()
+	}
+	return nil
+}
+
+// kinds is the set of kinds the options name, and the types nobody knows.
+func (o Options) kinds() (set kindSet, ignored []Type, err error) {
+	given := o.Types
+	switch {
+	case o.Type != "" && o.Types != nil:
+		return 0, nil, fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set", o.Types, o.Type)
+	case o.Type != "":
+		given = []Type{o.Type}
+	case o.Types == nil:
+		return 0, nil, errors.New("observer: neither Types nor Type is set: one of them must name what to observe")
+	}
+	for _, t := range given {
+		if k, ok := kindOf(t); ok {
+			set |= 1 << k
+		} else {
+			ignored = append(ignored, t)
+		}
+	}
+	if set == 0 {
+		return 0, nil, fmt.Errorf("observer: none of the types %q is supported; supported are %q", given, SupportedEntryTypes())
+	}
+	return set, ignored, nil
+}
+
+func (o Options) style() string {
+	if o.Type != "" {
+		return fmt.Sprintf("Type %q", o.Type)
+	}
+	return fmt.Sprintf("Types %q", o.Types)
+}
+
+// Disconnect unregisters the observer and empties its buffer. It is harmless
+// when it is not registered.
+func (o *Observer) Disconnect() {
+	r := o.tl.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.collect() // entries recorded before belong to the registration that ends
+	o.unregister()
+	o.buffer = nil
+}
+
+// TakeRecords returns what waits to be delivered, in the order in which it was
+// queued, and empties the buffer.
+func (o *Observer) TakeRecords() []Entry {
+	r := o.tl.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.collect()
+	taken := o.buffer
+	o.buffer = nil
+	return taken
+}
+
+// unregister takes o off its timeline's list. The root's mu is held.
+func (o *Observer) unregister() {
+	if !o.registered {
+		return
+	}
+	o.registered, o.single, o.multiple = false, false, false
+	o.types = 0
+	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
+	o.tl.updateWants()
+}
+
+func (t *Timeline) updateWants() {
+	var all kindSet
+	for _, o := range t.observers {
+		all |= o.types
+	}
+	t.wants.Store(uint32(all))
+}
+
+// add appends a copy of e, as seen from timeline p, to the observer's buffer.
+// The root's mu is held.
+func (o *Observer) add(e *Entry, p *Timeline) {
+	r := o.tl.root
+	if len(o.buffer) >= o.max {
+		r.totals[e.kind].ObserverFull++
+		return
+	}
+	o.buffer = append(o.buffer, *e)
+	o.buffer[len(o.buffer)-1].base = p.origin
+	if !o.queued {
+		o.queued = true
+		r.ready = append(r.ready, o)
+	}
+}
+
+// takeList empties the buffer into a List. The root's mu is held.
+func (o *Observer) takeList() (List, bool) {
+	if len(o.buffer) == 0 {
+		return List{}, false
+	}
+	l := List{entries: o.buffer, observer: o, options: o.options}
+	o.buffer = nil
+	for i := range l.entries {
+		o.tl.root.totals[l.entries[i].kind].Delivered++
+	}
+	if o.needsDrops {
+		o.needsDrops = false
+		l.hasDropped = true
+		o.tl.log.mu.Lock()
+		for k, n := range o.tl.log.full {
+			if o.types.has(kind(k)) {
+				l.dropped += n
+			}
+		}
+		o.tl.log.mu.Unlock()
+	}
+	return l, true
+}
+
+func (r *root) log() *slog.Logger {
+	if r.logger != nil {
+		return r.logger
+	}
+	return slog.Default()
+}

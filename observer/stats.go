@@ -1,0 +1,49 @@
+package observer
+
+// TypeStats counts the entries of one type since the process timeline began.
+type TypeStats struct {
+	// Recorded entries went through the collector: to the bridge, to the
+	// timeline's buffer if it had room, and to each observer that had.
+	Recorded uint64
+	// Overflow entries were lost before that, because too many waited.
+	Overflow uint64
+	// BufferFull entries are among Recorded but not in their timeline's buffer.
+	BufferFull uint64
+	// Delivered counts entries handed to callbacks, once for each observer.
+	Delivered uint64
+	// ObserverFull counts entries an observer lost because its buffer was full,
+	// once for each observer.
+	ObserverFull uint64
+}
+
+// Stats are the counts of a process timeline and all its children, by type.
+type Stats map[Type]TypeStats
+
+// Stats collects what was recorded and returns the counts. Types never seen
+// are absent. The map is the caller's.
+func (t *Timeline) Stats() Stats {
+	r := t.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.collect()
+	s := Stats{}
+	for k := kind(1); k < numKinds; k++ {
+		if r.totals[k] != (TypeStats{}) {
+			s[kindTypes[k]] = r.totals[k]
+		}
+	}
+	return s
+}
+
+// Total is the sum over all types.
+func (s Stats) Total() TypeStats {
+	var sum TypeStats
+	for _, t := range s {
+		sum.Recorded += t.Recorded
+		sum.Overflow += t.Overflow
+		sum.BufferFull += t.BufferFull
+		sum.Delivered += t.Delivered
+		sum.ObserverFull += t.ObserverFull
+	}
+	return sum
+}

@@ -1,0 +1,336 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of [TimelineOptions].
+const (
+	DefaultBufferSize      = 10_000
+	DefaultChildBufferSize = 2_000
+	DefaultMaxPending      = 1 << 16
+	DefaultInterval        = 5 * time.Millisecond
+)
+
+// TimelineOptions configures [NewTimeline]. The zero value is what the default
+// timeline uses.
+type TimelineOptions struct {
+	// BufferSize is how many entries of each type the timeline keeps for
+	// Entries and Latest; further ones are counted as BufferFull in [Stats], and
+	// observers get them all the same. 0 means DefaultBufferSize; negative: none.
+	BufferSize int
+
+	// ChildBufferSize is BufferSize for the timelines made with NewChild.
+	// 0 means DefaultChildBufferSize; negative: none.
+	ChildBufferSize int
+
+	// MaxPending is how many entries may wait for the collector on the process
+	// timeline; further ones are lost and counted as Overflow. They are divided
+	// among its inlets (two or more for each core), and a child has one inlet's
+	// share. 0 means DefaultMaxPending; an entry takes some 300 bytes.
+	MaxPending int
+
+	// Interval is how long entries may wait for the collector. 0 means
+	// DefaultInterval.
+	Interval time.Duration
+
+	// Scheduler, when set, is called once for every task the timeline has: to
+	// collect what was recorded and call observers (the "queue a task" of
+	// Performance Timeline 2, section 3). It is called during the call that
+	// records, must not block and must not run task itself before returning. At
+	// most one task waits at a time. Without it, the timeline runs its tasks on a
+	// goroutine of its own after Interval.
+	Scheduler func(task func())
+
+	// Clock, when set, is the time since the timeline's origin; it must not go
+	// backwards. A timeline with a clock of its own keeps entries of equal time in
+	// the order in which they were recorded. Without it, the monotonic clock.
+	Clock func() time.Duration
+
+	// Logger gets what nobody is called back for: panics of callbacks and
+	// options that are ignored. nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// A Timeline records entries and shows them to observers. All its methods may
+// be called concurrently.
+type Timeline struct {
+	root   *root
+	parent *Timeline // nil for a process timeline
+
+	origin     time.Duration // since the root's origin
+	originTime time.Time     // a child's origin by the wall clock; zero for a process timeline
+	limit      int           // entries kept of each type
+
+	inlets []inlet
+	own    [1]inlet // backing of inlets for children
+	log    log
+
+	wants     atomic.Uint32 // kindSet some registered observer of this timeline wants
+	observers []*Observer   // in order of registration; guarded by root.mu
+	closed    atomic.Bool
+}
+
+// root is what a process timeline and its children share.
+type root struct {
+	epoch      time.Time
+	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
+	clock      func() time.Duration
+	childLimit int
+	maxPending int
+	urgentAt   int
+	interval   time.Duration
+	scheduler  func(func())
+	logger     *slog.Logger
+
+	bridge atomic.Pointer[bridgeBox]
+	chunks sync.Pool
+	dirty  dirtyList
+	armed  atomic.Bool // a collection is on its way
+	timer  *time.Timer
+
+	mu         sync.Mutex // guards what follows, every Observer and every observers list
+	pass       []*Entry   // scratch of collect
+	spent      []*chunk   // scratch of collect
+	totals     [numKinds]TypeStats
+	ready      []*Observer // observers whose buffer is not empty
+	registered uint64      // observers ever registered, for their order
+	taskQueued bool        // a delivery task is on its way
+
+	delivering sync.Mutex // held while callbacks run: one at a time
+}
+
+var defaultTimeline = NewTimeline(TimelineOptions{})
+
+// Default is the process timeline. It exists from the start of the program.
+func Default() *Timeline { return defaultTimeline }
+
+// NewTimeline makes a process timeline of its own, for a program that must not
+// share the default one, and for tests. It runs no goroutine while nothing is
+// recorded and needs no closing.
+func NewTimeline(o TimelineOptions) *Timeline {
+	r := &root{
+		epoch:      time.Now(),
+		clock:      o.Clock,
+		childLimit: limitOr(o.ChildBufferSize, DefaultChildBufferSize),
+		maxPending: o.MaxPending,
+		interval:   o.Interval,
+		scheduler:  o.Scheduler,
+		logger:     o.Logger,
+	}
+	if r.maxPending <= 0 {
+		r.maxPending = DefaultMaxPending
+	}
+	if r.interval <= 0 {
+		r.interval = DefaultInterval
+	}
+	r.chunks.New = func() any { return new(chunk) }
+	r.timer = time.AfterFunc(time.Hour, r.onTimer)
+	r.timer.Stop()
+
+	n := 1
+	if o.Clock == nil {
+		for n < 2*runtime.GOMAXPROCS(0) {
+			n *= 2
+		}
+	}
+	r.maxPending = max(1, r.maxPending/n)
+	r.urgentAt = max(1, r.maxPending/8)
+	t := &Timeline{root: r, limit: limitOr(o.BufferSize, DefaultBufferSize), inlets: make([]inlet, n)}
+	for i := range t.inlets {
+		t.inlets[i].tl = t
+	}
+	return t
+}
+
+func limitOr(n, otherwise int) int {
+	switch {
+	case n == 0:
+		return otherwise
+	case n < 0:
+		return 0
+	}
+	return n
+}
+
+// NewChild makes a timeline for one request or job, with its own origin (now)
+// and its own names. What it records reaches the observers of t too. Close it
+// when the request is over.
+func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
+
+// NewChildAt is NewChild with an origin that was measured before, so that a
+// request's timeline and its span begin at the same instant. origin must carry
+// a monotonic reading (as time.Now does) to be exact.
+func (t *Timeline) NewChildAt(origin time.Time) *Timeline {
+	r := t.root
+	c := &Timeline{root: r, parent: t, originTime: origin, limit: r.childLimit}
+	if r.clock != nil {
+		c.origin = r.clock()
+	} else {
+		c.origin = origin.Sub(r.epoch)
+	}
+	c.inlets = c.own[:]
+	c.own[0].tl = c
+	c.own[0].chunks = c.own[0].inline[:0]
+	return c
+}
+
+// Close ends a child timeline: its entries are delivered, its observers
+// disconnected, and its buffer is no longer kept up to date. What is recorded on it afterwards, by a goroutine
+// that outlives the request say, goes to the parent's buffers, to reach the
+// parent's observers. Closing twice, or closing a process timeline, does
+// nothing.
+func (t *Timeline) Close() {
+	if t.parent == nil || !t.closed.CompareAndSwap(false, true) {
+		return
+	}
+	in := &t.own[0]
+	in.mu.Lock()
+	in.closed = true
+	in.mu.Unlock()
+	if t.wants.Load() == 0 {
+		return // the collector has the inlet on its list if there is anything left in it
+	}
+	r := t.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.collect()
+	for _, o := range slices.Clone(t.observers) {
+		o.unregister() // what it has buffered is still delivered
+	}
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries t.
+func NewContext(ctx context.Context, t *Timeline) context.Context {
+	return context.WithValue(ctx, contextKey{}, t)
+}
+
+// FromContext is the timeline ctx carries, or [Default]. ctx may be nil.
+func FromContext(ctx context.Context) *Timeline {
+	if ctx == nil {
+		return defaultTimeline
+	}
+	if t, ok := ctx.Value(contextKey{}).(*Timeline); ok && t != nil {
+		return t
+	}
+	return defaultTimeline
+}
+
+// Now is the time since t's origin, on the monotonic clock (High Resolution
+// Time, now()).
+func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
+
+// Origin is t's time origin by the wall clock (timeOrigin). It never changes.
+func (t *Timeline) Origin() time.Time {
+	if t.parent == nil {
+		return t.root.epoch
+	}
+	return t.originTime
+}
+
+// Since is the moment at as a time of t: what Now would have returned then.
+func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
+
+func (t *Timeline) wall(d time.Duration) time.Time {
+	if t.parent == nil {
+		return t.root.wall(d)
+	}
+	return t.originTime.Add(d - t.origin)
+}
+
+// Parent is the timeline t's entries are passed on to, nil for a process timeline.
+func (t *Timeline) Parent() *Timeline { return t.parent }
+
+// Enter resolves what is active in ctx, for entries of type typ that are about
+// to be recorded. ok is false when nothing wants them: the caller then skips the
+// rest.
+func (t *Timeline) Enter(ctx context.Context, typ Type) (scope any, ok bool) {
+	box := t.root.bridge.Load()
+	if box == nil || ctx == nil {
+		return nil, true
+	}
+	scope, record := box.Scope(ctx)
+	return scope, record || t.observed(typ)
+}
+
+// Observed reports whether some observer of t or of a parent wants entries of
+// type typ.
+func (t *Timeline) observed(typ Type) bool {
+	k, _ := kindOf(typ)
+	for p := t; p != nil; p = p.parent {
+		if kindSet(p.wants.Load()).has(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// Start opens an interval under ctx with the timeline's bridge; see
+// [Bridge.Start]. start is relative to t's origin.
+func (t *Timeline) Start(ctx context.Context, name string, start time.Duration) (context.Context, any) {
+	box := t.root.bridge.Load()
+	if box == nil || ctx == nil {
+		return ctx, nil
+	}
+	return box.Start(ctx, name, t.wall(start+t.origin))
+}
+
+// Record records an entry that ends now: a mark made, or a measure that has
+// just ended. start is relative to t's origin; scope is what Enter or Start
+// returned. attrs are copied. An entry of an unknown type is dropped.
+//
+// It never blocks. It reports false when the entry was lost because too many
+// wait for the collector, which is counted as Overflow.
+func (t *Timeline) Record(scope any, typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+	k, ok := kindOf(typ)
+	if !ok {
+		return false
+	}
+	start += t.origin
+	return t.record(scope, k, name, start, duration, start+duration, attrs)
+}
+
+func (t *Timeline) record(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	ok := t.put(t, scope, k, name, start, duration, at, attrs)
+	if box := t.root.bridge.Load(); box != nil && box.sync != nil && k != kindMessage {
+		e := Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, scope: scope, kind: k}
+		e.setDetail(attrs)
+		box.sync.Recorded(e)
+	}
+	return ok
+}
+
+// NewEntry makes an entry of t without recording it. start is relative to t's
+// origin, attrs are copied. An unknown type is an error.
+func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
+	k, ok := kindOf(typ)
+	if !ok {
+		return Entry{}, fmt.Errorf("observer: entry type %q of %q: not supported; supported are %v", typ, name, SupportedEntryTypes())
+	}
+	e := Entry{name: name, start: start + t.origin, duration: duration, base: t.origin, tl: t, kind: k}
+	e.setDetail(attrs)
+	return e, nil
+}
+
+// Queue records an entry that was made before, at whatever time ("queue a
+// PerformanceEntry", Performance Timeline 2, section 3), under the scope
+// active in ctx. It reports false when nothing wanted the entry or it was lost.
+func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
+	if e.kind == kindMessage {
+		return false
+	}
+	scope, ok := t.Enter(ctx, e.Type())
+	if !ok {
+		return false
+	}
+	return t.record(scope, e.kind, e.name, e.start, e.duration, t.root.now(), e.Detail())
+}
