@@ -1,0 +1,33 @@
+// Package perfline is the web's Performance Timeline for Go services: marks and
+// measures that cost next to nothing where they are made, and arrive as
+// OpenTelemetry span events and spans.
+//
+//	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
+//	if err != nil {
+//		return err
+//	}
+//	defer pl.Shutdown(context.Background())
+//	http.ListenAndServe(":8080", bridge.Middleware(mux))
+//
+// and, anywhere below, in the service or in a library:
+//
+//	marks.Mark(ctx, "cache.miss", slog.String("key", key))
+//	defer marks.Time(ctx, "render").End()
+//
+// This package only puts the others together: observer (the timeline), marks
+// (User Timing), bridge (timeline to OpenTelemetry) and exporter (what leaves
+// the process). A program that has an OpenTelemetry set-up already needs
+// bridge.NewProcessor and not this package.
+//
+// # What it guarantees
+//
+//   - Without an endpoint, by variable or by [Config], it connects nowhere; the
+//     most recent requests are in memory all the same, see [Pipeline.Recent].
+//   - A backend that is absent, slow or gone changes nothing for requests. What
+//     does not arrive is counted, and [Pipeline.Shutdown] returns it.
+//
+// # What it does not
+//
+//   - It sets OpenTelemetry's global tracer provider, propagators and error
+//     handler, and is therefore for main packages, not for libraries.
+package perfline

@@ -1,0 +1,115 @@
+// Shop is a small web shop that shows perfline at work: a catalogue and orders in
+// SQLite, a payment service that is called over HTTP, and marks and measures
+// where they help. Run it with a load of its own,
+//
+//	go run ./shop -for 10s
+//
+// and it ends with a table of its routes, one of its measures and the slowest
+// request as a waterfall. With OTEL_EXPORTER_OTLP_ENDPOINT set, its traces go to
+// that backend too. Without -for it serves until it is interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/observer"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
+	duration := flag.Duration("for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
+	rps := flag.Int("rps", 100, "requests per second of the load, 1 to 20000")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *addr, *duration, *rps); err != nil {
+		fmt.Fprintln(os.Stderr, "shop:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, addr string, duration time.Duration, rps int) error {
+	if duration < 0 {
+		return fmt.Errorf("-for %v: must not be negative", duration)
+	}
+	if rps < 1 || rps > 20_000 {
+		return fmt.Errorf("-rps %d: must be between 1 and 20000", rps)
+	}
+
+	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
+	if err != nil {
+		return err
+	}
+	measures, err := watchMeasures(observer.Default())
+	if err != nil {
+		return err
+	}
+
+	store, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	payments, err := serve("127.0.0.1:0", bridge.Middleware(paymentHandler()))
+	if err != nil {
+		return fmt.Errorf("payment service: %w", err)
+	}
+	shop, err := serve(addr, bridge.Middleware(newHandler(store, "http://"+payments.Addr)))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("shop: http://%s\n", shop.Addr)
+
+	var l *load
+	if duration > 0 {
+		l = newLoad("http://"+shop.Addr, rps)
+		l.run(ctx, duration)
+	} else {
+		<-ctx.Done()
+	}
+
+	// The servers first: then nothing is recorded any more and all of it is flushed.
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err = errors.Join(shop.Shutdown(stopCtx), payments.Shutdown(stopCtx), pl.Flush(stopCtx))
+	measures.Disconnect()
+	if l != nil {
+		report(os.Stdout, l, measures)
+		if slow := pl.Recent().Slowest(); len(slow) > 0 {
+			fmt.Println("\nThe slowest request:")
+			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{}))
+		}
+	}
+	err = errors.Join(err, pl.Shutdown(stopCtx))
+	reportDelivery(os.Stdout, pl.Stats())
+	return err
+}
+
+// serve starts an HTTP server on addr and returns it with the address it got.
+func serve(addr string, h http.Handler) (*http.Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &http.Server{Addr: l.Addr().String(), Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			slog.Error("server stopped", "addr", s.Addr, "error", err)
+		}
+	}()
+	return s, nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/observer"
+)
+
+// A measureTable sums up the measures that an observer of the process timeline
+// is given: those of all requests.
+type measureTable struct {
+	*observer.Observer
+
+	mu     sync.Mutex // guards byName
+	byName map[string]*histogram
+}
+
+func watchMeasures(tl *observer.Timeline) (*measureTable, error) {
+	t := &measureTable{byName: map[string]*histogram{}}
+	var err error
+	t.Observer, err = tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{Types: []observer.Type{observer.Measure}})
+	return t, err
+}
+
+func (t *measureTable) add(entries []observer.Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range entries {
+		h := t.byName[e.Name()]
+		if h == nil {
+			h = &histogram{}
+			t.byName[e.Name()] = h
+		}
+		h.add(e.Duration())
+	}
+}
+
+// Disconnect ends the watching; what was recorded before is in the table.
+func (t *measureTable) Disconnect() {
+	t.add(t.TakeRecords())
+	t.Observer.Disconnect()
+}
+
+func report(w io.Writer, l *load, m *measureTable) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "\nroute\trequests\terrors\tp50\tp99\tmax\t")
+	l.mu.Lock()
+	for _, route := range slices.Sorted(maps.Keys(l.routes)) {
+		s := l.routes[route]
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\t%s\t\n", route, s.times.count, s.errors,
+			ms(s.times.quantile(.5)), ms(s.times.quantile(.99)), ms(s.times.max))
+	}
+	skipped := l.skipped
+	l.mu.Unlock()
+	_ = tw.Flush() // to a terminal: nobody to tell
+
+	fmt.Fprintln(tw, "\nmeasure\tcount\tp50\tp99\tmax\t")
+	m.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
+		h := m.byName[name]
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\t\n", name, h.count, ms(h.quantile(.5)), ms(h.quantile(.99)), ms(h.max))
+	}
+	m.mu.Unlock()
+	_ = tw.Flush()
+	if skipped > 0 {
+		fmt.Fprintf(w, "\n%d requests were not sent: %d were under way already, the most the load allows.\n", skipped, maxInFlight)
+	}
+}
+
+func reportDelivery(w io.Writer, s perfline.Stats) {
+	t, b, d := s.Timeline.Total(), s.Bridge, s.Delivery
+	fmt.Fprintf(w, "\n%d entries recorded: %d marks became span events, %d measures became spans, %d marks had no span.\n",
+		t.Recorded, b.Events, b.Measures, b.Unattached)
+	if d.Accepted > 0 {
+		fmt.Fprintf(w, "%d spans for the backend: %d delivered, %d lost.\n", d.Accepted, d.Delivered, d.Lost())
+	} else {
+		fmt.Fprintln(w, "No backend is configured: set OTEL_EXPORTER_OTLP_ENDPOINT to send the traces to one.")
+	}
+}
+
+func ms(d time.Duration) string {
+	return fmt.Sprintf("%.2fms", float64(d)/float64(time.Millisecond))
+}

@@ -1,0 +1,246 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// DefaultQueueSize is how many spans wait for delivery when neither
+// [DeliveryConfig] nor OTEL_BSP_MAX_QUEUE_SIZE says otherwise: room for a
+// second or two of a busy service while its backend restarts.
+const DefaultQueueSize = 8192
+
+// afterDeadline is how long a Shutdown whose context is over waits for the
+// export that it has just cancelled, so that its report is complete.
+const afterDeadline = time.Second
+
+// DeliveryConfig configures [NewDelivery]. Batch size, schedule and timeouts
+// come from the OTEL_BSP_* and OTEL_EXPORTER_OTLP_* variables.
+type DeliveryConfig struct {
+	QueueSize int          // spans that may wait; 0 means OTEL_BSP_MAX_QUEUE_SIZE or DefaultQueueSize
+	Logger    *slog.Logger // nil means slog.Default()
+}
+
+// A Delivery is OpenTelemetry's batch span processor with the books kept: every
+// span it accepts is delivered, failed, dropped or still pending. It is safe for
+// concurrent use.
+type Delivery struct {
+	batch sdktrace.SpanProcessor
+	exp   *watched
+	size  int64
+
+	accepted, dropped atomic.Uint64
+	stopped           atomic.Bool
+}
+
+var _ sdktrace.SpanProcessor = (*Delivery)(nil)
+
+// DeliveryStats are a Delivery's counts: Accepted = Delivered + Failed +
+// Dropped + Pending, but for what is changing while they are read.
+type DeliveryStats struct {
+	Accepted  uint64 // sampled spans that were given to it
+	Delivered uint64 // taken by the backend
+	Failed    uint64 // not taken by the backend, after the exporter's own retries
+	Dropped   uint64 // found the queue full, or came after Shutdown
+	Pending   uint64 // waiting; after Shutdown, given up
+}
+
+// Lost is what will never arrive once the delivery is shut down.
+func (s DeliveryStats) Lost() uint64 { return s.Accepted - s.Delivered }
+
+// NewDelivery starts delivering to target.
+func NewDelivery(target *Target, c DeliveryConfig) *Delivery {
+	if c.QueueSize <= 0 {
+		c.QueueSize = DefaultQueueSize
+		if n, err := strconv.Atoi(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
+			c.QueueSize = n
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	exp := &watched{Target: target, log: c.Logger, done: make(chan struct{})}
+	exp.life, exp.kill = context.WithCancel(context.Background())
+	return &Delivery{
+		exp:  exp,
+		size: int64(c.QueueSize),
+		// The batch processor never finds its own queue full, where it would drop
+		// without telling: OnEnd lets no more spans in than it holds.
+		batch: sdktrace.NewBatchSpanProcessor(exp, sdktrace.WithMaxQueueSize(c.QueueSize)),
+	}
+}
+
+// OnStart does nothing.
+func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+
+// OnEnd queues a span that is sampled, or drops it when the queue is full.
+func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
+	if !s.SpanContext().IsSampled() {
+		return
+	}
+	d.accepted.Add(1)
+	if d.stopped.Load() {
+		d.dropped.Add(1)
+		return
+	}
+	if d.exp.pending.Add(1) > d.size {
+		d.exp.pending.Add(-1)
+		d.dropped.Add(1)
+		return
+	}
+	d.batch.OnEnd(s)
+}
+
+// ForceFlush delivers what is queued. It returns an error when the backend did
+// not take some of it.
+func (d *Delivery) ForceFlush(ctx context.Context) error {
+	failed := d.exp.failed.Load()
+	if err := d.batch.ForceFlush(ctx); err != nil {
+		return fmt.Errorf("exporter: flushing to %s: %w", d.exp.Name, err)
+	}
+	if n := d.exp.failed.Load() - failed; n > 0 {
+		return fmt.Errorf("exporter: %d spans not delivered to %s: %w", n, d.exp.Name, d.exp.lastError())
+	}
+	return nil
+}
+
+// Shutdown delivers what is queued and closes the exporter. When ctx ends
+// before that, what is under way is cancelled and what is left given up. Further
+// calls do nothing. Stats are final when it returns.
+func (d *Delivery) Shutdown(ctx context.Context) error {
+	if d.stopped.Swap(true) {
+		return nil
+	}
+	defer d.exp.kill()
+	err := d.batch.Shutdown(ctx)
+	if ctx.Err() != nil {
+		d.exp.kill()
+		select {
+		case <-d.exp.done:
+		case <-time.After(afterDeadline):
+		}
+		return fmt.Errorf("exporter: delivering to %s: %w", d.exp.Name, context.Cause(ctx))
+	}
+	return err
+}
+
+// Stats returns the counts.
+func (d *Delivery) Stats() DeliveryStats {
+	return DeliveryStats{
+		Accepted:  d.accepted.Load(),
+		Delivered: d.exp.delivered.Load(),
+		Failed:    d.exp.failed.Load(),
+		Dropped:   d.dropped.Load(),
+		Pending:   uint64(max(0, d.exp.pending.Load())),
+	}
+}
+
+// watched is an exporter that counts, and that reports changes of the backend's
+// state instead of every failure: the batch processor would hand each one to
+// OpenTelemetry's error handler.
+type watched struct {
+	*Target
+	log  *slog.Logger
+	life context.Context //nolint:containedctx // the exporter's lifetime, which Shutdown ends, not a request's
+	kill context.CancelFunc
+	done chan struct{} // closed by Shutdown, after the last export
+
+	pending           atomic.Int64
+	delivered, failed atomic.Uint64
+
+	mu      sync.Mutex // guards what follows
+	err     error      // last failure
+	failing bool
+	lost    uint64 // since it began to fail
+	closed  bool
+}
+
+func (w *watched) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.life, cancel)()
+
+	err := w.Target.ExportSpans(ctx, spans)
+	lost := uint64(0)
+	if err != nil {
+		lost = uint64(len(spans))
+		if n, partial := rejected(err); partial {
+			lost = min(lost, n)
+		}
+	}
+	w.delivered.Add(uint64(len(spans)) - lost)
+	w.failed.Add(lost)
+	w.pending.Add(-int64(len(spans)))
+	w.note(err, lost)
+	return nil
+}
+
+// note logs when the backend begins or ceases to fail.
+func (w *watched) note(err error, lost uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		if w.failing {
+			w.log.Info("perfline: spans are delivered again", "to", w.Name, "lost", w.lost)
+		}
+		w.failing, w.lost = false, 0
+		return
+	}
+	w.err = err
+	w.lost += lost
+	if !w.failing {
+		w.failing = true
+		w.log.Warn("perfline: spans are not delivered; requests are not affected, what does not fit the queue is dropped and counted",
+			"to", w.Name, "error", err)
+	}
+}
+
+func (w *watched) lastError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+func (w *watched) Shutdown(ctx context.Context) error {
+	w.mu.Lock()
+	closed := w.closed
+	w.closed = true
+	w.mu.Unlock()
+	if closed {
+		return nil
+	}
+	defer close(w.done)
+	return w.Target.Shutdown(ctx)
+}
+
+// The OTLP exporters report a partial success as an error of an internal type
+// whose text is all one can get at.
+var partialSuccess = regexp.MustCompile(`^OTLP partial success: .* \((\d+) spans rejected\)$`)
+
+// rejected is how many spans were turned down when err is nothing but a partial
+// success, which is no failure of the rest; none are when it is only a warning.
+func rejected(err error) (n uint64, partial bool) {
+	all := []error{err}
+	if joined := (interface{ Unwrap() []error })(nil); errors.As(err, &joined) {
+		all = joined.Unwrap()
+	}
+	for _, e := range all {
+		m := partialSuccess.FindStringSubmatch(e.Error())
+		if m == nil {
+			return 0, false
+		}
+		count, _ := strconv.ParseUint(m[1], 10, 64) // digits only; out of range means all
+		n += count
+	}
+	return n, true
+}

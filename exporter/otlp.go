@@ -1,0 +1,173 @@
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// The OTLP protocols.
+const (
+	GRPC = "grpc"
+	HTTP = "http/protobuf"
+)
+
+// Config says where spans go. The zero value leaves it to the variables of
+// OpenTelemetry; a field that is set wins over them. What has no field (TLS,
+// timeout, compression …) is read from the variables in any case.
+type Config struct {
+	// Endpoint is the backend's base URL, as "http://localhost:4317". For HTTP,
+	// "/v1/traces" is added unless it has a path.
+	Endpoint string
+
+	// Protocol is GRPC or HTTP. When neither it nor a variable says which, it is
+	// HTTP for port 4318, OTLP's registered one for HTTP, and else GRPC.
+	Protocol string
+
+	// Headers are sent with every request, for a tenant or a token.
+	Headers map[string]string
+}
+
+// String leaves the values of headers out: they are often secrets.
+func (c Config) String() string {
+	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", redact(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
+}
+
+// GoString is String, so that %#v shows no secret either.
+func (c Config) GoString() string { return c.String() }
+
+// A Target is an exporter and the name of where it sends to, for messages.
+type Target struct {
+	sdktrace.SpanExporter
+	Name string
+}
+
+// New makes the exporter that c and the variables ask for; nil when they ask
+// for none:
+//
+//   - OTEL_TRACES_EXPORTER=otlp, or an endpoint given: OTLP
+//   - OTEL_TRACES_EXPORTER unset and no endpoint, or "none": nil
+//   - another OTEL_TRACES_EXPORTER: "console", or one that the program registered
+//     with the autoexport package
+//
+// It does not connect. An endpoint that is no URL, an unknown protocol and an
+// unknown exporter are errors that name the value and where it came from.
+func New(ctx context.Context, c Config) (*Target, error) {
+	name := strings.TrimSpace(os.Getenv("OTEL_TRACES_EXPORTER"))
+	if c.Endpoint != "" {
+		name = "otlp"
+	}
+	endpoint, err := c.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	if name == "" && endpoint != nil {
+		name = "otlp"
+	}
+	switch name {
+	case "", "none":
+		return nil, nil //nolint:nilnil // documented: nil means that nothing is to be exported
+	case "otlp":
+		return c.otlp(ctx, endpoint)
+	}
+	e, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: OTEL_TRACES_EXPORTER %q: %w", name, err)
+	}
+	return &Target{SpanExporter: e, Name: name}, nil
+}
+
+func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
+	protocol, from := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	if c.Protocol != "" {
+		protocol, from = c.Protocol, "Protocol"
+	}
+	if protocol == "" {
+		protocol = GRPC
+		if endpoint != nil && endpoint.Port() == "4318" {
+			protocol = HTTP
+		}
+	}
+	t := &Target{Name: "localhost, OTLP's default"}
+	if endpoint != nil {
+		t.Name = endpoint.Redacted()
+	}
+	t.Name = protocol + " to " + t.Name
+	var err error
+	switch protocol {
+	case GRPC:
+		var opts []otlptracegrpc.Option
+		if c.Endpoint != "" {
+			opts = append(opts, otlptracegrpc.WithEndpointURL(c.Endpoint))
+		}
+		if c.Headers != nil {
+			opts = append(opts, otlptracegrpc.WithHeaders(c.Headers))
+		}
+		t.SpanExporter, err = otlptracegrpc.New(ctx, opts...)
+	case HTTP:
+		var opts []otlptracehttp.Option
+		if c.Endpoint != "" {
+			u := *endpoint
+			if u.Path == "" || u.Path == "/" {
+				u.Path = "/v1/traces"
+			}
+			opts = append(opts, otlptracehttp.WithEndpointURL(u.String()))
+		}
+		if c.Headers != nil {
+			opts = append(opts, otlptracehttp.WithHeaders(c.Headers))
+		}
+		t.SpanExporter, err = otlptracehttp.New(ctx, opts...)
+	default:
+		return nil, fmt.Errorf("exporter: %s %q: must be %q or %q", from, protocol, GRPC, HTTP)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("exporter: OTLP over %s: %w", t.Name, err)
+	}
+	return t, nil
+}
+
+// endpoint is the endpoint given, nil when none is.
+func (c Config) endpoint() (*url.URL, error) {
+	raw, from := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	if c.Endpoint != "" {
+		raw, from = c.Endpoint, "Endpoint"
+	}
+	if raw == "" {
+		return nil, nil //nolint:nilnil // nil means that no endpoint is given
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("exporter: %s %q: must be a URL with scheme http or https and a host, as %q", from, redact(raw), "http://localhost:4317")
+	}
+	return u, nil
+}
+
+// first is the first of the variables that is set, and its name.
+func first(names ...string) (value, name string) {
+	for _, name := range names {
+		if v := strings.TrimSpace(os.Getenv(name)); v != "" {
+			return v, name
+		}
+	}
+	return "", ""
+}
+
+// redact hides a password in what should be a URL.
+func redact(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		return u.Redacted()
+	}
+	if _, after, ok := strings.Cut(raw, "@"); ok {
+		return "…@" + after
+	}
+	return raw
+}

@@ -1,0 +1,201 @@
+package exporter
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// WaterfallOptions configures [Request.WriteWaterfall].
+type WaterfallOptions struct {
+	Width   int // columns; 0 means 100, less than 60 counts as 60
+	MaxRows int // rows for spans and marks; 0 means 60; what does not fit is summed up in one row
+}
+
+// WriteWaterfall prints the request as text: a row for each span, as a tree with
+// a bar on a common axis, its start and its duration, and below it one row for
+// each mark. Names and values are escaped: they may come from outside.
+func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
+	if o.Width == 0 {
+		o.Width = 100
+	}
+	if o.MaxRows <= 0 {
+		o.MaxRows = 60
+	}
+	f := waterfall{w: bufio.NewWriter(w), width: max(60, o.Width), start: q.Root.StartTime(), total: max(1, q.Duration())}
+	f.tree = (f.width - 22) * 2 / 5
+	f.bar = f.width - 22 - f.tree
+	f.header(q)
+
+	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
+	inside := map[trace.SpanID]bool{}
+	for _, s := range q.Spans {
+		inside[s.SpanContext().SpanID()] = true
+	}
+	root := q.Root.SpanContext().SpanID()
+	for _, s := range q.Spans[1:] {
+		parent := s.Parent().SpanID()
+		if !inside[parent] {
+			parent = root
+		}
+		children[parent] = append(children[parent], s)
+	}
+	var spans, marks int
+	var walk func(s sdktrace.ReadOnlySpan, depth int)
+	walk = func(s sdktrace.ReadOnlySpan, depth int) {
+		if o.MaxRows <= 0 {
+			spans, marks = spans+1, marks+len(s.Events())
+		} else {
+			o.MaxRows--
+			f.span(s, depth, depth > 0 && !inside[s.Parent().SpanID()])
+			for _, e := range s.Events() {
+				if o.MaxRows <= 0 {
+					marks++
+					continue
+				}
+				o.MaxRows--
+				f.mark(e, depth)
+			}
+		}
+		for _, c := range children[s.SpanContext().SpanID()] {
+			walk(c, depth+1)
+		}
+	}
+	walk(q.Root, 0)
+	if spans+marks > 0 {
+		fmt.Fprintf(f.w, "… and %d spans and %d marks more\n", spans, marks)
+	}
+	if q.Dropped > 0 {
+		fmt.Fprintf(f.w, "… %d spans of this trace were not kept\n", q.Dropped)
+	}
+	return f.w.Flush()
+}
+
+type waterfall struct {
+	w         *bufio.Writer
+	start     time.Time
+	total     time.Duration
+	width     int
+	tree, bar int // widths of columns
+}
+
+func (f *waterfall) header(q Request) {
+	status := ""
+	for _, kv := range q.Root.Attributes() {
+		if kv.Key == "http.response.status_code" {
+			status = "  status " + kv.Value.Emit()
+		}
+	}
+	fmt.Fprintf(f.w, "%s  %s%s  %s  trace %s\n", escape(q.Root.Name()), length(q.Duration()), status,
+		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
+}
+
+func (f *waterfall) span(s sdktrace.ReadOnlySpan, depth int, orphan bool) {
+	name := strings.Repeat("  ", depth) + escape(s.Name())
+	if orphan {
+		name += " (parent missing)"
+	}
+	if s.Status().Code == codes.Error {
+		name += " ✗"
+	}
+	from, to := f.column(s.StartTime()), f.column(s.EndTime())
+	bar := make([]rune, f.bar)
+	for i := range bar {
+		switch {
+		case i < from || i > to:
+			bar[i] = '·'
+		default:
+			bar[i] = '█'
+		}
+	}
+	for _, e := range s.Events() {
+		bar[f.column(e.Time)] = '◆'
+	}
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(name, f.tree), string(bar), length(s.StartTime().Sub(f.start)), length(s.EndTime().Sub(s.StartTime())))
+}
+
+// mark is a row below its span: when, what, and its attributes.
+func (f *waterfall) mark(e sdktrace.Event, depth int) {
+	text := strings.Repeat("  ", depth) + "◆ " + escape(e.Name)
+	for _, kv := range e.Attributes {
+		text += " " + escape(string(kv.Key)) + "=" + brief(kv.Value)
+	}
+	fmt.Fprintf(f.w, "%s %9s\n", fit(text, f.width-20), length(e.Time.Sub(f.start)))
+}
+
+// column is where on the axis a moment lies; moments outside are at its ends.
+func (f *waterfall) column(t time.Time) int {
+	at := float64(t.Sub(f.start)) / float64(f.total) * float64(f.bar)
+	return int(max(0, min(float64(f.bar-1), at)))
+}
+
+const maxValue = 40 // characters of an attribute's value
+
+func brief(v attribute.Value) string {
+	s := escape(v.Emit())
+	if utf8.RuneCountInString(s) > maxValue {
+		return string([]rune(s)[:maxValue-1]) + "…"
+	}
+	return s
+}
+
+// length is a duration with three significant digits.
+func length(d time.Duration) string {
+	abs := d
+	if abs < 0 {
+		abs = -abs
+	}
+	switch {
+	case abs < time.Microsecond:
+		return fmt.Sprintf("%dns", d)
+	case abs < time.Millisecond:
+		return digits(float64(d)/1e3) + "µs"
+	case abs < time.Second:
+		return digits(float64(d)/1e6) + "ms"
+	}
+	return digits(float64(d)/1e9) + "s"
+}
+
+func digits(x float64) string {
+	switch {
+	case x > -10 && x < 10:
+		return fmt.Sprintf("%.2f", x)
+	case x > -100 && x < 100:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// fit makes s n characters wide.
+func fit(s string, n int) string {
+	switch have := utf8.RuneCountInString(s); {
+	case have > n:
+		return string([]rune(s)[:n-1]) + "…"
+	case have < n:
+		return s + strings.Repeat(" ", n-have)
+	}
+	return s
+}
+
+// escape makes text from outside safe to print: control characters, which a
+// terminal might obey, invalid UTF-8 and what has no glyph are shown as codes.
+func escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) && r != utf8.RuneError {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}

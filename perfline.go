@@ -1,0 +1,219 @@
+package perfline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/observer"
+)
+
+// Config configures [Start]. The zero value leaves everything to OpenTelemetry's
+// variables; a field that is set wins over its variable.
+type Config struct {
+	Service    string               // service.name; else OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
+	Version    string               // service.version; else the variables, else the main module's version
+	Attributes []attribute.KeyValue // further resource attributes
+
+	Traces  exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*
+	Queue   exporter.DeliveryConfig // how many spans wait; else OTEL_BSP_*
+	Recent  exporter.RecentConfig   // how many requests stay in memory
+	Sampler sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+
+	// Timeline is the process timeline to carry; nil means observer.Default().
+	Timeline *observer.Timeline
+	// Logger gets the few lines that perfline has to say; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// A Pipeline is a running set-up. Its methods may be called concurrently.
+type Pipeline struct {
+	timeline  *observer.Timeline
+	provider  *sdktrace.TracerProvider
+	processor *bridge.Processor
+	delivery  *exporter.Delivery // nil without a backend
+	recent    *exporter.Recent
+	metrics   metric.Registration
+
+	shutdown sync.Once
+}
+
+// Start sets everything up: resource detection, the tracer provider with
+// sampler and limits, delivery over OTLP if an endpoint is given, the most
+// recent requests in memory, propagators (OTEL_PROPAGATORS), and the bridge from
+// the timeline. It sets OpenTelemetry's globals.
+//
+// An invalid variable or field is an error that names it, and nothing is
+// started. A backend that is not there is no error. With
+// OTEL_SDK_DISABLED=true the timeline works and nothing leaves it.
+func Start(ctx context.Context, c Config) (*Pipeline, error) {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Timeline == nil {
+		c.Timeline = observer.Default()
+	}
+	if c.Queue.Logger == nil {
+		c.Queue.Logger = c.Logger
+	}
+	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent)}
+	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
+		return p, nil
+	}
+	target, err := exporter.New(ctx, c.Traces)
+	if err != nil {
+		return nil, fmt.Errorf("perfline: %w", err)
+	}
+	res, err := newResource(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	next := fanOut{p.recent}
+	if target != nil {
+		p.delivery = exporter.NewDelivery(target, c.Queue)
+		next = append(next, p.delivery)
+	}
+	p.processor = bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline))
+	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor)}
+	if c.Sampler != nil {
+		opts = append(opts, sdktrace.WithSampler(c.Sampler))
+	}
+	p.provider = sdktrace.NewTracerProvider(opts...)
+	p.processor.Bind(p.provider)
+
+	otel.SetTracerProvider(p.provider)
+	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator())
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		c.Logger.Warn("perfline: OpenTelemetry reports", "error", err)
+	}))
+	if p.metrics, err = p.registerMetrics(otel.GetMeterProvider()); err != nil {
+		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
+	}
+	return p, nil
+}
+
+// newResource describes the service: by c, then OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES, then by what can be detected. Command-line arguments
+// are left out, because they may hold secrets.
+func newResource(ctx context.Context, c Config) (*resource.Resource, error) {
+	attrs := c.Attributes
+	if c.Service != "" {
+		attrs = append(attrs[:len(attrs):len(attrs)], semconv.ServiceName(c.Service))
+	}
+	if c.Version != "" {
+		attrs = append(attrs[:len(attrs):len(attrs)], semconv.ServiceVersion(c.Version))
+	}
+	var detected []attribute.KeyValue
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		detected = append(detected, semconv.ServiceVersion(info.Main.Version))
+	}
+	res, err := resource.New(ctx, // later ones win
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithOSType(),
+		resource.WithProcessPID(),
+		resource.WithProcessExecutableName(),
+		resource.WithProcessRuntimeName(),
+		resource.WithProcessRuntimeVersion(),
+		resource.WithContainer(),
+		resource.WithService(), // service.instance.id, and a name for those who give none
+		resource.WithAttributes(detected...),
+		resource.WithFromEnv(),
+		resource.WithAttributes(attrs...),
+	)
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.Is(err, resource.ErrPartialResource), errors.Is(err, resource.ErrSchemaURLConflict):
+		c.Logger.Warn("perfline: part of the resource could not be detected; spans lack those attributes", "error", err)
+		return res, nil
+	}
+	return nil, fmt.Errorf("perfline: describing the service: %w", err)
+}
+
+// TracerProvider makes spans that belong to this pipeline; with
+// OTEL_SDK_DISABLED it is the global one.
+func (p *Pipeline) TracerProvider() trace.TracerProvider {
+	if p.provider == nil {
+		return otel.GetTracerProvider()
+	}
+	return p.provider
+}
+
+// Recent holds the most recent requests, with and without a backend.
+func (p *Pipeline) Recent() *exporter.Recent { return p.recent }
+
+// Flush hands over and delivers all that was recorded before the call.
+func (p *Pipeline) Flush(ctx context.Context) error {
+	if p.provider == nil {
+		return nil
+	}
+	return p.provider.ForceFlush(ctx)
+}
+
+// Shutdown delivers what was recorded and stops. It takes as long as ctx allows
+// at most, and a second more when something hangs. If anything was lost since
+// Start it returns a [*LostError], joined with other errors. Further calls do
+// nothing and return nil; Stats stays readable.
+func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
+	p.shutdown.Do(func() {
+		if p.provider == nil {
+			return
+		}
+		err = p.provider.Shutdown(ctx)
+		if p.metrics != nil {
+			err = errors.Join(err, p.metrics.Unregister())
+		}
+		if lost := p.Stats().lost(); lost.any() {
+			err = errors.Join(&lost, err)
+		}
+	})
+	return err
+}
+
+// fanOut gives spans to each processor in turn.
+type fanOut []sdktrace.SpanProcessor
+
+func (f fanOut) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
+	for _, p := range f {
+		p.OnStart(ctx, s)
+	}
+}
+
+func (f fanOut) OnEnd(s sdktrace.ReadOnlySpan) {
+	for _, p := range f {
+		p.OnEnd(s)
+	}
+}
+
+func (f fanOut) ForceFlush(ctx context.Context) error {
+	var all error
+	for _, p := range f {
+		all = errors.Join(all, p.ForceFlush(ctx))
+	}
+	return all
+}
+
+func (f fanOut) Shutdown(ctx context.Context) error {
+	var all error
+	for _, p := range f {
+		all = errors.Join(all, p.Shutdown(ctx))
+	}
+	return all
+}

@@ -1,0 +1,114 @@
+package perfline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/observer"
+)
+
+// Stats are a pipeline's counts, from the timeline to the backend.
+type Stats struct {
+	Timeline observer.Stats
+	Bridge   bridge.Stats
+	Delivery exporter.DeliveryStats // zero without a backend
+}
+
+// Stats collects what was recorded and returns the counts.
+func (p *Pipeline) Stats() Stats {
+	s := Stats{Timeline: p.timeline.Stats()}
+	if p.processor != nil {
+		s.Bridge = p.processor.Stats()
+	}
+	if p.delivery != nil {
+		s.Delivery = p.delivery.Stats()
+	}
+	return s
+}
+
+// A LostError is what Shutdown returns when something was lost.
+type LostError struct {
+	Spans   uint64 // accepted for delivery and not taken by the backend
+	Entries uint64 // marks and measures that never reached a span
+	Stats   Stats  // by cause
+}
+
+func (e *LostError) Error() string {
+	var causes []string
+	add := func(n uint64, what string) {
+		if n > 0 {
+			causes = append(causes, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	d, b := e.Stats.Delivery, e.Stats.Bridge
+	add(d.Dropped, "spans dropped at the full queue")
+	add(d.Failed, "spans not taken by the backend")
+	add(d.Pending, "spans given up at the deadline")
+	add(e.Stats.Timeline.Total().Overflow, "entries dropped at the full timeline")
+	add(b.Overflow, "entries dropped at the bridge's full queue")
+	add(b.Late, "marks made after their span's end")
+	add(b.Limited, "marks over their span's event limit")
+	add(b.AgedOut, "marks of spans that never ended")
+	return fmt.Sprintf("perfline: lost %d spans and %d marks or measures: %s", e.Spans, e.Entries, strings.Join(causes, ", "))
+}
+
+func (e *LostError) any() bool { return e.Spans > 0 || e.Entries > 0 }
+
+func (s Stats) lost() LostError {
+	return LostError{Spans: s.Delivery.Lost(), Entries: s.Timeline.Total().Overflow + s.Bridge.Lost(), Stats: s}
+}
+
+// registerMetrics shows the counts as OpenTelemetry metrics:
+//
+//	perfline.entries   by perfline.entry.type and perfline.outcome
+//	perfline.bridge    by perfline.outcome
+//	perfline.delivery  by perfline.outcome
+func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
+	m := mp.Meter(bridge.ScopeName)
+	entries, err := m.Int64ObservableCounter("perfline.entries", metric.WithUnit("{entry}"),
+		metric.WithDescription("Entries of the timeline, by what became of them."))
+	if err != nil {
+		return nil, err
+	}
+	bridged, err := m.Int64ObservableCounter("perfline.bridge", metric.WithUnit("{item}"),
+		metric.WithDescription("Marks, measures and spans at the bridge to OpenTelemetry, by what became of them."))
+	if err != nil {
+		return nil, err
+	}
+	delivery, err := m.Int64ObservableCounter("perfline.delivery", metric.WithUnit("{span}"),
+		metric.WithDescription("Spans on their way to the backend, by what became of them."))
+	if err != nil {
+		return nil, err
+	}
+	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := p.Stats()
+		for typ, t := range s.Timeline {
+			kind := attribute.String("perfline.entry.type", string(typ))
+			observe(o, entries, kind, map[string]uint64{"recorded": t.Recorded, "overflow": t.Overflow,
+				"buffer_full": t.BufferFull, "delivered": t.Delivered, "observer_full": t.ObserverFull})
+		}
+		b := s.Bridge
+		observe(o, bridged, attribute.KeyValue{}, map[string]uint64{"event": b.Events, "measure": b.Measures, "span": b.Spans,
+			"unattached": b.Unattached, "late": b.Late, "limited": b.Limited, "aged_out": b.AgedOut, "overflow": b.Overflow})
+		d := s.Delivery
+		observe(o, delivery, attribute.KeyValue{}, map[string]uint64{"accepted": d.Accepted, "delivered": d.Delivered,
+			"failed": d.Failed, "dropped": d.Dropped})
+		return nil
+	}, entries, bridged, delivery)
+}
+
+func observe(o metric.Observer, c metric.Int64ObservableCounter, kind attribute.KeyValue, outcomes map[string]uint64) {
+	for outcome, n := range outcomes {
+		attrs := []attribute.KeyValue{attribute.String("perfline.outcome", outcome)}
+		if kind.Valid() {
+			attrs = append(attrs, kind)
+		}
+		o.ObserveInt64(c, int64(n), metric.WithAttributes(attrs...))
+	}
+}
