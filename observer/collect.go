@@ -56,11 +56,7 @@ func (r *root) collect() {
 		next := in.link // before take, after which in may be pushed again
 		in.link = nil
 		from := len(spent)
-		var lost [numKinds]uint64
-		spent, lost = in.take(spent)
-		for k, n := range lost {
-			r.totals[k].Overflow += n
-		}
+		spent = r.empty(in, spent)
 		for _, c := range spent[from:] {
 			for i := range c.entries[:c.n] {
 				pass = append(pass, &c.entries[i])
@@ -105,16 +101,49 @@ func shrink[T any](s []T) []T {
 	return s[:0]
 }
 
-// distribute adds e to its timeline's buffer and to those of the observers of
-// that timeline and its parents that want its type. r.mu is held.
+// empty takes an inlet's chunks. A child's entries go to its log in the same
+// breath: whoever reads the child holds its log's lock, and finds every entry
+// either in the inlet or in the log. The process timeline's wait to be merged;
+// its readers collect first. r.mu is held.
+func (r *root) empty(in *inlet, into []*chunk) []*chunk {
+	t := in.tl
+	from := len(into)
+	t.log.mu.Lock()
+	defer t.log.mu.Unlock()
+	into, lost := in.take(into)
+	for k, n := range lost {
+		r.totals[k].Overflow += n
+	}
+	if t.parent == nil {
+		return into
+	}
+	for _, c := range into[from:] {
+		for i := range c.entries[:c.n] {
+			r.keep(&c.entries[i], t)
+		}
+	}
+	return into
+}
+
+// keep adds e to the log of t, if it is t's and t is open. r.mu and the log's mu
+// are held.
+func (r *root) keep(e *Entry, t *Timeline) {
+	if e.tl != t || e.kind == kindMessage || t.closed.Load() {
+		return
+	}
+	if !t.log.add(e, t.limit, t.parent != nil) {
+		r.totals[e.kind].BufferFull++
+	}
+}
+
+// distribute counts e and adds it to the buffers of the observers of its
+// timeline and that timeline's parents that want its type. r.mu is held.
 func (r *root) distribute(e *Entry) {
 	r.totals[e.kind].Recorded++
 	t := e.tl
-	if !t.closed.Load() {
+	if t.parent == nil {
 		t.log.mu.Lock()
-		full := t.log.full[e.kind]
-		t.log.add(e, t.limit, t.parent != nil)
-		r.totals[e.kind].BufferFull += t.log.full[e.kind] - full
+		r.keep(e, t)
 		t.log.mu.Unlock()
 	}
 	for p := t; p != nil; p = p.parent {
@@ -127,6 +156,15 @@ func (r *root) distribute(e *Entry) {
 			}
 		}
 	}
+}
+
+// Deliver calls the observers that have something to be told, now and on the
+// calling goroutine. When it returns, all that was recorded before the call has
+// been through their callbacks. A program that is about to report or to exit
+// wants that; a callback must not call it.
+func (t *Timeline) Deliver() {
+	t.Flush()
+	t.root.deliver()
 }
 
 // deliver calls the observers that have something ("queue a PerformanceEntry",

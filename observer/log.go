@@ -22,7 +22,7 @@ type log struct {
 }
 
 // add appends a copy of e unless its kind has limit entries already.
-func (l *log) add(e *Entry, limit int, keepScope bool) {
+func (l *log) add(e *Entry, limit int, keepScope bool) bool {
 	if l.latest != nil && e.kind == kindMark {
 		l.remember(e, limit)
 	}
@@ -39,7 +39,7 @@ func (l *log) add(e *Entry, limit int, keepScope bool) {
 			}
 			l.remember(e, limit)
 		}
-		return
+		return false
 	}
 	l.counts[e.kind]++
 	n := len(l.chunks)
@@ -53,6 +53,7 @@ func (l *log) add(e *Entry, limit int, keepScope bool) {
 		c.entries[c.n].scope = nil
 	}
 	c.n++
+	return true
 }
 
 // remember notes e as the most recent mark of its name. Names beyond twice the

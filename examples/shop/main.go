@@ -86,7 +86,7 @@ func run(ctx context.Context, addr string, duration time.Duration, rps int) erro
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	err = errors.Join(shop.Shutdown(stopCtx), payments.Shutdown(stopCtx), pl.Flush(stopCtx))
-	measures.Disconnect()
+	observer.Default().Deliver()
 	if l != nil {
 		report(os.Stdout, l, measures)
 		if slow := pl.Recent().Slowest(); len(slow) > 0 {

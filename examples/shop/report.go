@@ -16,16 +16,13 @@ import (
 // A measureTable sums up the measures that an observer of the process timeline
 // is given: those of all requests.
 type measureTable struct {
-	*observer.Observer
-
 	mu     sync.Mutex // guards byName
 	byName map[string]*histogram
 }
 
 func watchMeasures(tl *observer.Timeline) (*measureTable, error) {
 	t := &measureTable{byName: map[string]*histogram{}}
-	var err error
-	t.Observer, err = tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{Types: []observer.Type{observer.Measure}})
+	_, err := tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{Types: []observer.Type{observer.Measure}})
 	return t, err
 }
 
@@ -40,12 +37,6 @@ func (t *measureTable) add(entries []observer.Entry) {
 		}
 		h.add(e.Duration())
 	}
-}
-
-// Disconnect ends the watching; what was recorded before is in the table.
-func (t *measureTable) Disconnect() {
-	t.add(t.TakeRecords())
-	t.Observer.Disconnect()
 }
 
 func report(w io.Writer, l *load, m *measureTable) {

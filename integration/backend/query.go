@@ -1,0 +1,148 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// A Span is a span as Jaeger tells it. Times have microseconds.
+type Span struct {
+	TraceID, ID, ParentID string
+	Name                  string
+	Start                 time.Time
+	Duration              time.Duration
+	Tags                  map[string]any // string, bool, int64, float64
+	Events                []Event
+}
+
+// An Event is a log of a span; its name is the "event" field.
+type Event struct {
+	Name string
+	Time time.Time
+	Tags map[string]any
+}
+
+// Traces asks for the traces of a service, by trace id: all of them, with a
+// limit above what a test makes.
+func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span, error) {
+	q := url.Values{"service": {service}, "limit": {"200000"}, "lookback": {"1h"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url("QUERY")+"/api/traces?"+q.Encode(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("jaeger answers %s for traces of %q", resp.Status, service)
+	}
+	var answer struct {
+		Data []struct {
+			TraceID string     `json:"traceID"`
+			Spans   []spanJSON `json:"spans"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("jaeger's answer: %w", err)
+	}
+	traces := map[string][]Span{}
+	for _, t := range answer.Data {
+		for _, s := range t.Spans {
+			span, err := s.span()
+			if err != nil {
+				return nil, err
+			}
+			traces[t.TraceID] = append(traces[t.TraceID], span)
+		}
+	}
+	return traces, nil
+}
+
+type spanJSON struct {
+	TraceID    string `json:"traceID"`
+	SpanID     string `json:"spanID"`
+	Name       string `json:"operationName"`
+	References []struct {
+		RefType string `json:"refType"`
+		SpanID  string `json:"spanID"`
+	} `json:"references"`
+	StartTime int64     `json:"startTime"` // microseconds
+	Duration  int64     `json:"duration"`  // microseconds
+	Tags      []tagJSON `json:"tags"`
+	Logs      []struct {
+		Timestamp int64     `json:"timestamp"`
+		Fields    []tagJSON `json:"fields"`
+	} `json:"logs"`
+}
+
+type tagJSON struct {
+	Key   string          `json:"key"`
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
+}
+
+func (s *spanJSON) span() (Span, error) {
+	out := Span{TraceID: s.TraceID, ID: s.SpanID, Name: s.Name,
+		Start: time.UnixMicro(s.StartTime), Duration: time.Duration(s.Duration) * time.Microsecond}
+	for _, r := range s.References {
+		if r.RefType == "CHILD_OF" {
+			out.ParentID = r.SpanID
+		}
+	}
+	var err error
+	if out.Tags, err = tags(s.Tags); err != nil {
+		return out, err
+	}
+	for _, l := range s.Logs {
+		e := Event{Time: time.UnixMicro(l.Timestamp)}
+		if e.Tags, err = tags(l.Fields); err != nil {
+			return out, err
+		}
+		e.Name, _ = e.Tags["event"].(string)
+		delete(e.Tags, "event")
+		out.Events = append(out.Events, e)
+	}
+	return out, nil
+}
+
+func tags(list []tagJSON) (map[string]any, error) {
+	m := make(map[string]any, len(list))
+	for _, t := range list {
+		v, err := t.value()
+		if err != nil {
+			return nil, fmt.Errorf("jaeger's tag %q of type %q, value %s: %w", t.Key, t.Type, t.Value, err)
+		}
+		m[t.Key] = v
+	}
+	return m, nil
+}
+
+func (t *tagJSON) value() (any, error) {
+	switch t.Type {
+	case "bool":
+		return decode[bool](t.Value)
+	case "int64":
+		var n json.Number
+		if err := json.Unmarshal(t.Value, &n); err != nil { // a number, or a string that holds one
+			return nil, err
+		}
+		return strconv.ParseInt(n.String(), 10, 64)
+	case "float64":
+		return decode[float64](t.Value)
+	default:
+		return decode[string](t.Value)
+	}
+}
+
+func decode[T any](raw json.RawMessage) (T, error) {
+	var v T
+	err := json.Unmarshal(raw, &v)
+	return v, err
+}

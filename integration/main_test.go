@@ -1,0 +1,102 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/observer"
+)
+
+// jaeger is shared by the tests that do not kill it; each uses a service name
+// of its own.
+var jaeger *backend.Jaeger
+
+func TestMain(m *testing.M) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	var err error
+	if jaeger, err = backend.StartJaeger(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "jaeger's log:\n"+jaeger.Log())
+	}
+	if err := jaeger.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// start starts a pipeline to j with a process timeline of its own.
+func start(t *testing.T, j *backend.Jaeger, change func(*perfline.Config)) (*perfline.Pipeline, *observer.Timeline, *logLines) {
+	t.Helper()
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	lines := &logLines{}
+	c := perfline.Config{
+		Service:  serviceName(t),
+		Traces:   exporter.Config{Endpoint: j.OTLPGRPC()},
+		Queue:    exporter.DeliveryConfig{QueueSize: 1 << 16},
+		Timeline: tl,
+		Logger:   slog.New(slog.NewTextHandler(lines, nil)),
+	}
+	if change != nil {
+		change(&c)
+	}
+	pl, err := perfline.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pl, tl, lines
+}
+
+func server(pl *perfline.Pipeline, tl *observer.Timeline) bridge.Server {
+	return bridge.Server{TracerProvider: pl.TracerProvider(), Propagators: propagation.TraceContext{}, Timeline: tl}
+}
+
+var serial struct {
+	sync.Mutex
+	n int
+}
+
+// serviceName is a name no other test has, nor another -cpu or -count run of
+// this one.
+func serviceName(t *testing.T) string {
+	serial.Lock()
+	defer serial.Unlock()
+	serial.n++
+	return fmt.Sprintf("%s-%d", t.Name(), serial.n)
+}
+
+// logLines keeps what is logged, a line each.
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(p))
+	return len(p), nil
+}
+
+func (l *logLines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.lines...)
+}
