@@ -1,0 +1,191 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/integration/backend"
+)
+
+// buildShop builds the shop as "go run -C examples ./shop" does.
+func buildShop(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "shop")
+	cmd := exec.Command("go", "build", "-o", bin, "./shop")
+	cmd.Dir = "../examples"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the shop: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// shop is a command that runs the shop with a clean environment and traces to j.
+func shop(bin string, j *backend.Jaeger, service string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	cmd := exec.Command(bin, args...)
+	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+j.OTLPGRPC(), "OTEL_RESOURCE_ATTRIBUTES=test="+service)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	return cmd, &out
+}
+
+var delivered = regexp.MustCompile(`(\d+) spans for the backend: (\d+) delivered, (\d+) lost\.`)
+
+// TestShop runs the shop as a user would and looks for its traces, which must be
+// as many as it says, under service=shop, with the tree that its code makes.
+func TestShop(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd, out := shop(buildShop(t), jaeger, t.Name(), "-for", "3s", "-rps", "100")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text := out.String()
+	for _, want := range []string{"load: 100 %", "POST /orders", "GET /products/{id}", "GET /", "accepted-to-paid", "The slowest request:", "◆", "checkout"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the shop's output lacks %q", want)
+		}
+	}
+	m := delivered.FindStringSubmatch(text)
+	if m == nil || m[1] != m[2] || m[3] != "0" {
+		t.Fatalf("the shop does not say that all was delivered:\n%s", text)
+	}
+	traces, err := jaeger.Traces(ctx, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, routes := 0, map[string]int{}
+	for _, spans := range traces {
+		n += len(spans)
+		byID := map[string]backend.Span{}
+		for _, s := range spans {
+			byID[s.ID] = s
+		}
+		for _, s := range spans {
+			parent := byID[s.ParentID].Name
+			switch s.Name {
+			case "checkout", "accepted-to-paid", "encode":
+				if parent != "POST /orders" && parent != "checkout" && parent != "GET /products/{id}" {
+					t.Errorf("parent of %q is %q", s.Name, parent)
+				}
+			case "payment", "db.reserve", "db.order":
+				if parent != "checkout" {
+					t.Errorf("parent of %q is %q, want checkout", s.Name, parent)
+				}
+			case "POST /payments":
+				if parent != "payment" || s.Tags["span.kind"] != "server" {
+					t.Errorf("%q is a %v under %q, want a server span under payment", s.Name, s.Tags["span.kind"], parent)
+				}
+			case "GET /{$}", "GET /products/{id}", "POST /orders":
+				routes[s.Name]++
+				if s.Tags["http.response.status_code"] == nil || s.Tags["http.route"] == nil || s.Tags["http.request.method"] == nil {
+					t.Errorf("server span %q lacks status, route or method: %v", s.Name, s.Tags)
+				}
+			}
+		}
+	}
+	if strconv.Itoa(n) != m[1] {
+		t.Errorf("%d spans in Jaeger, the shop says %s", n, m[1])
+	}
+	if len(routes) != 3 {
+		t.Errorf("server spans by route: %v, want three routes", routes)
+	}
+	t.Logf("routes %v, %d spans in Jaeger\n%s", routes, n, text)
+}
+
+// TestShopInterrupted ends the shop as a terminal or an orchestrator does.
+func TestShopInterrupted(t *testing.T) {
+	bin := buildShop(t)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			cmd, out := shop(bin, jaeger, t.Name(), "-for", "60s")
+			var err error
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = write // progress: a line a second
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			write.Close()
+			buf := make([]byte, 1<<10)
+			for seen := ""; !strings.Contains(seen, "1.0s of"); {
+				n, err := read.Read(buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen += string(buf[:n])
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			go func() { // or the shop's writes block
+				for {
+					if _, err := read.Read(buf); err != nil {
+						return
+					}
+				}
+			}()
+			if err = cmd.Wait(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			m := delivered.FindStringSubmatch(out.String())
+			if m == nil || m[1] != m[2] || m[1] == "0" {
+				t.Errorf("after %v the shop does not say that all was delivered:\n%s", sig, out)
+			}
+		})
+	}
+}
+
+// TestShopWithoutJaeger kills Jaeger in the middle of a run, and compares the
+// shop's own table with that of a run without.
+func TestShopWithoutJaeger(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	bin := buildShop(t)
+	j, err := backend.StartJaeger(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := j.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cmd, out := shop(bin, j, t.Name(), "-for", "6s", "-rps", "200")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(3*time.Second, func() {
+		if err := j.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	defer kill.Stop()
+	if err := cmd.Wait(); err == nil {
+		t.Errorf("the shop lost spans and ended without an error")
+	}
+	m := delivered.FindStringSubmatch(out.String())
+	if m == nil || m[3] == "0" {
+		t.Errorf("the shop does not say that spans were lost:\n%s", out)
+	}
+	if n := strings.Count(out.String(), "spans are not delivered"); n != 1 {
+		t.Errorf("%d log lines about the outage, want one", n)
+	}
+	t.Logf("Jaeger killed after 3 s of 6:\n%s", out)
+
+	cmd, out = shop(bin, jaeger, t.Name(), "-for", "6s", "-rps", "200")
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v", err)
+	}
+	t.Logf("With Jaeger throughout:\n%s", out)
+}
