@@ -1,0 +1,85 @@
+package marks_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+// request is a context as bridge.Middleware makes it, on a timeline with a clock
+// that the examples move by hand.
+func request() (ctx context.Context, tl *observer.Timeline, pass func(time.Duration)) {
+	var now time.Duration
+	process := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return now }})
+	tl = process.NewChild()
+	return observer.NewContext(context.Background(), tl), tl, func(d time.Duration) { now += d }
+}
+
+func ExampleMark() {
+	ctx, tl, pass := request()
+
+	pass(2 * time.Millisecond)
+	marks.Mark(ctx, "cache.miss", slog.String("key", "user:7"))
+
+	for _, e := range tl.Entries() {
+		fmt.Println(e.Type(), e.Name(), e.StartTime(), e.Detail())
+	}
+	// Output: mark cache.miss 2ms [key=user:7]
+}
+
+func ExampleTime() {
+	ctx, tl, pass := request()
+
+	render := func() {
+		defer marks.Time(ctx, "render", slog.String("page", "home")).End()
+		pass(3 * time.Millisecond)
+	}
+	render()
+
+	for _, e := range tl.Entries() {
+		fmt.Println(e.Type(), e.Name(), e.StartTime(), e.Duration(), e.Detail())
+	}
+	// Output: measure render 0s 3ms [page=home]
+}
+
+func ExampleStart() {
+	ctx, tl, pass := request()
+
+	ctx, checkout := marks.Start(ctx, "checkout")
+	pass(time.Millisecond)
+	marks.Mark(ctx, "paid") // under checkout's span, with a bridge
+	pass(time.Millisecond)
+	checkout.End()
+
+	for _, e := range tl.Entries() {
+		fmt.Println(e.Type(), e.Name(), e.StartTime(), e.Duration())
+	}
+	// Output:
+	// measure checkout 0s 2ms
+	// mark paid 1ms 0s
+}
+
+func ExampleMeasure() {
+	ctx, _, pass := request()
+
+	pass(time.Millisecond)
+	marks.Mark(ctx, "queued")
+	pass(5 * time.Millisecond)
+	marks.Mark(ctx, "paid")
+
+	m, err := marks.Measure(ctx, "queue→paid", marks.MeasureOptions{
+		Start: marks.Named("queued"),
+		End:   marks.Named("paid"),
+	})
+	fmt.Println(m.StartTime(), m.Duration(), err)
+
+	_, err = marks.Measure(ctx, "queue→sent", marks.MeasureOptions{Start: marks.Named("sent")})
+	fmt.Println(err)
+	// Output:
+	// 1ms 5ms <nil>
+	// marks: measure "queue→sent": Start "sent": no mark of that name on this timeline: mark it first, under the same request
+}
