@@ -122,10 +122,13 @@ func (t *Timeline) view() []segment {
 		return segs
 	}
 	fresh := make(segment, 0, in.pending)
+	counts := t.log.counts
 	for _, c := range in.chunks {
 		for i := range c.entries[:c.n] {
-			if c.entries[i].tl == t && c.entries[i].kind != kindMessage {
-				fresh = append(fresh, c.entries[i])
+			e := &c.entries[i]
+			if e.tl == t && e.kind != kindMessage && counts[e.kind] < t.limit { // what the log will keep
+				counts[e.kind]++
+				fresh = append(fresh, *e)
 			}
 		}
 	}

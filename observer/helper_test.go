@@ -1,0 +1,80 @@
+package observer_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/observer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// manual is a process timeline whose clock and tasks a test moves by hand.
+type manual struct {
+	*observer.Timeline
+	now   time.Duration
+	tasks []func()
+}
+
+func newManual(change ...func(*observer.TimelineOptions)) *manual {
+	m := &manual{}
+	o := observer.TimelineOptions{
+		Clock:     func() time.Duration { return m.now },
+		Scheduler: func(task func()) { m.tasks = append(m.tasks, task) },
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	m.Timeline = observer.NewTimeline(o)
+	return m
+}
+
+// run runs the tasks that wait, and those that they cause.
+func (m *manual) run() {
+	for len(m.tasks) > 0 {
+		task := m.tasks[0]
+		m.tasks = m.tasks[1:]
+		task()
+	}
+}
+
+// add records an entry of type typ that starts now.
+func (m *manual) add(typ observer.Type, name string) { record(m.Timeline, typ, name) }
+
+func record(tl *observer.Timeline, typ observer.Type, name string) {
+	tl.Record(nil, typ, name, tl.Now(), 0, nil)
+}
+
+// watch observes and gathers the names delivered.
+func watch(t *testing.T, tl *observer.Timeline, o observer.Options) (*observer.Observer, *[]string) {
+	t.Helper()
+	var got []string
+	obs, err := tl.Observe(func(l observer.List) { got = append(got, names(l.Entries())...) }, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obs, &got
+}
+
+func names(entries []observer.Entry) []string {
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func want(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+var (
+	marksOnly = observer.Options{Types: []observer.Type{observer.Mark}}
+	both      = observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}}
+)
