@@ -78,23 +78,41 @@ func emptySpan() sdktrace.ReadOnlySpan {
 // mergeEvents puts marks among a span's own events in the order of time and
 // applies the span's event limit as the SDK does: the oldest go first. Marks
 // later than end are left out. Both lists are the caller's to lose.
-func mergeEvents(own, marks []sdktrace.Event, end time.Time, limit int) (events []sdktrace.Event, late, dropped int) {
-	kept := marks[:0]
-	for _, m := range marks {
-		if m.Time.After(end) {
-			late++
-			continue
+func mergeEvents(own, marks []sdktrace.Event, end time.Time, limit int) (events []sdktrace.Event, c mergeCounts) {
+	recorded := len(marks)
+	marks = slices.DeleteFunc(marks, func(m sdktrace.Event) bool { return m.Time.After(end) })
+	c.late = recorded - len(marks)
+	byTime := func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) }
+	slices.SortStableFunc(marks, byTime)
+	slices.SortStableFunc(own, byTime)
+	surplus := 0
+	if n := len(own) + len(marks); limit >= 0 && n > limit {
+		surplus = n - limit
+	}
+	events = make([]sdktrace.Event, 0, len(own)+len(marks)-surplus)
+	for len(own)+len(marks) > 0 {
+		isMark := len(own) == 0 || (len(marks) > 0 && marks[0].Time.Before(own[0].Time))
+		from := &own
+		if isMark {
+			from = &marks
 		}
-		kept = append(kept, m)
+		switch {
+		case surplus == 0:
+			events = append(events, (*from)[0])
+			if isMark {
+				c.marks++
+			}
+		case isMark:
+			c.droppedMarks++
+			surplus--
+		default:
+			c.droppedOwn++
+			surplus--
+		}
+		*from = (*from)[1:]
 	}
-	events = kept
-	if len(own) > 0 {
-		events = append(slices.Clip(own), kept...)
-	}
-	slices.SortStableFunc(events, func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
-	if limit >= 0 && len(events) > limit {
-		dropped = len(events) - limit
-		events = slices.Clone(events[dropped:])
-	}
-	return events, late, dropped
+	return events, c
 }
+
+// mergeCounts say what became of marks, and of a span's own events.
+type mergeCounts struct{ marks, late, droppedMarks, droppedOwn int }

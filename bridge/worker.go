@@ -216,7 +216,7 @@ func (w *worker) finishSDK(m *endedSpan) {
 		m.to.next.OnEnd(m.span)
 		return
 	}
-	events, dropped := w.merge(p, m.span.Events(), m.span.EndTime(), m.to)
+	events, dropped := w.merge(p, slices.Clone(m.span.Events()), m.span.EndTime(), m.to)
 	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: m.span, events: events, dropped: m.span.DroppedEvents() + dropped})
 }
 
@@ -256,15 +256,14 @@ func (w *worker) merge(p *pendingSpan, own []sdktrace.Event, end time.Time, to *
 		w.marks -= len(p.events)
 		p.events = nil
 	}
-	recorded := len(marks)
-	events, late, dropped := mergeEvents(own, marks, end, to.limits.EventCountLimit)
+	events, c := mergeEvents(own, marks, end, to.limits.EventCountLimit)
 	if p.done == 0 {
-		w.hub.stats.late.Add(uint64(late))
-		w.hub.stats.limited.Add(uint64(dropped))
-		w.hub.stats.events.Add(uint64(max(0, recorded-late-dropped)))
+		w.hub.stats.late.Add(uint64(c.late))
+		w.hub.stats.limited.Add(uint64(c.droppedMarks))
+		w.hub.stats.events.Add(uint64(c.marks))
 		p.done = w.passes
 	}
-	return events, dropped + p.limited
+	return events, c.droppedMarks + c.droppedOwn + p.limited
 }
 
 // sweep forgets spans that were handed over, and marks that no span will take:
