@@ -101,7 +101,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 	if !p.hub.tl.Post(&endedSpan{span: s, to: p}) {
 		// No room: better the span without its marks than no span.
-		p.hub.stats.overflow.Add(1)
+		p.hub.stats.hurried.Add(1)
 		p.next.OnEnd(s)
 	}
 }

@@ -11,15 +11,15 @@ type Stats struct {
 	Late       uint64 // marks made after their span's end, lost
 	Limited    uint64 // marks over their span's event limit, lost
 	AgedOut    uint64 // marks of spans that never ended, lost
-	Overflow   uint64 // marks, measures and spans that found the queue full: the first two are lost, spans passed on without marks
+	Overflow   uint64 // marks, measures and spans that found the bridge's queue full because a next processor hangs, lost
+	Hurried    uint64 // spans handed over at once, without their marks, because the timeline had no room
 }
 
-// Lost is the number of marks and measures that reached no span although they
-// had one.
+// Lost is the number of marks, measures and spans that were lost at the bridge.
 func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Overflow }
 
 type counters struct {
-	events, measures, spans, unattached, late, limited, agedOut, overflow atomic.Uint64
+	events, measures, spans, unattached, late, limited, agedOut, overflow, hurried atomic.Uint64
 }
 
 func (c *counters) read() Stats {
@@ -32,5 +32,6 @@ func (c *counters) read() Stats {
 		Limited:    c.limited.Load(),
 		AgedOut:    c.agedOut.Load(),
 		Overflow:   c.overflow.Load(),
+		Hurried:    c.hurried.Load(),
 	}
 }

@@ -88,6 +88,7 @@ func (r *root) collect() {
 		c.n = 0
 		r.chunks.Put(c)
 	}
+	r.inFlight.Add(-int64(len(spent)))
 	clear(pass)
 	clear(spent)
 	r.pass, r.spent = shrink(pass), shrink(spent)

@@ -29,7 +29,6 @@ type inlet struct {
 	mu       sync.Mutex // guards what follows
 	chunks   []*chunk
 	inline   [2]*chunk // first backing of chunks, so that a short request allocates none
-	pending  int       // entries in chunks
 	queued   bool      // on the dirty list
 	closed   bool      // the timeline was closed: write to its parent instead
 	overflow [numKinds]uint64
@@ -37,7 +36,7 @@ type inlet struct {
 	_ [64]byte // keeps neighbours' locks off this one's cache line
 }
 
-// put records an entry for owner. It reports false when the inlet is full.
+// put records an entry for owner. It reports false when there is no room.
 func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	r := t.root
 	in := t.inlet()
@@ -46,15 +45,25 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 		in.mu.Unlock()
 		return t.parent.put(owner, scope, k, name, start, duration, at, attrs)
 	}
-	if in.pending >= r.maxPending {
-		in.overflow[k]++
-		in.mu.Unlock()
-		return false
-	}
 	var c *chunk
+	urgent := false
 	if n := len(in.chunks); n > 0 && in.chunks[n-1].n < chunkLen {
 		c = in.chunks[n-1]
 	} else {
+		// The bound is for all inlets together: goroutines may crowd on one.
+		used := r.inFlight.Add(1)
+		if used > r.maxChunks {
+			r.inFlight.Add(-1)
+			in.overflow[k]++
+			first := !in.queued // the collector must hear of it
+			in.queued = true
+			in.mu.Unlock()
+			if first {
+				r.push(in)
+			}
+			return false
+		}
+		urgent = used == r.urgentAt
 		c = r.chunks.Get().(*chunk)
 		in.chunks = append(in.chunks, c)
 	}
@@ -71,15 +80,14 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 	if len(attrs) > 0 {
 		e.setDetail(attrs)
 	}
-	in.pending++
 	first := !in.queued
 	in.queued = true
-	urgent := in.pending == r.urgentAt
 	in.mu.Unlock()
 
 	if first {
 		r.push(in)
-	} else if urgent {
+	}
+	if urgent {
 		r.wakeNow()
 	}
 	return true
@@ -105,7 +113,6 @@ func (in *inlet) take(into []*chunk) (chunks []*chunk, overflow [numKinds]uint64
 	into = append(into, in.chunks...)
 	clear(in.chunks)
 	in.chunks = in.chunks[:0]
-	in.pending = 0
 	in.queued = false
 	overflow, in.overflow = in.overflow, [numKinds]uint64{}
 	return into, overflow

@@ -118,10 +118,10 @@ func (t *Timeline) view() []segment {
 	in := &t.inlets[0]
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.pending == 0 {
+	if len(in.chunks) == 0 {
 		return segs
 	}
-	fresh := make(segment, 0, in.pending)
+	fresh := make(segment, 0, len(in.chunks)*chunkLen)
 	counts := t.log.counts
 	for _, c := range in.chunks {
 		for i := range c.entries[:c.n] {

@@ -31,10 +31,10 @@ type TimelineOptions struct {
 	// 0 means DefaultChildBufferSize; negative: none.
 	ChildBufferSize int
 
-	// MaxPending is how many entries may wait for the collector on the process
-	// timeline; further ones are lost and counted as Overflow. They are divided
-	// among its inlets (two or more for each core), and a child has one inlet's
-	// share. 0 means DefaultMaxPending; an entry takes some 300 bytes.
+	// MaxPending is how many entries may wait for the collector, on the process
+	// timeline and all its children together; further ones are lost and counted
+	// as Overflow. It is rounded up to a multiple of 16, in which room is given
+	// out. 0 means DefaultMaxPending; an entry takes some 300 bytes.
 	MaxPending int
 
 	// Interval is how long entries may wait for the collector. 0 means
@@ -84,17 +84,18 @@ type root struct {
 	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
 	clock      func() time.Duration
 	childLimit int
-	maxPending int
-	urgentAt   int
+	maxChunks  int64 // that may be in use
+	urgentAt   int64 // chunks in use that bring the collection forward
 	interval   time.Duration
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	bridge atomic.Pointer[bridgeBox]
-	chunks sync.Pool
-	dirty  dirtyList
-	armed  atomic.Bool // a collection is on its way
-	timer  *time.Timer
+	bridge   atomic.Pointer[bridgeBox]
+	chunks   sync.Pool
+	inFlight atomic.Int64 // chunks in use
+	dirty    dirtyList
+	armed    atomic.Bool // a collection is on its way
+	timer    *time.Timer
 
 	mu         sync.Mutex // guards what follows, every Observer and every observers list
 	pass       []*Entry   // scratch of collect
@@ -120,14 +121,15 @@ func NewTimeline(o TimelineOptions) *Timeline {
 		epoch:      time.Now(),
 		clock:      o.Clock,
 		childLimit: limitOr(o.ChildBufferSize, DefaultChildBufferSize),
-		maxPending: o.MaxPending,
 		interval:   o.Interval,
 		scheduler:  o.Scheduler,
 		logger:     o.Logger,
 	}
-	if r.maxPending <= 0 {
-		r.maxPending = DefaultMaxPending
+	if o.MaxPending <= 0 {
+		o.MaxPending = DefaultMaxPending
 	}
+	r.maxChunks = int64(o.MaxPending+chunkLen-1) / chunkLen
+	r.urgentAt = max(1, r.maxChunks/16)
 	if r.interval <= 0 {
 		r.interval = DefaultInterval
 	}
@@ -141,8 +143,6 @@ func NewTimeline(o TimelineOptions) *Timeline {
 			n *= 2
 		}
 	}
-	r.maxPending = max(1, r.maxPending/n)
-	r.urgentAt = max(1, r.maxPending/8)
 	t := &Timeline{root: r, limit: limitOr(o.BufferSize, DefaultBufferSize), inlets: make([]inlet, n)}
 	for i := range t.inlets {
 		t.inlets[i].tl = t

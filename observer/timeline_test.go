@@ -143,7 +143,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestOverflow(t *testing.T) {
-	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 10 })
+	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 16 })
 	_, got := watch(t, tl.Timeline, marksOnly)
 	lost := 0
 	for range 25 {
@@ -152,12 +152,15 @@ func TestOverflow(t *testing.T) {
 		}
 	}
 	s := tl.Stats()[observer.Mark]
-	if lost != 15 || s.Overflow != 15 || s.Recorded != 10 {
-		t.Errorf("%d lost, stats %+v, want 15 lost and 10 recorded", lost, s)
+	if lost != 9 || s.Overflow != 9 || s.Recorded != 16 {
+		t.Errorf("%d lost, stats %+v, want 9 lost and 16 recorded", lost, s)
 	}
 	tl.run()
-	if len(*got) != 10 {
-		t.Errorf("%d delivered, want 10", len(*got))
+	if len(*got) != 16 {
+		t.Errorf("%d delivered, want 16", len(*got))
+	}
+	if !tl.Record(nil, observer.Mark, "room again", 0, 0, nil) {
+		t.Error("after a collection there is no room")
 	}
 }
 
