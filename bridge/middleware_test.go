@@ -1,0 +1,240 @@
+package bridge_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+func (r *rig) wrap(h http.Handler) http.Handler {
+	return bridge.Server{TracerProvider: r.provider, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(h)
+}
+
+func (r *rig) serve(h http.HandlerFunc, pattern string, req *http.Request) *httptest.ResponseRecorder {
+	mux := http.NewServeMux()
+	mux.HandleFunc(pattern, h)
+	w := httptest.NewRecorder()
+	r.wrap(mux).ServeHTTP(w, req)
+	return w
+}
+
+func tag(s sdktrace.ReadOnlySpan, key string) string {
+	for _, kv := range s.Attributes() {
+		if string(kv.Key) == key {
+			return kv.Value.Emit()
+		}
+	}
+	return ""
+}
+
+func TestMiddlewareSpan(t *testing.T) {
+	ok := func(http.ResponseWriter, *http.Request) {}
+	answer := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	get := func(change func(*http.Request)) *http.Request {
+		req := httptest.NewRequest(http.MethodGet, "http://shop.example:8443/x/7?secret=1", nil)
+		if change != nil {
+			change(req)
+		}
+		return req
+	}
+	for _, c := range []struct {
+		name    string
+		pattern string
+		handler http.HandlerFunc
+		req     *http.Request
+		span    string
+		status  codes.Code
+		tags    map[string]string
+	}{
+		{"route from the pattern", "GET /x/{id}", ok, get(nil), "GET /x/{id}", codes.Unset, map[string]string{
+			"http.request.method": "GET", "http.route": "/x/{id}", "http.response.status_code": "200", "url.scheme": "http", "url.path": "/x/7",
+			"url.query": "", "server.address": "shop.example", "server.port": "8443", "network.peer.address": "192.0.2.1",
+			"network.peer.port": "1234", "client.address": "192.0.2.1", "network.protocol.version": "1.1", "error.type": ""}},
+		{"host in the pattern", "shop.example/x/{id}", ok, get(nil), "GET /x/{id}", codes.Unset, map[string]string{"http.route": "/x/{id}"}},
+		{"no match", "GET /y", ok, get(nil), "GET", codes.Unset, map[string]string{"http.route": "", "http.response.status_code": "404"}},
+		{"client error is no error of the server", "/x/{id}", answer(400), get(nil), "GET /x/{id}", codes.Unset, map[string]string{"http.response.status_code": "400", "error.type": ""}},
+		{"server error", "/x/{id}", answer(503), get(nil), "GET /x/{id}", codes.Error, map[string]string{"http.response.status_code": "503", "error.type": "503"}},
+		{"the first status counts", "/x/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(500) }, get(nil), "GET /x/{id}", codes.Unset, map[string]string{"http.response.status_code": "201"}},
+		{"1xx precede it", "/x/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(204) }, get(nil), "GET /x/{id}", codes.Unset, map[string]string{"http.response.status_code": "204"}},
+		{"unknown method", "/x/{id}", ok, get(func(r *http.Request) { r.Method = "BREW" }), "HTTP /x/{id}", codes.Unset, map[string]string{"http.request.method": "_OTHER", "http.request.method_original": "BREW"}},
+		{"TLS and HTTP/2", "/x/{id}", ok, get(func(r *http.Request) { r.TLS, r.ProtoMajor = &tls.ConnectionState{}, 2; r.Host = "h:443" }), "GET /x/{id}", codes.Unset, map[string]string{"url.scheme": "https", "network.protocol.version": "2", "server.port": ""}},
+		{"user agent, IPv6", "/x/{id}", ok, get(func(r *http.Request) { r.Header.Set("User-Agent", "ua"); r.RemoteAddr = "[::1]:99" }), "GET /x/{id}", codes.Unset, map[string]string{"user_agent.original": "ua", "network.peer.address": "::1", "network.peer.port": "99"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			r.serve(c.handler, c.pattern, c.req)
+			r.flush(t)
+			s := r.got.one(t, c.span)
+			if s.SpanKind() != trace.SpanKindServer || s.Status().Code != c.status {
+				t.Errorf("kind %v, status %v, want server, %v", s.SpanKind(), s.Status().Code, c.status)
+			}
+			for key, want := range c.tags {
+				if got := tag(s, key); got != want {
+					t.Errorf("%s is %q, want %q", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestMiddlewareTimeline(t *testing.T) {
+	r := withProcessor(t)
+	var tl *observer.Timeline
+	r.serve(func(_ http.ResponseWriter, req *http.Request) {
+		tl = observer.FromContext(req.Context())
+		marks.Mark(req.Context(), "m")
+		if got := len(tl.Entries()); got != 1 {
+			t.Errorf("%d entries in the request, want 1", got)
+		}
+	}, "/", httptest.NewRequest("GET", "/", nil))
+	r.flush(t)
+	s := r.got.one(t, "GET /")
+	if tl.Parent() != r.tl || !tl.Origin().Equal(s.StartTime()) {
+		t.Errorf("the request's timeline starts at %v, its span at %v", tl.Origin(), s.StartTime())
+	}
+	if got := events(s); len(got) != 1 {
+		t.Errorf("events %v", got)
+	}
+	tl.Record(nil, observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
+	if r.tl.Stats()[observer.Mark].Recorded != 2 {
+		t.Error("a mark after the request was not recorded")
+	}
+}
+
+func TestMiddlewarePropagation(t *testing.T) {
+	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for _, c := range []struct {
+		name, header string
+		spans        int
+		joined       bool
+	}{
+		{"sampled", "00-" + id + "-" + parent + "-01", 2, true},
+		{"not sampled", "00-" + id + "-" + parent + "-00", 0, true},
+		{"malformed", "00-xyz", 2, false},
+		{"none", "", 2, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			req := httptest.NewRequest("GET", "/", nil)
+			req.Header.Set("traceparent", c.header)
+			r.serve(func(_ http.ResponseWriter, req *http.Request) { marks.Time(req.Context(), "leaf").End() }, "/", req)
+			r.flush(t)
+			if n := len(r.got.all()); n != c.spans {
+				t.Fatalf("%d spans, want %d", n, c.spans)
+			}
+			if c.spans > 0 {
+				s := r.got.one(t, "GET /")
+				if joined := s.SpanContext().TraceID().String() == id && s.Parent().SpanID().String() == parent; joined != c.joined {
+					t.Errorf("trace %s, parent %s, want joined %v", s.SpanContext().TraceID(), s.Parent().SpanID(), c.joined)
+				}
+			}
+		})
+	}
+}
+
+func TestMiddlewarePanic(t *testing.T) {
+	for _, value := range []any{"boom", http.ErrAbortHandler} {
+		r := withProcessor(t)
+		func() {
+			defer func() {
+				if p := recover(); p != value {
+					t.Errorf("recovered %v, want %v", p, value)
+				}
+			}()
+			r.serve(func(http.ResponseWriter, *http.Request) { panic(value) }, "/x", httptest.NewRequest("GET", "/x", nil))
+		}()
+		r.flush(t)
+		if s := r.got.one(t, "GET /x"); s.Status().Code != codes.Error || tag(s, "error.type") != "panic" || tag(s, "http.response.status_code") != "" {
+			t.Errorf("status %v, attributes %v", s.Status(), s.Attributes())
+		}
+	}
+}
+
+// What the server's ResponseWriter can do, the wrapped one can.
+func TestMiddlewareKeepsInterfaces(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		r := withProcessor(t)
+		srv := httptest.NewUnstartedServer(r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if _, ok := w.(http.Flusher); !ok {
+				t.Error("no Flusher")
+			}
+			if _, ok := w.(http.Hijacker); ok == h2 {
+				t.Errorf("Hijacker is %v with HTTP/2 %v", ok, h2)
+			}
+			if _, ok := w.(io.ReaderFrom); ok == h2 {
+				t.Errorf("ReaderFrom is %v with HTTP/2 %v", ok, h2)
+			}
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Errorf("ResponseController: %v", err)
+			}
+			_, _ = io.Copy(w, strings.NewReader("hello"))
+		})))
+		srv.EnableHTTP2 = h2
+		srv.StartTLS()
+		resp, err := srv.Client().Get(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || string(body) != "hello" || (resp.ProtoMajor == 2) != h2 {
+			t.Errorf("got %q over %s, %v", body, resp.Proto, err)
+		}
+		resp.Body.Close()
+		srv.Client().CloseIdleConnections()
+		srv.Close()
+	}
+}
+
+func TestMiddlewareHijack(t *testing.T) {
+	r := withProcessor(t)
+	srv := httptest.NewServer(r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = buf.WriteString("HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		_ = buf.Flush()
+	})))
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: x\r\n\r\n")
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, "101") {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+func TestMiddlewareOfAnUnsampledRequest(t *testing.T) {
+	r := withProcessor(t, unsampled...)
+	w := r.serve(func(w http.ResponseWriter, req *http.Request) {
+		everything(t, req.Context())
+		w.WriteHeader(http.StatusTeapot)
+	}, "/", httptest.NewRequest("GET", "/", nil).WithContext(context.Background()))
+	r.flush(t)
+	if w.Code != http.StatusTeapot || len(r.got.all()) != 0 {
+		t.Errorf("status %d, spans %v", w.Code, r.got.names())
+	}
+}
