@@ -1,0 +1,160 @@
+package exporter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a backend whose answer the test decides.
+type fake struct {
+	mu     sync.Mutex
+	answer func(ctx context.Context, n int) error
+	taken  int
+}
+
+func (f *fake) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	f.mu.Lock()
+	answer := f.answer
+	f.mu.Unlock()
+	if err := answer(ctx, len(spans)); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken += len(spans)
+	return nil
+}
+
+func (f *fake) Shutdown(context.Context) error { return nil }
+
+func (f *fake) set(answer func(context.Context, int) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
+}
+
+func fine(context.Context, int) error   { return nil }
+func refuse(context.Context, int) error { return errors.New("refused") }
+func hang(ctx context.Context, _ int) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func newFake(answer func(context.Context, int) error, size int) (*Delivery, *fake, *bytes.Buffer) {
+	f := &fake{answer: answer}
+	var log bytes.Buffer
+	return NewDelivery(&Target{SpanExporter: f, Name: "the backend"},
+		DeliveryConfig{QueueSize: size, Logger: slog.New(slog.NewTextHandler(&log, nil))}), f, &log
+}
+
+var sampledSpan = tracetest.SpanStub{Name: "s", SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
+	TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
+
+func (d *Delivery) end(n int) {
+	for range n {
+		d.OnEnd(sampledSpan)
+	}
+}
+
+func TestDelivery(t *testing.T) {
+	d, f, log := newFake(fine, 100)
+	d.OnEnd(tracetest.SpanStub{Name: "not sampled"}.Snapshot())
+	d.end(10)
+	if err := d.ForceFlush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.Stats(); s != (DeliveryStats{Accepted: 10, Delivered: 10}) || f.taken != 10 {
+		t.Errorf("stats %+v, backend has %d", s, f.taken)
+	}
+
+	f.set(refuse)
+	for range 3 {
+		d.end(5)
+		if err := d.ForceFlush(t.Context()); err == nil || !strings.Contains(err.Error(), "5 spans not delivered to the backend: refused") {
+			t.Errorf("ForceFlush returned %v", err)
+		}
+	}
+	f.set(fine)
+	d.end(1)
+	if err := d.ForceFlush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "not delivered") || !strings.Contains(s, "lost=15") {
+		t.Errorf("three failures and a success must be two log lines:\n%s", s)
+	}
+
+	for range 2 {
+		if err := d.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.end(1)
+	if s := d.Stats(); s != (DeliveryStats{Accepted: 27, Delivered: 11, Failed: 15, Dropped: 1}) || s.Lost() != 16 {
+		t.Errorf("stats %+v", s)
+	}
+}
+
+func TestDeliveryQueueIsBounded(t *testing.T) {
+	d, _, _ := newFake(hang, 100)
+	d.end(1000)
+	if s := d.Stats(); s.Accepted != 1000 || s.Dropped != 900 || s.Pending != 100 {
+		t.Errorf("stats %+v, want 900 of 1000 dropped", s)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := d.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown returned %v, want the deadline", err)
+	}
+	if s := d.Stats(); s.Lost() != 1000 || s.Failed+s.Dropped+s.Pending != 1000 {
+		t.Errorf("stats %+v, want all lost and accounted for", s)
+	}
+}
+
+func TestDeliveryPartialSuccess(t *testing.T) {
+	partial := func(n int) error { return fmt.Errorf("OTLP partial success: bad span (%d spans rejected)", n) }
+	for _, c := range []struct {
+		name   string
+		err    error
+		failed uint64
+	}{
+		{"some", errors.Join(partial(3)), 3},
+		{"wrapped", fmt.Errorf("traces export: %w", errors.Join(partial(3))), 3},
+		{"only a warning", errors.Join(partial(0)), 0},
+		{"more than sent", errors.Join(partial(99)), 10},
+		{"and a failure", errors.Join(partial(3), errors.New("broken")), 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _, _ := newFake(func(context.Context, int) error { return c.err }, 100)
+			d.end(10)
+			if err := d.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if s := d.Stats(); s.Failed != c.failed || s.Delivered != 10-c.failed {
+				t.Errorf("stats %+v, want %d failed", s, c.failed)
+			}
+		})
+	}
+}
+
+func TestDeliveryQueueSizeVariable(t *testing.T) {
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "7")
+	d, _, _ := newFake(fine, 0)
+	defer func() { _ = d.Shutdown(t.Context()) }()
+	if d.size != 7 {
+		t.Errorf("size is %d, want 7", d.size)
+	}
+}

@@ -1,0 +1,213 @@
+package exporter
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// span makes a span of trace t: ids are small numbers, 0 is no parent.
+func span(t, id, parent int, name string, start, end time.Duration, change ...func(*tracetest.SpanStub)) sdktrace.ReadOnlySpan {
+	sc := func(id int, remote bool) trace.SpanContext {
+		if id == 0 {
+			return trace.SpanContext{}
+		}
+		return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{byte(t >> 16), byte(t >> 8), byte(t), 1},
+			SpanID: trace.SpanID{byte(id >> 8), byte(id), 1}, TraceFlags: trace.FlagsSampled, Remote: remote})
+	}
+	stub := tracetest.SpanStub{Name: name, SpanContext: sc(id, false), Parent: sc(parent, false), StartTime: base.Add(start), EndTime: base.Add(end)}
+	for _, c := range change {
+		c(&stub)
+	}
+	return stub.Snapshot()
+}
+
+func remote(s *tracetest.SpanStub) { s.Parent = s.Parent.WithRemote(true) }
+
+func event(name string, at time.Duration, kvs ...attribute.KeyValue) func(*tracetest.SpanStub) {
+	return func(s *tracetest.SpanStub) {
+		s.Events = append(s.Events, sdktrace.Event{Name: name, Time: base.Add(at), Attributes: kvs})
+	}
+}
+
+func spanNames(q Request) (out []string) {
+	for _, s := range q.Spans {
+		out = append(out, s.Name())
+	}
+	return out
+}
+
+const ms = time.Millisecond
+
+func TestRecentInAnyOrder(t *testing.T) {
+	spans := []sdktrace.ReadOnlySpan{
+		span(1, 1, 99, "request", 0, 10*ms, remote),
+		span(1, 2, 1, "a", 1*ms, 5*ms),
+		span(1, 3, 2, "b", 2*ms, 3*ms),
+		span(1, 4, 1, "c", 6*ms, 7*ms),
+		span(1, 5, 77, "orphan", 8*ms, 9*ms),
+	}
+	for range 50 {
+		rand.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
+		r := NewRecent(RecentConfig{})
+		for _, s := range spans {
+			r.OnEnd(s)
+		}
+		q := r.Requests()
+		if len(q) != 1 || !slices.Equal(spanNames(q[0]), []string{"request", "a", "b", "c", "orphan"}) || q[0].Duration() != 10*ms {
+			t.Fatalf("got %v", q)
+		}
+	}
+}
+
+func TestRecentRequestsOfOneTrace(t *testing.T) {
+	r := NewRecent(RecentConfig{})
+	r.OnEnd(span(1, 1, 0, "outer", 0, 10*ms))
+	r.OnEnd(span(1, 2, 1, "call", 1*ms, 9*ms))
+	r.OnEnd(span(1, 3, 2, "inner", 2*ms, 8*ms, remote)) // the service calls itself
+	r.OnEnd(span(1, 4, 3, "work", 3*ms, 7*ms))
+	q := r.Requests()
+	if len(q) != 2 {
+		t.Fatalf("%d requests, want 2", len(q))
+	}
+	if got := spanNames(q[0]); !slices.Equal(got, []string{"inner", "work"}) {
+		t.Errorf("the inner request has %v", got)
+	}
+	if got := spanNames(q[1]); !slices.Equal(got, []string{"outer", "call", "inner", "work"}) {
+		t.Errorf("the outer request has %v", got)
+	}
+}
+
+func TestRecentIsBounded(t *testing.T) {
+	r := NewRecent(RecentConfig{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
+	const n = 5000
+	for i := range n {
+		for c := range 7 {
+			r.OnEnd(span(i, 10+c, 1, "child", 0, ms))
+		}
+		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration((i*7919)%n+1)*time.Microsecond))
+		r.OnEnd(span(100_000+i, 2, 1, "never ends", 0, ms))
+	}
+	newest := r.Requests()
+	if len(newest) != 10 || newest[0].Root.Name() != "4999" || newest[9].Root.Name() != "4990" {
+		t.Errorf("%d requests, from %q to %q", len(newest), newest[0].Root.Name(), newest[len(newest)-1].Root.Name())
+	}
+	if newest[0].Dropped != 2 || len(newest[0].Spans) != 6 {
+		t.Errorf("%d spans kept and %d dropped, want 6 and 2", len(newest[0].Spans), newest[0].Dropped)
+	}
+	var slow []time.Duration
+	for _, q := range r.Slowest() {
+		slow = append(slow, q.Duration())
+	}
+	if !slices.Equal(slow, []time.Duration{5000 * time.Microsecond, 4999 * time.Microsecond, 4998 * time.Microsecond}) {
+		t.Errorf("slowest are %v", slow)
+	}
+	if len(r.traces) > 10+3+20 || len(r.pending) > 2*20+1024+1 {
+		t.Errorf("%d traces and %d queued are held", len(r.traces), len(r.pending))
+	}
+	if s := r.Stats(); s.Requests != n || s.SpansDropped != 2*n || s.Abandoned != n-20 {
+		t.Errorf("stats %+v", s)
+	}
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.OnEnd(span(1, 1, 0, "after", 0, ms))
+	if r.Requests()[0].Root.Name() != "4999" {
+		t.Error("after Shutdown it still collects")
+	}
+}
+
+func TestRecentConcurrently(t *testing.T) {
+	r := NewRecent(RecentConfig{})
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 500 {
+				r.OnEnd(span(w*1000+i, 2, 1, "child", 0, ms))
+				r.OnEnd(span(w*1000+i, 1, 0, "root", 0, ms))
+				if i%50 == 0 {
+					for _, q := range r.Requests() {
+						_ = q.WriteWaterfall(&bytes.Buffer{}, WaterfallOptions{})
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(r.Requests()); n != 64 {
+		t.Errorf("%d requests, want 64", n)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func TestWaterfall(t *testing.T) {
+	r := NewRecent(RecentConfig{})
+	failed := func(s *tracetest.SpanStub) { s.Status.Code = codes.Error }
+	r.OnEnd(span(1, 1, 0, "GET /x/{id}", 0, 100*ms, event("begin", 0), event("after the end", 200*ms), func(s *tracetest.SpanStub) {
+		s.Attributes = []attribute.KeyValue{attribute.Int("http.response.status_code", 500)}
+	}, failed))
+	r.OnEnd(span(1, 2, 1, "db", 10*ms, 60*ms, event("cache.miss", 20*ms, attribute.String("key", strings.Repeat("long ", 20)), attribute.Int("n", 1))))
+	r.OnEnd(span(1, 3, 2, "row", 11*ms, 11*ms+1500*time.Nanosecond))
+	r.OnEnd(span(1, 4, 1, "before and after its parent", -50*ms, 150*ms))
+	r.OnEnd(span(1, 5, 1, "ends before it starts", 50*ms, 40*ms))
+	r.OnEnd(span(1, 6, 42, "orphan", 70*ms, 71*ms))
+	r.OnEnd(span(1, 7, 1, "escape \x1b[31mred\n\xff ☃", 80*ms, 90*ms))
+	var got bytes.Buffer
+	if err := r.Requests()[0].WriteWaterfall(&got, WaterfallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "waterfall.txt")
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+
+	got.Reset()
+	if err := r.Requests()[0].WriteWaterfall(&got, WaterfallOptions{Width: 1, MaxRows: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(got.String(), "\n"); n != 1+3+1 || !strings.Contains(got.String(), "… and 6 spans and 1 marks more") {
+		t.Errorf("with three rows:\n%s", got.String())
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{"plain", "\x1b]0;title\a", "\u202e", "\xff", "☃", "\u0085"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := escape(s)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) }) {
+			t.Errorf("escape(%q) is %q", s, got)
+		}
+		if n := utf8.RuneCountInString(fit(got, 7)); n != 7 {
+			t.Errorf("fit makes %d columns, want 7", n)
+		}
+	})
+}
