@@ -1,0 +1,82 @@
+package perfline_test
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/perfline/perfline"
+
+// allowed says which folders of this module a folder may import; sub-packages
+// follow the rule of their first folder. Data flows one way, and siblings do not
+// know each other.
+var allowed = map[string][]string{
+	"observer":  {},
+	"marks":     {"observer"},
+	"bridge":    {"observer", "marks"},
+	"profiling": {"observer", "marks"},
+	"exporter":  {"observer", "marks"},
+	"":          {"observer", "marks", "bridge", "profiling", "exporter"},
+}
+
+// standardOnly are the folders whose import costs the standard library only.
+var standardOnly = []string{"observer", "marks"}
+
+func TestImportDirection(t *testing.T) {
+	// Package, then its imports; then the same with all it depends on.
+	for line := range strings.Lines(list(t, `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		from := folder(pkg)
+		rule, ok := allowed[from]
+		if !ok {
+			t.Errorf("package %s: folder %q is not in the table: say what it may import", pkg, from)
+		}
+		for _, imported := range strings.Fields(imports) {
+			if !strings.HasPrefix(imported, module) {
+				continue
+			}
+			if to := folder(imported); to != from && !slices.Contains(rule, to) {
+				t.Errorf("%s imports %s: %q may import %q only", pkg, imported, from, rule)
+			}
+		}
+	}
+	for _, dir := range standardOnly {
+		for dep := range strings.Lines(list(t, `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./"+dir+"/...")) {
+			if dep = strings.TrimSpace(dep); !strings.HasPrefix(dep+"/", module+"/") {
+				t.Errorf("%s reaches %s: it may use the standard library only", dir, dep)
+			}
+		}
+	}
+}
+
+// folder is the first folder of a package of this module; the module's own
+// package is "".
+func folder(pkg string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/"), "/")
+	return first
+}
+
+func list(t *testing.T, format string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list", "-f", format}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("go list %v: %v", args, err)
+	}
+	return string(out)
+}
+
+// What only tests and examples need must not reach those who use the module.
+func TestModuleStaysLight(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "pyroscope", "chromedp", "golangci"} {
+		if strings.Contains(string(mod), heavy) {
+			t.Errorf("go.mod requires %s: that belongs into a nested module", heavy)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package perfline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T, c perfline.Config) (*perfline.Pipeline, context.Context, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
+	pl, err := perfline.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pl, observer.NewContext(context.Background(), c.Timeline), &log
+}
+
+func resourceOf(t *testing.T, pl *perfline.Pipeline) map[string]string {
+	t.Helper()
+	_, span := pl.TracerProvider().Tracer("t").Start(context.Background(), "s")
+	attrs := map[string]string{}
+	for _, kv := range span.(sdktrace.ReadOnlySpan).Resource().Attributes() {
+		attrs[string(kv.Key)] = kv.Value.Emit()
+	}
+	return attrs
+}
+
+func TestWithoutEndpoint(t *testing.T) {
+	pl, ctx, log := start(t, perfline.Config{Service: "shop"})
+	h := bridge.Server{Timeline: observer.FromContext(ctx)}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		marks.Mark(r.Context(), "m")
+		marks.Time(r.Context(), "work").End()
+	}))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	for range 2 {
+		if err := pl.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := pl.Recent().Requests()
+	if len(q) != 1 || len(q[0].Spans) != 2 || len(q[0].Root.Events()) != 1 {
+		t.Errorf("recent requests: %v", q)
+	}
+	if s := pl.Stats(); s.Delivery != (exporter.DeliveryStats{}) || s.Bridge.Events != 1 || s.Bridge.Measures != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged %s", log)
+	}
+}
+
+func TestResource(t *testing.T) {
+	t.Setenv("OTEL_SERVICE_NAME", "from the variable")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.version=9,team=web")
+	pl, _, _ := start(t, perfline.Config{})
+	defer func() { _ = pl.Shutdown(t.Context()) }()
+	got := resourceOf(t, pl)
+	if got["service.name"] != "from the variable" || got["service.version"] != "9" || got["team"] != "web" {
+		t.Errorf("by the variables: %v", got)
+	}
+	for _, key := range []string{"host.name", "process.pid", "telemetry.sdk.language", "service.instance.id", "process.runtime.version"} {
+		if got[key] == "" {
+			t.Errorf("%s is not detected: %v", key, got)
+		}
+	}
+	if got["process.command_args"] != "" {
+		t.Error("command-line arguments, which may hold secrets, are in the resource")
+	}
+	pl, _, _ = start(t, perfline.Config{Service: "from the field", Version: "1"})
+	defer func() { _ = pl.Shutdown(t.Context()) }()
+	if got := resourceOf(t, pl); got["service.name"] != "from the field" || got["service.version"] != "1" || got["team"] != "web" {
+		t.Errorf("fields must win: %v", got)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	_, err := perfline.Start(t.Context(), perfline.Config{Traces: exporter.Config{Endpoint: "localhost"}})
+	if err == nil || !strings.Contains(err.Error(), `"localhost"`) {
+		t.Errorf("got %v, want an error that names the endpoint", err)
+	}
+}
+
+func TestSampler(t *testing.T) {
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
+	pl, _, _ := start(t, perfline.Config{})
+	defer func() { _ = pl.Shutdown(t.Context()) }()
+	if _, s := pl.TracerProvider().Tracer("t").Start(context.Background(), "s"); s.IsRecording() {
+		t.Error("OTEL_TRACES_SAMPLER is not honoured")
+	}
+	pl, _, _ = start(t, perfline.Config{Sampler: sdktrace.AlwaysSample()})
+	defer func() { _ = pl.Shutdown(t.Context()) }()
+	if _, s := pl.TracerProvider().Tracer("t").Start(context.Background(), "s"); !s.IsRecording() {
+		t.Error("the field does not win")
+	}
+}
+
+func TestGlobals(t *testing.T) {
+	t.Setenv("OTEL_PROPAGATORS", "b3")
+	pl, _, _ := start(t, perfline.Config{})
+	defer func() { _ = pl.Shutdown(t.Context()) }()
+	if otel.GetTracerProvider() != pl.TracerProvider() {
+		t.Error("the global tracer provider is another")
+	}
+	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+	header := propagation.HeaderCarrier{}
+	otel.GetTextMapPropagator().Inject(ctx, header)
+	if header.Get("b3") == "" {
+		t.Errorf("OTEL_PROPAGATORS is not honoured: %v", header)
+	}
+}
+
+func TestDisabled(t *testing.T) {
+	t.Setenv("OTEL_SDK_DISABLED", "TRUE")
+	pl, ctx, _ := start(t, perfline.Config{})
+	marks.Mark(ctx, "m")
+	if n := len(observer.FromContext(ctx).Entries()); n != 1 {
+		t.Errorf("%d entries on the timeline, want 1", n)
+	}
+	if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if pl.TracerProvider() == nil {
+		t.Error("no tracer provider")
+	}
+}
+
+func TestShutdownTellsWhatWasLost(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	pl, ctx, log := start(t, perfline.Config{Traces: exporter.Config{Endpoint: gone.URL, Protocol: exporter.HTTP}})
+	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+	marks.Time(ctx, "work").End()
+	span.End()
+	marks.Mark(ctx, "too late")
+	err := pl.Shutdown(t.Context())
+	var lost *perfline.LostError
+	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Entries != 1 {
+		t.Fatalf("got %v", err)
+	}
+	for _, s := range []string{"lost 2 spans and 1 marks or measures", "2 spans not taken by the backend", "1 marks made after their span's end"} {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q does not say %q", err, s)
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Errorf("%d log lines, want 1: %s", n, log)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	reader := metric.NewManualReader()
+	before := otel.GetMeterProvider()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	defer otel.SetMeterProvider(before)
+	pl, ctx, _ := start(t, perfline.Config{})
+	marks.Mark(ctx, "m")
+	var got metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &got); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]int64{}
+	for _, m := range got.ScopeMetrics[0].Metrics {
+		for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			outcome, _ := p.Attributes.Value("perfline.outcome")
+			typ, _ := p.Attributes.Value("perfline.entry.type")
+			values[m.Name+" "+typ.AsString()+" "+outcome.AsString()] = p.Value
+		}
+	}
+	if values["perfline.entries mark recorded"] != 1 || values["perfline.bridge  unattached"] != 1 {
+		t.Errorf("metrics are %v", values)
+	}
+	if err := pl.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
