@@ -44,7 +44,7 @@ func resourceOf(t *testing.T, pl *perfline.Pipeline) map[string]string {
 	_, span := pl.TracerProvider().Tracer("t").Start(context.Background(), "s")
 	attrs := map[string]string{}
 	for _, kv := range span.(sdktrace.ReadOnlySpan).Resource().Attributes() {
-		attrs[string(kv.Key)] = kv.Value.Emit()
+		attrs[string(kv.Key)] = kv.Value.String()
 	}
 	return attrs
 }

@@ -100,8 +100,13 @@ func value(v slog.Value) attribute.Value {
 		return attribute.Int64Value(int64(v.Duration()))
 	case slog.KindTime:
 		return attribute.Int64Value(v.Time().UnixNano())
+	default: // groups and LogValuers were resolved before
+		return anyValue(v.Any())
 	}
-	switch x := v.Any().(type) {
+}
+
+func anyValue(v any) attribute.Value {
+	switch x := v.(type) {
 	case []string:
 		return attribute.StringSliceValue(x)
 	case []int:
@@ -152,6 +157,7 @@ func truncate(kv attribute.KeyValue, limit int) attribute.KeyValue {
 			list[i] = cut(s, limit)
 		}
 		kv.Value = attribute.StringSliceValue(list)
+	default: // has no length, or is none that this package makes
 	}
 	return kv
 }

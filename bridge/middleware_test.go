@@ -36,7 +36,7 @@ func (r *rig) serve(h http.HandlerFunc, pattern string, req *http.Request) *http
 func tag(s sdktrace.ReadOnlySpan, key string) string {
 	for _, kv := range s.Attributes() {
 		if string(kv.Key) == key {
-			return kv.Value.Emit()
+			return kv.Value.String()
 		}
 	}
 	return ""

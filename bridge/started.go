@@ -50,9 +50,9 @@ type ending startedSpan
 
 // node is a context and the span it carries, in one allocation.
 type node struct {
-	context.Context
-	key  any // OpenTelemetry's key for the active span
-	span startedSpan
+	context.Context     //nolint:containedctx // it is a context, wrapping its parent
+	key             any // OpenTelemetry's key for the active span
+	span            startedSpan
 }
 
 func (n *node) Value(key any) any {
@@ -71,8 +71,8 @@ func spanKey() any {
 }
 
 type keyProbe struct {
-	context.Context
-	key any
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	key             any
 }
 
 func (p *keyProbe) Value(key any) any {

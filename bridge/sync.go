@@ -81,6 +81,7 @@ func (s *synchronous) Recorded(e observer.Entry) {
 		case trace.Span:
 			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), &e)
 		}
+	default: // spans of their own instrumentation
 	}
 }
 

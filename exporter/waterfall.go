@@ -92,7 +92,7 @@ func (f *waterfall) header(q Request) {
 	status := ""
 	for _, kv := range q.Root.Attributes() {
 		if kv.Key == "http.response.status_code" {
-			status = "  status " + kv.Value.Emit()
+			status = "  status " + kv.Value.String()
 		}
 	}
 	fmt.Fprintf(f.w, "%s  %s%s  %s  trace %s\n", escape(q.Root.Name()), length(q.Duration()), status,
@@ -125,11 +125,12 @@ func (f *waterfall) span(s sdktrace.ReadOnlySpan, depth int, orphan bool) {
 
 // mark is a row below its span: when, what, and its attributes.
 func (f *waterfall) mark(e sdktrace.Event, depth int) {
-	text := strings.Repeat("  ", depth) + "◆ " + escape(e.Name)
+	var text strings.Builder
+	text.WriteString(strings.Repeat("  ", depth) + "◆ " + escape(e.Name))
 	for _, kv := range e.Attributes {
-		text += " " + escape(string(kv.Key)) + "=" + brief(kv.Value)
+		text.WriteString(" " + escape(string(kv.Key)) + "=" + brief(kv.Value))
 	}
-	fmt.Fprintf(f.w, "%s %9s\n", fit(text, f.width-20), length(e.Time.Sub(f.start)))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(text.String(), f.width-20), length(e.Time.Sub(f.start)))
 }
 
 // column is where on the axis a moment lies; moments outside are at its ends.
@@ -141,7 +142,7 @@ func (f *waterfall) column(t time.Time) int {
 const maxValue = 40 // characters of an attribute's value
 
 func brief(v attribute.Value) string {
-	s := escape(v.Emit())
+	s := escape(v.String())
 	if utf8.RuneCountInString(s) > maxValue {
 		return string([]rune(s)[:maxValue-1]) + "…"
 	}

@@ -22,15 +22,17 @@ import (
 // of its own.
 var jaeger *backend.Jaeger
 
-func TestMain(m *testing.M) {
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	var err error
 	if jaeger, err = backend.StartJaeger(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
-	code := m.Run()
+	code = m.Run()
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "jaeger's log:\n"+jaeger.Log())
 	}
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
-	os.Exit(code)
+	return code
 }
 
 // start starts a pipeline to j with a process timeline of its own.

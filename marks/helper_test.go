@@ -13,28 +13,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// manual is a process timeline whose clock and tasks a test moves by hand.
+// manual is a process timeline whose clock a test moves by hand.
 type manual struct {
 	*observer.Timeline
-	now   time.Duration
-	tasks []func()
+	now time.Duration
 }
 
 func newManual() (*manual, context.Context) {
 	m := &manual{}
 	m.Timeline = observer.NewTimeline(observer.TimelineOptions{
 		Clock:     func() time.Duration { return m.now },
-		Scheduler: func(task func()) { m.tasks = append(m.tasks, task) },
+		Scheduler: func(func()) {}, // reading collects
 	})
 	return m, observer.NewContext(context.Background(), m.Timeline)
-}
-
-func (m *manual) run() {
-	for len(m.tasks) > 0 {
-		task := m.tasks[0]
-		m.tasks = m.tasks[1:]
-		task()
-	}
 }
 
 // unrecorded is a bridge whose every span is not recorded.

@@ -74,7 +74,7 @@ func (l *load) run(ctx context.Context, duration time.Duration) {
 					continue
 				}
 				wg.Go(func() {
-					l.request()
+					l.request(context.WithoutCancel(ctx)) // those under way are waited for
 					<-slots
 				})
 			}
@@ -83,7 +83,7 @@ func (l *load) run(ctx context.Context, duration time.Duration) {
 	}
 }
 
-func (l *load) request() {
+func (l *load) request(ctx context.Context) {
 	route, method, path, body := "GET /products/{id}", http.MethodGet, fmt.Sprintf("/products/%d", 1+rand.IntN(200)), ""
 	switch n := rand.IntN(10); {
 	case n < 2:
@@ -93,7 +93,7 @@ func (l *load) request() {
 		body = fmt.Sprintf(`{"product":%d,"quantity":%d}`, 1+rand.IntN(200), 1+rand.IntN(3))
 	}
 	start := time.Now()
-	err := l.do(method, path, body)
+	err := l.do(ctx, method, path, body)
 	took := time.Since(start)
 	l.count(func() {
 		s := l.routes[route]
@@ -110,8 +110,8 @@ func (l *load) request() {
 	})
 }
 
-func (l *load) do(method, path, body string) error {
-	req, err := http.NewRequest(method, l.base+path, bytes.NewBufferString(body))
+func (l *load) do(ctx context.Context, method, path, body string) error {
+	req, err := http.NewRequestWithContext(ctx, method, l.base+path, bytes.NewBufferString(body))
 	if err != nil {
 		return err
 	}

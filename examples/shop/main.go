@@ -35,8 +35,9 @@ func main() {
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *addr, *duration, *rps); err != nil {
+	err := run(ctx, *addr, *duration, *rps)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "shop:", err)
 		os.Exit(1)
 	}
@@ -64,11 +65,11 @@ func run(ctx context.Context, addr string, duration time.Duration, rps int) erro
 		return err
 	}
 	defer store.Close()
-	payments, err := serve("127.0.0.1:0", bridge.Middleware(paymentHandler()))
+	payments, err := serve(ctx, "127.0.0.1:0", bridge.Middleware(paymentHandler()))
 	if err != nil {
 		return fmt.Errorf("payment service: %w", err)
 	}
-	shop, err := serve(addr, bridge.Middleware(newHandler(store, "http://"+payments.Addr)))
+	shop, err := serve(ctx, addr, bridge.Middleware(newHandler(store, "http://"+payments.Addr)))
 	if err != nil {
 		return err
 	}
@@ -103,8 +104,8 @@ func run(ctx context.Context, addr string, duration time.Duration, rps int) erro
 }
 
 // serve starts an HTTP server on addr and returns it with the address it got.
-func serve(addr string, h http.Handler) (*http.Server, error) {
-	l, err := net.Listen("tcp", addr)
+func serve(ctx context.Context, addr string, h http.Handler) (*http.Server, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func StartJaeger(ctx context.Context) (*Jaeger, error) {
 	}
 	j := &Jaeger{bin: bin, ports: map[string]int{}}
 	for _, name := range []string{"HEALTH", "QUERY", "QUERY_GRPC", "OTLP_GRPC", "OTLP_HTTP"} {
-		if j.ports[name], err = freePort(); err != nil {
+		if j.ports[name], err = freePort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -55,8 +55,8 @@ func StartJaeger(ctx context.Context) (*Jaeger, error) {
 
 // freePort asks the kernel for a port. Somebody could take it before Jaeger
 // does; Start fails then, and tells.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
@@ -67,7 +67,7 @@ func freePort() (int, error) {
 // Start starts a process on the ports picked before, with nothing stored, and
 // waits until it is ready.
 func (j *Jaeger) Start(ctx context.Context) error {
-	cmd := exec.Command(j.bin, "--config", filepath.Join(j.dir, "config.yaml"))
+	cmd := exec.Command(j.bin, "--config", filepath.Join(j.dir, "config.yaml")) //nolint:noctx // it outlives ctx, until Stop
 	cmd.Dir = j.dir
 	cmd.Env = os.Environ()
 	for name, port := range j.ports {
@@ -91,7 +91,7 @@ func (j *Jaeger) Start(ctx context.Context) error {
 		}
 		resp, err := http.Get(j.url("HEALTH") + "/status") //nolint:noctx // loopback, polled
 		if err != nil {
-			return false, nil //nolint:nilerr // not there yet: ask again
+			return false, nil // not there yet: ask again
 		}
 		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK, nil
