@@ -21,6 +21,63 @@ type WaterfallOptions struct {
 	MaxRows int // rows for spans and marks; 0 means 60; what does not fit is summed up in one row
 }
 
+// A row is a span's place in the tree of its request.
+type row struct {
+	span   sdktrace.ReadOnlySpan
+	depth  int
+	orphan bool // its parent is missing
+}
+
+// rows are the spans of the request, each below its parent and by start.
+func (q Request) rows() []row {
+	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
+	inside := map[trace.SpanID]bool{}
+	for _, s := range q.Spans {
+		inside[s.SpanContext().SpanID()] = true
+	}
+	for _, s := range q.Spans[1:] {
+		parent := s.Parent().SpanID()
+		if !inside[parent] {
+			parent = q.Root.SpanContext().SpanID()
+		}
+		children[parent] = append(children[parent], s)
+	}
+	var rows []row
+	var walk func(s sdktrace.ReadOnlySpan, depth int)
+	walk = func(s sdktrace.ReadOnlySpan, depth int) {
+		rows = append(rows, row{span: s, depth: depth, orphan: depth > 0 && !inside[s.Parent().SpanID()]})
+		for _, c := range children[s.SpanContext().SpanID()] {
+			walk(c, depth+1)
+		}
+	}
+	walk(q.Root, 0)
+	return rows
+}
+
+// title is the name a row shows.
+func (r row) title() string {
+	name := escape(r.span.Name())
+	if r.orphan {
+		name += " (parent missing)"
+	}
+	if r.span.Status().Code == codes.Error {
+		name += " ✗"
+	}
+	return name
+}
+
+// header is the request in a line.
+func (q Request) header() string {
+	status := ""
+	for _, kv := range q.Root.Attributes() {
+		if kv.Key == "http.response.status_code" {
+			status = "  status " + kv.Value.String()
+		}
+	}
+	return fmt.Sprintf("%s  %s%s  %s  trace %s", escape(q.Root.Name()), length(q.Duration()), status,
+		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
+}
+
 // WriteWaterfall prints the request as text: a row for each span, as a tree with
 // a bar on a common axis, its start and its duration, and below it one row for
 // each mark. Names and values are escaped: they may come from outside.
@@ -34,43 +91,24 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	f := waterfall{w: bufio.NewWriter(w), width: max(60, o.Width), start: q.Root.StartTime(), total: max(1, q.Duration())}
 	f.tree = (f.width - 22) * 2 / 5
 	f.bar = f.width - 22 - f.tree
-	f.header(q)
-
-	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
-	inside := map[trace.SpanID]bool{}
-	for _, s := range q.Spans {
-		inside[s.SpanContext().SpanID()] = true
-	}
-	root := q.Root.SpanContext().SpanID()
-	for _, s := range q.Spans[1:] {
-		parent := s.Parent().SpanID()
-		if !inside[parent] {
-			parent = root
+	fmt.Fprintln(f.w, q.header())
+	var spans, marks int // that did not fit
+	for _, r := range q.rows() {
+		if o.MaxRows == 0 {
+			spans, marks = spans+1, marks+len(r.span.Events())
+			continue
 		}
-		children[parent] = append(children[parent], s)
-	}
-	var spans, marks int
-	var walk func(s sdktrace.ReadOnlySpan, depth int)
-	walk = func(s sdktrace.ReadOnlySpan, depth int) {
-		if o.MaxRows <= 0 {
-			spans, marks = spans+1, marks+len(s.Events())
-		} else {
-			o.MaxRows--
-			f.span(s, depth, depth > 0 && !inside[s.Parent().SpanID()])
-			for _, e := range s.Events() {
-				if o.MaxRows <= 0 {
-					marks++
-					continue
-				}
-				o.MaxRows--
-				f.mark(e, depth)
+		o.MaxRows--
+		f.span(r)
+		for _, e := range r.span.Events() {
+			if o.MaxRows == 0 {
+				marks++
+				continue
 			}
-		}
-		for _, c := range children[s.SpanContext().SpanID()] {
-			walk(c, depth+1)
+			o.MaxRows--
+			f.mark(e, r.depth)
 		}
 	}
-	walk(q.Root, 0)
 	if spans+marks > 0 {
 		fmt.Fprintf(f.w, "… and %d spans and %d marks more\n", spans, marks)
 	}
@@ -88,25 +126,8 @@ type waterfall struct {
 	tree, bar int // widths of columns
 }
 
-func (f *waterfall) header(q Request) {
-	status := ""
-	for _, kv := range q.Root.Attributes() {
-		if kv.Key == "http.response.status_code" {
-			status = "  status " + kv.Value.String()
-		}
-	}
-	fmt.Fprintf(f.w, "%s  %s%s  %s  trace %s\n", escape(q.Root.Name()), length(q.Duration()), status,
-		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
-}
-
-func (f *waterfall) span(s sdktrace.ReadOnlySpan, depth int, orphan bool) {
-	name := strings.Repeat("  ", depth) + escape(s.Name())
-	if orphan {
-		name += " (parent missing)"
-	}
-	if s.Status().Code == codes.Error {
-		name += " ✗"
-	}
+func (f *waterfall) span(r row) {
+	s := r.span
 	from, to := f.column(s.StartTime()), f.column(s.EndTime())
 	bar := make([]rune, f.bar)
 	for i := range bar {
@@ -120,7 +141,7 @@ func (f *waterfall) span(s sdktrace.ReadOnlySpan, depth int, orphan bool) {
 	for _, e := range s.Events() {
 		bar[f.column(e.Time)] = '◆'
 	}
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(name, f.tree), string(bar), length(s.StartTime().Sub(f.start)), length(s.EndTime().Sub(s.StartTime())))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.depth)+r.title(), f.tree), string(bar), length(s.StartTime().Sub(f.start)), length(s.EndTime().Sub(s.StartTime())))
 }
 
 // mark is a row below its span: when, what, and its attributes.

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -32,10 +33,11 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
 	duration := flag.Duration("for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
 	rps := flag.Int("rps", 100, "requests per second of the load, 1 to 20000")
+	svg := flag.String("svg", "", "file to draw the slowest request into")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *addr, *duration, *rps)
+	err := run(ctx, *addr, *svg, *duration, *rps)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shop:", err)
@@ -43,7 +45,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, addr string, duration time.Duration, rps int) error {
+func run(ctx context.Context, addr, svg string, duration time.Duration, rps int) error {
 	if duration < 0 {
 		return fmt.Errorf("-for %v: must not be negative", duration)
 	}
@@ -95,12 +97,24 @@ func run(ctx context.Context, addr string, duration time.Duration, rps int) erro
 		report(os.Stdout, l, measures)
 		if slow := pl.Recent().Slowest(); len(slow) > 0 {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{}))
+			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{}), draw(svg, slow[0]))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))
 	reportDelivery(os.Stdout, pl.Stats())
 	return err
+}
+
+// draw writes a request as a picture, if a file is named.
+func draw(file string, q exporter.Request) error {
+	if file == "" {
+		return nil
+	}
+	var picture bytes.Buffer
+	if err := q.WriteSVG(&picture); err != nil {
+		return err
+	}
+	return os.WriteFile(file, picture.Bytes(), 0o644)
 }
 
 // serve starts an HTTP server on addr and returns it with the address it got.

@@ -1,0 +1,56 @@
+package exporter
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"time"
+)
+
+// Measures of the picture, in pixels.
+const (
+	svgWidth  = 960
+	svgTree   = 300 // the names' column
+	svgTimes  = 80  // the durations' column
+	svgRow    = 20
+	svgHeader = 34
+)
+
+// WriteSVG draws the request as WriteWaterfall does, as a picture for a browser
+// or a document: marks are diamonds on their span, with their names as tooltips.
+func (q Request) WriteSVG(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	rows := q.rows()
+	start, total := q.Root.StartTime(), max(1, q.Duration())
+	bar := float64(svgWidth - svgTree - svgTimes)
+	x := func(t time.Time) float64 {
+		return svgTree + max(0, min(bar, float64(t.Sub(start))/float64(total)*bar))
+	}
+	height := svgHeader + svgRow*len(rows) + 8
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace,monospace" font-size="12">`+"\n",
+		svgWidth, height, svgWidth, height)
+	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="8" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(q.header()))
+	for i, r := range rows {
+		y := svgHeader + svgRow*i
+		from, to := x(r.span.StartTime()), x(r.span.EndTime())
+		if i%2 == 0 {
+			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth, svgRow)
+		}
+		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`+"\n",
+			8+12*r.depth, y+14, html.EscapeString(r.title()), from, y+4, max(1, to-from), svgRow-8, depthColour(r.depth))
+		for _, e := range r.span.Events() {
+			at, mid := x(e.Time), float64(y)+svgRow/2
+			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
+				at, mid-5, html.EscapeString(escape(e.Name)), length(e.Time.Sub(start)))
+		}
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, length(r.span.EndTime().Sub(r.span.StartTime())))
+	}
+	fmt.Fprintln(b, "</svg>")
+	return b.Flush()
+}
+
+// depthColour tells levels apart.
+func depthColour(depth int) string {
+	return [...]string{"#1864ab", "#1c7ed6", "#4dabf7", "#74c0fc"}[min(depth, 3)]
+}
