@@ -176,6 +176,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		if p.provider == nil {
 			return
 		}
+		// Measures without a span become spans only while the provider is open. What
+		// this cannot deliver is counted below.
+		_ = p.provider.ForceFlush(ctx)
 		err = p.provider.Shutdown(ctx)
 		if p.metrics != nil {
 			err = errors.Join(err, p.metrics.Unregister())

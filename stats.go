@@ -55,6 +55,7 @@ func (e *LostError) Error() string {
 	add(b.Late, "marks made after their span's end")
 	add(b.Limited, "marks over their span's event limit")
 	add(b.AgedOut, "marks of spans that never ended")
+	add(b.Unmade, "measures recorded right before the end")
 	return fmt.Sprintf("perfline: lost %d spans and %d marks or measures: %s", e.Spans, e.Entries, strings.Join(causes, ", "))
 }
 
@@ -95,7 +96,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		}
 		b := s.Bridge
 		observe(o, bridged, attribute.KeyValue{}, map[string]uint64{"event": b.Events, "measure": b.Measures, "span": b.Spans,
-			"unattached": b.Unattached, "late": b.Late, "limited": b.Limited, "aged_out": b.AgedOut, "overflow": b.Overflow, "hurried": b.Hurried})
+			"unattached": b.Unattached, "late": b.Late, "limited": b.Limited, "aged_out": b.AgedOut, "unmade": b.Unmade, "overflow": b.Overflow, "hurried": b.Hurried})
 		d := s.Delivery
 		observe(o, delivery, attribute.KeyValue{}, map[string]uint64{"accepted": d.Accepted, "delivered": d.Delivered,
 			"failed": d.Failed, "dropped": d.Dropped})

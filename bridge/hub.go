@@ -124,17 +124,27 @@ func (h *hub) owners(span trace.Span) (sdktrace.ReadOnlySpan, []*Processor) {
 }
 
 // tracer is the one to make a span under parent with: of the provider that made
-// parent if it is a local span, else of a processor's, else the global one.
-func (h *hub) tracer(parent trace.Span) trace.Tracer {
+// parent if it is a local span, else of a processor's that runs, which it
+// returns too, else the global one. It is nil when all processors have been
+// shut down: their providers make no spans any more.
+func (h *hub) tracer(parent trace.Span) (trace.Tracer, *Processor) {
 	if sc := parent.SpanContext(); sc.IsValid() && !sc.IsRemote() {
-		return parent.TracerProvider().Tracer(ScopeName)
+		return parent.TracerProvider().Tracer(ScopeName), nil
 	}
+	running := false
 	for _, p := range h.targets.Load().all {
+		if p.stopped.Load() {
+			continue
+		}
+		running = true
 		if tp := p.provider.Load(); tp != nil {
-			return tp.Tracer(ScopeName)
+			return tp.Tracer(ScopeName), p
 		}
 	}
-	return otel.GetTracerProvider().Tracer(ScopeName)
+	if !running {
+		return nil, nil
+	}
+	return otel.GetTracerProvider().Tracer(ScopeName), nil
 }
 
 func newSpanID() (id trace.SpanID) {

@@ -117,6 +117,10 @@ func (p *Processor) ForceFlush(ctx context.Context) error {
 
 // Shutdown hands over all that was recorded before the call, stops carrying the
 // timeline and shuts the next processor down. Further calls do nothing.
+//
+// Measures that have no local span above them need the provider to become spans,
+// and the SDK's makes none any more once its Shutdown has begun: call the
+// provider's ForceFlush before. Those that come too late are counted as Unmade.
 func (p *Processor) Shutdown(ctx context.Context) error {
 	if p.stopped.Swap(true) {
 		return nil

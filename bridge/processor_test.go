@@ -270,6 +270,24 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// The SDK's provider makes no spans once it shuts down: what would need one is
+// counted, and nothing is lost after a ForceFlush.
+func TestMeasuresRightBeforeShutdown(t *testing.T) {
+	r := withProcessor(t)
+	everything(t, r.ctx)
+	r.flush(t)
+	if n := len(r.got.all()); n != 3 {
+		t.Errorf("%d spans after ForceFlush, want 3", n)
+	}
+	everything(t, r.ctx)
+	if err := r.provider.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.proc.Stats(); len(r.got.all()) != 3 || s.Unmade != 3 {
+		t.Errorf("%d spans, stats %+v, want 3 Unmade", len(r.got.all()), s)
+	}
+}
+
 func TestOneBridgeATimeline(t *testing.T) {
 	r := withProcessor(t)
 	if _, err := bridge.Sync(r.provider, bridge.WithTimeline(r.tl)); err == nil {

@@ -170,12 +170,19 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 	}
 	// Nothing to take the resource and the sampling decision from: no span, a
 	// remote one, or one of a provider without a processor.
-	ctx, span := h.tracer(parent).Start(ctx, name, trace.WithTimestamp(start))
+	tracer, by := h.tracer(parent)
+	if tracer == nil {
+		return ctx, unsampled{}
+	}
+	ctx, span := tracer.Start(ctx, name, trace.WithTimestamp(start))
 	if !span.IsRecording() {
 		return ctx, unsampled{}
 	}
-	return ctx, &openedSpan{span: span}
+	return ctx, &openedSpan{span: span, by: by}
 }
 
 // openedSpan is the scope of a measure that is a span of a tracer's already.
-type openedSpan struct{ span trace.Span }
+type openedSpan struct {
+	span trace.Span
+	by   *Processor // whose provider's tracer, nil if it is nobody's here
+}

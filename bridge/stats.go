@@ -11,15 +11,16 @@ type Stats struct {
 	Late       uint64 // marks made after their span's end, lost
 	Limited    uint64 // marks over their span's event limit, lost
 	AgedOut    uint64 // marks of spans that never ended, lost
+	Unmade     uint64 // measures under no local span that were recorded right before their provider's Shutdown, lost
 	Overflow   uint64 // marks, measures and spans that found the bridge's queue full because a next processor hangs, lost
 	Hurried    uint64 // spans handed over at once, without their marks, because the timeline had no room
 }
 
 // Lost is the number of marks, measures and spans that were lost at the bridge.
-func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Overflow }
+func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Unmade + s.Overflow }
 
 type counters struct {
-	events, measures, spans, unattached, late, limited, agedOut, overflow, hurried atomic.Uint64
+	events, measures, spans, unattached, late, limited, agedOut, unmade, overflow, hurried atomic.Uint64
 }
 
 func (c *counters) read() Stats {
@@ -31,6 +32,7 @@ func (c *counters) read() Stats {
 		Late:       c.late.Load(),
 		Limited:    c.limited.Load(),
 		AgedOut:    c.agedOut.Load(),
+		Unmade:     c.unmade.Load(),
 		Overflow:   c.overflow.Load(),
 		Hurried:    c.hurried.Load(),
 	}

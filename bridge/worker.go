@@ -157,6 +157,10 @@ func (w *worker) measure(e *observer.Entry) {
 		f.sc, f.parent, f.resource = started.sc, started.parent, started.anchor.Resource()
 		w.arrive(f.sc.SpanID(), finish{started: started, measure: f})
 	case *openedSpan:
+		if s.by != nil && s.by.stopped.Load() {
+			w.hub.stats.unmade.Add(1)
+			return
+		}
 		attrs, _ := w.slab.attributes(e, -1, -1) // the SDK applies its own limits
 		s.span.SetAttributes(attrs...)
 		s.span.End(trace.WithTimestamp(e.Time().Add(e.Duration())))
@@ -197,8 +201,12 @@ func (w *worker) span(e *observer.Entry, p *Processor) *finishedSpan {
 // viaTracer makes a span of a measure where there is no span of the SDK's to
 // hang it on, and lets the tracer's sampler decide.
 func (w *worker) viaTracer(parent trace.Span, e *observer.Entry) {
-	ctx := trace.ContextWithSpan(context.Background(), parent)
-	recordSpan(ctx, w.hub.tracer(parent), e)
+	tracer, _ := w.hub.tracer(parent)
+	if tracer == nil {
+		w.hub.stats.unmade.Add(1)
+		return
+	}
+	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e)
 }
 
 func (w *worker) handOver(f *finishedSpan, to []*Processor) {
