@@ -76,13 +76,13 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
 		return p, nil
 	}
-	target, err := exporter.New(ctx, c.Traces)
-	if err != nil {
-		return nil, fmt.Errorf("perfline: %w", err)
-	}
 	res, err := newResource(ctx, c)
 	if err != nil {
 		return nil, err
+	}
+	target, err := exporter.New(ctx, c.Traces)
+	if err != nil {
+		return nil, fmt.Errorf("perfline: %w", err)
 	}
 	next := fanOut{p.recent}
 	if target != nil {

@@ -20,7 +20,8 @@ import (
 const ScopeName = "github.com/perfline/perfline"
 
 // maxQueued bounds the entries between the timeline's collector and the hub's
-// worker, which falls behind only when a next processor blocks.
+// worker, which falls behind only when a next processor blocks. Ends of spans
+// may take as much again: rather a span without some marks than none.
 const maxQueued = 1 << 17
 
 // A hub is the bridge of one process timeline, shared by its processors. Scope
@@ -163,6 +164,7 @@ func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 		batch, h.free = h.free[n-1], h.free[:n-1]
 	}
 	for e := range pass {
+		room := maxQueued
 		switch e.Type() {
 		case observer.Mark:
 			switch e.Scope().(type) {
@@ -177,14 +179,14 @@ func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 				continue
 			}
 			if _, ok := e.Scope().(*ending); ok {
-				again = true
+				again, room = true, 2*maxQueued
 			}
 		case "":
-			again = true
+			again, room = true, 2*maxQueued
 		default:
 			continue
 		}
-		if h.queued+len(batch) >= maxQueued {
+		if h.queued+len(batch) >= room {
 			h.stats.overflow.Add(1)
 			continue
 		}

@@ -247,7 +247,7 @@ func TestSyncBridge(t *testing.T) {
 // same pass or at the latest in the pass after it.
 func TestCollectOrder(t *testing.T) {
 	const hops, goroutines = 4000, 4
-	tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Hour})
+	tl := undelivered()
 	passOf := make([]int, hops)
 	pass := 0
 	tl.Attach(func(observer.Bridge) observer.Bridge {

@@ -19,6 +19,12 @@ func numbered(on *observer.Timeline, n int) {
 	}
 }
 
+// undelivered is a process timeline with the monotonic clock that calls nobody
+// back, so that TakeRecords gets all there is.
+func undelivered() *observer.Timeline {
+	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
+}
+
 func number(e *observer.Entry) (n int) {
 	for a := range e.Attrs() {
 		n = int(a.Value.Int64())
@@ -34,7 +40,7 @@ func TestOrderAcrossTimelines(t *testing.T) {
 		tl   *observer.Timeline
 	}{
 		{"PT-31 a clock of its own", newManual().Timeline},
-		{"PT-31 the monotonic clock", observer.NewTimeline(observer.TimelineOptions{Interval: time.Hour})},
+		{"PT-31 the monotonic clock", undelivered()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := c.tl.NewChild(), c.tl.NewChild()
@@ -63,7 +69,7 @@ func atDepth(n int, f func()) {
 // A goroutine's entries keep their order however deep in its calls it records
 // them: inlets are chosen by the stack's address, so depth moves it between them.
 func TestOrderAcrossStackDepths(t *testing.T) {
-	tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Hour})
+	tl := undelivered()
 	obs, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark, MaxBuffer: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +167,7 @@ func TestBufferedMeanwhile(t *testing.T) {
 	})
 	t.Run("PT-27 another goroutine records", func(t *testing.T) {
 		const requests, each = 1000, 30
-		tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Hour})
+		tl := undelivered()
 		for range requests {
 			child := tl.NewChild()
 			done := make(chan struct{})
