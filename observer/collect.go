@@ -1,9 +1,11 @@
 package observer
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 )
 
 // arm makes sure that a collection will run.
@@ -50,29 +52,33 @@ func (r *root) onTimer() {
 // collect moves what was recorded from the inlets to the timelines' logs, the
 // observers' buffers and the bridge. r.mu is held.
 func (r *root) collect() {
-	pass, spent := r.pass[:0], r.spent[:0]
-	shared := 0 // inlets of the process timeline that had entries
+	segs, pass, spent := r.segs[:0], r.pass[:0], r.spent[:0]
+	until := time.Duration(r.recorded.Load())
+	if r.clock == nil {
+		until = r.now()
+	}
+	inlets := 0
 	for in := r.takeDirty(); in != nil; {
-		next := in.link // before take, after which in may be pushed again
+		next := in.link // before the inlet is emptied, after which it may be pushed again
 		in.link = nil
-		from := len(spent)
-		spent = r.empty(in, spent)
-		for _, c := range spent[from:] {
-			for i := range c.entries[:c.n] {
-				pass = append(pass, &c.entries[i])
+		from := len(segs)
+		var more bool
+		if segs, spent, more = r.empty(in, until, segs, spent); more {
+			r.push(in)
+		}
+		for _, seg := range segs[from:] {
+			for i := range seg {
+				pass = append(pass, &seg[i])
 			}
 		}
-		if in.tl.parent == nil && len(spent) > from {
-			shared++
+		if len(segs) > from {
+			inlets++
 		}
 		in = next
 	}
-	if shared > 1 {
-		// Within one inlet the order is that of recording; between those of the
-		// process timeline the clock decides.
-		slices.SortStableFunc(pass, func(a, b *Entry) int {
-			return int(max(-1, min(1, a.at-b.at)))
-		})
+	if inlets > 1 {
+		// Within one inlet the order is that of recording; between them the clock decides.
+		slices.SortStableFunc(pass, func(a, b *Entry) int { return cmp.Compare(a.at, b.at) })
 	}
 	r.followWall()
 	for _, e := range pass {
@@ -89,9 +95,10 @@ func (r *root) collect() {
 		r.chunks.Put(c)
 	}
 	r.inFlight.Add(-int64(len(spent)))
+	clear(segs)
 	clear(pass)
 	clear(spent)
-	r.pass, r.spent = shrink(pass), shrink(spent)
+	r.segs, r.pass, r.spent = shrink(segs), shrink(pass), shrink(spent)
 }
 
 // shrink gives a scratch slice back for the next pass unless a burst made it huge.
@@ -102,28 +109,28 @@ func shrink[T any](s []T) []T {
 	return s[:0]
 }
 
-// empty takes an inlet's chunks. A child's entries go to its log in the same
-// breath: whoever reads the child holds its log's lock, and finds every entry
-// either in the inlet or in the log. The process timeline's wait to be merged;
-// its readers collect first. r.mu is held.
-func (r *root) empty(in *inlet, into []*chunk) []*chunk {
+// empty takes an inlet's entries up to the moment until. A child's go to its log
+// in the same breath: whoever reads the child holds its log's lock, and finds
+// every entry either in the inlet or in the log. The process timeline's wait to
+// be merged; its readers collect first. r.mu is held.
+func (r *root) empty(in *inlet, until time.Duration, segs []segment, spent []*chunk) (_ []segment, _ []*chunk, more bool) {
 	t := in.tl
-	from := len(into)
+	from := len(segs)
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
-	into, lost := in.take(into)
+	segs, spent, lost, more := in.take(until, segs, spent)
 	for k, n := range lost {
 		r.totals[k].Overflow += n
 	}
 	if t.parent == nil {
-		return into
+		return segs, spent, more
 	}
-	for _, c := range into[from:] {
-		for i := range c.entries[:c.n] {
-			r.keep(&c.entries[i], t)
+	for _, seg := range segs[from:] {
+		for i := range seg {
+			r.keep(&seg[i], t)
 		}
 	}
-	return into
+	return segs, spent, more
 }
 
 // keep adds e to the log of t, if it is t's and t is open. r.mu and the log's mu

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"log/slog"
 	"time"
@@ -207,10 +208,21 @@ func addJSON(m map[string]any, attrs []slog.Attr) {
 // attribute never costs the whole entry.
 func jsonValue(v any) any {
 	if err, ok := v.(error); ok {
-		return err.Error()
+		return fmt.Sprintf("%v", err) // which survives a method that panics
 	}
-	if _, err := json.Marshal(v); err != nil {
-		return slog.AnyValue(v).String()
+	if !marshals(v) {
+		return fmt.Sprintf("%+v", v)
 	}
 	return v
+}
+
+// marshals reports whether encoding/json can write v.
+func marshals(v any) (ok bool) {
+	defer func() {
+		if recover() != nil { // in a MarshalJSON of the caller's
+			ok = false
+		}
+	}()
+	_, err := json.Marshal(v)
+	return err == nil
 }

@@ -28,6 +28,7 @@ type inlet struct {
 
 	mu       sync.Mutex // guards what follows
 	chunks   []*chunk
+	head     int       // entries of the first chunk that were taken already
 	inline   [2]*chunk // first backing of chunks, so that a short request allocates none
 	queued   bool      // on the dirty list
 	closed   bool      // the timeline was closed: write to its parent instead
@@ -66,6 +67,9 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 		urgent = used == r.urgentAt
 		c = r.chunks.Get().(*chunk)
 		in.chunks = append(in.chunks, c)
+	}
+	if r.clock != nil {
+		at = time.Duration(r.recorded.Add(1)) // times may be equal: count instead
 	}
 	e := &c.entries[c.n]
 	c.n++
@@ -106,16 +110,41 @@ func (t *Timeline) inlet() *inlet {
 	return &t.inlets[h>>32&uint64(len(t.inlets)-1)]
 }
 
-// take empties the inlet and takes it off the dirty list.
-func (in *inlet) take(into []*chunk) (chunks []*chunk, overflow [numKinds]uint64) {
+// maxAhead is how far beyond the beginning of a pass an entry recorded during it
+// can plausibly be. What is further ahead was given a wrong time by its caller,
+// and must not hold others up.
+const maxAhead = time.Second
+
+// take takes the entries recorded up to the moment until, in order, and reports
+// whether there are more. What comes later is left for the next pass: it would
+// overtake entries that its goroutine wrote to another inlet before, which this
+// pass has been to already.
+func (in *inlet) take(until time.Duration, segs []segment, spent []*chunk) (_ []segment, _ []*chunk, lost [numKinds]uint64, more bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	into = append(into, in.chunks...)
-	clear(in.chunks)
-	in.chunks = in.chunks[:0]
-	in.queued = false
-	overflow, in.overflow = in.overflow, [numKinds]uint64{}
-	return into, overflow
+	done := 0
+	for _, c := range in.chunks {
+		to := in.head
+		for to < c.n && !(c.entries[to].at > until && c.entries[to].at-until < maxAhead) {
+			to++
+		}
+		if to > in.head {
+			segs = append(segs, c.entries[in.head:to:to])
+		}
+		if more = to < c.n; more {
+			in.head = to
+			break
+		}
+		in.head = 0
+		spent = append(spent, c)
+		done++
+	}
+	rest := copy(in.chunks, in.chunks[done:])
+	clear(in.chunks[rest:])
+	in.chunks = in.chunks[:rest]
+	in.queued = more
+	lost, in.overflow = in.overflow, [numKinds]uint64{}
+	return segs, spent, lost, more
 }
 
 // push puts an inlet that got its first entry on the dirty list.

@@ -101,6 +101,15 @@ func (l *log) remove(k kind, match func(name string) bool) int {
 // A segment is an immutable run of entries.
 type segment []Entry
 
+// segments are the log's entries. Its mu is held.
+func (l *log) segments() []segment {
+	segs := make([]segment, 0, len(l.chunks)+1)
+	for _, c := range l.chunks {
+		segs = append(segs, c.entries[:c.n:c.n])
+	}
+	return segs
+}
+
 // view returns what the timeline holds now, oldest first: its log, and what is
 // still in its inlet when it has only one (of several, the collector merges
 // them first). A log's chunks are handed out as they are, an inlet's are copied,
@@ -108,10 +117,7 @@ type segment []Entry
 func (t *Timeline) view() []segment {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
-	segs := make([]segment, 0, len(t.log.chunks)+1)
-	for _, c := range t.log.chunks {
-		segs = append(segs, c.entries[:c.n:c.n])
-	}
+	segs := t.log.segments()
 	if len(t.inlets) > 1 {
 		return segs
 	}
@@ -123,9 +129,13 @@ func (t *Timeline) view() []segment {
 	}
 	fresh := make(segment, 0, len(in.chunks)*chunkLen)
 	counts := t.log.counts
-	for _, c := range in.chunks {
-		for i := range c.entries[:c.n] {
-			e := &c.entries[i]
+	for i, c := range in.chunks {
+		from := 0
+		if i == 0 {
+			from = in.head
+		}
+		for i := range c.entries[from:c.n] {
+			e := &c.entries[from+i]
 			if e.tl == t && e.kind != kindMessage && counts[e.kind] < t.limit { // what the log will keep
 				counts[e.kind]++
 				fresh = append(fresh, *e)
@@ -142,7 +152,7 @@ func (t *Timeline) latestMark(name string) (time.Duration, bool) {
 	if len(t.inlets) == 1 {
 		in := &t.inlets[0]
 		in.mu.Lock()
-		at, ok := lastIn(in.chunks, t, name)
+		at, ok := lastIn(in.chunks, t, name) // also those taken: the log has them too, in this order
 		in.mu.Unlock()
 		if ok {
 			return at, true

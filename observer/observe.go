@@ -112,7 +112,9 @@ func (o *Observer) Observe(opts Options) error {
 			r.log().Warn("perfline: Buffered is ignored with Types; observe each Type by itself", "types", opts.Types)
 			return nil
 		}
-		for _, seg := range o.tl.view() {
+		// What was collected, no more: the rest comes to the observer as it is
+		// collected. The log does not change while the root's mu is held.
+		for _, seg := range o.tl.log.segments() {
 			for i := range seg {
 				if types.has(seg[i].kind) {
 					o.add(&seg[i], o.tl)

@@ -93,11 +93,13 @@ type root struct {
 	bridge   atomic.Pointer[bridgeBox]
 	chunks   sync.Pool
 	inFlight atomic.Int64 // chunks in use
+	recorded atomic.Int64 // entries, counted only with a clock of its own, where it gives their order
 	dirty    dirtyList
 	armed    atomic.Bool // a collection is on its way
 	timer    *time.Timer
 
 	mu         sync.Mutex // guards what follows, every Observer and every observers list
+	segs       []segment  // scratch of collect
 	pass       []*Entry   // scratch of collect
 	spent      []*chunk   // scratch of collect
 	totals     [numKinds]TypeStats
