@@ -28,5 +28,8 @@ func (t *Timeline) Latest(name string) (time.Duration, bool) {
 		t.Flush()
 	}
 	at, ok := t.latestMark(name)
-	return at - t.origin, ok
+	if !ok {
+		return 0, false
+	}
+	return at - t.origin, true
 }

@@ -43,7 +43,7 @@ func (r *root) onTimer() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.collect()
-	if len(r.ready) > 0 && !r.taskQueued {
+	if len(r.ready) > 0 && !r.taskQueued && r.calling == nil {
 		r.taskQueued = true
 		go r.deliver()
 	}
@@ -57,14 +57,14 @@ func (r *root) collect() {
 	if r.clock == nil {
 		until = r.now()
 	}
-	inlets := 0
+	inlets, rest := 0, false
 	for in := r.takeDirty(); in != nil; {
 		next := in.link // before the inlet is emptied, after which it may be pushed again
 		in.link = nil
 		from := len(segs)
 		var more bool
 		if segs, spent, more = r.empty(in, until, segs, spent); more {
-			r.push(in)
+			rest = true
 		}
 		for _, seg := range segs[from:] {
 			for i := range seg {
@@ -86,7 +86,11 @@ func (r *root) collect() {
 			r.distribute(e)
 		}
 	}
-	if box := r.bridge.Load(); box != nil && box.Collect(slices.Values(pass)) {
+	again := false
+	if box := r.bridge.Load(); box != nil {
+		again = box.Collect(slices.Values(pass))
+	}
+	if again || rest {
 		r.arm()
 	}
 	for _, c := range spent {
@@ -118,7 +122,7 @@ func (r *root) empty(in *inlet, until time.Duration, segs []segment, spent []*ch
 	from := len(segs)
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
-	segs, spent, lost, more := in.take(until, segs, spent)
+	segs, spent, lost, more := r.take(in, until, segs, spent)
 	for k, n := range lost {
 		r.totals[k].Overflow += n
 	}
@@ -136,8 +140,8 @@ func (r *root) empty(in *inlet, until time.Duration, segs []segment, spent []*ch
 // keep adds e to the log of t, if it is t's and t is open. r.mu and the log's mu
 // are held.
 func (r *root) keep(e *Entry, t *Timeline) {
-	if e.tl != t || e.kind == kindMessage || t.closed.Load() {
-		return
+	if e.tl != t || e.kind == kindMessage || (t.closed.Load() && t.wants.Load() == 0) {
+		return // for nobody to read
 	}
 	if !t.log.add(e, t.limit, t.parent != nil) {
 		r.totals[e.kind].BufferFull++
@@ -176,25 +180,37 @@ func (t *Timeline) Deliver() {
 }
 
 // deliver calls the observers that have something ("queue a PerformanceEntry",
-// Performance Timeline 2, section 3, step 6), each in turn, outside r.mu.
+// Performance Timeline 2, section 3, step 6), each in turn, outside r.mu, until
+// none has. Only one goroutine calls at a time; others wait for it.
 func (r *root) deliver() {
-	r.delivering.Lock()
-	defer r.delivering.Unlock()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.taskQueued = false
-	notify := r.ready
-	r.ready = nil
-	r.mu.Unlock()
-	slices.SortFunc(notify, func(a, b *Observer) int { return int(a.seq) - int(b.seq) })
-	for _, o := range notify {
-		r.mu.Lock()
-		o.queued = false
-		list, some := o.takeList()
+	for r.calling != nil {
+		calling := r.calling
 		r.mu.Unlock()
-		if some {
-			r.call(o, list)
+		<-calling
+		r.mu.Lock()
+	}
+	r.calling = make(chan struct{})
+	for len(r.ready) > 0 {
+		notify := r.ready
+		r.ready = nil
+		slices.SortFunc(notify, func(a, b *Observer) int { return cmp.Compare(a.seq, b.seq) })
+		for _, o := range notify {
+			o.queued = false
+			if list, some := o.takeList(); some {
+				r.mu.Unlock()
+				r.call(o, list)
+				r.mu.Lock()
+			}
+		}
+		if r.scheduler != nil {
+			break // what came meanwhile has a task of its own
 		}
 	}
+	close(r.calling)
+	r.calling = nil
 }
 
 // call runs one callback; a panic is reported and survived (PT-7).

@@ -55,12 +55,11 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 		used := r.inFlight.Add(1)
 		if used > r.maxChunks {
 			r.inFlight.Add(-1)
-			in.overflow[k]++
-			first := !in.queued // the collector must hear of it
-			in.queued = true
+			in.overflow[k]++ // the collector must hear of it
+			first := r.enlist(in)
 			in.mu.Unlock()
 			if first {
-				r.push(in)
+				r.arm()
 			}
 			return false
 		}
@@ -84,12 +83,11 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 	if len(attrs) > 0 {
 		e.setDetail(attrs)
 	}
-	first := !in.queued
-	in.queued = true
+	first := r.enlist(in)
 	in.mu.Unlock()
 
 	if first {
-		r.push(in)
+		r.arm()
 	}
 	if urgent {
 		r.wakeNow()
@@ -119,7 +117,7 @@ const maxAhead = time.Second
 // whether there are more. What comes later is left for the next pass: it would
 // overtake entries that its goroutine wrote to another inlet before, which this
 // pass has been to already.
-func (in *inlet) take(until time.Duration, segs []segment, spent []*chunk) (_ []segment, _ []*chunk, lost [numKinds]uint64, more bool) {
+func (r *root) take(in *inlet, until time.Duration, segs []segment, spent []*chunk) (_ []segment, _ []*chunk, lost [numKinds]uint64, more bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	done := 0
@@ -142,21 +140,29 @@ func (in *inlet) take(until time.Duration, segs []segment, spent []*chunk) (_ []
 	rest := copy(in.chunks, in.chunks[done:])
 	clear(in.chunks[rest:])
 	in.chunks = in.chunks[:rest]
-	in.queued = more
+	in.queued = false
 	lost, in.overflow = in.overflow, [numKinds]uint64{}
+	if more {
+		r.enlist(in)
+	}
 	return segs, spent, lost, more
 }
 
-// push puts an inlet that got its first entry on the dirty list.
-func (r *root) push(in *inlet) {
+// enlist puts an inlet on the dirty list unless it is there, and reports whether
+// it was not. in.mu is held: whoever writes to the inlet next and then collects
+// must find it on the list.
+func (r *root) enlist(in *inlet) bool {
+	if in.queued {
+		return false
+	}
+	in.queued = true
 	for {
 		head := r.dirty.Load()
 		in.link = head
 		if r.dirty.CompareAndSwap(head, in) {
-			break
+			return true
 		}
 	}
-	r.arm()
 }
 
 // takeDirty empties the dirty list and returns it, oldest first.

@@ -56,10 +56,10 @@ func (l *log) add(e *Entry, limit int, keepScope bool) bool {
 	return true
 }
 
-// remember notes e as the most recent mark of its name. Names beyond twice the
-// limit are not: whoever makes up names without end gets an error from Latest.
+// remember notes e as the most recent mark of its name. Names beyond a bound are
+// not: whoever makes up names without end gets an error from Latest.
 func (l *log) remember(e *Entry, limit int) {
-	if _, known := l.latest[e.name]; known || len(l.latest) < 2*limit {
+	if _, known := l.latest[e.name]; known || len(l.latest) < 2*limit+1024 {
 		l.latest[e.name] = e.start
 	}
 }

@@ -14,6 +14,8 @@ const DefaultMaxBuffer = 1 << 14
 // on one observer (the specification's InvalidModificationError).
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
+var errClosed = errors.New("observer: the timeline is closed: its request is over and it records nothing more")
+
 // Options says what an observer wants (PerformanceObserverInit). Exactly one of
 // Types and Type is set.
 type Options struct {
@@ -81,7 +83,7 @@ func (o *Observer) Observe(opts Options) error {
 		return fmt.Errorf("observer: Observe with %s: %w", opts.style(), ErrModification)
 	}
 	if o.tl.closed.Load() {
-		return errors.New("observer: the timeline is closed: its request is over and it records nothing more")
+		return errClosed
 	}
 	r.collect() // what was recorded before is not for this registration
 	if opts.Type != "" {
@@ -104,6 +106,10 @@ func (o *Observer) Observe(opts Options) error {
 		o.tl.observers = append(o.tl.observers, o)
 	}
 	o.tl.updateWants()
+	if o.tl.closed.Load() { // meanwhile, and it may not have seen us
+		o.unregister()
+		return errClosed
+	}
 	if len(ignored) > 0 {
 		r.log().Warn("perfline: entry types not supported, ignored", "types", ignored, "supported", SupportedEntryTypes())
 	}

@@ -103,11 +103,10 @@ type root struct {
 	pass       []*Entry   // scratch of collect
 	spent      []*chunk   // scratch of collect
 	totals     [numKinds]TypeStats
-	ready      []*Observer // observers whose buffer is not empty
-	registered uint64      // observers ever registered, for their order
-	taskQueued bool        // a delivery task is on its way
-
-	delivering sync.Mutex // held while callbacks run: one at a time
+	ready      []*Observer   // observers whose buffer is not empty
+	registered uint64        // observers ever registered, for their order
+	taskQueued bool          // a delivery is on its way
+	calling    chan struct{} // closed when the callbacks that run have ended; nil when none run
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
@@ -197,7 +196,7 @@ func (t *Timeline) Close() {
 	in.mu.Lock()
 	in.closed = true
 	in.mu.Unlock()
-	if t.wants.Load() == 0 {
+	if t.wants.Load() == 0 { // Observe looks at closed again after it has set wants
 		return // the collector has the inlet on its list if there is anything left in it
 	}
 	r := t.root
