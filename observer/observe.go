@@ -86,6 +86,9 @@ func (o *Observer) Observe(opts Options) error {
 		return errClosed
 	}
 	r.collect() // what was recorded before is not for this registration
+	if !o.registered {
+		o.types = 0 // of an earlier registration
+	}
 	if opts.Type != "" {
 		o.single = true
 		o.types |= types
@@ -192,7 +195,6 @@ func (o *Observer) unregister() {
 		return
 	}
 	o.registered, o.single, o.multiple = false, false, false
-	o.types = 0
 	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
 	o.tl.updateWants()
 }
