@@ -88,6 +88,6 @@ func (t *Timeline) Post(msg any) bool {
 func (t *Timeline) Flush() {
 	r := t.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect()
 }

@@ -140,7 +140,7 @@ func TestStartWithBridge(t *testing.T) {
 	if w := child.Origin().Add(5 * time.Millisecond); len(b.started) != 1 || !b.started[0].Equal(w) {
 		t.Errorf("opened at %v, want %v", b.started, w)
 	}
-	if got, scope = child.Start(nil, "s", 0); got != nil || scope != nil {
+	if got, scope = child.Start(nil, "s", 0); got != nil || scope != nil { //nolint:staticcheck // nil is what is tested
 		t.Errorf("with a nil context: %v, %v", got, scope)
 	}
 }

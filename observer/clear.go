@@ -12,7 +12,7 @@ func (t *Timeline) Clear(typ Type, name ...string) int {
 	}
 	r := t.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect()
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()

@@ -32,7 +32,7 @@ func (r *root) task() {
 	r.armed.Store(false) // "unset performance observer task queued flag" comes first
 	r.mu.Lock()
 	r.collect()
-	r.mu.Unlock()
+	r.unlock()
 	r.deliver()
 }
 
@@ -41,7 +41,7 @@ func (r *root) task() {
 func (r *root) onTimer() {
 	r.armed.Store(false)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect()
 	if len(r.ready) > 0 && !r.taskQueued && r.calling == nil {
 		r.taskQueued = true
@@ -49,8 +49,19 @@ func (r *root) onTimer() {
 	}
 }
 
+// unlock releases r.mu and sees to it that another collection runs if one is
+// wanted. A scheduler, being the caller's, is never called with r.mu held.
+func (r *root) unlock() {
+	again := r.again
+	r.again = false
+	r.mu.Unlock()
+	if again {
+		r.arm()
+	}
+}
+
 // collect moves what was recorded from the inlets to the timelines' logs, the
-// observers' buffers and the bridge. r.mu is held.
+// observers' buffers and the bridge. r.mu is held, and released with unlock.
 func (r *root) collect() {
 	segs, pass, spent := r.segs[:0], r.pass[:0], r.spent[:0]
 	until := time.Duration(r.recorded.Load())
@@ -90,9 +101,7 @@ func (r *root) collect() {
 	if box := r.bridge.Load(); box != nil {
 		again = box.Collect(slices.Values(pass))
 	}
-	if again || rest {
-		r.arm()
-	}
+	r.again = r.again || again || rest
 	for _, c := range spent {
 		clear(c.entries[:c.n])
 		c.n = 0
@@ -184,7 +193,7 @@ func (t *Timeline) Deliver() {
 // none has. Only one goroutine calls at a time; others wait for it.
 func (r *root) deliver() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.taskQueued = false
 	for r.calling != nil {
 		calling := r.calling
@@ -193,28 +202,37 @@ func (r *root) deliver() {
 		r.mu.Lock()
 	}
 	r.calling = make(chan struct{})
+	var notify []*Observer
+	defer func() {
+		close(r.calling)
+		r.calling = nil
+		if len(notify) > 0 { // a callback ended its goroutine: the rest is for another
+			r.ready = append(notify, r.ready...)
+			r.again = true
+		}
+	}()
 	for len(r.ready) > 0 {
-		notify := r.ready
-		r.ready = nil
+		notify, r.ready = r.ready, nil
 		slices.SortFunc(notify, func(a, b *Observer) int { return cmp.Compare(a.seq, b.seq) })
-		for _, o := range notify {
+		for len(notify) > 0 {
+			o := notify[0]
+			notify = notify[1:]
 			o.queued = false
 			if list, some := o.takeList(); some {
-				r.mu.Unlock()
 				r.call(o, list)
-				r.mu.Lock()
 			}
 		}
 		if r.scheduler != nil {
 			break // what came meanwhile has a task of its own
 		}
 	}
-	close(r.calling)
-	r.calling = nil
 }
 
-// call runs one callback; a panic is reported and survived (PT-7).
+// call runs one callback with r.mu released; a panic is reported and survived
+// (PT-7).
 func (r *root) call(o *Observer, list List) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
 	defer func() {
 		if p := recover(); p != nil {
 			r.log().Error("perfline: an observer's callback panicked; its entries are lost, other observers go on",

@@ -123,7 +123,7 @@ func (r *root) take(in *inlet, until time.Duration, segs []segment, spent []*chu
 	done := 0
 	for _, c := range in.chunks {
 		to := in.head
-		for to < c.n && !(c.entries[to].at > until && c.entries[to].at-until < maxAhead) {
+		for to < c.n && (c.entries[to].at <= until || c.entries[to].at-until >= maxAhead) {
 			to++
 		}
 		if to > in.head {

@@ -75,7 +75,11 @@ func (l List) EntriesByName(name string, t ...Type) []Entry {
 func (l List) Observer() *Observer { return l.observer }
 
 // Options are those of the observer's last Observe.
-func (l List) Options() Options { return l.options }
+func (l List) Options() Options {
+	o := l.options
+	o.Types = slices.Clone(o.Types)
+	return o
+}
 
 // Dropped is how many entries of the observed types the timeline's buffer had no
 // room for before they could be asked for with Buffered (droppedEntriesCount).

@@ -76,9 +76,24 @@ func (o *Observer) Observe(opts Options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.register(opts, types); err != nil {
+		return err
+	}
+	log := o.tl.root.log() // the caller's, so not called with the root's mu held
+	if len(ignored) > 0 {
+		log.Warn("perfline: entry types not supported, ignored", "types", ignored, "supported", SupportedEntryTypes())
+	}
+	if opts.Buffered && opts.Type == "" {
+		log.Warn("perfline: Buffered is ignored with Types; observe each Type by itself", "types", opts.Types)
+	}
+	return nil
+}
+
+// register does what Observe does once the options are found right.
+func (o *Observer) register(opts Options, types kindSet) error {
 	r := o.tl.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	if (opts.Type != "" && o.multiple) || (opts.Type == "" && o.single) {
 		return fmt.Errorf("observer: Observe with %s: %w", opts.style(), ErrModification)
 	}
@@ -97,6 +112,7 @@ func (o *Observer) Observe(opts Options) error {
 		o.types = types
 	}
 	o.options = opts
+	o.options.Types = slices.Clone(opts.Types)
 	o.max = opts.MaxBuffer
 	if o.max <= 0 {
 		o.max = DefaultMaxBuffer
@@ -113,14 +129,7 @@ func (o *Observer) Observe(opts Options) error {
 		o.unregister()
 		return errClosed
 	}
-	if len(ignored) > 0 {
-		r.log().Warn("perfline: entry types not supported, ignored", "types", ignored, "supported", SupportedEntryTypes())
-	}
-	if opts.Buffered {
-		if opts.Type == "" {
-			r.log().Warn("perfline: Buffered is ignored with Types; observe each Type by itself", "types", opts.Types)
-			return nil
-		}
+	if opts.Buffered && opts.Type != "" {
 		// What was collected, no more: the rest comes to the observer as it is
 		// collected. The log does not change while the root's mu is held.
 		for _, seg := range o.tl.log.segments() {
@@ -130,7 +139,7 @@ func (o *Observer) Observe(opts Options) error {
 				}
 			}
 		}
-		r.arm()
+		r.again = true
 	}
 	return nil
 }
@@ -171,7 +180,7 @@ func (o Options) style() string {
 func (o *Observer) Disconnect() {
 	r := o.tl.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect() // entries recorded before belong to the registration that ends
 	o.unregister()
 	o.buffer = nil
@@ -182,7 +191,7 @@ func (o *Observer) Disconnect() {
 func (o *Observer) TakeRecords() []Entry {
 	r := o.tl.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect()
 	taken := o.buffer
 	o.buffer = nil

@@ -24,7 +24,7 @@ type Stats map[Type]TypeStats
 func (t *Timeline) Stats() Stats {
 	r := t.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect()
 	s := Stats{}
 	for k := kind(1); k < numKinds; k++ {

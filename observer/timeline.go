@@ -104,6 +104,7 @@ type root struct {
 	spent      []*chunk   // scratch of collect
 	totals     [numKinds]TypeStats
 	ready      []*Observer   // observers whose buffer is not empty
+	again      bool          // another collection is wanted; see unlock
 	registered uint64        // observers ever registered, for their order
 	taskQueued bool          // a delivery is on its way
 	calling    chan struct{} // closed when the callbacks that run have ended; nil when none run
@@ -201,7 +202,7 @@ func (t *Timeline) Close() {
 	}
 	r := t.root
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.collect()
 	for _, o := range slices.Clone(t.observers) {
 		o.unregister() // what it has buffered is still delivered

@@ -1,0 +1,152 @@
+package observer_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// The tests below run in a bubble whose clock jumps to the next timer as soon as
+// every goroutine waits: no time passes but what they wait for.
+
+func TestTimerCoalesces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tl := observer.NewTimeline(observer.TimelineOptions{Interval: 5 * time.Millisecond})
+		var calls []string
+		if _, err := tl.Observe(func(l observer.List) {
+			calls = append(calls, fmt.Sprintf("%v %v", time.Since(start), names(l.Entries())))
+		}, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			record(tl, observer.Mark, fmt.Sprint(i))
+			<-time.After(2 * time.Millisecond) // at 0, 2 and 4 ms
+		}
+		<-time.After(time.Hour)
+		record(tl, observer.Mark, "later")
+		<-time.After(time.Hour)
+		synctest.Wait()
+		want(t, "PT-4 PT-8 callbacks", calls, "5ms [0 1 2]", "1h0m0.011s [later]")
+	})
+}
+
+// A buffer that fills up is collected at once, not when the interval is over.
+func TestTimerIsBroughtForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Hour, MaxPending: 1024})
+		child := tl.NewChild()
+		called := make(chan int, 100)
+		if _, err := tl.Observe(func(l observer.List) { called <- len(l.Entries()) }, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		for range 256 {
+			if !child.Record(nil, observer.Mark, "m", 0, 0, nil) {
+				t.Fatal("an entry was lost")
+			}
+		}
+		<-called
+		if d := time.Since(start); d != 0 {
+			t.Errorf("a buffer a quarter full was collected after %v, want at once", d)
+		}
+		<-time.After(2 * time.Hour)
+	})
+}
+
+// The tests below cannot use a bubble: a goroutine that waits for a mutex there
+// keeps the clock from moving, and a callback holds one while it runs.
+
+// Callbacks of one timeline never overlap, and a slow one gets what gathered
+// meanwhile in one batch.
+func TestTimerCallbacksOneAtATime(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
+	running := 0
+	var batches []int
+	entered, leave := make(chan struct{}, 2), make(chan struct{})
+	if _, err := tl.Observe(func(observer.List) { entered <- struct{}{}; <-leave }, marksOnly); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := tl.Observe(func(l observer.List) {
+			running++ // a race, too, if callbacks overlapped
+			if running != 1 {
+				t.Errorf("%d callbacks run at once", running)
+			}
+			runtime.Gosched()
+			running--
+			batches = append(batches, len(l.Entries()))
+		}, both); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(tl, observer.Measure, "alone")
+	tl.Deliver()
+	record(tl, observer.Mark, "m")
+	<-entered // the first observer's callback hangs; the others wait behind it
+	for range 500 {
+		record(tl, observer.Measure, "m")
+		tl.Flush()
+	}
+	close(leave)
+	tl.Deliver()
+	total := 0
+	for _, n := range batches {
+		total += n
+	}
+	if total != 2*502 || len(batches) > 8 {
+		t.Errorf("PT-5: %d entries came in the batches %v, want 1004 in few", total, batches)
+	}
+	if s := tl.Stats().Total(); s.Recorded != 502 || s.Delivered != 1004+1 {
+		t.Errorf("stats are %+v, want 502 recorded, and delivered twice and one once more", s)
+	}
+}
+
+// Deliver waits for a callback that is running.
+func TestDeliverWaitsForARunningCallback(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
+	entered, leave, delivered := make(chan struct{}), make(chan struct{}), make(chan bool)
+	over := false
+	if _, err := tl.Observe(func(observer.List) {
+		close(entered)
+		<-leave
+		over = true // a race, too, if Deliver did not wait
+	}, marksOnly); err != nil {
+		t.Fatal(err)
+	}
+	record(tl, observer.Mark, "m")
+	<-entered
+	go func() {
+		tl.Deliver()
+		delivered <- over
+	}()
+	for range 100 {
+		runtime.Gosched()
+	}
+	select {
+	case <-delivered:
+		t.Error("Deliver returned while the callback ran")
+	default:
+	}
+	close(leave)
+	if !<-delivered {
+		t.Error("the callback was not over when Deliver returned")
+	}
+}
+
+func TestTimelinesRunNothingWhileIdle(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 100 {
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		watch(t, tl, marksOnly)
+		tl.NewChild().Entries()
+		tl.Stats()
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines more after 100 timelines were made", n-before)
+	}
+}
