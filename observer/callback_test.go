@@ -102,7 +102,7 @@ func TestCallbackPanics(t *testing.T) {
 		f          func()
 	}{
 		{"PT-7 error", "panic=bad", func() { panic(errors.New("bad")) }},
-		{"PT-7 runtime error", "nil map", func() { var m map[string]int; m["k"] = 1 }}, //nolint:govet // the panic is the point
+		{"PT-7 runtime error", "nil map", func() { var m map[string]int; m["k"] = 1 }}, //nolint:govet,staticcheck // the panic is the point
 		{"PT-7 nil", "panic=", func() { panic(nil) }},                                  //nolint:govet // the panic is the point
 	} {
 		t.Run(c.name, func(t *testing.T) {
