@@ -43,9 +43,9 @@ func (r *root) onTimer() {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
-	if len(r.ready) > 0 && !r.taskQueued && r.calling == nil {
+	if len(r.ready) > 0 && !r.taskQueued {
 		r.taskQueued = true
-		go r.deliver()
+		go r.deliverAll()
 	}
 }
 
@@ -185,16 +185,31 @@ func (r *root) distribute(e *Entry) {
 // wants that; a callback must not call it.
 func (t *Timeline) Deliver() {
 	t.Flush()
-	t.root.deliver()
+	if t.root.deliver() {
+		t.root.arm() // what others recorded meanwhile is the timeline's own business
+	}
+}
+
+// deliverAll delivers on a goroutine of the timeline's, until nothing is left.
+func (r *root) deliverAll() {
+	defer func() { // also when a callback ends the goroutine
+		r.mu.Lock()
+		defer r.unlock()
+		r.taskQueued = false
+		r.again = r.again || len(r.ready) > 0
+	}()
+	for more := true; more; {
+		more = r.deliver()
+	}
 }
 
 // deliver calls the observers that have something ("queue a PerformanceEntry",
-// Performance Timeline 2, section 3, step 6), each in turn, outside r.mu, until
-// none has. Only one goroutine calls at a time; others wait for it.
-func (r *root) deliver() {
+// Performance Timeline 2, section 3, step 6), each once and in turn, outside
+// r.mu, and reports whether some have got more meanwhile. Only one goroutine
+// calls at a time; others wait for it.
+func (r *root) deliver() (more bool) {
 	r.mu.Lock()
 	defer r.unlock()
-	r.taskQueued = false
 	for r.calling != nil {
 		calling := r.calling
 		r.mu.Unlock()
@@ -202,7 +217,8 @@ func (r *root) deliver() {
 		r.mu.Lock()
 	}
 	r.calling = make(chan struct{})
-	var notify []*Observer
+	notify := r.ready
+	r.ready = nil
 	defer func() {
 		close(r.calling)
 		r.calling = nil
@@ -211,21 +227,16 @@ func (r *root) deliver() {
 			r.again = true
 		}
 	}()
-	for len(r.ready) > 0 {
-		notify, r.ready = r.ready, nil
-		slices.SortFunc(notify, func(a, b *Observer) int { return cmp.Compare(a.seq, b.seq) })
-		for len(notify) > 0 {
-			o := notify[0]
-			notify = notify[1:]
-			o.queued = false
-			if list, some := o.takeList(); some {
-				r.call(o, list)
-			}
-		}
-		if r.scheduler != nil {
-			break // what came meanwhile has a task of its own
+	slices.SortFunc(notify, func(a, b *Observer) int { return cmp.Compare(a.seq, b.seq) })
+	for len(notify) > 0 {
+		o := notify[0]
+		notify = notify[1:]
+		o.queued = false
+		if list, some := o.takeList(); some {
+			r.call(o, list)
 		}
 	}
+	return len(r.ready) > 0 && r.scheduler == nil // with a scheduler a task of its own is on its way
 }
 
 // call runs one callback with r.mu released; a panic is reported and survived

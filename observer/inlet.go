@@ -108,11 +108,6 @@ func (t *Timeline) inlet() *inlet {
 	return &t.inlets[h>>32&uint64(len(t.inlets)-1)]
 }
 
-// maxAhead is how far beyond the beginning of a pass an entry recorded during it
-// can plausibly be. What is further ahead was given a wrong time by its caller,
-// and must not hold others up.
-const maxAhead = time.Second
-
 // take takes the entries recorded up to the moment until, in order, and reports
 // whether there are more. What comes later is left for the next pass: it would
 // overtake entries that its goroutine wrote to another inlet before, which this
@@ -123,7 +118,7 @@ func (r *root) take(in *inlet, until time.Duration, segs []segment, spent []*chu
 	done := 0
 	for _, c := range in.chunks {
 		to := in.head
-		for to < c.n && (c.entries[to].at <= until || c.entries[to].at-until >= maxAhead) {
+		for to < c.n && (c.entries[to].at <= until || r.misdated(&c.entries[to])) {
 			to++
 		}
 		if to > in.head {
@@ -147,6 +142,10 @@ func (r *root) take(in *inlet, until time.Duration, segs []segment, spent []*chu
 	}
 	return segs, spent, lost, more
 }
+
+// misdated reports whether e is ahead of the clock: its caller gave it a wrong
+// time, and it must not hold others up.
+func (r *root) misdated(e *Entry) bool { return r.clock == nil && e.at > r.now() }
 
 // enlist puts an inlet on the dirty list unless it is there, and reports whether
 // it was not. in.mu is held: whoever writes to the inlet next and then collects

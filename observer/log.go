@@ -152,7 +152,7 @@ func (t *Timeline) latestMark(name string) (time.Duration, bool) {
 	if len(t.inlets) == 1 {
 		in := &t.inlets[0]
 		in.mu.Lock()
-		at, ok := lastIn(in.chunks, t, name) // also those taken: the log has them too, in this order
+		at, ok := lastIn(in.chunks, in.head, t, name)
 		in.mu.Unlock()
 		if ok {
 			return at, true
@@ -162,12 +162,18 @@ func (t *Timeline) latestMark(name string) (time.Duration, bool) {
 		at, ok := t.log.latest[name]
 		return at, ok
 	}
-	return lastIn(t.log.chunks, t, name)
+	return lastIn(t.log.chunks, 0, t, name)
 }
 
-func lastIn(chunks []*chunk, t *Timeline, name string) (time.Duration, bool) {
+// lastIn finds the last mark of t of that name. The entries of the first chunk
+// before head do not count.
+func lastIn(chunks []*chunk, head int, t *Timeline, name string) (time.Duration, bool) {
 	for i := len(chunks) - 1; i >= 0; i-- {
-		for j := chunks[i].n - 1; j >= 0; j-- {
+		first := 0
+		if i == 0 {
+			first = head
+		}
+		for j := chunks[i].n - 1; j >= first; j-- {
 			if e := &chunks[i].entries[j]; e.kind == kindMark && e.name == name && e.tl == t {
 				return e.start, true
 			}
