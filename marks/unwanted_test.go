@@ -1,0 +1,161 @@
+package marks_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+// spans is a bridge that opens "spans" and records as it is told.
+type spans struct{ record bool }
+
+type spanKey struct{}
+
+func (s *spans) Scope(ctx context.Context) (any, bool) { return ctx.Value(spanKey{}), s.record }
+func (s *spans) Start(ctx context.Context, name string, _ time.Time) (context.Context, any) {
+	if name == "nothing to open" {
+		return ctx, nil
+	}
+	return context.WithValue(ctx, spanKey{}, name), name
+}
+func (s *spans) Collect(iter.Seq[*observer.Entry]) bool { return false }
+
+// unresolved is a value nobody may resolve on the recording goroutine.
+type unresolved struct{ t *testing.T }
+
+func (u unresolved) LogValue() slog.Value {
+	u.t.Error("the LogValuer was resolved while recording")
+	return slog.Value{}
+}
+
+// everything records one entry in every way there is, and returns the errors.
+func everything(ctx context.Context, t *testing.T) []error {
+	lazy := slog.Any("lazy", unresolved{t})
+	marks.Mark(ctx, "mark", lazy)
+	_, err1 := marks.MarkAt(ctx, "mark", 1, lazy)
+	marks.Time(ctx, "measure", lazy).End(lazy)
+	_, tm := marks.Start(ctx, "measure", lazy)
+	tm.End(lazy)
+	_, err2 := marks.Measure(ctx, "measure", marks.MeasureOptions{Start: marks.Named("mark"), Detail: []slog.Attr{lazy}})
+	return []error{err1, err2}
+}
+
+func TestObserversMakeEntriesWanted(t *testing.T) {
+	process, ctx := newManual()
+	bridge := &spans{}
+	process.Attach(func(observer.Bridge) observer.Bridge { return bridge })
+	child, sibling := process.NewChild(), process.NewChild()
+	ctx = observer.NewContext(ctx, child)
+	check := func(when string, marksWanted, measuresWanted int) {
+		t.Helper()
+		for _, err := range everything(ctx, t) {
+			if err != nil {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		if n := len(child.EntriesByType(observer.Mark)); n != marksWanted {
+			t.Errorf("%s: %d marks recorded, want %d", when, n, marksWanted)
+		}
+		if n := len(child.EntriesByType(observer.Measure)); n != measuresWanted {
+			t.Errorf("%s: %d measures recorded, want %d", when, n, measuresWanted)
+		}
+		child.Clear(observer.Mark)
+		child.Clear(observer.Measure)
+	}
+	observe := func(tl *observer.Timeline, types ...observer.Type) *observer.Observer {
+		obs, err := tl.Observe(func(observer.List) {}, observer.Options{Types: types})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return obs
+	}
+	check("nobody wants anything", 0, 0)
+	observe(sibling, observer.Mark, observer.Measure)
+	check("another request's observer", 0, 0)
+	obs := observe(child, observer.Mark)
+	check("the request's observer of marks", 2, 0)
+	obs.Disconnect()
+	check("after Disconnect", 0, 0)
+	observe(process.Timeline, observer.Mark, observer.Measure)
+	check("the process's observer", 2, 3)
+	bridge.record = true
+	check("the bridge records too", 2, 3)
+}
+
+func TestWithABridge(t *testing.T) {
+	process, ctx := newManual()
+	process.Attach(func(observer.Bridge) observer.Bridge { return &spans{record: true} })
+	child := process.NewChild()
+	ctx = observer.NewContext(context.WithValue(ctx, spanKey{}, "outer"), child)
+
+	leaf := marks.Time(ctx, "leaf")
+	inner, opened := marks.Start(ctx, "opened")
+	marks.Mark(inner, "under opened")
+	marks.Time(inner, "leaf under opened").End()
+	same, plain := marks.Start(ctx, "nothing to open")
+	if same != ctx {
+		t.Error("Start without anything to open returned another context")
+	}
+	for _, tm := range []*marks.Timing{leaf, opened, plain} {
+		tm.End()
+	}
+	if _, err := marks.Measure(inner, "measured under opened", marks.MeasureOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"leaf": "outer", "opened": "opened", "under opened": "opened", "leaf under opened": "opened",
+		"nothing to open": "outer", "measured under opened": "opened",
+	} {
+		if e := child.EntriesByName(name)[0]; e.Scope() != want {
+			t.Errorf("%q is under %v, want %q", name, e.Scope(), want)
+		}
+	}
+}
+
+// What is not wanted costs nothing later: a timing that began unwanted stays so.
+func TestUnwantedChecksItsOptions(t *testing.T) {
+	process, ctx := newManual()
+	process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
+	five := 5 * time.Nanosecond
+	for _, c := range []struct {
+		name string
+		o    marks.MeasureOptions
+		is   error
+	}{
+		{"names are not looked up", marks.MeasureOptions{Start: marks.Named("a"), End: marks.Named("b")}, nil},
+		{"a name and a duration", marks.MeasureOptions{Start: marks.Named("a"), Duration: &five}, nil},
+		{"UT-11", marks.MeasureOptions{Duration: &five}, marks.ErrOptions},
+		{"UT-12", marks.MeasureOptions{Start: marks.Named("a"), Duration: &five, End: marks.Named("b")}, marks.ErrOptions},
+		{"UT-22 end", marks.MeasureOptions{Start: marks.Named("a"), End: marks.At(-1)}, marks.ErrNegative},
+		{"UT-22 duration", marks.MeasureOptions{End: marks.Named("a"), Duration: new(time.Duration(-1))}, marks.ErrNegative},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := marks.Measure(ctx, "m", c.o)
+			if !errors.Is(err, c.is) {
+				t.Errorf("got %v, want %v", err, c.is)
+			}
+			if m.Name() != "" || m.Timeline() != nil {
+				t.Errorf("got the entry %q, want the zero one", m.Name())
+			}
+		})
+	}
+	if _, err := marks.MarkAt(ctx, "m", -1); !errors.Is(err, marks.ErrNegative) {
+		t.Errorf("UT-5: got %v, want ErrNegative", err)
+	}
+	tm := marks.Time(ctx, "began unwanted")
+	if _, err := process.Observe(func(observer.List) {}, observer.Options{Type: observer.Measure}); err != nil {
+		t.Fatal(err)
+	}
+	tm.End()
+	marks.Time(ctx, "began wanted").End()
+	if got := names(process.Entries()); !slices.Equal(got, []string{"began wanted"}) {
+		t.Errorf("recorded %v", got)
+	}
+}
