@@ -104,7 +104,7 @@ func (r *root) collect() {
 	r.again = r.again || again || rest
 	for _, c := range spent {
 		clear(c.entries[:c.n])
-		c.n = 0
+		c.n, c.latest = 0, 0
 		r.chunks.Put(c)
 	}
 	r.inFlight.Add(-int64(len(spent)))

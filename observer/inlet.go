@@ -16,6 +16,7 @@ const chunkLen = 16
 // are zero.
 type chunk struct {
 	n       int
+	latest  time.Duration // the largest at of its entries
 	entries [chunkLen]Entry
 }
 
@@ -72,6 +73,7 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 	}
 	e := &c.entries[c.n]
 	c.n++
+	c.latest = max(c.latest, at)
 	e.name = name
 	e.start = start
 	e.duration = duration
@@ -117,7 +119,10 @@ func (r *root) take(in *inlet, until time.Duration, segs []segment, spent []*chu
 	defer in.mu.Unlock()
 	done := 0
 	for _, c := range in.chunks {
-		to := in.head
+		to := c.n
+		if c.latest > until { // seldom, and the inlet's writers wait: else look at no entry
+			to = in.head
+		}
 		for to < c.n && (c.entries[to].at <= until || r.misdated(&c.entries[to])) {
 			to++
 		}
