@@ -180,6 +180,11 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		// this cannot deliver is counted below.
 		_ = p.provider.ForceFlush(ctx)
 		err = p.provider.Shutdown(ctx)
+		if ctx.Err() != nil {
+			// The SDK's provider leaves its processors running when ctx is over before
+			// it has come to them.
+			err = p.processor.Shutdown(ctx)
+		}
 		if p.metrics != nil {
 			err = errors.Join(err, p.metrics.Unregister())
 		}

@@ -144,6 +144,9 @@ func TestBackendAbsent(t *testing.T) {
 			if !errors.As(err, &lost) || lost.Spans != 500*spansPerRequest {
 				t.Errorf("Shutdown returned %v, want all %d spans lost", err, 500*spansPerRequest)
 			}
+			if pending := pl.Stats().Delivery.Pending; pending != 0 {
+				t.Errorf("%d spans are pending after Shutdown: the export goes on", pending)
+			}
 			if again := pl.Shutdown(t.Context()); again != nil {
 				t.Errorf("second Shutdown: %v", again)
 			}
