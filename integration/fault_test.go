@@ -161,7 +161,7 @@ func TestBackendAbsent(t *testing.T) {
 func workServer(t *testing.T, pl *perfline.Pipeline, tl *observer.Timeline) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /work", func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /task", func(_ http.ResponseWriter, r *http.Request) {
 		defer marks.Time(r.Context(), "first").End()
 		marks.Mark(r.Context(), "mark")
 		marks.Time(r.Context(), "second").End()
@@ -188,7 +188,7 @@ func drive(t *testing.T, url string, n int) []time.Duration {
 		go func() {
 			for range next {
 				began := time.Now()
-				resp, err := client.Get(url + "/work")
+				resp, err := client.Get(url + "/task")
 				if err == nil {
 					_, err = io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()

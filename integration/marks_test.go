@@ -31,11 +31,11 @@ var wantTree = map[string]struct {
 	count  int
 	events map[string]int
 }{
-	"GET /work/{req}": {"", 1, map[string]int{"begin": 1, "goroutine": 3, "last": 1}},
-	"work":            {"GET /work/{req}", 1, nil},
-	"parallel":        {"GET /work/{req}", 3, nil},
-	"total":           {"GET /work/{req}", 1, nil},
-	"outer":           {"GET /work/{req}", 1, map[string]int{"in.outer": 1}},
+	"GET /task/{req}": {"", 1, map[string]int{"begin": 1, "goroutine": 3, "last": 1}},
+	"work":            {"GET /task/{req}", 1, nil},
+	"parallel":        {"GET /task/{req}", 3, nil},
+	"total":           {"GET /task/{req}", 1, nil},
+	"outer":           {"GET /task/{req}", 1, map[string]int{"in.outer": 1}},
 	"library":         {"outer", 1, map[string]int{"in.library": 1, "before.end": 1}},
 	"inner":           {"library", 1, map[string]int{"in.inner": 1}},
 }
@@ -130,7 +130,7 @@ func everyMarkAndMeasureArrives(t *testing.T, protocol string) {
 	library := pl.TracerProvider().Tracer("library")
 	gate := newGate(together)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /work/{req}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /task/{req}", func(w http.ResponseWriter, r *http.Request) {
 		req, err := strconv.Atoi(r.PathValue("req"))
 		if err != nil {
 			t.Error(err)
@@ -178,7 +178,7 @@ func sendAll(t *testing.T, url string) {
 	for range 2 * together {
 		wg.Go(func() {
 			for req := range next {
-				resp, err := client.Get(fmt.Sprintf("%s/work/%d", url, req))
+				resp, err := client.Get(fmt.Sprintf("%s/task/%d", url, req))
 				if err != nil {
 					t.Error(err)
 					continue
@@ -226,8 +226,8 @@ func checkTrace(t *testing.T, spans []backend.Span, recorded map[key]observer.En
 		}
 		switch s.Name {
 		case "library":
-		case "GET /work/{req}":
-			for tag, want := range map[string]any{"http.request.method": "GET", "http.route": "/work/{req}",
+		case "GET /task/{req}":
+			for tag, want := range map[string]any{"http.request.method": "GET", "http.route": "/task/{req}",
 				"http.response.status_code": int64(http.StatusAccepted), "span.kind": "server"} {
 				if s.Tags[tag] != want {
 					t.Errorf("server span: %s is %v (%T), want %v", tag, s.Tags[tag], s.Tags[tag], want)
