@@ -7,8 +7,6 @@ import (
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
-
-	"github.com/perfline/perfline/observer"
 )
 
 // A slab hands out attribute slices from larger arrays: entries have few
@@ -17,11 +15,11 @@ type slab struct{ free []attribute.KeyValue }
 
 const slabLen = 128
 
-// attributes converts e's detail. limit and length are a span limit for the
+// attributes converts an entry's detail. limit and length are a span limit for the
 // number of attributes and for the length of a value; negative is unlimited.
 // dropped is how many were over the limit.
-func (s *slab) attributes(e *observer.Entry, limit, length int) (kvs []attribute.KeyValue, dropped int) {
-	n := e.NumAttrs()
+func (s *slab) attributes(detail []slog.Attr, limit, length int) (kvs []attribute.KeyValue, dropped int) {
+	n := len(detail)
 	if n == 0 {
 		return nil, 0
 	}
@@ -30,7 +28,7 @@ func (s *slab) attributes(e *observer.Entry, limit, length int) (kvs []attribute
 	}
 	from := len(s.free)
 	kvs = s.free[from:from]
-	for a := range e.Attrs() {
+	for _, a := range detail {
 		kvs = appendAttr(kvs, "", a)
 	}
 	kvs, dropped = limited(unique(kvs), limit, length)

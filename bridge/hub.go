@@ -35,9 +35,9 @@ type hub struct {
 	targets atomic.Pointer[targets]
 
 	mu      sync.Mutex // guards what follows
-	queue   [][]observer.Entry
-	queued  int // entries in queue
-	free    [][]observer.Entry
+	queue   []*batch
+	queued  int // items in queue
+	free    []*batch
 	owed    bool          // spans ended in the last pass: the next one matters even when empty
 	quiet   bool          // the last pass had nothing to do
 	running chan struct{} // closed when the worker stops; nil when it does not run
@@ -159,9 +159,9 @@ func newSpanID() (id trace.SpanID) {
 func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var batch []observer.Entry
+	b := &batch{}
 	if n := len(h.free); n > 0 {
-		batch, h.free = h.free[n-1], h.free[:n-1]
+		b, h.free = h.free[n-1], h.free[:n-1]
 	}
 	for e := range pass {
 		room := maxQueued
@@ -186,20 +186,20 @@ func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 		default:
 			continue
 		}
-		if h.queued+len(batch) >= room {
+		if h.queued+len(b.items) >= room {
 			h.stats.overflow.Add(1)
 			continue
 		}
-		batch = append(batch, *e)
+		b.add(e)
 	}
-	h.quiet = len(batch) == 0 && !h.owed
+	h.quiet = len(b.items) == 0 && !h.owed
 	if h.quiet {
-		h.recycle(batch)
+		h.recycle(b)
 		return false
 	}
 	h.owed = again
-	h.queue = append(h.queue, batch)
-	h.queued += len(batch)
+	h.queue = append(h.queue, b)
+	h.queued += len(b.items)
 	if h.running == nil {
 		h.running = make(chan struct{})
 		go h.work()
@@ -208,11 +208,10 @@ func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 }
 
 // recycle keeps an emptied batch for a later pass. h.mu is held.
-func (h *hub) recycle(batch []observer.Entry) {
-	const maxFree, maxCap = 4, 1 << 14
-	if cap(batch) > 0 && cap(batch) <= maxCap && len(h.free) < maxFree {
-		clear(batch)
-		h.free = append(h.free, batch[:0])
+func (h *hub) recycle(b *batch) {
+	const maxFree = 4
+	if b.reset() && len(h.free) < maxFree {
+		h.free = append(h.free, b)
 	}
 }
 
@@ -229,11 +228,11 @@ func (h *hub) work() {
 			return
 		}
 		h.mu.Unlock()
-		for _, batch := range queue {
-			h.worker.pass(batch)
+		for _, b := range queue {
+			h.worker.pass(b)
 			h.mu.Lock()
-			h.queued -= len(batch)
-			h.recycle(batch)
+			h.queued -= len(b.items)
+			h.recycle(b)
 			h.mu.Unlock()
 		}
 	}

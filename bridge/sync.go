@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -66,20 +67,23 @@ func (s *synchronous) tracer(parent trace.Span) trace.Tracer {
 }
 
 func (s *synchronous) Recorded(e observer.Entry) {
-	switch e.Type() {
+	var b batch
+	b.add(&e)
+	it := &b.items[0]
+	switch it.typ {
 	case observer.Mark:
-		if span, ok := e.Scope().(trace.Span); ok {
-			span.AddEvent(e.Name(), trace.WithTimestamp(e.Time()), trace.WithAttributes(convert(e.Detail())...))
+		if span, ok := it.scope.(trace.Span); ok {
+			span.AddEvent(it.name, trace.WithTimestamp(it.start), trace.WithAttributes(convert(b.attrs)...))
 		}
 	case observer.Measure:
-		switch scope := e.Scope().(type) {
+		switch scope := it.scope.(type) {
 		case nil:
-			recordSpan(context.Background(), s.provider.Tracer(ScopeName), &e)
+			recordSpan(context.Background(), s.provider.Tracer(ScopeName), it, b.attrs)
 		case *openedSpan:
-			scope.span.SetAttributes(convert(e.Detail())...)
-			scope.span.End(trace.WithTimestamp(e.Time().Add(e.Duration())))
+			scope.span.SetAttributes(convert(b.attrs)...)
+			scope.span.End(trace.WithTimestamp(it.start.Add(it.duration)))
 		case trace.Span:
-			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), &e)
+			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), it, b.attrs)
 		}
 	default: // spans of their own instrumentation
 	}
@@ -89,12 +93,8 @@ func (s *synchronous) Recorded(e observer.Entry) {
 func (s *synchronous) Collect(iter.Seq[*observer.Entry]) bool { return false }
 
 // recordSpan makes a span of a measure through a tracer.
-func recordSpan(ctx context.Context, t trace.Tracer, e *observer.Entry) {
-	start := e.Time()
-	end := start.Add(e.Duration())
-	if end.Before(start) { // a measure may run backwards, a span may not
-		start, end = end, start
-	}
-	_, span := t.Start(ctx, e.Name(), trace.WithTimestamp(start), trace.WithAttributes(convert(e.Detail())...))
+func recordSpan(ctx context.Context, t trace.Tracer, it *item, detail []slog.Attr) {
+	start, end := it.span()
+	_, span := t.Start(ctx, it.name, trace.WithTimestamp(start), trace.WithAttributes(convert(detail)...))
 	span.End(trace.WithTimestamp(end))
 }

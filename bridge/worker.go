@@ -30,7 +30,8 @@ type worker struct {
 	empty   sdktrace.ReadOnlySpan
 	slab    slab
 	pending map[trace.SpanID]*pendingSpan
-	marks   int // in pending
+	batch   *batch // of this pass
+	marks   int    // in pending
 	passes  uint64
 	arrived []finish // ended in this pass
 	waiting []finish // ended in the last pass: due at the end of this one
@@ -65,17 +66,18 @@ type endedSpan struct {
 // pass handles what one collection brought. A span that ended in it waits until
 // the end of the next: a mark made before that End on another core may come
 // only then.
-func (w *worker) pass(batch []observer.Entry) {
+func (w *worker) pass(b *batch) {
 	w.passes++
-	for i := range batch {
-		e := &batch[i]
-		switch e.Type() {
+	w.batch = b
+	for i := range b.items {
+		e := &b.items[i]
+		switch e.typ {
 		case observer.Mark:
 			w.mark(e)
 		case observer.Measure:
 			w.measure(e)
 		default:
-			if m, ok := e.Scope().(*endedSpan); ok {
+			if m, ok := e.scope.(*endedSpan); ok {
 				w.arrive(m.span.SpanContext().SpanID(), finish{ended: m})
 			}
 		}
@@ -101,8 +103,8 @@ func (w *worker) arrive(id trace.SpanID, f finish) {
 	}
 }
 
-func (w *worker) mark(e *observer.Entry) {
-	span, ok := e.Scope().(trace.Span)
+func (w *worker) mark(e *item) {
+	span, ok := e.scope.(trace.Span)
 	if !ok {
 		return
 	}
@@ -142,13 +144,13 @@ func (w *worker) mark(e *observer.Entry) {
 }
 
 // event is what a mark becomes.
-func (w *worker) event(e *observer.Entry, l *sdktrace.SpanLimits) sdktrace.Event {
-	attrs, dropped := w.slab.attributes(e, l.AttributePerEventCountLimit, l.AttributeValueLengthLimit)
-	return sdktrace.Event{Name: e.Name(), Attributes: attrs, DroppedAttributeCount: dropped, Time: e.Time()}
+func (w *worker) event(e *item, l *sdktrace.SpanLimits) sdktrace.Event {
+	attrs, dropped := w.slab.attributes(w.batch.detail(e), l.AttributePerEventCountLimit, l.AttributeValueLengthLimit)
+	return sdktrace.Event{Name: e.name, Attributes: attrs, DroppedAttributeCount: dropped, Time: e.start}
 }
 
-func (w *worker) measure(e *observer.Entry) {
-	switch s := e.Scope().(type) {
+func (w *worker) measure(e *item) {
+	switch s := e.scope.(type) {
 	case nil:
 		w.viaTracer(trace.SpanFromContext(context.Background()), e)
 	case *ending:
@@ -161,9 +163,9 @@ func (w *worker) measure(e *observer.Entry) {
 			w.hub.stats.unmade.Add(1)
 			return
 		}
-		attrs, _ := w.slab.attributes(e, -1, -1) // the SDK applies its own limits
+		attrs, _ := w.slab.attributes(w.batch.detail(e), -1, -1) // the SDK applies its own limits
 		s.span.SetAttributes(attrs...)
-		s.span.End(trace.WithTimestamp(e.Time().Add(e.Duration())))
+		s.span.End(trace.WithTimestamp(e.start.Add(e.duration)))
 	case trace.Span:
 		sc := s.SpanContext()
 		anchor, to := w.hub.owners(s)
@@ -181,32 +183,28 @@ func (w *worker) measure(e *observer.Entry) {
 }
 
 // span makes a span of a measure, but for its place in the trace.
-func (w *worker) span(e *observer.Entry, p *Processor) *finishedSpan {
-	attrs, dropped := w.slab.attributes(e, p.limits.AttributeCountLimit, p.limits.AttributeValueLengthLimit)
+func (w *worker) span(e *item, p *Processor) *finishedSpan {
+	attrs, dropped := w.slab.attributes(w.batch.detail(e), p.limits.AttributeCountLimit, p.limits.AttributeValueLengthLimit)
 	f := &finishedSpan{
 		ReadOnlySpan:    w.empty,
-		name:            e.Name(),
-		start:           e.Time(),
+		name:            e.name,
 		attrs:           attrs,
 		droppedAttrs:    dropped,
 		instrumentation: instrumentation.Scope{Name: ScopeName},
 	}
-	f.end = f.start.Add(e.Duration())
-	if f.end.Before(f.start) { // a measure may run backwards, a span may not
-		f.start, f.end = f.end, f.start
-	}
+	f.start, f.end = e.span()
 	return f
 }
 
 // viaTracer makes a span of a measure where there is no span of the SDK's to
 // hang it on, and lets the tracer's sampler decide.
-func (w *worker) viaTracer(parent trace.Span, e *observer.Entry) {
+func (w *worker) viaTracer(parent trace.Span, e *item) {
 	tracer, _ := w.hub.tracer(parent)
 	if tracer == nil {
 		w.hub.stats.unmade.Add(1)
 		return
 	}
-	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e)
+	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e, w.batch.detail(e))
 }
 
 func (w *worker) handOver(f *finishedSpan, to []*Processor) {

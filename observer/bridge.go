@@ -78,7 +78,7 @@ func (t *Timeline) Post(msg any) bool {
 	if t.root.bridge.Load() == nil {
 		return false
 	}
-	return t.record(msg, kindMessage, "", 0, 0, t.root.now(), nil)
+	return t.put(msg, kindMessage, "", 0, 0, t.root.now(), nil)
 }
 
 // Flush runs a collection pass now: what was recorded reaches the bridge and

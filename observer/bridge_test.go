@@ -163,7 +163,7 @@ func TestPost(t *testing.T) {
 	if s := tl.Stats().Total(); s.Recorded != 2 {
 		t.Errorf("%d recorded, want 2: messages are no entries", s.Recorded)
 	}
-	for range 16 {
+	for range 24 { // a chunk: MaxPending is rounded up to one
 		tl.Post("m")
 	}
 	if tl.Post("one too many") {

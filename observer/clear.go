@@ -14,8 +14,11 @@ func (t *Timeline) Clear(typ Type, name ...string) int {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
-	t.log.mu.Lock()
-	defer t.log.mu.Unlock()
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	if t.log == nil {
+		return 0
+	}
 	return t.log.remove(k, func(n string) bool {
 		return len(name) == 0 || n == name[0]
 	})
@@ -24,7 +27,7 @@ func (t *Timeline) Clear(typ Type, name ...string) int {
 // Latest is the start time of the mark of that name that was recorded last
 // (User Timing 3, "convert a mark to a timestamp").
 func (t *Timeline) Latest(name string) (time.Duration, bool) {
-	if len(t.inlets) > 1 {
+	if t.inlets != nil {
 		t.Flush()
 	}
 	at, ok := t.latestMark(name)
@@ -32,4 +35,18 @@ func (t *Timeline) Latest(name string) (time.Duration, bool) {
 		return 0, false
 	}
 	return at - t.origin, true
+}
+
+func (t *Timeline) latestMark(name string) (time.Duration, bool) {
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	if t.inlets == nil {
+		if at, ok := t.own.latest(name); ok {
+			return at, true
+		}
+	}
+	if t.log == nil {
+		return 0, false
+	}
+	return t.log.latest(name)
 }

@@ -63,55 +63,64 @@ func (r *root) unlock() {
 // collect moves what was recorded from the inlets to the timelines' logs, the
 // observers' buffers and the bridge. r.mu is held, and released with unlock.
 func (r *root) collect() {
-	segs, pass, spent := r.segs[:0], r.pass[:0], r.spent[:0]
 	until := time.Duration(r.recorded.Load())
 	if r.clock == nil {
 		until = r.now()
 	}
-	inlets, rest := 0, false
-	for in := r.takeDirty(); in != nil; {
+	own, children := r.takeDirty()
+	rest := r.drain(own, until)
+	merged := len(r.runs) // the process timeline's
+	if r.drain(children, until) {
+		rest = true
+	}
+	if r.watching > 0 { // observers see all timelines' entries in one order
+		merged = len(r.runs)
+	}
+	r.merge(r.runs[:merged])
+	r.followWall()
+	r.distribute()
+	again := false
+	if box := r.bridge.Load(); box != nil {
+		again = box.Collect(r.entries)
+	}
+	r.again = r.again || again || rest
+	for _, c := range r.spent {
+		r.chunks.Put(c)
+	}
+	r.inFlight.Add(-int64(len(r.spent)))
+	clear(r.spent)
+	clear(r.refs)
+	clear(r.spare)
+	r.refs, r.spare, r.spent, r.runs = shrink(r.refs), shrink(r.spare), shrink(r.spent), shrink(r.runs)
+}
+
+// drain empties a list of inlets up to the moment until and reports whether
+// there is more in them. r.mu is held.
+func (r *root) drain(in *inlet, until time.Duration) (rest bool) {
+	for in != nil {
 		next := in.link // before the inlet is emptied, after which it may be pushed again
 		in.link = nil
-		from := len(segs)
-		var more bool
-		if segs, spent, more = r.empty(in, until, segs, spent); more {
+		from := len(r.refs)
+		if r.empty(in, until) {
 			rest = true
 		}
-		for _, seg := range segs[from:] {
-			for i := range seg {
-				pass = append(pass, &seg[i])
-			}
-		}
-		if len(segs) > from {
-			inlets++
+		if to := len(r.refs); to > from {
+			r.runs = append(r.runs, run{from, to})
 		}
 		in = next
 	}
-	if inlets > 1 {
-		// Within one inlet the order is that of recording; between them the clock decides.
-		slices.SortStableFunc(pass, func(a, b *Entry) int { return cmp.Compare(a.at, b.at) })
-	}
-	r.followWall()
-	for _, e := range pass {
-		if e.kind != kindMessage {
-			r.distribute(e)
+	return rest
+}
+
+// entries are those of the pass, messages among them. They are valid until the
+// next one is asked for.
+func (r *root) entries(yield func(*Entry) bool) {
+	for i := range r.refs {
+		e := r.refs[i].entry()
+		if !yield(&e) {
+			return
 		}
 	}
-	again := false
-	if box := r.bridge.Load(); box != nil {
-		again = box.Collect(slices.Values(pass))
-	}
-	r.again = r.again || again || rest
-	for _, c := range spent {
-		clear(c.entries[:c.n])
-		c.n, c.latest = 0, 0
-		r.chunks.Put(c)
-	}
-	r.inFlight.Add(-int64(len(spent)))
-	clear(segs)
-	clear(pass)
-	clear(spent)
-	r.segs, r.pass, r.spent = shrink(segs), shrink(pass), shrink(spent)
 }
 
 // shrink gives a scratch slice back for the next pass unless a burst made it huge.
@@ -122,59 +131,96 @@ func shrink[T any](s []T) []T {
 	return s[:0]
 }
 
-// empty takes an inlet's entries up to the moment until. A child's go to its log
-// in the same breath: whoever reads the child holds its log's lock, and finds
-// every entry either in the inlet or in the log. The process timeline's wait to
-// be merged; its readers collect first. r.mu is held.
-func (r *root) empty(in *inlet, until time.Duration, segs []segment, spent []*chunk) (_ []segment, _ []*chunk, more bool) {
+// empty takes an inlet's entries up to the moment until and reports whether
+// there are more. A child's go to its log in the same breath: whoever reads the
+// child holds its logMu, and finds every entry either in the inlet or in the
+// log. The process timeline's wait to be merged; its readers collect first. r.mu
+// is held.
+func (r *root) empty(in *inlet, until time.Duration) (more bool) {
 	t := in.tl
-	from := len(segs)
-	t.log.mu.Lock()
-	defer t.log.mu.Unlock()
-	segs, spent, lost, more := r.take(in, until, segs, spent)
-	for k, n := range lost {
-		r.totals[k].Overflow += n
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	from := len(r.refs)
+	more = r.take(in, until)
+	if t.parent == nil || t.unread() {
+		return more
 	}
-	if t.parent == nil {
-		return segs, spent, more
-	}
-	for _, seg := range segs[from:] {
-		for i := range seg {
-			r.keep(&seg[i], t)
+	for _, ref := range r.refs[from:] {
+		if _, ok := ref.record().scope.(*stray); !ok && ref.record().kind != kindMessage {
+			r.keep(t, ref)
 		}
 	}
-	return segs, spent, more
+	return more
 }
 
-// keep adds e to the log of t, if it is t's and t is open. r.mu and the log's mu
-// are held.
-func (r *root) keep(e *Entry, t *Timeline) {
-	if e.tl != t || e.kind == kindMessage || (t.closed.Load() && t.wants.Load() == 0) {
-		return // for nobody to read
-	}
-	if !t.log.add(e, t.limit, t.parent != nil) {
-		r.totals[e.kind].BufferFull++
-	}
-}
+// unread reports whether nobody will read t's log any more.
+func (t *Timeline) unread() bool { return t.closed.Load() && t.wants.Load() == 0 }
 
-// distribute counts e and adds it to the buffers of the observers of its
-// timeline and that timeline's parents that want its type. r.mu is held.
-func (r *root) distribute(e *Entry) {
-	r.totals[e.kind].Recorded++
-	t := e.tl
+// keep adds an entry to the log of t. r.mu and t.logMu are held.
+func (r *root) keep(t *Timeline, ref ref) {
+	rec := ref.record()
+	if t.log == nil {
+		limit := r.limit
+		if t.parent != nil {
+			limit = r.childLimit
+		}
+		t.log = newLog(limit)
+	}
+	if !t.log.room(rec.kind) {
+		t.log.refuse(rec.kind, rec.name, rec.start)
+		r.totals[rec.kind].BufferFull++
+		return
+	}
+	e := ref.entry()
+	e.attrs = r.slab.keep(e.attrs)
 	if t.parent == nil {
-		t.log.mu.Lock()
-		r.keep(e, t)
-		t.log.mu.Unlock()
+		e.scope = nil // see Entry.Scope
 	}
-	for p := t; p != nil; p = p.parent {
+	t.log.add(e)
+}
+
+// distribute counts the entries of the pass, adds the process timeline's to its
+// log, and shows all to the observers. r.mu is held.
+func (r *root) distribute() {
+	var own *Timeline // the process timeline, when its logMu is held
+	for _, ref := range r.refs {
+		rec := ref.record()
+		if rec.kind == kindMessage {
+			continue
+		}
+		r.totals[rec.kind].Recorded++
+		if ref.tl.parent == nil {
+			if own == nil {
+				own = ref.tl
+				own.logMu.Lock()
+				defer own.logMu.Unlock()
+			}
+			if _, ok := rec.scope.(*stray); !ok {
+				r.keep(own, ref)
+			}
+		}
+		if r.watching > 0 {
+			r.show(ref.entry())
+		}
+	}
+}
+
+// show adds e to the buffers of the observers that want it. r.mu is held.
+func (r *root) show(e Entry) {
+	kept := false
+	for p := e.tl; p != nil; p = p.parent {
 		if !kindSet(p.wants.Load()).has(e.kind) {
 			continue
 		}
 		for _, o := range p.observers {
-			if o.types.has(e.kind) {
-				o.add(e, p)
+			if !o.types.has(e.kind) {
+				continue
 			}
+			if !kept {
+				kept = true
+				e.attrs = r.slab.keep(e.attrs)
+			}
+			o.add(e, p)
 		}
 	}
 }

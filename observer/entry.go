@@ -1,10 +1,9 @@
 package observer
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -69,7 +68,8 @@ func SupportedEntryTypes() []Type {
 	return append([]Type(nil), kindTypes[1:]...)
 }
 
-// InlineAttrs is how many attributes an entry holds without an allocation.
+// InlineAttrs is how many attributes an entry is recorded with without an
+// allocation on the recording path.
 const InlineAttrs = 4
 
 // An Entry is one record of a timeline (PerformanceEntry). It is a value: it
@@ -81,13 +81,10 @@ type Entry struct {
 	name     string
 	start    time.Duration // since the root timeline's origin
 	duration time.Duration
-	at       time.Duration // when it was recorded, since the root's origin
 	base     time.Duration // origin that StartTime is relative to
 	tl       *Timeline
 	scope    any
-	attrs    [InlineAttrs]slog.Attr
-	more     []slog.Attr // attributes beyond attrs; nil when there are none
-	nattrs   uint8       // how many of attrs are set
+	attrs    []slog.Attr // never written again: copies of the entry share it
 	kind     kind
 }
 
@@ -126,103 +123,19 @@ func (e *Entry) Timeline() *Timeline { return e.tl }
 func (e *Entry) Scope() any { return e.scope }
 
 // NumAttrs is the number of attributes of the entry's detail.
-func (e *Entry) NumAttrs() int { return int(e.nattrs) + len(e.more) }
+func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
 // Attrs ranges over the attributes of the entry's detail, in the order in which
 // they were given. A [slog.LogValuer] among them is not resolved.
-func (e *Entry) Attrs() iter.Seq[slog.Attr] {
-	return func(yield func(slog.Attr) bool) {
-		for i := range e.attrs[:e.nattrs] {
-			if !yield(e.attrs[i]) {
-				return
-			}
-		}
-		for _, a := range e.more {
-			if !yield(a) {
-				return
-			}
-		}
-	}
-}
+func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }
 
 // Detail is a copy of the entry's attributes, nil when there are none (X6).
 func (e *Entry) Detail() []slog.Attr {
-	if e.NumAttrs() == 0 {
+	if len(e.attrs) == 0 {
 		return nil
 	}
-	d := make([]slog.Attr, 0, e.NumAttrs())
-	d = append(d, e.attrs[:e.nattrs]...)
-	return append(d, e.more...)
+	return slices.Clone(e.attrs)
 }
 
-// setDetail copies attrs into e: callers may reuse their slice.
-func (e *Entry) setDetail(attrs []slog.Attr) {
-	e.nattrs = uint8(copy(e.attrs[:], attrs))
-	if len(attrs) > InlineAttrs {
-		e.more = append([]slog.Attr(nil), attrs[InlineAttrs:]...)
-	}
-}
-
-// MarshalJSON encodes the entry as the specification's serializer does: name,
-// entryType, startTime and duration in milliseconds, and detail, which is null
-// without attributes and else an object of them, groups nested.
-func (e Entry) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Name      string  `json:"name"`
-		Type      Type    `json:"entryType"`
-		StartTime float64 `json:"startTime"`
-		Duration  float64 `json:"duration"`
-		Detail    any     `json:"detail"`
-	}{e.name, e.Type(), Milliseconds(e.StartTime()), Milliseconds(e.duration), detailJSON(e.Detail())})
-}
-
-// detailJSON turns attributes into what encoding/json writes as an object.
-func detailJSON(attrs []slog.Attr) any {
-	if len(attrs) == 0 {
-		return nil
-	}
-	m := make(map[string]any, len(attrs))
-	addJSON(m, attrs)
-	return m
-}
-
-func addJSON(m map[string]any, attrs []slog.Attr) {
-	for _, a := range attrs {
-		v := a.Value.Resolve()
-		switch v.Kind() {
-		case slog.KindGroup:
-			if a.Key == "" { // slog: the attributes of an unnamed group are inlined
-				addJSON(m, v.Group())
-				continue
-			}
-			m[a.Key] = detailJSON(v.Group())
-		case slog.KindDuration:
-			m[a.Key] = Milliseconds(v.Duration())
-		default:
-			m[a.Key] = jsonValue(v.Any())
-		}
-	}
-}
-
-// jsonValue is v where JSON can hold it and its text elsewhere, so that one odd
-// attribute never costs the whole entry.
-func jsonValue(v any) any {
-	if err, ok := v.(error); ok {
-		return fmt.Sprintf("%v", err) // which survives a method that panics
-	}
-	if !marshals(v) {
-		return fmt.Sprintf("%+v", v)
-	}
-	return v
-}
-
-// marshals reports whether encoding/json can write v.
-func marshals(v any) (ok bool) {
-	defer func() {
-		if recover() != nil { // in a MarshalJSON of the caller's
-			ok = false
-		}
-	}()
-	_, err := json.Marshal(v)
-	return err == nil
-}
+// AppendDetail appends the entry's attributes to dst and returns it.
+func (e *Entry) AppendDetail(dst []slog.Attr) []slog.Attr { return append(dst, e.attrs...) }

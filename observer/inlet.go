@@ -2,93 +2,87 @@ package observer
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 )
 
-// chunkLen makes a chunk of about 4 KiB: room for most requests, and small
-// enough that ten thousand idle requests that hold one each cost 40 MiB.
-const chunkLen = 16
-
-// A chunk is a run of entries. Entries below n are immutable; slots from n on
-// are zero.
-type chunk struct {
-	n       int
-	latest  time.Duration // the largest at of its entries
-	entries [chunkLen]Entry
-}
-
 // An inlet is where entries are written. A request timeline has one; the
 // process timeline has several, so that cores do not meet at one lock. The
 // collector takes the chunks away and gives them back empty.
 type inlet struct {
-	tl   *Timeline
-	link *inlet // next inlet on the root's dirty list; owned by that list while queued
+	mu     sync.Mutex // guards what follows
+	open   *chunk     // the last chunk; nil when there is none
+	queued bool       // on the dirty list
+	closed bool       // the timeline was closed: write to its parent instead
+	marked bool       // some chunk may hold a mark
+	head   uint8      // records of the first chunk that were taken already
 
-	mu       sync.Mutex // guards what follows
+	tl       *Timeline
 	chunks   []*chunk
-	head     int       // entries of the first chunk that were taken already
-	inline   [2]*chunk // first backing of chunks, so that a short request allocates none
-	queued   bool      // on the dirty list
-	closed   bool      // the timeline was closed: write to its parent instead
-	overflow [numKinds]uint64
-
-	_ [64]byte // keeps neighbours' locks off this one's cache line
+	inline   [2]*chunk        // first backing of chunks, so that a short request allocates none
+	overflow [numKinds]uint32 // entries that found no room
+	link     *inlet           // next inlet on the root's dirty list; owned by that list while queued
 }
 
-// put records an entry for owner. It reports false when there is no room.
-func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+// paddedInlet keeps neighbours' locks off each other's cache lines: the line
+// and the one that the processor fetches with it.
+type paddedInlet struct {
+	inlet
+	_ [128 - unsafe.Sizeof(inlet{})%128]byte
+}
+
+// put records an entry. It reports false when there is no room.
+func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	if len(attrs) > maxInline {
+		attrs = box(attrs)
+	}
 	r := t.root
 	in := t.inlet()
 	in.mu.Lock()
-	if in.closed {
-		in.mu.Unlock()
-		return t.parent.put(owner, scope, k, name, start, duration, at, attrs)
-	}
-	var c *chunk
+	c := in.open
 	urgent := false
-	if n := len(in.chunks); n > 0 && in.chunks[n-1].n < chunkLen {
-		c = in.chunks[n-1]
-	} else {
-		// The bound is for all inlets together: goroutines may crowd on one.
-		used := r.inFlight.Add(1)
-		if used > r.maxChunks {
-			r.inFlight.Add(-1)
-			in.overflow[k]++ // the collector must hear of it
-			first := r.enlist(in)
+	if c == nil || c.n == chunkLen || len(attrs) > chunkAttrs-c.nattrs {
+		if in.closed {
+			in.mu.Unlock()
+			return t.putStray(scope, k, name, start, duration, at, attrs)
+		}
+		if c, urgent = r.grow(in, k); c == nil {
+			first := r.enlist(in) // the collector must hear of it
 			in.mu.Unlock()
 			if first {
 				r.arm()
 			}
 			return false
 		}
-		urgent = used == r.urgentAt
-		c = r.chunks.Get().(*chunk)
-		in.chunks = append(in.chunks, c)
 	}
 	if r.clock != nil {
 		at = time.Duration(r.recorded.Add(1)) // times may be equal: count instead
 	}
-	e := &c.entries[c.n]
+	rec := &c.records[c.n]
 	c.n++
 	c.latest = max(c.latest, at)
-	e.name = name
-	e.start = start
-	e.duration = duration
-	e.at = at
-	e.base = owner.origin
-	e.tl = owner
-	e.scope = scope
-	e.kind = k
-	if len(attrs) > 0 {
-		e.setDetail(attrs)
+	rec.name = name
+	rec.scope = scope
+	rec.start = start
+	rec.duration = duration
+	rec.at = at
+	rec.kind = k
+	if k == kindMark {
+		in.marked = true
 	}
-	first := r.enlist(in)
-	in.mu.Unlock()
-
-	if first {
+	if len(attrs) > 0 {
+		rec.attrs = uint16(c.nattrs)
+		rec.nattrs = uint8(copy(c.attrs[c.nattrs:], attrs))
+		c.nattrs += len(attrs)
+	}
+	if in.queued {
+		in.mu.Unlock()
+	} else {
+		r.enlist(in)
+		in.mu.Unlock()
 		r.arm()
 	}
 	if urgent {
@@ -97,60 +91,92 @@ func (t *Timeline) put(owner *Timeline, scope any, k kind, name string, start, d
 	return true
 }
 
+// grow gives in a fresh chunk, or none when too many are in use. in.mu is held.
+// urgent is whether the collector should hurry.
+func (r *root) grow(in *inlet, k kind) (_ *chunk, urgent bool) {
+	// The bound is for all inlets together: goroutines may crowd on one.
+	used := r.inFlight.Add(1)
+	if used > r.maxChunks {
+		r.inFlight.Add(-1)
+		in.overflow[k]++
+		return nil, false
+	}
+	c := r.chunks.Get().(*chunk)
+	c.reset()
+	in.chunks = append(in.chunks, c)
+	in.open = c
+	return c, used == r.urgentAt
+}
+
+// putStray records an entry of t, which is closed, with t's parent.
+func (t *Timeline) putStray(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	if _, ok := scope.(*stray); !ok { // else it comes from a child of t's, closed as well
+		scope = &stray{tl: t, scope: scope}
+	}
+	return t.parent.put(scope, k, name, start, duration, at, attrs)
+}
+
 // inlet picks where the calling goroutine writes. The address of a variable on
 // its stack tells goroutines apart at a third of the cost of a random number,
 // and keeps one goroutine on one inlet most of the time. It is only hashed,
 // never turned back into a pointer.
 func (t *Timeline) inlet() *inlet {
-	if len(t.inlets) == 1 {
-		return &t.inlets[0]
+	if t.inlets == nil {
+		return &t.own
 	}
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
-	return &t.inlets[h>>32&uint64(len(t.inlets)-1)]
+	return &t.inlets[h>>32&uint64(len(t.inlets)-1)].inlet
 }
 
-// take takes the entries recorded up to the moment until, in order, and reports
-// whether there are more. What comes later is left for the next pass: it would
+// take takes the records written up to the moment until, in order, and reports
+// whether there are more. r.mu is held. What comes later is left for the next pass: it would
 // overtake entries that its goroutine wrote to another inlet before, which this
 // pass has been to already.
-func (r *root) take(in *inlet, until time.Duration, segs []segment, spent []*chunk) (_ []segment, _ []*chunk, lost [numKinds]uint64, more bool) {
+func (r *root) take(in *inlet, until time.Duration) (more bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	done := 0
 	for _, c := range in.chunks {
-		to := c.n
-		if c.latest > until { // seldom, and the inlet's writers wait: else look at no entry
-			to = in.head
+		from, to := int(in.head), c.n
+		if c.latest > until { // seldom, and the inlet's writers wait: else look at no record
+			to = from
 		}
-		for to < c.n && (c.entries[to].at <= until || r.misdated(&c.entries[to])) {
+		for to < c.n && (c.records[to].at <= until || r.misdated(&c.records[to])) {
 			to++
 		}
-		if to > in.head {
-			segs = append(segs, c.entries[in.head:to:to])
+		for i := from; i < to; i++ {
+			r.refs = append(r.refs, ref{c, in.tl, i})
 		}
 		if more = to < c.n; more {
-			in.head = to
+			in.head = uint8(to)
 			break
 		}
 		in.head = 0
-		spent = append(spent, c)
+		r.spent = append(r.spent, c)
 		done++
 	}
 	rest := copy(in.chunks, in.chunks[done:])
 	clear(in.chunks[rest:])
 	in.chunks = in.chunks[:rest]
+	if rest == 0 {
+		in.open = nil
+		in.marked = false
+	}
 	in.queued = false
-	lost, in.overflow = in.overflow, [numKinds]uint64{}
+	for k, n := range in.overflow {
+		r.totals[k].Overflow += uint64(n)
+	}
+	in.overflow = [numKinds]uint32{}
 	if more {
 		r.enlist(in)
 	}
-	return segs, spent, lost, more
+	return more
 }
 
-// misdated reports whether e is ahead of the clock: its caller gave it a wrong
+// misdated reports whether rec is ahead of the clock: its caller gave it a wrong
 // time, and it must not hold others up.
-func (r *root) misdated(e *Entry) bool { return r.clock == nil && e.at > r.now() }
+func (r *root) misdated(rec *record) bool { return r.clock == nil && rec.at > r.now() }
 
 // enlist puts an inlet on the dirty list unless it is there, and reports whether
 // it was not. in.mu is held: whoever writes to the inlet next and then collects
@@ -169,15 +195,68 @@ func (r *root) enlist(in *inlet) bool {
 	}
 }
 
-// takeDirty empties the dirty list and returns it, oldest first.
-func (r *root) takeDirty() *inlet {
-	var oldest *inlet
+// takeDirty empties the dirty list: the process timeline's inlets and its
+// children's, oldest first.
+func (r *root) takeDirty() (own, children *inlet) {
 	for in := r.dirty.Swap(nil); in != nil; {
 		next := in.link
-		in.link = oldest
-		oldest, in = in, next
+		to := &own
+		if in.tl.parent != nil {
+			to = &children
+		}
+		in.link = *to
+		*to, in = in, next
 	}
-	return oldest
+	return own, children
+}
+
+// latest is the start of the mark of that name that was written last, of those
+// not collected yet.
+func (in *inlet) latest(name string) (time.Duration, bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.marked {
+		return 0, false
+	}
+	for i, c := range slices.Backward(in.chunks) {
+		first := 0
+		if i == 0 {
+			first = int(in.head)
+		}
+		for j := c.n - 1; j >= first; j-- {
+			rec := &c.records[j]
+			if rec.kind != kindMark || rec.name != name {
+				continue
+			}
+			if _, other := rec.scope.(*stray); !other {
+				return rec.start, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// pending appends copies of the entries of t that are not collected yet.
+func (in *inlet) pending(t *Timeline, to segment) segment {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var slab attrSlab
+	for i, c := range in.chunks {
+		from := 0
+		if i == 0 {
+			from = int(in.head)
+		}
+		for j := from; j < c.n; j++ {
+			if c.records[j].kind == kindMessage {
+				continue
+			}
+			if e := c.entry(in.tl, j); e.tl == t {
+				e.attrs = slab.keep(e.attrs)
+				to = append(to, e)
+			}
+		}
+	}
+	return to
 }
 
 // dirtyList is the head of a lock-free stack: many push, one swaps it for nil,

@@ -3,6 +3,7 @@ package observer
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // InitiatorKey is the attribute key that holds an entry's initiatorType
@@ -39,15 +40,44 @@ func (f Filter) match(e *Entry) bool {
 // filter, sorted by start time; entries that start together keep their order.
 func selectEntries(segs []segment, filters ...Filter) []Entry {
 	var out []Entry
+	if len(filters) == 0 {
+		for _, seg := range segs {
+			out = append(out, seg...)
+		}
+		return byStart(out)
+	}
 	for _, seg := range segs {
 		for i := range seg {
-			if len(filters) == 0 || slices.ContainsFunc(filters, func(f Filter) bool { return f.match(&seg[i]) }) {
+			if slices.ContainsFunc(filters, func(f Filter) bool { return f.match(&seg[i]) }) {
 				out = append(out, seg[i])
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Compare(a.start, b.start) })
-	return out
+	return byStart(out)
+}
+
+// byStart sorts entries by start; those that start together keep their order.
+// It moves an entry once: they are large.
+func byStart(entries []Entry) []Entry {
+	if slices.IsSortedFunc(entries, func(a, b Entry) int { return cmp.Compare(a.start, b.start) }) {
+		return entries
+	}
+	type place struct {
+		start time.Duration
+		i     int
+	}
+	places := make([]place, len(entries))
+	for i := range entries {
+		places[i] = place{entries[i].start, i}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.i, b.i))
+	})
+	sorted := make([]Entry, len(entries))
+	for i, p := range places {
+		sorted[i] = entries[p.i]
+	}
+	return sorted
 }
 
 // A List is what a callback gets (PerformanceObserverEntryList).
@@ -123,10 +153,36 @@ func selectByName(segs []segment, name string, types []Type) []Entry {
 	return out
 }
 
-// read returns what t holds, including all the calling goroutine recorded.
+// read returns what t holds, oldest first, including all the calling goroutine
+// recorded.
 func (t *Timeline) read() []segment {
-	if len(t.inlets) > 1 {
-		t.Flush()
+	if t.inlets != nil {
+		t.Flush() // of several inlets: the collector merges them
 	}
-	return t.view()
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	var segs []segment
+	if t.log != nil {
+		segs = slices.Clone(t.log.segs)
+	}
+	if t.inlets != nil {
+		return segs
+	}
+	return append(segs, t.kept(t.own.pending(t, nil)))
+}
+
+// kept is what of fresh entries t's log will keep. logMu is held.
+func (t *Timeline) kept(fresh segment) segment {
+	l := t.log
+	if l == nil {
+		l = newLog(t.root.childLimit)
+	}
+	counts := l.counts
+	return slices.DeleteFunc(fresh, func(e Entry) bool {
+		if counts[e.kind] >= l.limits[e.kind] {
+			return true
+		}
+		counts[e.kind]++
+		return false
+	})
 }

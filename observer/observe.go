@@ -120,6 +120,7 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	o.needsDrops = true
 	if !o.registered {
 		o.registered = true
+		r.watching++
 		r.registered++
 		o.seq = r.registered
 		o.tl.observers = append(o.tl.observers, o)
@@ -132,10 +133,14 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if opts.Buffered && opts.Type != "" {
 		// What was collected, no more: the rest comes to the observer as it is
 		// collected. The log does not change while the root's mu is held.
-		for _, seg := range o.tl.log.segments() {
-			for i := range seg {
-				if types.has(seg[i].kind) {
-					o.add(&seg[i], o.tl)
+		o.tl.logMu.Lock()
+		defer o.tl.logMu.Unlock()
+		if o.tl.log != nil {
+			for _, seg := range o.tl.log.segs {
+				for i := range seg {
+					if types.has(seg[i].kind) {
+						o.add(seg[i], o.tl)
+					}
 				}
 			}
 		}
@@ -204,6 +209,7 @@ func (o *Observer) unregister() {
 		return
 	}
 	o.registered, o.single, o.multiple = false, false, false
+	o.tl.root.watching--
 	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
 	o.tl.updateWants()
 }
@@ -218,14 +224,14 @@ func (t *Timeline) updateWants() {
 
 // add appends a copy of e, as seen from timeline p, to the observer's buffer.
 // The root's mu is held.
-func (o *Observer) add(e *Entry, p *Timeline) {
+func (o *Observer) add(e Entry, p *Timeline) {
 	r := o.tl.root
 	if len(o.buffer) >= o.max {
 		r.totals[e.kind].ObserverFull++
 		return
 	}
-	o.buffer = append(o.buffer, *e)
-	o.buffer[len(o.buffer)-1].base = p.origin
+	e.base = p.origin
+	o.buffer = append(o.buffer, e)
 	if !o.queued {
 		o.queued = true
 		r.ready = append(r.ready, o)
@@ -245,13 +251,15 @@ func (o *Observer) takeList() (List, bool) {
 	if o.needsDrops {
 		o.needsDrops = false
 		l.hasDropped = true
-		o.tl.log.mu.Lock()
-		for k, n := range o.tl.log.full {
-			if o.types.has(kind(k)) {
-				l.dropped += n
+		o.tl.logMu.Lock()
+		if o.tl.log != nil {
+			for k, n := range o.tl.log.full {
+				if o.types.has(kind(k)) {
+					l.dropped += n
+				}
 			}
 		}
-		o.tl.log.mu.Unlock()
+		o.tl.logMu.Unlock()
 	}
 	return l, true
 }

@@ -88,8 +88,8 @@ func TestNobodyCollects(t *testing.T) {
 			}
 		}
 	}
-	if kept <= 112-2*16 || kept > 112 { // 100 rounded up to chunks of 16; each timeline may have one that is not full
-		t.Errorf("%d entries wait, want 81 to 112", kept)
+	if kept <= 120-2*24 || kept > 120 { // 100 rounded up to chunks of 24; each timeline may have one that is not full
+		t.Errorf("%d entries wait, want 73 to 120", kept)
 	}
 	if s := tl.Stats()[observer.Mark]; s.Recorded != kept || s.Overflow != 10_000-kept {
 		t.Errorf("stats are %+v, want %d recorded and %d Overflow", s, kept, 10_000-kept)

@@ -67,15 +67,17 @@ type Timeline struct {
 
 	origin     time.Duration // since the root's origin
 	originTime time.Time     // a child's origin by the wall clock; zero for a process timeline
-	limit      int           // entries kept of each type
 
-	inlets []inlet
-	own    [1]inlet // backing of inlets for children
-	log    log
+	inlets []paddedInlet // of a process timeline; nil for children
+	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
+	closed atomic.Bool
 
-	wants     atomic.Uint32 // kindSet some registered observer of this timeline wants
-	observers []*Observer   // in order of registration; guarded by root.mu
-	closed    atomic.Bool
+	own inlet // of a child; between what is read often and what the collector writes
+
+	logMu sync.Mutex // guards log and what is in it; taken before an inlet's mu
+	log   *log       // nil while there is nothing in it
+
+	observers []*Observer // in order of registration; guarded by root.mu
 }
 
 // root is what a process timeline and its children share.
@@ -83,6 +85,7 @@ type root struct {
 	epoch      time.Time
 	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
 	clock      func() time.Duration
+	limit      int // entries that the process timeline keeps of each type
 	childLimit int
 	maxChunks  int64 // that may be in use
 	urgentAt   int64 // chunks in use that bring the collection forward
@@ -90,18 +93,28 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	bridge   atomic.Pointer[bridgeBox]
+	bridge atomic.Pointer[bridgeBox]
+	timer  *time.Timer
+
+	// What is above is read by every call and hardly ever written; what is below
+	// is written often, and must not take the former from other cores' caches.
+	_ [128]byte
+
 	chunks   sync.Pool
 	inFlight atomic.Int64 // chunks in use
 	recorded atomic.Int64 // entries, counted only with a clock of its own, where it gives their order
 	dirty    dirtyList
 	armed    atomic.Bool // a collection is on its way
-	timer    *time.Timer
+
+	_ [128]byte
 
 	mu         sync.Mutex // guards what follows, every Observer and every observers list
-	segs       []segment  // scratch of collect
-	pass       []*Entry   // scratch of collect
+	refs       []ref      // scratch of collect
+	spare      []ref      // scratch of merge
+	runs       []run      // scratch of collect
 	spent      []*chunk   // scratch of collect
+	slab       attrSlab   // of entries that are kept
+	watching   int        // observers registered on whatever timeline
 	totals     [numKinds]TypeStats
 	ready      []*Observer   // observers whose buffer is not empty
 	again      bool          // another collection is wanted; see unlock
@@ -122,6 +135,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	r := &root{
 		epoch:      time.Now(),
 		clock:      o.Clock,
+		limit:      limitOr(o.BufferSize, DefaultBufferSize),
 		childLimit: limitOr(o.ChildBufferSize, DefaultChildBufferSize),
 		interval:   o.Interval,
 		scheduler:  o.Scheduler,
@@ -141,16 +155,20 @@ func NewTimeline(o TimelineOptions) *Timeline {
 
 	n := 1
 	if o.Clock == nil {
-		for n < 2*runtime.GOMAXPROCS(0) {
+		for n < 8*runtime.GOMAXPROCS(0) && n < maxInlets {
 			n *= 2
 		}
 	}
-	t := &Timeline{root: r, limit: limitOr(o.BufferSize, DefaultBufferSize), inlets: make([]inlet, n)}
+	t := &Timeline{root: r, inlets: make([]paddedInlet, n)}
 	for i := range t.inlets {
 		t.inlets[i].tl = t
 	}
 	return t
 }
+
+// maxInlets bounds the inlets of a process timeline. Goroutines are spread over
+// them by a hash, and eight for each processor leave few pairs that meet.
+const maxInlets = 512
 
 func limitOr(n, otherwise int) int {
 	switch {
@@ -172,15 +190,14 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 // a monotonic reading (as time.Now does) to be exact.
 func (t *Timeline) NewChildAt(origin time.Time) *Timeline {
 	r := t.root
-	c := &Timeline{root: r, parent: t, originTime: origin, limit: r.childLimit}
+	c := &Timeline{root: r, parent: t, originTime: origin}
 	if r.clock != nil {
 		c.origin = r.clock()
 	} else {
 		c.origin = origin.Sub(r.epoch)
 	}
-	c.inlets = c.own[:]
-	c.own[0].tl = c
-	c.own[0].chunks = c.own[0].inline[:0]
+	c.own.tl = c
+	c.own.chunks = c.own.inline[:0]
 	return c
 }
 
@@ -193,9 +210,10 @@ func (t *Timeline) Close() {
 	if t.parent == nil || !t.closed.CompareAndSwap(false, true) {
 		return
 	}
-	in := &t.own[0]
+	in := &t.own
 	in.mu.Lock()
 	in.closed = true
+	in.open = nil
 	in.mu.Unlock()
 	if t.wants.Load() == 0 { // Observe looks at closed again after it has set wants
 		return // the collector has the inlet on its list if there is anything left in it
@@ -256,8 +274,14 @@ func (t *Timeline) Parent() *Timeline { return t.parent }
 // to be recorded. ok is false when nothing wants them: the caller then skips the
 // rest.
 func (t *Timeline) Enter(ctx context.Context, typ Type) (scope any, ok bool) {
-	box := t.root.bridge.Load()
-	if box == nil || ctx == nil {
+	if box := t.root.bridge.Load(); box != nil { // small, to be inlined
+		return t.enter(box, ctx, typ)
+	}
+	return nil, true
+}
+
+func (t *Timeline) enter(box *bridgeBox, ctx context.Context, typ Type) (scope any, ok bool) {
+	if ctx == nil {
 		return nil, true
 	}
 	scope, record := box.Scope(ctx)
@@ -298,17 +322,19 @@ func (t *Timeline) Record(scope any, typ Type, name string, start, duration time
 		return false
 	}
 	start += t.origin
-	return t.record(scope, k, name, start, duration, start+duration, attrs)
-}
-
-func (t *Timeline) record(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	ok := t.put(t, scope, k, name, start, duration, at, attrs)
-	if box := t.root.bridge.Load(); box != nil && box.sync != nil && k != kindMessage {
-		e := Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, scope: scope, kind: k}
-		e.setDetail(attrs)
-		box.sync.Recorded(e)
+	ok = t.put(scope, k, name, start, duration, start+duration, attrs)
+	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
+		t.recorded(box, scope, k, name, start, duration, attrs)
 	}
 	return ok
+}
+
+// recorded tells a SyncBridge of an entry.
+func (t *Timeline) recorded(box *bridgeBox, scope any, k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
+	box.sync.Recorded(Entry{
+		name: name, start: start, duration: duration, base: t.origin,
+		tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
+	})
 }
 
 // NewEntry makes an entry of t without recording it. start is relative to t's
@@ -318,9 +344,10 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 	if !ok {
 		return Entry{}, fmt.Errorf("observer: entry type %q of %q: not supported; supported are %v", typ, name, SupportedEntryTypes())
 	}
-	e := Entry{name: name, start: start + t.origin, duration: duration, base: t.origin, tl: t, kind: k}
-	e.setDetail(attrs)
-	return e, nil
+	return Entry{
+		name: name, start: start + t.origin, duration: duration, base: t.origin,
+		tl: t, attrs: slices.Clone(attrs), kind: k,
+	}, nil
 }
 
 // Queue records an entry that was made before, at whatever time ("queue a
@@ -334,5 +361,9 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	if !ok {
 		return false
 	}
-	return t.record(scope, e.kind, e.name, e.start, e.duration, t.root.now(), e.Detail())
+	ok = t.put(scope, e.kind, e.name, e.start, e.duration, t.root.now(), e.attrs)
+	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
+		t.recorded(box, scope, e.kind, e.name, e.start, e.duration, e.attrs)
+	}
+	return ok
 }

@@ -143,21 +143,21 @@ func TestClose(t *testing.T) {
 }
 
 func TestOverflow(t *testing.T) {
-	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 16 })
+	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 24 })
 	_, got := watch(t, tl.Timeline, marksOnly)
 	lost := 0
-	for range 25 {
+	for range 33 {
 		if !tl.Record(nil, observer.Mark, "m", 0, 0, nil) {
 			lost++
 		}
 	}
 	s := tl.Stats()[observer.Mark]
-	if lost != 9 || s.Overflow != 9 || s.Recorded != 16 {
-		t.Errorf("%d lost, stats %+v, want 9 lost and 16 recorded", lost, s)
+	if lost != 9 || s.Overflow != 9 || s.Recorded != 24 {
+		t.Errorf("%d lost, stats %+v, want 9 lost and 24 recorded", lost, s)
 	}
 	tl.run()
-	if len(*got) != 16 {
-		t.Errorf("%d delivered, want 16", len(*got))
+	if len(*got) != 24 {
+		t.Errorf("%d delivered, want 24", len(*got))
 	}
 	if !tl.Record(nil, observer.Mark, "room again", 0, 0, nil) {
 		t.Error("after a collection there is no room")

@@ -1,0 +1,96 @@
+package observer
+
+import "time"
+
+// A nameIndex knows the most recent mark of each name in a log. It is kept up
+// lazily: entries that the log holds are looked at when somebody asks.
+type nameIndex struct {
+	at  map[string]*time.Duration
+	max int // names known at most
+
+	// recent finds names that come again and again without hashing them.
+	recent [32]struct {
+		name string
+		at   *time.Duration
+	}
+
+	seg, off int  // the first entry of the log that was not looked at
+	behind   bool // there is one
+}
+
+// newNameIndex bounds the names: whoever makes them up without end gets an error
+// from Latest.
+func newNameIndex(l *log) *nameIndex {
+	return &nameIndex{at: map[string]*time.Duration{}, max: 2*l.limits[kindMark] + 1024, behind: true}
+}
+
+// set notes the start of the most recent mark of a name.
+func (x *nameIndex) set(name string, start time.Duration) {
+	slot := &x.recent[slotOf(name)%len(x.recent)]
+	if slot.at != nil && slot.name == name {
+		*slot.at = start
+		return
+	}
+	at := x.at[name]
+	if at == nil {
+		if len(x.at) >= x.max {
+			return
+		}
+		at = new(time.Duration)
+		x.at[name] = at
+	}
+	*at = start
+	slot.name, slot.at = name, at
+}
+
+// slotOf spreads names well enough and looks at four bytes only. Comparing with
+// the name found is quick, too: names are constants mostly, and so the same
+// bytes in memory.
+func slotOf(name string) int {
+	n := len(name)
+	if n == 0 {
+		return 0
+	}
+	return n + 3*int(name[0]) + 5*int(name[n/2]) + 7*int(name[n-1])
+}
+
+func (x *nameIndex) get(name string) (time.Duration, bool) {
+	if at := x.at[name]; at != nil {
+		return *at, true
+	}
+	return 0, false
+}
+
+func (x *nameIndex) remove(match func(name string) bool) {
+	for name := range x.at {
+		if match(name) {
+			delete(x.at, name)
+		}
+	}
+	clear(x.recent[:])
+}
+
+// catchUp looks at what was added to l since the last time.
+func (x *nameIndex) catchUp(l *log) {
+	x.behind = false
+	for ; x.seg < len(l.segs); x.seg, x.off = x.seg+1, 0 {
+		seg := l.segs[x.seg]
+		for ; x.off < len(seg); x.off++ {
+			if e := &seg[x.off]; e.kind == kindMark {
+				x.set(e.name, e.start)
+			}
+		}
+		if x.seg == len(l.segs)-1 {
+			return // it may still grow
+		}
+	}
+}
+
+// skip takes all that is in l for known.
+func (x *nameIndex) skip(l *log) {
+	x.behind = false
+	x.seg, x.off = 0, 0
+	if n := len(l.segs); n > 0 {
+		x.seg, x.off = n-1, len(l.segs[n-1])
+	}
+}
