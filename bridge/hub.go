@@ -30,7 +30,7 @@ const maxQueued = 1 << 17
 // does the rest, so that nothing it calls can hold the timeline up.
 type hub struct {
 	tl      *observer.Timeline
-	spanKey any
+	spans   finder
 	stats   counters
 	targets atomic.Pointer[targets]
 
@@ -54,7 +54,7 @@ type targets struct {
 }
 
 func newHub(tl *observer.Timeline) *hub {
-	h := &hub{tl: tl, spanKey: spanKey()}
+	h := &hub{tl: tl, spans: newFinder()}
 	h.targets.Store(&targets{})
 	h.worker = worker{hub: h, empty: emptySpan(), pending: map[trace.SpanID]*pendingSpan{}}
 	return h
@@ -87,25 +87,8 @@ func (h *hub) retarget(change func([]*Processor) []*Processor) int {
 	return len(t.all)
 }
 
-// unsampled is the scope of entries under a span that is not recorded.
-type unsampled struct{}
-
 // Scope implements [observer.Bridge]: the scope is the span active in ctx.
-func (h *hub) Scope(ctx context.Context) (any, bool) { return activeSpan(ctx) }
-
-func activeSpan(ctx context.Context) (any, bool) {
-	span := trace.SpanFromContext(ctx)
-	sc := span.SpanContext()
-	switch {
-	case sc.IsSampled():
-		return span, true
-	case !sc.IsValid():
-		return nil, true
-	case span.IsRecording(): // recorded, not sampled: for processors that count
-		return span, true
-	}
-	return unsampled{}, false
-}
+func (h *hub) Scope(ctx context.Context) (any, bool) { return h.spans.active(ctx) }
 
 // owners finds the processors a span's children go to, and the SDK's span to
 // take the resource from. Both are empty for a span that is none of ours.

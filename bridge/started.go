@@ -62,24 +62,6 @@ func (n *node) Value(key any) any {
 	return n.Context.Value(key)
 }
 
-// spanKey finds the key under which OpenTelemetry looks the active span up in
-// a context, by being such a context.
-func spanKey() any {
-	p := &keyProbe{Context: context.Background()}
-	trace.SpanFromContext(p)
-	return p.key
-}
-
-type keyProbe struct {
-	context.Context //nolint:containedctx // it is a context, wrapping its parent
-	key             any
-}
-
-func (p *keyProbe) Value(key any) any {
-	p.key = key
-	return nil
-}
-
 func (s *startedSpan) SpanContext() trace.SpanContext       { return s.sc }
 func (s *startedSpan) IsRecording() bool                    { return true }
 func (s *startedSpan) TracerProvider() trace.TracerProvider { return s.provider }
@@ -157,13 +139,13 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 	parent := trace.SpanFromContext(ctx)
 	sc := parent.SpanContext()
 	if anchor, to := h.owners(parent); len(to) > 0 && sc.IsSampled() {
-		n := &node{Context: ctx, key: h.spanKey}
+		n := &node{Context: ctx, key: h.spans.key}
 		n.span.sc = sc.WithSpanID(newSpanID())
 		n.span.parent = sc
 		n.span.anchor = anchor
 		n.span.to = to
 		n.span.provider = parent.TracerProvider()
-		if h.spanKey == nil { // OpenTelemetry changed how it looks spans up
+		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
 			return trace.ContextWithSpan(ctx, &n.span), (*ending)(&n.span)
 		}
 		return n, (*ending)(&n.span)

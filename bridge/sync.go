@@ -23,7 +23,7 @@ import (
 // may be called more than once.
 func Sync(tp trace.TracerProvider, opts ...Option) (stop func(), err error) {
 	o := newOptions(opts)
-	s := &synchronous{provider: tp}
+	s := &synchronous{provider: tp, spans: newFinder()}
 	o.timeline.Attach(func(current observer.Bridge) observer.Bridge {
 		if current != nil {
 			err = fmt.Errorf("bridge: the timeline is carried by a %T already: stop that one first, or give Sync a timeline of its own", current)
@@ -45,11 +45,14 @@ func Sync(tp trace.TracerProvider, opts ...Option) (stop func(), err error) {
 }
 
 // synchronous is the bridge that Sync attaches.
-type synchronous struct{ provider trace.TracerProvider }
+type synchronous struct {
+	provider trace.TracerProvider
+	spans    finder
+}
 
 var _ observer.SyncBridge = (*synchronous)(nil)
 
-func (s *synchronous) Scope(ctx context.Context) (any, bool) { return activeSpan(ctx) }
+func (s *synchronous) Scope(ctx context.Context) (any, bool) { return s.spans.active(ctx) }
 
 func (s *synchronous) Start(ctx context.Context, name string, start time.Time) (context.Context, any) {
 	ctx, span := s.tracer(trace.SpanFromContext(ctx)).Start(ctx, name, trace.WithTimestamp(start))

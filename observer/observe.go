@@ -121,6 +121,7 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if !o.registered {
 		o.registered = true
 		r.watching++
+		r.watched.Store(true)
 		r.registered++
 		o.seq = r.registered
 		o.tl.observers = append(o.tl.observers, o)
@@ -209,7 +210,9 @@ func (o *Observer) unregister() {
 		return
 	}
 	o.registered, o.single, o.multiple = false, false, false
-	o.tl.root.watching--
+	r := o.tl.root
+	r.watching--
+	r.watched.Store(r.watching > 0)
 	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
 	o.tl.updateWants()
 }

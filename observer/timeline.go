@@ -93,8 +93,9 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	bridge atomic.Pointer[bridgeBox]
-	timer  *time.Timer
+	bridge  atomic.Pointer[bridgeBox]
+	watched atomic.Bool // watching is not 0
+	timer   *time.Timer
 
 	// What is above is read by every call and hardly ever written; what is below
 	// is written often, and must not take the former from other cores' caches.
@@ -285,7 +286,7 @@ func (t *Timeline) enter(box *bridgeBox, ctx context.Context, typ Type) (scope a
 		return nil, true
 	}
 	scope, record := box.Scope(ctx)
-	return scope, record || t.observed(typ)
+	return scope, record || (t.root.watched.Load() && t.observed(typ))
 }
 
 // Observed reports whether some observer of t or of a parent wants entries of
