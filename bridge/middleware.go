@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -29,7 +30,9 @@ type Server struct {
 // observer.FromContext, and a server span by OpenTelemetry's semantic
 // conventions for HTTP: named "METHOD route", with the route of the
 // http.ServeMux pattern that matched, the status code, the protocol and the
-// addresses. The parent comes from the request's headers by the propagators.
+// addresses. The parent comes from the request's headers by the propagators. The
+// timeline knows [observer.RequestStart], [observer.ResponseStart], when the
+// first byte is written, and [observer.ResponseEnd].
 //
 // The query is left out, because it often holds secrets. A handler that panics
 // leaves a span with error status; the panic goes on. Wrap the mux itself, so
@@ -63,21 +66,23 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		ctx, span := tracer.Start(ctx, method, trace.WithTimestamp(origin),
 			trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(requestAttributes(r, method, original)...))
 		r = r.WithContext(ctx)
-		if !span.IsRecording() {
-			defer span.End()
-			next.ServeHTTP(w, r)
-			return
-		}
-		status, panicked := http.StatusOK, true
+		res := &response{tl: tl, status: http.StatusOK}
+		_ = tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
+		panicked := true
 		defer func() {
+			_ = tl.SetTiming(observer.ResponseEnd, tl.Now())
+			if !span.IsRecording() {
+				span.End()
+				return
+			}
 			if panicked {
 				// Not recovered, so that its stack stays whole.
 				span.SetStatus(codes.Error, "handler panicked")
 				span.SetAttributes(semconv.ErrorTypeKey.String("panic"))
 			}
-			endServerSpan(span, r, method, status, panicked)
+			endServerSpan(span, r, method, res.status, panicked)
 		}()
-		next.ServeHTTP(watchStatus(w, &status), r)
+		next.ServeHTTP(res.watch(w), r)
 		panicked = false
 	})
 }
@@ -98,19 +103,56 @@ func endServerSpan(span trace.Span, r *http.Request, method string, status int, 
 	span.End()
 }
 
-// watchStatus notes the first final status code; every optional interface that
-// w has keeps working.
-func watchStatus(w http.ResponseWriter, status *int) http.ResponseWriter {
-	written := false
+// A response is what is noted of a response while the handler writes it.
+type response struct {
+	tl     *observer.Timeline
+	status int // the first final one
+	begun  bool
+}
+
+// begin is called before the first byte is written.
+func (res *response) begin(status int) {
+	if !res.begun {
+		res.begun = true
+		res.status = status
+		_ = res.tl.SetTiming(observer.ResponseStart, res.tl.Now())
+	}
+}
+
+// watch wraps w; every optional interface that w has keeps working.
+func (res *response) watch(w http.ResponseWriter) http.ResponseWriter {
 	return httpsnoop.Wrap(w, httpsnoop.Hooks{
 		WriteHeader: func(writeHeader httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
 			return func(code int) {
 				// 1xx responses precede the one that counts, but for 101, which is final.
-				if !written && (code >= 200 || code == http.StatusSwitchingProtocols) {
-					written = true
-					*status = code
+				if code >= 200 || code == http.StatusSwitchingProtocols {
+					res.begin(code)
 				}
 				writeHeader(code)
+			}
+		},
+		Write: func(write httpsnoop.WriteFunc) httpsnoop.WriteFunc {
+			return func(b []byte) (int, error) {
+				res.begin(http.StatusOK)
+				return write(b)
+			}
+		},
+		WriteString: func(write httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc {
+			return func(s string) (int, error) {
+				res.begin(http.StatusOK)
+				return write(s)
+			}
+		},
+		ReadFrom: func(readFrom httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
+			return func(src io.Reader) (int64, error) {
+				res.begin(http.StatusOK)
+				return readFrom(src)
+			}
+		},
+		Flush: func(flush httpsnoop.FlushFunc) httpsnoop.FlushFunc {
+			return func() {
+				res.begin(http.StatusOK)
+				flush()
 			}
 		},
 	})

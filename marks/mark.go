@@ -19,6 +19,10 @@ const (
 )
 
 // Mark records that name happened now (User Timing 3, mark()).
+//
+// Since it cannot fail, it also takes the names that MarkAt and NewMark refuse on
+// a request's timeline; Measure does not find such a mark, but the moment of the
+// request that has the name.
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	tl := observer.FromContext(ctx)
 	if scope, ok := tl.Enter(ctx, observer.Mark); ok {
@@ -28,8 +32,9 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 
 // MarkAt records that name happened at the given time since the origin of ctx's
 // timeline, and returns the mark (User Timing 3, mark() with startTime). A
-// negative time is an error and nothing is recorded. To mark a time.Time, pass
-// observer.FromContext(ctx).Since(t).
+// negative time is ErrNegative, and on a request's timeline the name of a moment
+// of the request ("responseStart") ErrReserved; nothing is recorded then. To mark
+// a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
 	m, err := NewMarkAt(ctx, name, at, attrs...)
 	if err == nil {
@@ -39,7 +44,7 @@ func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.At
 }
 
 // NewMark makes a mark of now without recording it (the PerformanceMark
-// constructor). [observer.Timeline.Queue] records it.
+// constructor). It refuses what MarkAt refuses. [observer.Timeline.Queue] records it.
 func NewMark(ctx context.Context, name string, attrs ...slog.Attr) (observer.Entry, error) {
 	return NewMarkAt(ctx, name, observer.FromContext(ctx).Now(), attrs...)
 }
@@ -47,10 +52,14 @@ func NewMark(ctx context.Context, name string, attrs ...slog.Attr) (observer.Ent
 // NewMarkAt is NewMark with a time since the timeline's origin, which must not
 // be negative.
 func NewMarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
+	tl := observer.FromContext(ctx)
+	if tl.Parent() != nil && observer.IsTimingName(name) {
+		return observer.Entry{}, fmt.Errorf("marks: mark %q: %w: choose another name", name, ErrReserved)
+	}
 	if at < 0 {
 		return observer.Entry{}, fmt.Errorf("marks: mark %q at %v: %w", name, at, ErrNegative)
 	}
-	return observer.FromContext(ctx).NewEntry(observer.Mark, name, at, 0, attrs...)
+	return tl.NewEntry(observer.Mark, name, at, 0, attrs...)
 }
 
 // ClearMarks removes marks from the buffer of ctx's timeline: all, or those of

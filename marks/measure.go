@@ -14,6 +14,12 @@ import (
 var (
 	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
 	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request")
+	// ErrReserved: the name is an attribute of PerformanceTiming, which a mark on
+	// a request's timeline must not have (SyntaxError), and which nothing on the
+	// process's timeline can be measured from (TypeError).
+	ErrReserved = errors.New("a name of a moment in a request, as navigationStart is")
+	// ErrNoTiming: the moment of the request has not come (InvalidAccessError).
+	ErrNoTiming = errors.New("this moment of the request has not come, or the service does not tell it")
 	// ErrNegative: times and durations given must not be negative (TypeError).
 	ErrNegative = errors.New("must not be negative")
 	// ErrOptions: the options contradict each other (TypeError).
@@ -36,7 +42,9 @@ const (
 	pointAt
 )
 
-// Named is when the most recent mark of that name was made.
+// Named is when the most recent mark of that name was made. On a request's
+// timeline the names of PerformanceTiming stand for moments of the request:
+// [observer.NavigationStart], [observer.ResponseStart] and so on.
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
 // At is a time since the timeline's origin. Measure refuses a negative one.
@@ -61,7 +69,9 @@ type MeasureOptions struct {
 // Start.
 //
 // A name without a mark is ErrNoMark, a negative time or duration ErrNegative,
-// options that contradict each other ErrOptions; nothing is recorded then.
+// options that contradict each other ErrOptions, a moment of the request that has
+// not come ErrNoTiming, and one that is asked of the process's timeline
+// ErrReserved; nothing is recorded then.
 // Where nothing wants a measure (under a span that is not recorded) names are
 // not looked up, since their marks were not recorded either, and the Entry
 // returned is the zero one.
@@ -116,9 +126,25 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 	if !r.lookUp {
 		return 0, nil
 	}
+	if observer.IsTimingName(p.name) {
+		return r.timing(p.name, field)
+	}
 	at, ok := r.tl.Latest(p.name)
 	if !ok {
 		return 0, fmt.Errorf("%s %q: %w", field, p.name, ErrNoMark)
+	}
+	return at, nil
+}
+
+// timing is a moment of the request. The process's timeline has none, even if it
+// has a mark of that name.
+func (r resolver) timing(name, field string) (time.Duration, error) {
+	if r.tl.Parent() == nil {
+		return 0, fmt.Errorf("%s %q: %w: only a request's timeline has it", field, name, ErrReserved)
+	}
+	at, ok := r.tl.Timing(name)
+	if !ok {
+		return 0, fmt.Errorf("%s %q: %w", field, name, ErrNoTiming)
 	}
 	return at, nil
 }

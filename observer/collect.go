@@ -159,15 +159,9 @@ func (t *Timeline) unread() bool { return t.closed.Load() && t.wants.Load() == 0
 // keep adds an entry to the log of t. r.mu and t.logMu are held.
 func (r *root) keep(t *Timeline, ref ref) {
 	rec := ref.record()
-	if t.log == nil {
-		limit := r.limit
-		if t.parent != nil {
-			limit = r.childLimit
-		}
-		t.log = newLog(limit)
-	}
-	if !t.log.room(rec.kind) {
-		t.log.refuse(rec.kind, rec.name, rec.start)
+	l := t.buffer()
+	if !l.room(rec.kind) {
+		l.refuse(rec.kind, rec.name, rec.start)
 		r.totals[rec.kind].BufferFull++
 		return
 	}
@@ -176,7 +170,7 @@ func (r *root) keep(t *Timeline, ref ref) {
 	if t.parent == nil {
 		e.scope = nil // see Entry.Scope
 	}
-	t.log.add(e)
+	l.add(e)
 }
 
 // distribute counts the entries of the pass, adds the process timeline's to its

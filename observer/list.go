@@ -18,7 +18,8 @@ type Filter struct {
 	InitiatorType string // matches entries that have one only
 }
 
-func (f Filter) match(e *Entry) bool {
+// Match reports whether e is selected.
+func (f Filter) Match(e *Entry) bool {
 	if f.Name != "" && f.Name != e.name {
 		return false
 	}
@@ -48,7 +49,7 @@ func selectEntries(segs []segment, filters ...Filter) []Entry {
 	}
 	for _, seg := range segs {
 		for i := range seg {
-			if slices.ContainsFunc(filters, func(f Filter) bool { return f.match(&seg[i]) }) {
+			if slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&seg[i]) }) {
 				out = append(out, seg[i])
 			}
 		}
@@ -173,10 +174,7 @@ func (t *Timeline) read() []segment {
 
 // kept is what of fresh entries t's log will keep. logMu is held.
 func (t *Timeline) kept(fresh segment) segment {
-	l := t.log
-	if l == nil {
-		l = newLog(t.root.childLimit)
-	}
+	l := t.buffer()
 	counts := l.counts
 	return slices.DeleteFunc(fresh, func(e Entry) bool {
 		if counts[e.kind] >= l.limits[e.kind] {

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -32,6 +33,40 @@ func newLog(limit int) *log {
 		l.limits[k] = limit
 	}
 	return l
+}
+
+// buffer is t's log, made if need be. t.logMu is held.
+func (t *Timeline) buffer() *log {
+	if t.log == nil {
+		limit := t.root.limit
+		if t.parent != nil {
+			limit = t.root.childLimit
+		}
+		t.log = newLog(limit)
+	}
+	return t.log
+}
+
+// SetBufferSize sets how many entries of type typ the timeline keeps, in place
+// of what [TimelineOptions] said for all types (as setResourceTimingBufferSize
+// does for one). Entries that it holds already stay. An unknown type and a
+// negative size are errors.
+func (t *Timeline) SetBufferSize(typ Type, size int) error {
+	k, ok := kindOf(typ)
+	if !ok {
+		return fmt.Errorf("observer: SetBufferSize: entry type %q is not supported; supported are %q", typ, SupportedEntryTypes())
+	}
+	if size < 0 {
+		return fmt.Errorf("observer: SetBufferSize: size %d of type %q: must not be negative", size, typ)
+	}
+	r := t.root
+	r.mu.Lock()
+	defer r.unlock()
+	r.collect() // what was recorded before found the room that there was
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	t.buffer().limits[k] = size
+	return nil
 }
 
 // room reports whether the next entry of kind k will be kept.

@@ -75,7 +75,9 @@ type Timeline struct {
 	own inlet // of a child; between what is read often and what the collector writes
 
 	logMu sync.Mutex // guards log and what is in it; taken before an inlet's mu
-	log   *log       // nil while there is nothing in it
+	log   *log       // nil while there is nothing in it; see buffer
+
+	timings []timing // of a child; guarded by logMu
 
 	observers []*Observer // in order of registration; guarded by root.mu
 }
@@ -362,9 +364,13 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	if !ok {
 		return false
 	}
-	ok = t.put(scope, e.kind, e.name, e.start, e.duration, t.root.now(), e.attrs)
+	start := e.start
+	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
+		start = e.StartTime() + t.origin
+	}
+	ok = t.put(scope, e.kind, e.name, start, e.duration, t.root.now(), e.attrs)
 	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, e.kind, e.name, e.start, e.duration, e.attrs)
+		t.recorded(box, scope, e.kind, e.name, start, e.duration, e.attrs)
 	}
 	return ok
 }

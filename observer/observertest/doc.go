@@ -1,0 +1,16 @@
+// Package observertest helps to test what marks and what watches: a recorder for
+// code that records, a clock and a task queue that a test moves by hand, and a
+// conformance run for sinks.
+//
+//	rec := observertest.NewRecorder()
+//	lookUp(rec.Context(t.Context()), "key")
+//	if got := rec.Names(observer.Mark); !slices.Equal(got, []string{"cache.miss"}) {
+//		t.Errorf("marks %q", got)
+//	}
+//
+// A Recorder's timeline is apart from the default one, so that tests that run in
+// parallel do not see each other's entries. Its clock stands still until the
+// test moves it: durations are exact.
+//
+// It imports the standard library and package observer only.
+package observertest

@@ -1,0 +1,74 @@
+package observertest
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// A Recorder keeps all that is recorded on a timeline of its own and on that
+// timeline's children, request timelines say. It is safe for concurrent use.
+type Recorder struct {
+	// Timeline is what records.
+	Timeline *observer.Timeline
+	// Clock is its clock, which stands still until the test moves it.
+	Clock *Clock
+
+	tasks   Tasks
+	mu      sync.Mutex // guards entries
+	entries []observer.Entry
+}
+
+// NewRecorder makes a Recorder that has recorded nothing.
+func NewRecorder() *Recorder {
+	r := &Recorder{Clock: &Clock{}}
+	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: r.Clock.Now, Scheduler: r.tasks.Schedule})
+	_, err := r.Timeline.Observe(func(l observer.List) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.entries = append(r.entries, l.Entries()...)
+	}, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: observer.DefaultMaxPending})
+	if err != nil {
+		panic("observertest: a timeline refuses its own types: " + err.Error())
+	}
+	return r
+}
+
+// Context returns a context under which package marks records on r's timeline.
+func (r *Recorder) Context(parent context.Context) context.Context {
+	return observer.NewContext(parent, r.Timeline)
+}
+
+// Entries are the entries recorded so far that match any filter given, or all.
+// Those recorded between two calls are sorted by their start.
+func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
+	r.Timeline.Deliver()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []observer.Entry
+	for i := range r.entries {
+		if len(f) == 0 || slices.ContainsFunc(f, func(f observer.Filter) bool { return f.Match(&r.entries[i]) }) {
+			out = append(out, r.entries[i])
+		}
+	}
+	return out
+}
+
+// Names are the names of the entries of type typ recorded so far.
+func (r *Recorder) Names(typ observer.Type) []string {
+	var names []string
+	for _, e := range r.Entries(observer.Filter{Type: typ}) {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Reset forgets what was recorded so far.
+func (r *Recorder) Reset() {
+	r.Timeline.Deliver()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries = nil
+}
