@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -236,5 +237,56 @@ func TestMiddlewareOfAnUnsampledRequest(t *testing.T) {
 	r.flush(t)
 	if w.Code != http.StatusTeapot || len(r.got.all()) != 0 {
 		t.Errorf("status %d, spans %v", w.Code, r.got.names())
+	}
+}
+
+// A measure can start from the moments of a request.
+func TestMiddlewareTimings(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		write func(http.ResponseWriter) error
+	}{
+		{"WriteHeader", func(w http.ResponseWriter) error { w.WriteHeader(http.StatusTeapot); return nil }},
+		{"Write", func(w http.ResponseWriter) error { _, err := w.Write([]byte("x")); return err }},
+		{"WriteString", func(w http.ResponseWriter) error { _, err := io.WriteString(w, "x"); return err }},
+		{"Flush", func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			r.serve(func(w http.ResponseWriter, req *http.Request) {
+				from := func(name string) error {
+					_, err := marks.Measure(req.Context(), "since "+name, marks.MeasureOptions{Start: marks.Named(name)})
+					return err
+				}
+				if err := from(observer.RequestStart); err != nil {
+					t.Error(err)
+				}
+				if err := from(observer.ResponseStart); !errors.Is(err, marks.ErrNoTiming) {
+					t.Errorf("before the first byte: %v, want ErrNoTiming", err)
+				}
+				before := observer.FromContext(req.Context()).Now()
+				if err := c.write(w); err != nil {
+					t.Error(err)
+				}
+				after := observer.FromContext(req.Context()).Now()
+				if err := from(observer.ResponseStart); err != nil {
+					t.Error(err)
+				}
+				at, ok := observer.FromContext(req.Context()).Timing(observer.ResponseStart)
+				if !ok || at < before || at > after {
+					t.Errorf("responseStart is %v (%v), want between %v and %v", at, ok, before, after)
+				}
+				if err := c.write(w); err != nil {
+					t.Error(err)
+				}
+				if again, _ := observer.FromContext(req.Context()).Timing(observer.ResponseStart); again != at {
+					t.Errorf("a second write moved responseStart from %v to %v", at, again)
+				}
+			}, "/", httptest.NewRequest(http.MethodGet, "/", nil))
+			r.flush(t)
+			if s := r.got.one(t, "since responseStart"); s.EndTime().Before(s.StartTime()) {
+				t.Errorf("the span runs from %v to %v", s.StartTime(), s.EndTime())
+			}
+		})
 	}
 }

@@ -64,7 +64,7 @@ func TestNilContext(t *testing.T) {
 }
 
 // Every moment is taken from one clock that does not go back.
-func TestTimesAreMonotonic(t *testing.T) {
+func TestTimesAreMonotonic_UT27(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	ctx := observer.NewContext(context.Background(), tl)
 	before := tl.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-func TestMark(t *testing.T) {
+func TestMark_UT1(t *testing.T) {
 	tl, ctx := newManual()
 	tl.now = 3 * time.Millisecond
 	attrs := []slog.Attr{slog.String("k", "v"), slog.Int("n", 2)}
@@ -66,16 +66,46 @@ func TestMarkManyAttributes(t *testing.T) {
 	}
 }
 
+func TestAnyIsHeld_UT6(t *testing.T) {
+	tl, ctx := newManual()
+	held := &struct{ n int }{1}
+	marks.Mark(ctx, "m", slog.Any("held", held))
+	held.n = 2
+	if got := tl.Entries()[0].Detail()[0].Value.Any(); got != any(held) {
+		t.Errorf("got %v, want the caller's own pointer", got)
+	}
+}
+
 func TestMarkAt(t *testing.T) {
 	tl, ctx := newManual()
 	tl.now = 10
 	t.Run("UT-5 given time is used", func(t *testing.T) {
 		m, err := marks.MarkAt(ctx, "at", 7, slog.Bool("b", true))
-		if err != nil || m.StartTime() != 7 || m.Detail()[0].Key != "b" {
-			t.Errorf("got %v, %v", m.StartTime(), err)
+		if err != nil || m.Name() != "at" || m.StartTime() != 7 || m.Detail()[0].Key != "b" {
+			t.Errorf("got %q at %v, %v", m.Name(), m.StartTime(), err)
 		}
 		if e := tl.EntriesByName("at"); len(e) != 1 || e[0].StartTime() != 7 {
 			t.Errorf("recorded %v", e)
+		}
+	})
+	t.Run("UT-1 it is queued, buffered and returned, UT-4 as a mark of no duration", func(t *testing.T) {
+		obs, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := marks.MarkAt(ctx, "queued", 3)
+		if err != nil || m.Name() != "queued" || m.Type() != observer.Mark || m.Duration() != 0 {
+			t.Errorf("returned %s %q for %v, %v", m.Type(), m.Name(), m.Duration(), err)
+		}
+		buffered, observed := tl.EntriesByName("queued"), obs.TakeRecords()
+		if len(buffered) != 1 || len(observed) != 1 || buffered[0].Duration() != 0 || observed[0].Name() != "queued" {
+			t.Errorf("buffered %v, observed %v, want one each", buffered, observed)
+		}
+		obs.Disconnect()
+	})
+	t.Run("PT-11 a mark that was only made has no duration either", func(t *testing.T) {
+		if m, err := marks.NewMark(ctx, "made"); err != nil || m.Duration() != 0 {
+			t.Errorf("got %v, %v", m.Duration(), err)
 		}
 	})
 	t.Run("UT-5 negative time", func(t *testing.T) {
@@ -101,7 +131,7 @@ func TestMarkAt(t *testing.T) {
 	})
 }
 
-func TestClear(t *testing.T) {
+func TestClear_UT8_UT9_UT20(t *testing.T) {
 	tl, ctx := newManual()
 	for _, n := range []string{"a", "b", "a"} {
 		marks.Mark(ctx, n)
@@ -113,6 +143,7 @@ func TestClear(t *testing.T) {
 	}
 	marks.Mark(ctx, "late")
 	marks.ClearMarks(ctx, "nobody")
+	marks.ClearMarks(ctx, "A")
 	if n := len(tl.EntriesByType(observer.Mark)); n != 4 {
 		t.Errorf("UT-8 unknown name: %d marks left, want 4", n)
 	}
@@ -132,6 +163,11 @@ func TestClear(t *testing.T) {
 	}
 	if _, err := marks.Measure(ctx, "m", marks.MeasureOptions{Start: marks.Named("late")}); !errors.Is(err, marks.ErrNoMark) {
 		t.Errorf("cleared mark still has a name: %v", err)
+	}
+	marks.ClearMeasures(ctx, "nobody")
+	marks.ClearMeasures(ctx, "B")
+	if n := len(tl.EntriesByType(observer.Measure)); n != 3 {
+		t.Errorf("UT-20 unknown name: %d measures left, want 3", n)
 	}
 	marks.ClearMeasures(ctx, "a")
 	if got := names(tl.EntriesByType(observer.Measure)); !slices.Equal(got, []string{"b"}) {

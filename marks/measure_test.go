@@ -57,7 +57,22 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestMeasureDetail(t *testing.T) {
+func TestMeasureIsQueued_UT19(t *testing.T) {
+	tl, ctx := newManual()
+	obs, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Measure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := marks.Measure(ctx, "m", marks.MeasureOptions{})
+	if err != nil || m.Name() != "m" {
+		t.Errorf("returned %q, %v", m.Name(), err)
+	}
+	if buffered, observed := tl.Entries(), obs.TakeRecords(); len(buffered) != 1 || len(observed) != 1 || observed[0].Name() != "m" {
+		t.Errorf("buffered %v, observed %v, want one each", buffered, observed)
+	}
+}
+
+func TestMeasureDetail_UT18(t *testing.T) {
 	tl, ctx := newManual()
 	detail := []slog.Attr{slog.Int("n", 1)}
 	if _, err := marks.Measure(ctx, "with", marks.MeasureOptions{Start: marks.At(0), Detail: detail}); err != nil {

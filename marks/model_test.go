@@ -13,7 +13,7 @@ import (
 
 // Random marks, clearings and measures on a process and a request give what the
 // specification's sentences say: UT-5, UT-8, UT-14 to UT-17, UT-21 and UT-22.
-func TestAgainstModel(t *testing.T) {
+func TestAgainstModel_UT14_UT15_UT21_UT22(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var now time.Duration
 		process := observer.NewTimeline(observer.TimelineOptions{

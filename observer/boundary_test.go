@@ -16,7 +16,7 @@ func numberedAttrs(n int) (attrs []slog.Attr) {
 }
 
 // Attributes are copied at the call, as many as there are (UT-6).
-func TestAttributesAreCopied(t *testing.T) {
+func TestAttributesAreCopied_UT6(t *testing.T) {
 	tl := newManual()
 	for _, n := range []int{0, 1, observer.InlineAttrs, observer.InlineAttrs + 1, 3 * observer.InlineAttrs} {
 		want := fmt.Sprint(numberedAttrs(n))

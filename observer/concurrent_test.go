@@ -89,7 +89,7 @@ func TestConcurrentRecording(t *testing.T) {
 }
 
 // Random operations give what a simple sequential model gives.
-func TestAgainstModel(t *testing.T) {
+func TestAgainstModel_UT14_UT15_UT21_UT22(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 6).Draw(t, "limit")
 		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = limit })

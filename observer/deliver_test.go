@@ -29,9 +29,11 @@ func TestDelivery(t *testing.T) {
 	t.Run("PT-4 one task at a time", func(t *testing.T) {
 		tl := newManual()
 		watch(t, tl.Timeline, marksOnly)
+		child := tl.NewChild()
 		for range 5 {
 			tl.add(observer.Mark, "m")
-			tl.Entries()
+			record(child, observer.Mark, "m")
+			tl.Flush() // what is recorded next finds empty buffers, and must not ask for another task
 		}
 		if n := len(tl.tasks); n != 1 {
 			t.Errorf("%d tasks wait, want 1", n)
@@ -76,6 +78,56 @@ func TestDelivery(t *testing.T) {
 		tl.add(observer.Mark, "m")
 		tl.run()
 		want(t, "called", order, "one", "three")
+	})
+	t.Run("PT-5 in order of registration, not of what they got first", func(t *testing.T) {
+		tl := newManual()
+		var order []string
+		for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
+			if _, err := tl.Observe(func(observer.List) { order = append(order, string(typ)) }, observer.Options{Type: typ}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tl.add(observer.Measure, "first")
+		tl.add(observer.Mark, "second")
+		tl.run()
+		want(t, "called", order, "mark", "measure")
+	})
+	t.Run("PT-5 a copy of the list: who is registered meanwhile waits for the next task", func(t *testing.T) {
+		tl := newManual()
+		var calls []string
+		tl.add(observer.Mark, "m")
+		if _, err := tl.Observe(func(observer.List) {
+			calls = append(calls, "first")
+			if len(calls) > 1 {
+				return
+			}
+			if _, err := tl.Observe(func(observer.List) { calls = append(calls, "buffered") }, observer.Options{Type: observer.Mark, Buffered: true}); err != nil {
+				t.Error(err)
+			}
+		}, observer.Options{Type: observer.Mark, Buffered: true}); err != nil {
+			t.Fatal(err)
+		}
+		if len(tl.tasks) != 1 {
+			t.Fatalf("%d tasks wait, want 1", len(tl.tasks))
+		}
+		task := tl.tasks[0]
+		tl.tasks = nil
+		task()
+		want(t, "called by the first task", calls, "first")
+		tl.run()
+		want(t, "called by both", calls, "first", "buffered")
+	})
+	t.Run("PT-1 two process timelines share nothing", func(t *testing.T) {
+		a, b := newManual(), newManual()
+		_, got := watch(t, b.Timeline, marksOnly)
+		a.add(observer.Mark, "a's")
+		if len(a.tasks) != 1 || len(b.tasks) != 0 {
+			t.Errorf("%d and %d tasks wait, want 1 and 0", len(a.tasks), len(b.tasks))
+		}
+		a.run()
+		b.run()
+		want(t, "the other's observer", *got)
+		want(t, "the other's buffer", names(b.Entries()))
 	})
 	t.Run("PT-6 the callback knows its observer and options", func(t *testing.T) {
 		tl := newManual()

@@ -163,17 +163,20 @@ func parseGroup(data []byte, depth int) ([]slog.Attr, error) {
 		if err := d.Decode(&raw); err != nil {
 			return nil, err
 		}
-		value, err := parseValue(raw, depth)
+		name, _ := key.(string) // what stands before a value in an object
+		value, err := parseValue(raw, name != "" && depth < maxGroups, depth)
 		if err != nil {
 			return nil, err
 		}
-		attrs = append(attrs, slog.Attr{Key: key.(string), Value: value})
+		attrs = append(attrs, slog.Attr{Key: name, Value: value})
 	}
 	return attrs, nil
 }
 
-func parseValue(raw json.RawMessage, depth int) (slog.Value, error) {
-	if raw[0] == '{' && depth < maxGroups {
+// parseValue makes an object a group if it may: one without a name would be lost
+// among its neighbours.
+func parseValue(raw json.RawMessage, groups bool, depth int) (slog.Value, error) {
+	if raw[0] == '{' && groups {
 		group, err := parseGroup(raw, depth+1)
 		return slog.GroupValue(group...), err
 	}

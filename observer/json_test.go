@@ -37,7 +37,7 @@ type pointerError struct{ text string }
 func (e *pointerError) Error() string { return e.text } // panics on nil, as most do
 
 // PT-12: one case for each kind of attribute.
-func TestDetailJSON(t *testing.T) {
+func TestDetailJSON_PT12(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		attr slog.Attr

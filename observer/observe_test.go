@@ -64,7 +64,7 @@ func TestObserveErrors(t *testing.T) {
 	})
 }
 
-func TestUnsupportedTypesAreIgnoredAndLogged(t *testing.T) {
+func TestUnsupportedTypesAreIgnoredAndLogged_PT22_PT35(t *testing.T) {
 	var log bytes.Buffer
 	tl := newManual(func(o *observer.TimelineOptions) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	_, got := watch(t, tl.Timeline, observer.Options{Types: []observer.Type{"frame", observer.Mark}})
@@ -87,6 +87,20 @@ func TestReObserve(t *testing.T) {
 		tl.add(observer.Measure, "measure")
 		tl.run()
 		want(t, "after the second Observe", *got, "measure")
+
+		var options observer.Options
+		obs, err := tl.Observe(func(l observer.List) { options = l.Options() }, marksOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := obs.Observe(both); err != nil {
+			t.Fatal(err)
+		}
+		tl.add(observer.Mark, "m")
+		tl.run()
+		if !slices.Equal(options.Types, both.Types) {
+			t.Errorf("the callback's options are %v, want those of the second Observe", options)
+		}
 	})
 	t.Run("PT-26 Type stacks", func(t *testing.T) {
 		tl := newManual()
@@ -121,7 +135,7 @@ func TestReObserve(t *testing.T) {
 	})
 }
 
-func TestBuffered(t *testing.T) {
+func TestBuffered_PT27(t *testing.T) {
 	var log bytes.Buffer
 	tl := newManual(func(o *observer.TimelineOptions) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	tl.add(observer.Mark, "before")
@@ -154,7 +168,7 @@ func TestBuffered(t *testing.T) {
 	want(t, "PT-27 on a request's timeline", names(obs.TakeRecords()), "in the request")
 }
 
-func TestTakeRecordsAndDisconnect(t *testing.T) {
+func TestTakeRecordsAndDisconnect_PT30_PT31(t *testing.T) {
 	tl := newManual()
 	obs, got := watch(t, tl.Timeline, both)
 	tl.now = 9
@@ -179,7 +193,7 @@ func TestTakeRecordsAndDisconnect(t *testing.T) {
 	want(t, "PT-30 may observe again", *got, "again")
 }
 
-func TestDroppedEntriesCount(t *testing.T) {
+func TestDroppedEntriesCount_PT3_PT29(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 2 })
 	for range 5 {
 		tl.add(observer.Mark, "m")

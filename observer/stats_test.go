@@ -100,7 +100,7 @@ func TestNobodyCollects(t *testing.T) {
 }
 
 // Bounds are for each observer and type; the buffer drops the newest.
-func TestBounds(t *testing.T) {
+func TestBounds_PT3(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 2 })
 	obs, got := watch(t, tl.Timeline, observer.Options{Type: observer.Mark, MaxBuffer: 2})
 	for _, name := range []string{"1", "2", "3"} {
@@ -129,7 +129,7 @@ func TestBounds(t *testing.T) {
 }
 
 // PT-29: the sum over the observed types, once for each registration.
-func TestDroppedByType(t *testing.T) {
+func TestDroppedByType_PT29(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		o     observer.Options

@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-func TestEntries(t *testing.T) {
+func TestEntries_PT15(t *testing.T) {
 	tl := newManual()
 	tl.Record(nil, observer.Measure, "b", 30, 5, nil)
 	tl.Record(nil, observer.Mark, "a", 10, 0, nil)
@@ -35,7 +35,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-func TestSupportedEntryTypes(t *testing.T) {
+func TestSupportedEntryTypes_PT32(t *testing.T) {
 	got := observer.SupportedEntryTypes()
 	for i := 1; i < len(got); i++ {
 		if got[i-1] >= got[i] {
@@ -48,7 +48,7 @@ func TestSupportedEntryTypes(t *testing.T) {
 	}
 }
 
-func TestEntryJSON(t *testing.T) {
+func TestEntryJSON_PT12(t *testing.T) {
 	tl := newManual()
 	tl.Record(nil, observer.Mark, "plain", 1500*time.Microsecond, 0, nil)
 	tl.Record(nil, observer.Measure, "full", 2*time.Millisecond, 250*time.Microsecond, []slog.Attr{

@@ -92,7 +92,7 @@ func TestPerformanceTimingNames(t *testing.T) {
 	})
 }
 
-func TestRecommendedNames(t *testing.T) {
+func TestRecommendedNames_UT25_UT26(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{marks.FullyLoaded, "mark_fully_loaded"},
 		{marks.FullyVisible, "mark_fully_visible"},

@@ -1,0 +1,102 @@
+package observer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/observer"
+)
+
+func TestSetBufferSize(t *testing.T) {
+	t.Run("PT-18 a type that the buffer does not keep reaches observers", func(t *testing.T) {
+		tl := newManual()
+		if err := tl.SetBufferSize(observer.Measure, 0); err != nil {
+			t.Fatal(err)
+		}
+		_, got := watch(t, tl.Timeline, both)
+		tl.add(observer.Mark, "mark")
+		tl.add(observer.Measure, "measure")
+		tl.run()
+		want(t, "the observer", *got, "mark", "measure")
+		want(t, "the buffer", names(tl.Entries()), "mark")
+	})
+	t.Run("PT-19 by type, of the process and of a request", func(t *testing.T) {
+		process := newManual()
+		for _, tl := range []*observer.Timeline{process.Timeline, process.NewChild()} {
+			if err := tl.SetBufferSize(observer.Resource, 2); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 4 {
+				record(tl, observer.Resource, fmt.Sprint("resource ", i))
+				record(tl, observer.Mark, fmt.Sprint("mark ", i))
+			}
+			want(t, "resources", names(tl.EntriesByType(observer.Resource)), "resource 0", "resource 1")
+			want(t, "marks", names(tl.EntriesByType(observer.Mark)), "mark 0", "mark 1", "mark 2", "mark 3")
+		}
+	})
+	t.Run("a smaller size keeps what is there, clearing makes room", func(t *testing.T) {
+		tl := newManual()
+		for _, name := range []string{"a", "b", "c"} {
+			tl.add(observer.Mark, name)
+		}
+		if err := tl.SetBufferSize(observer.Mark, 1); err != nil {
+			t.Fatal(err)
+		}
+		tl.add(observer.Mark, "d")
+		want(t, "kept", names(tl.Entries()), "a", "b", "c")
+		tl.Clear(observer.Mark)
+		tl.add(observer.Mark, "e")
+		tl.add(observer.Mark, "f")
+		want(t, "kept after clearing", names(tl.Entries()), "e")
+	})
+	t.Run("errors name the value and the rule", func(t *testing.T) {
+		tl := newManual()
+		for _, c := range []struct {
+			typ  observer.Type
+			size int
+			want []string
+		}{
+			{"frame", 1, []string{`"frame"`, "not supported"}},
+			{observer.Mark, -3, []string{"-3", "negative"}},
+		} {
+			err := tl.SetBufferSize(c.typ, c.size)
+			for _, w := range c.want {
+				if err == nil || !strings.Contains(err.Error(), w) {
+					t.Errorf("SetBufferSize(%q, %d): %v, want an error with %q", c.typ, c.size, err, w)
+				}
+			}
+		}
+	})
+}
+
+func TestDefaultSizes_PT19(t *testing.T) {
+	process := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 20_000 })
+	for _, c := range []struct {
+		tl   *observer.Timeline
+		want int
+	}{{process.Timeline, observer.DefaultBufferSize}, {process.NewChild(), observer.DefaultChildBufferSize}} {
+		for range c.want + 1 {
+			record(c.tl, observer.Mark, "m")
+		}
+		if n := len(c.tl.Entries()); n != c.want || (n != 10_000 && n != 2_000) {
+			t.Errorf("%d kept, want %d", n, c.want)
+		}
+	}
+}
+
+// Ties keep their order however many there are.
+func TestManyTies_PT15(t *testing.T) {
+	tl := newManual()
+	var want []string
+	tl.Record(nil, observer.Mark, "later", 2, 0, nil)
+	for i := range 200 {
+		name := fmt.Sprint(i)
+		want = append(want, name)
+		tl.Record(nil, observer.Mark, name, 1, 0, nil)
+	}
+	got := names(tl.Entries())
+	if strings.Join(got, " ") != strings.Join(append(want, "later"), " ") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,60 @@
+package observer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+func TestTiming_UT23(t *testing.T) {
+	process := newManual()
+	request := process.NewChild()
+	if at, ok := request.Timing(observer.NavigationStart); at != 0 || !ok {
+		t.Errorf("navigationStart is %v, %v, want 0, true", at, ok)
+	}
+	if _, ok := request.Timing(observer.ResponseStart); ok {
+		t.Error("responseStart has come before it was set")
+	}
+	for _, set := range []struct {
+		name string
+		at   time.Duration
+	}{{observer.RequestStart, 0}, {observer.ResponseStart, 5}, {observer.ResponseStart, 7}} {
+		if err := request.SetTiming(set.name, set.at); err != nil {
+			t.Error(err)
+		}
+	}
+	if at, ok := request.Timing(observer.RequestStart); at != 0 || !ok {
+		t.Errorf("requestStart is %v, %v, want 0, true: the origin is a moment as any other", at, ok)
+	}
+	if at, ok := request.Timing(observer.ResponseStart); at != 7 || !ok {
+		t.Errorf("responseStart is %v, %v, want what was set last, 7ns", at, ok)
+	}
+	if _, ok := process.NewChild().Timing(observer.ResponseStart); ok {
+		t.Error("another request has it, too")
+	}
+}
+
+func TestSetTimingErrors_UT23(t *testing.T) {
+	process := newManual()
+	request := process.NewChild()
+	for _, c := range []struct {
+		tl   *observer.Timeline
+		name string
+		at   time.Duration
+		want string
+	}{
+		{process.Timeline, observer.ResponseStart, 1, "only a request's"},
+		{request, observer.NavigationStart, 1, "but navigationStart"},
+		{request, "responsestart", 1, `"responsestart"`},
+		{request, observer.ResponseStart, -1, "-1ns"},
+	} {
+		if err := c.tl.SetTiming(c.name, c.at); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("SetTiming(%q, %v): %v, want an error with %q", c.name, c.at, err, c.want)
+		}
+	}
+	if _, ok := process.Timing(observer.NavigationStart); ok {
+		t.Error("the process's timeline has a navigationStart: it is a Worker")
+	}
+}
