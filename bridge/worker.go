@@ -3,11 +3,12 @@ package bridge
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -36,6 +37,9 @@ type worker struct {
 	arrived []finish // ended in this pass
 	waiting []finish // ended in the last pass: due at the end of this one
 	swept   time.Time
+	last    owner          // of the last entry
+	done    []trace.SpanID // handed over in this pass
+	cleared []trace.SpanID // handed over in the last pass: forgotten at the end of this one
 }
 
 // pendingSpan collects the marks of a span until it has ended.
@@ -91,6 +95,8 @@ func (w *worker) pass(b *batch) {
 	}
 	clear(w.waiting)
 	w.arrived, w.waiting = w.waiting[:0], w.arrived
+	w.last = owner{}
+	w.clearDone()
 	if now := time.Now(); now.Sub(w.swept) >= sweepInterval {
 		w.sweep(now)
 	}
@@ -103,27 +109,53 @@ func (w *worker) arrive(id trace.SpanID, f finish) {
 	}
 }
 
+// An owner is what the worker must know of the span that an entry is under.
+type owner struct {
+	scope    any // the span
+	targets  *targets
+	sc       trace.SpanContext
+	resource *resource.Resource
+	to       []*Processor
+	pending  *pendingSpan // nil before its first mark
+}
+
+// owner finds the owner of entries under a span. Entries come mostly in runs
+// under one span, so that the last one is remembered.
+func (w *worker) owner(span trace.Span) *owner {
+	t := w.hub.targets.Load()
+	// Only pointers are compared: a span may be of a type that cannot be.
+	if typ := reflect.TypeOf(span); typ.Kind() == reflect.Pointer && w.last.targets == t && w.last.scope == any(span) {
+		return &w.last
+	}
+	anchor, to := w.hub.owners(span)
+	w.last = owner{scope: span, targets: t, sc: span.SpanContext(), to: to}
+	if len(to) > 0 {
+		w.last.resource = anchor.Resource()
+		w.last.pending = w.pending[w.last.sc.SpanID()]
+	}
+	return &w.last
+}
+
 func (w *worker) mark(e *item) {
 	span, ok := e.scope.(trace.Span)
 	if !ok {
 		return
 	}
-	sc := span.SpanContext()
-	_, to := w.hub.owners(span)
-	if sc.IsRemote() || len(to) == 0 {
+	o := w.owner(span)
+	if o.sc.IsRemote() || len(o.to) == 0 {
 		w.hub.stats.unattached.Add(1)
 		return
 	}
-	p := w.pending[sc.SpanID()]
-	if p == nil {
-		p = &pendingSpan{span: span, since: time.Now()}
-		w.pending[sc.SpanID()] = p
+	if o.pending == nil {
+		o.pending = &pendingSpan{span: span, since: time.Now(), events: make([]sdktrace.Event, 0, 8)}
+		w.pending[o.sc.SpanID()] = o.pending
 	}
+	p := o.pending
 	if p.done != 0 {
 		w.hub.stats.late.Add(1)
 		return
 	}
-	limits := &to[0].limits
+	limits := &o.to[0].limits
 	if limit := limits.EventCountLimit; limit >= 0 && len(p.events) >= limit {
 		// The SDK drops the oldest event of a span, so that the end is seen.
 		w.hub.stats.limited.Add(1)
@@ -131,8 +163,7 @@ func (w *worker) mark(e *item) {
 		if limit == 0 {
 			return
 		}
-		copy(p.events, p.events[1:])
-		p.events = p.events[:limit-1]
+		p.events = p.events[1:]
 		w.marks--
 	}
 	p.events = append(p.events, w.event(e, limits))
@@ -156,8 +187,8 @@ func (w *worker) measure(e *item) {
 	case *ending:
 		started := (*startedSpan)(s)
 		f := w.span(e, started.to[0])
-		f.sc, f.parent, f.resource = started.sc, started.parent, started.anchor.Resource()
-		w.arrive(f.sc.SpanID(), finish{started: started, measure: f})
+		f.id, f.parent, f.resource = started.sc.SpanID(), started.parent, started.anchor.Resource()
+		w.arrive(f.id, finish{started: started, measure: f})
 	case *openedSpan:
 		if s.by != nil && s.by.stopped.Load() {
 			w.hub.stats.unmade.Add(1)
@@ -167,33 +198,32 @@ func (w *worker) measure(e *item) {
 		s.span.SetAttributes(attrs...)
 		s.span.End(trace.WithTimestamp(e.start.Add(e.duration)))
 	case trace.Span:
-		sc := s.SpanContext()
-		anchor, to := w.hub.owners(s)
-		if sc.IsRemote() || len(to) == 0 {
+		o := w.owner(s)
+		if o.sc.IsRemote() || len(o.to) == 0 {
 			w.viaTracer(s, e)
 			return
 		}
-		if !sc.IsSampled() {
+		if !o.sc.IsSampled() {
 			return
 		}
-		f := w.span(e, to[0])
-		f.sc, f.parent, f.resource = sc.WithSpanID(newSpanID()), sc, anchor.Resource()
-		w.handOver(f, to)
+		f := w.span(e, o.to[0])
+		f.id, f.parent, f.resource = newSpanID(), o.sc, o.resource
+		w.handOver(f, o.to)
 	}
 }
 
 // span makes a span of a measure, but for its place in the trace.
 func (w *worker) span(e *item, p *Processor) *finishedSpan {
 	attrs, dropped := w.slab.attributes(w.batch.detail(e), p.limits.AttributeCountLimit, p.limits.AttributeValueLengthLimit)
-	f := &finishedSpan{
-		ReadOnlySpan:    w.empty,
-		name:            e.name,
-		attrs:           attrs,
-		droppedAttrs:    dropped,
-		instrumentation: instrumentation.Scope{Name: ScopeName},
+	start, end := e.span()
+	return &finishedSpan{
+		ReadOnlySpan: w.empty,
+		name:         e.name,
+		start:        start,
+		length:       end.Sub(start),
+		attrs:        attrs,
+		droppedAttrs: dropped,
 	}
-	f.start, f.end = e.span()
-	return f
 }
 
 // viaTracer makes a span of a measure where there is no span of the SDK's to
@@ -217,18 +247,20 @@ func (w *worker) handOver(f *finishedSpan, to []*Processor) {
 // finishSDK hands over a span of the SDK's with its marks.
 func (w *worker) finishSDK(m *endedSpan) {
 	w.hub.stats.spans.Add(1)
-	p := w.pending[m.span.SpanContext().SpanID()]
+	id := m.span.SpanContext().SpanID()
+	p := w.pending[id]
 	if p == nil || (len(p.events) == 0 && p.limited == 0) {
 		m.to.next.OnEnd(m.span)
 		return
 	}
-	events, dropped := w.merge(p, slices.Clone(m.span.Events()), m.span.EndTime(), m.to)
+	events, dropped := w.merge(id, p, slices.Clone(m.span.Events()), m.span.EndTime(), m.to)
 	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: m.span, events: events, dropped: m.span.DroppedEvents() + dropped})
 }
 
 // finishStarted hands over a span that marks.Start began.
 func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 	var own []sdktrace.Event
+	f.more = &extras{}
 	s.mu.Lock()
 	if a := s.added; a != nil {
 		if a.name != "" {
@@ -242,19 +274,20 @@ func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 			e := &a.events[i]
 			e.Attributes, e.DroppedAttributeCount = limited(unique(e.Attributes), l.AttributePerEventCountLimit, l.AttributeValueLengthLimit)
 		}
-		f.status, f.links, own = a.status, a.links, a.events
+		f.more.status, f.more.links, own = a.status, a.links, a.events
 	}
 	s.mu.Unlock()
-	p := w.pending[f.sc.SpanID()]
-	if p == nil {
-		p = &pendingSpan{}
+	if p := w.pending[f.id]; p != nil || len(own) > 0 {
+		if p == nil {
+			p = &pendingSpan{}
+		}
+		f.more.events, f.more.droppedEvents = w.merge(f.id, p, own, f.EndTime(), s.to[0])
 	}
-	f.events, f.droppedEvents = w.merge(p, own, f.end, s.to[0])
 	w.handOver(f, s.to)
 }
 
 // merge puts p's marks among a span's own events and counts what became of them.
-func (w *worker) merge(p *pendingSpan, own []sdktrace.Event, end time.Time, to *Processor) ([]sdktrace.Event, int) {
+func (w *worker) merge(id trace.SpanID, p *pendingSpan, own []sdktrace.Event, end time.Time, to *Processor) ([]sdktrace.Event, int) {
 	marks := p.events
 	if len(w.hub.targets.Load().all) > 1 {
 		marks = slices.Clone(marks) // a provider with two processors ends each span twice
@@ -268,8 +301,20 @@ func (w *worker) merge(p *pendingSpan, own []sdktrace.Event, end time.Time, to *
 		w.hub.stats.limited.Add(uint64(c.droppedMarks))
 		w.hub.stats.events.Add(uint64(c.marks))
 		p.done = w.passes
+		w.done = append(w.done, id)
 	}
 	return events, c.droppedMarks + c.droppedOwn + p.limited
+}
+
+// clearDone forgets the spans that were handed over before this pass: a second
+// processor of their provider has had them by now, and later marks are late.
+func (w *worker) clearDone() {
+	for _, id := range w.cleared {
+		if p := w.pending[id]; p != nil && p.done != 0 {
+			w.forget(id, p, nil)
+		}
+	}
+	w.cleared, w.done = w.done, w.cleared[:0]
 }
 
 // sweep forgets spans that were handed over, and marks that no span will take:
@@ -300,6 +345,9 @@ func (w *worker) forget(id trace.SpanID, p *pendingSpan, lost *atomic.Uint64) {
 	}
 	w.marks -= len(p.events)
 	delete(w.pending, id)
+	if w.last.pending == p {
+		w.last = owner{}
+	}
 }
 
 // dropOldest makes room by dropping the marks that have waited longest.

@@ -49,6 +49,7 @@ type Observer struct {
 	multiple   bool
 	max        int
 	buffer     []Entry
+	hint       int  // room to begin a buffer with: what the last one held
 	queued     bool // on the root's ready list
 	registered bool
 	needsDrops bool // the next callback tells the dropped count (PT-29)
@@ -199,9 +200,7 @@ func (o *Observer) TakeRecords() []Entry {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
-	taken := o.buffer
-	o.buffer = nil
-	return taken
+	return o.empty()
 }
 
 // unregister takes o off its timeline's list. The root's mu is held.
@@ -234,6 +233,9 @@ func (o *Observer) add(e Entry, p *Timeline) {
 		return
 	}
 	e.base = p.origin
+	if o.buffer == nil {
+		o.buffer = make([]Entry, 0, max(o.hint, minSegment))
+	}
 	o.buffer = append(o.buffer, e)
 	if !o.queued {
 		o.queued = true
@@ -241,13 +243,20 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	}
 }
 
+// empty takes what is in the buffer. The root's mu is held.
+func (o *Observer) empty() []Entry {
+	taken := o.buffer
+	o.buffer = nil
+	o.hint = min(len(taken), maxSegment<<6)
+	return taken
+}
+
 // takeList empties the buffer into a List. The root's mu is held.
 func (o *Observer) takeList() (List, bool) {
 	if len(o.buffer) == 0 {
 		return List{}, false
 	}
-	l := List{entries: o.buffer, observer: o, options: o.options}
-	o.buffer = nil
+	l := List{observer: o, options: o.options, entries: o.empty()}
 	for i := range l.entries {
 		o.tl.root.totals[l.entries[i].kind].Delivered++
 	}

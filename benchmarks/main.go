@@ -1,0 +1,118 @@
+// Command benchmarks measures perfline beside its peers, in one run and as
+// multiples of one time.Now(), and prints a table in Markdown, with a second one
+// that holds the results against the project's budgets:
+//
+//	go run -C benchmarks .
+//
+// Machines differ and drift, so rows are measured in rounds, one after the other
+// in each, every time beside a fresh measurement of time.Now(); the table has
+// the medians. Each row runs in bursts of some hundred microseconds, as requests
+// do, and what a burst left to do in the background is waited for before the next.
+// The program keeps 64 MiB in use, so that the garbage collector runs as often as
+// in a service, not after every few milliseconds:
+//
+//   - "caller" is the time each call takes the goroutine that makes it;
+//   - "CPU" is the processor time of the whole process for each call, with the
+//     background work up to the end named in the row, and garbage collection;
+//   - "allocs" are the heap allocations of the whole process for each call.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// inUse is memory without pointers: it makes collections rarer, not dearer.
+var inUse = make([]byte, 64<<20)
+
+func main() {
+	defer runtime.KeepAlive(inUse)
+	rounds := flag.Int("rounds", 12, "measure each row in that many rounds, at least 1")
+	length := flag.Duration("length", 30*time.Millisecond, "measure a row about that long in each round")
+	only := flag.String("only", "", "measure only rows whose group and name match this regular expression")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *rounds, *length, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "benchmarks:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, rounds int, length time.Duration, only string) error {
+	if rounds < 1 {
+		return fmt.Errorf("-rounds %d: must be at least 1", rounds)
+	}
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	rows, err := allRows(ctx)
+	if err != nil {
+		return err
+	}
+	var chosen []*row
+	for _, r := range rows {
+		if pattern.MatchString(r.group + ": " + r.name) {
+			chosen = append(chosen, r)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("-only %q matches no row", only)
+	}
+	for i := range rounds {
+		fmt.Fprintf(os.Stderr, "\rround %d of %d, %d rows ", i+1, rounds, len(chosen))
+		for _, r := range chosen {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := r.measure(length); err != nil {
+				return fmt.Errorf("%s: %s: %w", r.group, r.name, err)
+			}
+		}
+	}
+	fmt.Fprintln(os.Stderr)
+	nodeRows, err := nodeRows(ctx, rounds, pattern)
+	if err != nil {
+		return err
+	}
+	chosen = append(chosen, nodeRows...)
+	fmt.Printf("%s, %s/%s, %d processors, %d rounds; one time.Now() took %.1f ns.\n\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds, nowCost(chosen))
+	fmt.Print(table(chosen))
+	if only == "" {
+		fmt.Print("\n", budgets(chosen))
+	}
+	return nil
+}
+
+func table(rows []*row) string {
+	var b strings.Builder
+	group := ""
+	for _, r := range rows {
+		if r.group != group {
+			group = r.group
+			fmt.Fprintf(&b, "| **%s** | caller | CPU | allocs |\n|---|---:|---:|---:|\n", group)
+		}
+		cpu := "–"
+		if c := r.cpu(); c > 0 {
+			cpu = fmt.Sprintf("%.2f", c)
+		}
+		allocs := "–"
+		if r.fixed == nil {
+			allocs = fmt.Sprintf("%.1f", r.allocs())
+		}
+		fmt.Fprintf(&b, "| %s | %.2f | %s | %s |\n", r.name, r.caller(), cpu, allocs)
+		if r.last {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	otelpyroscope "github.com/grafana/otel-profiling-go"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+const otelGroup = "to the span's processor"
+
+// counting is the processor at the end of both ways: it counts and drops.
+type counting struct{ spans, events uint64 }
+
+func (c *counting) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (c *counting) OnEnd(s sdktrace.ReadOnlySpan) {
+	c.spans++
+	c.events += uint64(len(s.Events()))
+}
+func (c *counting) Shutdown(context.Context) error   { return nil }
+func (c *counting) ForceFlush(context.Context) error { return nil }
+
+// perSpan is how many calls one parent span gets: more would run into the limit
+// of events of a span.
+const perSpan = 128
+
+// A way is a provider, bare or with perfline's bridge, under which spans are made
+// with a parent at the given depth of the context.
+type way struct {
+	tl       *observer.Timeline // nil without the bridge
+	end      *counting
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	base     context.Context //nolint:containedctx // of a benchmark, to start from
+	depth    int
+}
+
+func newWay(bridged bool, depth int, opts ...sdktrace.TracerProviderOption) *way {
+	w := &way{end: &counting{}, base: context.Background(), depth: depth}
+	var p sdktrace.SpanProcessor = w.end
+	if bridged {
+		w.tl = quiet()
+		w.base = observer.NewContext(w.base, w.tl)
+		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl))
+	}
+	w.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(p))...)
+	w.tracer = w.provider.Tracer("benchmarks")
+	return w
+}
+
+func (w *way) settle() error { return w.provider.ForceFlush(context.Background()) }
+
+// under makes calls under parent spans, perSpan under each.
+func (w *way) under(f func(ctx context.Context, n int)) func(int) {
+	return func(n int) {
+		for n > 0 {
+			some := min(n, perSpan)
+			n -= some
+			ctx, span := w.tracer.Start(w.base, "parent")
+			f(deep(ctx, w.depth-1), some)
+			span.End()
+		}
+	}
+}
+
+// events and spans check that nothing was lost on the way.
+func (w *way) events(sampled bool) func(uint64) error {
+	return func(calls uint64) error {
+		if want := wanted(calls, sampled); w.end.events != want {
+			return fmt.Errorf("%d calls, %d events arrived", calls, w.end.events)
+		}
+		return nil
+	}
+}
+
+func (w *way) spans(sampled bool) func(uint64) error {
+	return func(calls uint64) error {
+		if want := wanted(calls, sampled); w.end.spans < want || (!sampled && w.end.spans > 0) {
+			return fmt.Errorf("%d calls, %d spans arrived", calls, w.end.spans)
+		}
+		return nil
+	}
+}
+
+func wanted(calls uint64, sampled bool) uint64 {
+	if sampled {
+		return calls
+	}
+	return 0
+}
+
+func sampling(sampled bool) sdktrace.TracerProviderOption {
+	if sampled {
+		return sdktrace.WithSampler(sdktrace.AlwaysSample())
+	}
+	return sdktrace.WithSampler(sdktrace.NeverSample())
+}
+
+func otelMark(ctx context.Context, i int) {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.AddEvent("m", trace.WithAttributes(attribute.String("k", "v"), attribute.Int("n", i)))
+	}
+}
+
+func otelMeasure(ctx context.Context, tracer trace.Tracer, i int) {
+	_, span := tracer.Start(ctx, "t")
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("k", "v"), attribute.Int("n", i))
+	}
+	span.End()
+}
+
+func otelRows() (rows []*row) {
+	add := func(name string, bridged, sampled bool, depth int, events bool, f func(w *way, ctx context.Context, n int)) {
+		rows = append(rows, &row{group: otelGroup, name: name, procs: 1, open: func() (*bench, error) {
+			w := newWay(bridged, depth, sampling(sampled))
+			b := &bench{burst: 16 * perSpan, settle: w.settle}
+			b.op = w.under(func(ctx context.Context, n int) { f(w, ctx, n) })
+			b.check = w.spans(sampled)
+			if events {
+				b.check = w.events(sampled)
+			}
+			return b, nil
+		}})
+	}
+	ourMark := func(_ *way, ctx context.Context, n int) {
+		for i := range n {
+			marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i))
+		}
+	}
+	theirMark := func(_ *way, ctx context.Context, n int) {
+		for i := range n {
+			otelMark(ctx, i)
+		}
+	}
+	ourTime := func(_ *way, ctx context.Context, n int) {
+		for i := range n {
+			marks.Time(ctx, "t", slog.String("k", "v"), slog.Int("n", i)).End()
+		}
+	}
+	ourStart := func(_ *way, ctx context.Context, n int) {
+		for i := range n {
+			_, t := marks.Start(ctx, "t", slog.String("k", "v"), slog.Int("n", i))
+			t.End()
+		}
+	}
+	theirSpan := func(w *way, ctx context.Context, n int) {
+		for i := range n {
+			otelMeasure(ctx, w.tracer, i)
+		}
+	}
+	add("perfline `Mark`, 2 attributes, depth 5", true, true, 5, true, ourMark)
+	add("OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 5, true, theirMark)
+	add("perfline `Time…End`, 2 attributes", true, true, 1, false, ourTime)
+	add("perfline `Start…End`, 2 attributes", true, true, 1, false, ourStart)
+	add("OpenTelemetry `Start`/`End`, 2 attributes", false, true, 1, false, theirSpan)
+	rows = append(rows, &row{group: otelGroup, name: "the same with otel-profiling-go", procs: 1, open: func() (*bench, error) {
+		w := newWay(false, 1, sampling(true))
+		w.tracer = otelpyroscope.NewTracerProvider(w.provider).Tracer("benchmarks")
+		op := w.under(func(ctx context.Context, n int) { theirSpan(w, ctx, n) })
+		return &bench{burst: 16 * perSpan, op: op, settle: w.settle, check: w.spans(true)}, nil
+	}})
+	add("perfline `Mark`, unsampled", true, false, 1, true, ourMark)
+	add("OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, true, theirMark)
+	add("perfline `Time…End`, unsampled", true, false, 1, false, ourTime)
+	add("OpenTelemetry `Start`/`End`, unsampled", false, false, 1, false, theirSpan)
+	rows[len(rows)-1].last = true
+	return rows
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A row is one thing that is measured.
+type row struct {
+	group, name string
+	procs       int // GOMAXPROCS, and goroutines that make the calls
+	open        func() (*bench, error)
+	last        bool // of its group
+
+	bench   *bench
+	samples []sample
+	fixed   *float64 // the result of another program instead
+}
+
+// A bench is a row in operation.
+type bench struct {
+	burst  int                             // calls before settle
+	op     func(n int)                     // n calls, on the calling goroutine
+	settle func() error                    // does and waits for what the calls left to do; may be nil
+	check  func(calls uint64) error        // whether all calls arrived where they should; may be nil
+	around func() (stop func(), err error) // what a sample is taken under; may be nil
+	calls  uint64
+}
+
+// A sample is one round's result, in multiples of one time.Now().
+type sample struct{ caller, cpu, allocs, now float64 }
+
+// measure adds a sample of about the given length.
+func (r *row) measure(length time.Duration) error {
+	if r.bench == nil {
+		b, err := r.open()
+		if err != nil {
+			return err
+		}
+		r.bench = b
+		b.op(b.burst) // warm: pools, maps, lazily made things
+		b.calls += uint64(b.burst)
+		if err := b.settled(); err != nil {
+			return err
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.procs))
+	now := timeNow()
+	b := r.bench
+	if b.around != nil {
+		stop, err := b.around()
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu := cpuTime()
+	var busy time.Duration
+	calls := 0
+	for begin := time.Now(); time.Since(begin) < length; {
+		busy += r.bursts(b)
+		calls += b.burst * r.procs
+		if err := b.settled(); err != nil {
+			return err
+		}
+	}
+	cpu = cpuTime() - cpu
+	runtime.ReadMemStats(&after)
+	b.calls += uint64(calls)
+	if b.check != nil {
+		if err := b.check(b.calls); err != nil {
+			return err
+		}
+	}
+	r.samples = append(r.samples, sample{
+		caller: float64(busy) / float64(calls) / now,
+		cpu:    float64(cpu) / float64(calls) / now,
+		allocs: float64(after.Mallocs-before.Mallocs) / float64(calls),
+		now:    now,
+	})
+	return nil
+}
+
+// bursts makes one burst on each processor and returns the time they took
+// together.
+func (r *row) bursts(b *bench) (busy time.Duration) {
+	if r.procs == 1 {
+		begin := time.Now()
+		b.op(b.burst)
+		return time.Since(begin)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards busy
+	start := make(chan struct{})
+	for range r.procs {
+		wg.Go(func() {
+			<-start
+			begin := time.Now()
+			b.op(b.burst)
+			took := time.Since(begin)
+			mu.Lock()
+			defer mu.Unlock()
+			busy += took
+		})
+	}
+	close(start)
+	wg.Wait()
+	return busy
+}
+
+func (b *bench) settled() error {
+	if b.settle == nil {
+		return nil
+	}
+	return b.settle()
+}
+
+// timeNow is what one time.Now() costs at this moment, in nanoseconds.
+func timeNow() float64 {
+	const n, tries = 5_000, 5
+	var took []time.Duration
+	for range tries {
+		begin := time.Now()
+		for range n {
+			_ = time.Now()
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	return float64(took[tries/2]) / n
+}
+
+func (r *row) median(of func(sample) float64) float64 {
+	if r.fixed != nil {
+		return *r.fixed
+	}
+	values := make([]float64, len(r.samples))
+	for i, s := range r.samples {
+		values[i] = of(s)
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func (r *row) caller() float64 { return r.median(func(s sample) float64 { return s.caller }) }
+func (r *row) allocs() float64 { return r.median(func(s sample) float64 { return s.allocs }) }
+
+func (r *row) cpu() float64 {
+	if r.fixed != nil {
+		return 0
+	}
+	return r.median(func(s sample) float64 { return s.cpu })
+}
+
+// nowCost is the median cost of time.Now() in the run.
+func nowCost(rows []*row) float64 {
+	all := &row{}
+	for _, r := range rows {
+		all.samples = append(all.samples, r.samples...)
+	}
+	return all.median(func(s sample) float64 { return s.now })
+}
+
+// find is the row of that group and name.
+func find(rows []*row, group, name string) *row {
+	for _, r := range rows {
+		if r.group == group && r.name == name {
+			return r
+		}
+	}
+	panic(fmt.Sprintf("there is no row %q %q", group, name))
+}
