@@ -6,7 +6,7 @@
 //
 // Machines differ and drift, so rows are measured in rounds, one after the other
 // in each, every time beside a fresh measurement of time.Now(); the table has
-// the medians. Each row runs in bursts of some hundred microseconds, as requests
+// the medians, of CPU the means. Each row runs in bursts of some hundred microseconds, as requests
 // do, and what a burst left to do in the background is waited for before the next.
 // The program keeps 64 MiB in use, so that the garbage collector runs as often as
 // in a service, not after every few milliseconds:

@@ -13,9 +13,10 @@ import (
 const timelineGroup = "timeline, no backend"
 
 // quiet is a process timeline that collects when it is told to only, so that a
-// burst is measured without it and its work is in the CPU column all the same.
+// burst is measured without it and its work is in the CPU column all the same. Its
+// buffer is soon full, as a service's is.
 func quiet() *observer.Timeline {
-	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
+	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, BufferSize: 1000})
 }
 
 type key int
@@ -28,53 +29,116 @@ func deep(ctx context.Context, depth int) context.Context {
 	return ctx
 }
 
-// mark makes a mark with n attributes.
-func mark(ctx context.Context, attrs int) func(int) {
-	switch attrs {
-	case 0:
-		return func(n int) {
-			for range n {
-				marks.Mark(ctx, "m")
-			}
-		}
-	case 2:
-		return func(n int) {
-			for i := range n {
-				marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i))
-			}
-		}
-	default:
-		return func(n int) {
-			for i := range n {
-				marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i), slog.Bool("b", true), slog.Float64("f", 1.5))
-			}
+// The operations are functions of their own, as in a program: within one large
+// function the compiler stops inlining, and every call is dearer.
+
+func mark0(ctx context.Context, n int) {
+	for range n {
+		marks.Mark(ctx, "m")
+	}
+}
+
+func mark2(ctx context.Context, n int) {
+	for i := range n {
+		marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i))
+	}
+}
+
+func mark4(ctx context.Context, n int) {
+	for i := range n {
+		marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i), slog.Bool("b", true), slog.Float64("f", 1.5))
+	}
+}
+
+func timeEnd0(ctx context.Context, n int) {
+	for range n {
+		marks.Time(ctx, "t").End()
+	}
+}
+
+func timeEnd2(ctx context.Context, n int) {
+	for i := range n {
+		marks.Time(ctx, "t", slog.String("k", "v"), slog.Int("n", i)).End()
+	}
+}
+
+func startEnd0(ctx context.Context, n int) {
+	for range n {
+		_, t := marks.Start(ctx, "s")
+		t.End()
+	}
+}
+
+func startEnd2(ctx context.Context, n int) {
+	for i := range n {
+		_, t := marks.Start(ctx, "t", slog.String("k", "v"), slog.Int("n", i))
+		t.End()
+	}
+}
+
+func measureByNames(ctx context.Context, n int) {
+	o := marks.MeasureOptions{Start: marks.Named("a"), End: marks.Named("b")}
+	for range n {
+		if _, err := marks.Measure(ctx, "m", o); err != nil {
+			panic(err) // both names are marked by betweenNames
 		}
 	}
 }
+
+func timeNows(_ context.Context, n int) {
+	for range n {
+		_ = time.Now()
+	}
+}
+
+func attributes2(_ context.Context, n int) {
+	for i := range n {
+		nothing("m", slog.String("k", "v"), slog.Int("n", i))
+	}
+}
+
+// nothing is what a call costs that only takes its attributes.
+//
+//go:noinline
+func nothing(string, ...slog.Attr) {}
 
 const burst = 4000 // calls that record one entry each
 
+// An operation makes n calls under ctx.
+type operation func(ctx context.Context, n int)
+
 // onRequest is a row of a request's timeline, depth values deep.
-func onRequest(depth int, op func(ctx context.Context) func(int)) func() (*bench, error) {
+func onRequest(depth int, op operation, prepare func(ctx context.Context) error) func() (*bench, error) {
 	return func() (*bench, error) {
 		tl := quiet()
 		request := tl.NewChild()
-		if err := request.SetBufferSize(observer.Mark, 0); err != nil { // as if each burst were another request
-			return nil, err
+		for _, typ := range []observer.Type{observer.Mark, observer.Measure} { // as if each burst were another request
+			if err := request.SetBufferSize(typ, 0); err != nil {
+				return nil, err
+			}
 		}
-		if err := request.SetBufferSize(observer.Measure, 0); err != nil {
-			return nil, err
+		ctx := deep(observer.NewContext(context.Background(), request), depth-1)
+		if prepare != nil {
+			if err := prepare(ctx); err != nil {
+				return nil, err
+			}
 		}
-		ctx := deep(observer.NewContext(context.Background(), request), depth)
-		return &bench{burst: burst, op: op(ctx), settle: flush(tl)}, nil
+		return &bench{burst: burst, op: func(n int) { op(ctx, n) }, settle: func() error { tl.Flush(); return nil }}, nil
 	}
 }
 
-func flush(tl *observer.Timeline) func() error {
-	return func() error { tl.Flush(); return nil }
+// betweenNames makes the marks for measureByNames.
+func betweenNames(ctx context.Context) error {
+	if err := observer.FromContext(ctx).SetBufferSize(observer.Mark, 2); err != nil {
+		return err
+	}
+	marks.Mark(ctx, "a")
+	marks.Mark(ctx, "b")
+	return nil
 }
 
-func onProcess(observers int, op func(ctx context.Context) func(int)) func() (*bench, error) {
+// onProcess is a row of a process timeline that some observers watch.
+func onProcess(observers int, op operation) func() (*bench, error) {
 	return func() (*bench, error) {
 		tl := quiet()
 		seen := 0
@@ -85,7 +149,8 @@ func onProcess(observers int, op func(ctx context.Context) func(int)) func() (*b
 				return nil, err
 			}
 		}
-		b := &bench{burst: burst, op: op(observer.NewContext(context.Background(), tl))}
+		ctx := observer.NewContext(context.Background(), tl)
+		b := &bench{burst: burst, op: func(n int) { op(ctx, n) }}
 		b.settle = func() error { tl.Deliver(); return nil }
 		b.check = func(calls uint64) error {
 			if got := tl.Stats().Total(); got.Recorded != calls || uint64(seen) != calls*uint64(observers) {
@@ -97,55 +162,39 @@ func onProcess(observers int, op func(ctx context.Context) func(int)) func() (*b
 	}
 }
 
+// without is a row that records nothing.
+func without(op operation) func() (*bench, error) {
+	return func() (*bench, error) {
+		return &bench{burst: burst, op: func(n int) { op(context.Background(), n) }}, nil
+	}
+}
+
 func timelineRows() (rows []*row) {
 	add := func(name string, procs int, open func() (*bench, error)) {
 		rows = append(rows, &row{group: timelineGroup, name: name, procs: procs, open: open})
 	}
-	add("`time.Now()`", 1, func() (*bench, error) {
-		return &bench{burst: burst, op: func(n int) {
-			for range n {
-				_ = time.Now()
-			}
-		}}, nil
-	})
+	add("`time.Now()`", 1, without(timeNows))
+	add("two attributes alone, given to a function that does nothing", 1, without(attributes2))
+	markWith := map[int]operation{0: mark0, 2: mark2, 4: mark4}
 	for _, procs := range []int{1, 2} {
 		for _, attrs := range []int{0, 2, 4} {
-			add(fmt.Sprintf("`Mark`, %d attributes, %s", attrs, cores(procs)), procs,
-				onProcess(0, func(ctx context.Context) func(int) { return mark(ctx, attrs) }))
+			add(fmt.Sprintf("`Mark`, %d attributes, %s", attrs, cores(procs)), procs, onProcess(0, markWith[attrs]))
 		}
 	}
 	for _, depth := range []int{1, 5, 10} {
 		for _, attrs := range []int{0, 2, 4} {
-			add(fmt.Sprintf("`Mark`, %d attributes, request, depth %d", attrs, depth), 1,
-				onRequest(depth-1, func(ctx context.Context) func(int) { return mark(ctx, attrs) }))
+			add(fmt.Sprintf("`Mark`, %d attributes, request, depth %d", attrs, depth), 1, onRequest(depth, markWith[attrs], nil))
 		}
 	}
 	for _, observers := range []int{1, 3} {
-		add(fmt.Sprintf("`Mark`, 2 attributes, observers: %d", observers), 1,
-			onProcess(observers, func(ctx context.Context) func(int) { return mark(ctx, 2) }))
+		add(fmt.Sprintf("`Mark`, 2 attributes, observers: %d", observers), 1, onProcess(observers, mark2))
 	}
 	for _, procs := range []int{1, 2} {
-		add("`Time…End`, "+cores(procs), procs, onProcess(0, timeEnd))
+		add("`Time…End`, "+cores(procs), procs, onProcess(0, timeEnd0))
 	}
-	add("`Time…End`, 2 attributes", 1, onProcess(0, func(ctx context.Context) func(int) {
-		return func(n int) {
-			for i := range n {
-				marks.Time(ctx, "t", slog.String("k", "v"), slog.Int("n", i)).End()
-			}
-		}
-	}))
-	add("`Start…End`", 1, onProcess(0, func(ctx context.Context) func(int) {
-		return func(n int) {
-			for range n {
-				_, t := marks.Start(ctx, "s")
-				t.End()
-			}
-		}
-	}))
-	add("`Measure` between two names, request", 1, func() (*bench, error) {
-		b, err := onRequest(0, func(ctx context.Context) func(int) { return measureByNames(ctx) })()
-		return b, err
-	})
+	add("`Time…End`, 2 attributes", 1, onProcess(0, timeEnd2))
+	add("`Start…End`", 1, onProcess(0, startEnd0))
+	add("`Measure` between two names, request", 1, onRequest(1, measureByNames, betweenNames))
 	rows[len(rows)-1].last = true
 	return rows
 }
@@ -155,29 +204,4 @@ func cores(n int) string {
 		return "1 goroutine"
 	}
 	return fmt.Sprintf("%d goroutines at once", n)
-}
-
-func timeEnd(ctx context.Context) func(int) {
-	return func(n int) {
-		for range n {
-			marks.Time(ctx, "t").End()
-		}
-	}
-}
-
-func measureByNames(ctx context.Context) func(int) {
-	tl := observer.FromContext(ctx)
-	if err := tl.SetBufferSize(observer.Mark, 2); err != nil {
-		panic(err) // the type and the size are constants
-	}
-	marks.Mark(ctx, "a")
-	marks.Mark(ctx, "b")
-	o := marks.MeasureOptions{Start: marks.Named("a"), End: marks.Named("b")}
-	return func(n int) {
-		for range n {
-			if _, err := marks.Measure(ctx, "m", o); err != nil {
-				panic(err) // both names are marked above
-			}
-		}
-	}
 }

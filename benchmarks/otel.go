@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	otelpyroscope "github.com/grafana/otel-profiling-go"
 	"go.opentelemetry.io/otel/attribute"
@@ -11,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -118,60 +116,61 @@ func otelMeasure(ctx context.Context, tracer trace.Tracer, i int) {
 	span.End()
 }
 
+func otelMarks(ctx context.Context, _ trace.Tracer, n int) {
+	for i := range n {
+		otelMark(ctx, i)
+	}
+}
+
+func otelMeasures(ctx context.Context, tracer trace.Tracer, n int) {
+	for i := range n {
+		otelMeasure(ctx, tracer, i)
+	}
+}
+
+// ours makes an operation one that takes a tracer, as OpenTelemetry's need it.
+func ours(op operation) func(context.Context, trace.Tracer, int) {
+	return func(ctx context.Context, _ trace.Tracer, n int) { op(ctx, n) }
+}
+
 func otelRows() (rows []*row) {
-	add := func(name string, bridged, sampled bool, depth int, events bool, f func(w *way, ctx context.Context, n int)) {
-		rows = append(rows, &row{group: otelGroup, name: name, procs: 1, open: func() (*bench, error) {
-			w := newWay(bridged, depth, sampling(sampled))
+	for _, r := range []struct {
+		name             string
+		bridged, sampled bool
+		depth            int
+		events           bool // the calls make events, not spans
+		op               func(context.Context, trace.Tracer, int)
+		wrap             func(trace.TracerProvider) trace.TracerProvider
+	}{
+		{"perfline `Mark`, 2 attributes, depth 5", true, true, 5, true, ours(mark2), nil},
+		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 5, true, otelMarks, nil},
+		{"perfline `Time…End`, 2 attributes", true, true, 1, false, ours(timeEnd2), nil},
+		{"perfline `Start…End`, 2 attributes", true, true, 1, false, ours(startEnd2), nil},
+		{"OpenTelemetry `Start`/`End`, 2 attributes", false, true, 1, false, otelMeasures, nil},
+		{"the same with otel-profiling-go", false, true, 1, false, otelMeasures, profiled},
+		{"perfline `Mark`, unsampled", true, false, 1, true, ours(mark2), nil},
+		{"OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, true, otelMarks, nil},
+		{"perfline `Time…End`, unsampled", true, false, 1, false, ours(timeEnd2), nil},
+		{"OpenTelemetry `Start`/`End`, unsampled", false, false, 1, false, otelMeasures, nil},
+	} {
+		rows = append(rows, &row{group: otelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
+			w := newWay(r.bridged, r.depth, sampling(r.sampled))
+			if r.wrap != nil {
+				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
+			}
 			b := &bench{burst: 16 * perSpan, settle: w.settle}
-			b.op = w.under(func(ctx context.Context, n int) { f(w, ctx, n) })
-			b.check = w.spans(sampled)
-			if events {
-				b.check = w.events(sampled)
+			b.op = w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) })
+			b.check = w.spans(r.sampled)
+			if r.events {
+				b.check = w.events(r.sampled)
 			}
 			return b, nil
 		}})
 	}
-	ourMark := func(_ *way, ctx context.Context, n int) {
-		for i := range n {
-			marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i))
-		}
-	}
-	theirMark := func(_ *way, ctx context.Context, n int) {
-		for i := range n {
-			otelMark(ctx, i)
-		}
-	}
-	ourTime := func(_ *way, ctx context.Context, n int) {
-		for i := range n {
-			marks.Time(ctx, "t", slog.String("k", "v"), slog.Int("n", i)).End()
-		}
-	}
-	ourStart := func(_ *way, ctx context.Context, n int) {
-		for i := range n {
-			_, t := marks.Start(ctx, "t", slog.String("k", "v"), slog.Int("n", i))
-			t.End()
-		}
-	}
-	theirSpan := func(w *way, ctx context.Context, n int) {
-		for i := range n {
-			otelMeasure(ctx, w.tracer, i)
-		}
-	}
-	add("perfline `Mark`, 2 attributes, depth 5", true, true, 5, true, ourMark)
-	add("OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 5, true, theirMark)
-	add("perfline `Time…End`, 2 attributes", true, true, 1, false, ourTime)
-	add("perfline `Start…End`, 2 attributes", true, true, 1, false, ourStart)
-	add("OpenTelemetry `Start`/`End`, 2 attributes", false, true, 1, false, theirSpan)
-	rows = append(rows, &row{group: otelGroup, name: "the same with otel-profiling-go", procs: 1, open: func() (*bench, error) {
-		w := newWay(false, 1, sampling(true))
-		w.tracer = otelpyroscope.NewTracerProvider(w.provider).Tracer("benchmarks")
-		op := w.under(func(ctx context.Context, n int) { theirSpan(w, ctx, n) })
-		return &bench{burst: 16 * perSpan, op: op, settle: w.settle, check: w.spans(true)}, nil
-	}})
-	add("perfline `Mark`, unsampled", true, false, 1, true, ourMark)
-	add("OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, true, theirMark)
-	add("perfline `Time…End`, unsampled", true, false, 1, false, ourTime)
-	add("OpenTelemetry `Start`/`End`, unsampled", false, false, 1, false, theirSpan)
 	rows[len(rows)-1].last = true
 	return rows
+}
+
+func profiled(tp trace.TracerProvider) trace.TracerProvider {
+	return otelpyroscope.NewTracerProvider(tp)
 }

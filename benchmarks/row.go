@@ -151,11 +151,12 @@ func (r *row) median(of func(sample) float64) float64 {
 func (r *row) caller() float64 { return r.median(func(s sample) float64 { return s.caller }) }
 func (r *row) allocs() float64 { return r.median(func(s sample) float64 { return s.allocs }) }
 
-func (r *row) cpu() float64 {
-	if r.fixed != nil {
-		return 0
+// cpu is a mean: garbage is collected in some rounds and not in others.
+func (r *row) cpu() (mean float64) {
+	for _, s := range r.samples {
+		mean += s.cpu / float64(len(r.samples))
 	}
-	return r.median(func(s sample) float64 { return s.cpu })
+	return mean
 }
 
 // nowCost is the median cost of time.Now() in the run.
