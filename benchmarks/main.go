@@ -25,6 +25,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,20 +34,20 @@ import (
 var inUse = make([]byte, 64<<20)
 
 func main() {
-	defer runtime.KeepAlive(inUse)
 	rounds := flag.Int("rounds", 12, "measure each row in that many rounds, at least 1")
 	length := flag.Duration("length", 30*time.Millisecond, "measure a row about that long in each round")
 	only := flag.String("only", "", "measure only rows whose group and name match this regular expression")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *rounds, *length, *only); err != nil {
+	if err := run(*rounds, *length, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "benchmarks:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, rounds int, length time.Duration, only string) error {
+func run(rounds int, length time.Duration, only string) error {
+	defer runtime.KeepAlive(inUse)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	if rounds < 1 {
 		return fmt.Errorf("-rounds %d: must be at least 1", rounds)
 	}
@@ -54,12 +55,8 @@ func run(ctx context.Context, rounds int, length time.Duration, only string) err
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	rows, err := allRows(ctx)
-	if err != nil {
-		return err
-	}
 	var chosen []*row
-	for _, r := range rows {
+	for _, r := range slices.Concat(timelineRows(), otelRows(), requestRows(), peerRows()) {
 		if pattern.MatchString(r.group + ": " + r.name) {
 			chosen = append(chosen, r)
 		}

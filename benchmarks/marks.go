@@ -24,7 +24,7 @@ type key int
 // deep puts depth values into a context.
 func deep(ctx context.Context, depth int) context.Context {
 	for i := range depth {
-		ctx = context.WithValue(ctx, key(i), i)
+		ctx = context.WithValue(ctx, key(i), i) //nolint:fatcontext // the depth is what is wanted
 	}
 	return ctx
 }

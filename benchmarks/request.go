@@ -59,7 +59,7 @@ func newRequestWay(bridged bool, sampler sdktrace.Sampler) (*requestWay, error) 
 	if err != nil {
 		return nil, err
 	}
-	var p sdktrace.SpanProcessor = sdktrace.NewBatchSpanProcessor(exporter, sdktrace.WithMaxQueueSize(1<<12), sdktrace.WithBatchTimeout(time.Hour))
+	p := sdktrace.NewBatchSpanProcessor(exporter, sdktrace.WithMaxQueueSize(1<<12), sdktrace.WithBatchTimeout(time.Hour))
 	if bridged {
 		p = bridge.NewProcessor(p, bridge.WithTimeline(w.tl))
 	}

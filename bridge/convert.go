@@ -76,7 +76,11 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if a.Key == "" {
 		return kvs
 	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(prefix + a.Key), Value: value(v)})
+	key := a.Key
+	if prefix != "" {
+		key = prefix + key
+	}
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(key), Value: value(v)})
 }
 
 func value(v slog.Value) attribute.Value {

@@ -54,7 +54,7 @@ type player struct {
 	seed   uint64
 	prefix string
 	tl     *observer.Timeline
-	ctx    context.Context //nolint:containedctx // a test's, to pass on
+	ctx    context.Context
 
 	held   []modelled               // in the buffer
 	latest map[string]time.Duration // of marks

@@ -115,9 +115,10 @@ func (r *root) drain(in *inlet, until time.Duration) (rest bool) {
 // entries are those of the pass, messages among them. They are valid until the
 // next one is asked for.
 func (r *root) entries(yield func(*Entry) bool) {
+	e := new(Entry) // one for all: it escapes into the bridge
 	for i := range r.refs {
-		e := r.refs[i].entry()
-		if !yield(&e) {
+		*e = r.refs[i].entry()
+		if !yield(e) {
 			return
 		}
 	}

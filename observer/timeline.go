@@ -278,12 +278,12 @@ func (t *Timeline) Parent() *Timeline { return t.parent }
 // rest.
 func (t *Timeline) Enter(ctx context.Context, typ Type) (scope any, ok bool) {
 	if box := t.root.bridge.Load(); box != nil { // small, to be inlined
-		return t.enter(box, ctx, typ)
+		return t.enter(ctx, box, typ)
 	}
 	return nil, true
 }
 
-func (t *Timeline) enter(box *bridgeBox, ctx context.Context, typ Type) (scope any, ok bool) {
+func (t *Timeline) enter(ctx context.Context, box *bridgeBox, typ Type) (scope any, ok bool) {
 	if ctx == nil {
 		return nil, true
 	}

@@ -31,15 +31,15 @@ func main() {
 	rate := flag.Int("rate", 1_000_000, "entries a second, of all goroutines together")
 	goroutines := flag.Int("goroutines", 8, "goroutines that record")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *length, *rate, *goroutines); err != nil {
+	if err := run(*length, *rate, *goroutines); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, rate, goroutines int) error {
+func run(length time.Duration, rate, goroutines int) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	if length <= 0 || rate < 1000*goroutines || goroutines < 1 {
 		return fmt.Errorf("-for %v -rate %d -goroutines %d: all must be positive, and the rate at least 1000 for each goroutine", length, rate, goroutines)
 	}
@@ -127,61 +127,79 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 }
 
 // reader measures recording on a timeline of 100 000 entries, with and without a
-// goroutine that reads all of it in every way there is.
+// goroutine that reads all of it in every way there is. Reading takes a processor
+// and makes garbage, whoever does it: reading a timeline that nobody records on
+// shows how much of the difference that is.
 func reader(ctx context.Context, length time.Duration) error {
 	const kept = 100_000
-	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: kept})
-	rctx := observer.NewContext(context.Background(), tl)
-	for i := range kept {
+	tl, err := full(kept)
+	if err != nil {
+		return err
+	}
+	other, err := full(kept)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("a timeline that holds %d entries; a goroutine records 100 000 marks a second, for %v each\n", kept, length)
+	for _, c := range []struct {
+		label string
+		read  *observer.Timeline
+	}{{"nobody reads", nil}, {"another timeline is read", other}, {"it is read", tl}} {
+		latencies, reads := writeWhileReading(ctx, tl, c.read, length)
+		fmt.Printf("%-25s %s; %d readings\n", c.label+":", latencies, reads)
+	}
+	return ctx.Err()
+}
+
+func full(entries int) (*observer.Timeline, error) {
+	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: entries})
+	for i := range entries {
 		for !tl.Record(nil, observer.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
 			tl.Flush()
 		}
 	}
-	if n := len(tl.Entries()); n != kept {
-		return fmt.Errorf("the timeline holds %d entries, want %d", n, kept)
+	if n := len(tl.Entries()); n != entries {
+		return nil, fmt.Errorf("the timeline holds %d entries, want %d", n, entries)
 	}
-	fmt.Printf("a timeline that holds %d entries; a goroutine records 100 000 marks a second\n", kept)
-	reads := 0
-	for _, reading := range []bool{false, true} {
-		stop := make(chan struct{})
-		var wg sync.WaitGroup
-		if reading {
-			wg.Go(func() {
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					tl.Entries()
-					tl.EntriesByName("mark 7")
-					tl.EntriesByType(observer.Mark)
-					tl.Entries(observer.Filter{Name: "mark 9", Type: observer.Mark}, observer.Filter{InitiatorType: "none"})
-					reads += 4
+	return tl, nil
+}
+
+// writeWhileReading marks on tl while another goroutine reads read, unless it is
+// nil, and returns how long the marks took and how often all was read.
+func writeWhileReading(ctx context.Context, tl, read *observer.Timeline, length time.Duration) (latencies string, reads int) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	if read != nil {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
 				}
-			})
-		}
-		var latencies calls
-		var mine []time.Duration
-		for begin, next := time.Now(), time.Now(); next.Before(begin.Add(length)) && ctx.Err() == nil; next = next.Add(time.Millisecond) {
-			time.Sleep(time.Until(next))
-			for i := range 100 {
-				from := time.Now()
-				marks.Mark(rctx, "event", slog.Int("n", i))
-				mine = append(mine, time.Since(from))
+				read.Entries()
+				read.EntriesByName("mark 7")
+				read.EntriesByType(observer.Mark)
+				read.Entries(observer.Filter{Name: "mark 9", Type: observer.Mark}, observer.Filter{InitiatorType: "none"})
+				reads += 4
 			}
-		}
-		close(stop)
-		wg.Wait()
-		latencies.add(mine)
-		label := "nobody reads:     "
-		if reading {
-			label = "read in a loop:   "
-		}
-		fmt.Printf("%s %s\n", label, latencies.summary())
+		})
 	}
-	fmt.Printf("%d readings of the whole timeline in %v\n", reads, length)
-	return ctx.Err()
+	rctx := observer.NewContext(context.Background(), tl)
+	var took []time.Duration
+	for begin, next := time.Now(), time.Now(); next.Before(begin.Add(length)) && ctx.Err() == nil; next = next.Add(time.Millisecond) {
+		time.Sleep(time.Until(next))
+		for i := range 100 {
+			from := time.Now()
+			marks.Mark(rctx, "event", slog.Int("n", i))
+			took = append(took, time.Since(from))
+		}
+	}
+	close(stop)
+	wg.Wait()
+	var all calls
+	all.add(took)
+	return all.summary(), reads
 }
 
 // calls collects how long calls took.

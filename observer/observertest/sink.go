@@ -18,7 +18,7 @@ import (
 type Sink struct {
 	// Context is what the entries are recorded under; it carries whatever the
 	// sink needs to accept them, an active span say. nil: an empty context.
-	Context context.Context
+	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
 	// Received waits until all that was recorded has arrived and returns it. Of
 	// each goroutine's entries of one type the order must be that of recording.
