@@ -98,6 +98,7 @@ func TestLateEntries(t *testing.T) {
 	process.now = 120
 	record(grandchild, observer.Mark, "while its parent is open")
 	want(t, "the parent's buffer", names(child.Entries()))
+	process.Flush()
 	want(t, "its own buffer", names(grandchild.Entries()))
 	child.Close()
 	process.now = 130

@@ -147,7 +147,7 @@ func (r *root) empty(in *inlet, until time.Duration) (more bool) {
 		return more
 	}
 	for _, ref := range r.refs[from:] {
-		if _, ok := ref.record().scope.(*stray); !ok && ref.record().kind != kindMessage {
+		if ref.record().kind != kindMessage {
 			r.keep(t, ref)
 		}
 	}
@@ -190,9 +190,7 @@ func (r *root) distribute() {
 				own.logMu.Lock()
 				defer own.logMu.Unlock()
 			}
-			if _, ok := rec.scope.(*stray); !ok {
-				r.keep(own, ref)
-			}
+			r.keep(own, ref)
 		}
 		if r.watching > 0 {
 			r.show(ref.entry())

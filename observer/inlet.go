@@ -16,7 +16,6 @@ type inlet struct {
 	mu     sync.Mutex // guards what follows
 	open   *chunk     // the last chunk; nil when there is none
 	queued bool       // on the dirty list
-	closed bool       // the timeline was closed: write to its parent instead
 	marked bool       // some chunk may hold a mark
 	head   uint8      // records of the first chunk that were taken already
 
@@ -45,10 +44,6 @@ func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.
 	c := in.open
 	urgent := false
 	if c == nil || c.n == chunkLen || len(attrs) > chunkAttrs-c.nattrs {
-		if in.closed {
-			in.mu.Unlock()
-			return t.putStray(scope, k, name, start, duration, at, attrs)
-		}
 		if c, urgent = r.grow(in, k); c == nil {
 			first := r.enlist(in) // the collector must hear of it
 			in.mu.Unlock()
@@ -106,14 +101,6 @@ func (r *root) grow(in *inlet, k kind) (_ *chunk, urgent bool) {
 	in.chunks = append(in.chunks, c)
 	in.open = c
 	return c, used == r.urgentAt
-}
-
-// putStray records an entry of t, which is closed, with t's parent.
-func (t *Timeline) putStray(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	if _, ok := scope.(*stray); !ok { // else it comes from a child of t's, closed as well
-		scope = &stray{tl: t, scope: scope}
-	}
-	return t.parent.put(scope, k, name, start, duration, at, attrs)
 }
 
 // inlet picks where the calling goroutine writes. The address of a variable on
@@ -225,10 +212,7 @@ func (in *inlet) latest(name string) (time.Duration, bool) {
 		}
 		for j := c.n - 1; j >= first; j-- {
 			rec := &c.records[j]
-			if rec.kind != kindMark || rec.name != name {
-				continue
-			}
-			if _, other := rec.scope.(*stray); !other {
+			if rec.kind == kindMark && rec.name == name {
 				return rec.start, true
 			}
 		}
@@ -236,8 +220,8 @@ func (in *inlet) latest(name string) (time.Duration, bool) {
 	return 0, false
 }
 
-// pending appends copies of the entries of t that are not collected yet.
-func (in *inlet) pending(t *Timeline, to segment) segment {
+// pending are copies of the entries that are not collected yet.
+func (in *inlet) pending() (to segment) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	var slab attrSlab
@@ -247,10 +231,8 @@ func (in *inlet) pending(t *Timeline, to segment) segment {
 			from = int(in.head)
 		}
 		for j := from; j < c.n; j++ {
-			if c.records[j].kind == kindMessage {
-				continue
-			}
-			if e := c.entry(in.tl, j); e.tl == t {
+			if c.records[j].kind != kindMessage {
+				e := c.entry(in.tl, j)
 				e.attrs = slab.keep(e.attrs)
 				to = append(to, e)
 			}

@@ -169,7 +169,7 @@ func (t *Timeline) read() []segment {
 	if t.inlets != nil {
 		return segs
 	}
-	return append(segs, t.kept(t.own.pending(t, nil)))
+	return append(segs, t.kept(t.own.pending()))
 }
 
 // kept is what of fresh entries t's log will keep. logMu is held.

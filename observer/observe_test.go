@@ -93,12 +93,12 @@ func TestReObserve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := obs.Observe(both); err != nil {
+		if err := obs.Observe(observer.Options{Types: both.Types, MaxBuffer: 7}); err != nil {
 			t.Fatal(err)
 		}
 		tl.add(observer.Mark, "m")
 		tl.run()
-		if !slices.Equal(options.Types, both.Types) {
+		if !slices.Equal(options.Types, both.Types) || options.MaxBuffer != 7 {
 			t.Errorf("the callback's options are %v, want those of the second Observe", options)
 		}
 	})

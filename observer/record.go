@@ -41,13 +41,6 @@ type chunk struct {
 	attrs   [chunkAttrs]slog.Attr
 }
 
-// A stray is the scope of a record that was written to another timeline's inlet,
-// because its own timeline was closed.
-type stray struct {
-	tl    *Timeline
-	scope any
-}
-
 // boxed holds the attributes of a record that has more than maxInline.
 type boxed struct{ attrs []slog.Attr }
 
@@ -63,20 +56,16 @@ func box(attrs []slog.Attr) []slog.Attr {
 // attributes are the chunk's: valid until the chunk is used again.
 func (c *chunk) entry(t *Timeline, i int) Entry {
 	rec := &c.records[i]
-	e := Entry{
+	return Entry{
 		name:     rec.name,
 		start:    rec.start,
 		duration: rec.duration,
+		base:     t.origin,
 		tl:       t,
 		scope:    rec.scope,
 		attrs:    c.attributes(rec),
 		kind:     rec.kind,
 	}
-	if s, ok := rec.scope.(*stray); ok {
-		e.tl, e.scope = s.tl, s.scope
-	}
-	e.base = e.tl.origin
-	return e
 }
 
 func (c *chunk) attributes(rec *record) []slog.Attr {

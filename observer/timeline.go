@@ -205,19 +205,14 @@ func (t *Timeline) NewChildAt(origin time.Time) *Timeline {
 }
 
 // Close ends a child timeline: its entries are delivered, its observers
-// disconnected, and its buffer is no longer kept up to date. What is recorded on it afterwards, by a goroutine
-// that outlives the request say, goes to the parent's buffers, to reach the
-// parent's observers. Closing twice, or closing a process timeline, does
-// nothing.
+// disconnected, and its buffer is no longer kept up to date. What is recorded on
+// it afterwards, by a goroutine that outlives the request say, still reaches the
+// observers of its parents and the bridge. Closing twice, or closing a process
+// timeline, does nothing.
 func (t *Timeline) Close() {
 	if t.parent == nil || !t.closed.CompareAndSwap(false, true) {
 		return
 	}
-	in := &t.own
-	in.mu.Lock()
-	in.closed = true
-	in.open = nil
-	in.mu.Unlock()
 	if t.wants.Load() == 0 { // Observe looks at closed again after it has set wants
 		return // the collector has the inlet on its list if there is anything left in it
 	}
