@@ -46,7 +46,7 @@ func FuzzMeasureOptions(f *testing.F) {
 		recorded := tl.EntriesByType(observer.Measure)
 		if err != nil {
 			known := false
-			for _, sentinel := range []error{marks.ErrNoMark, marks.ErrNegative, marks.ErrOptions, marks.ErrReserved, marks.ErrNoTiming} {
+			for _, sentinel := range []error{marks.ErrNoMark, marks.ErrNegative, marks.ErrOptions, marks.ErrNoRequest, marks.ErrNoTiming} {
 				known = known || errors.Is(err, sentinel)
 			}
 			if !known || len(recorded) != 0 {

@@ -10,14 +10,16 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Errors that Measure and MarkAt wrap. Their messages name the value and the rule.
+// Errors that Measure, MarkAt and NewMark wrap. Their messages name the value and the rule.
 var (
 	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
 	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request")
-	// ErrReserved: the name is an attribute of PerformanceTiming, which a mark on
-	// a request's timeline must not have (SyntaxError), and which nothing on the
-	// process's timeline can be measured from (TypeError).
-	ErrReserved = errors.New("a name of a moment in a request, as navigationStart is")
+	// ErrReserved: a mark on a request's timeline must not have the name of one of
+	// the request's own moments, the attributes of PerformanceTiming (SyntaxError).
+	ErrReserved = errors.New("the name of a moment that every request has")
+	// ErrNoRequest: these moments cannot be measured from on the process's timeline,
+	// even if a mark has the name (TypeError).
+	ErrNoRequest = errors.New("a moment of a request, and this is the process's timeline")
 	// ErrNoTiming: the moment of the request has not come (InvalidAccessError).
 	ErrNoTiming = errors.New("this moment of the request has not come, or the service does not tell it")
 	// ErrNegative: times and durations given must not be negative (TypeError).
@@ -71,7 +73,7 @@ type MeasureOptions struct {
 // A name without a mark is ErrNoMark, a negative time or duration ErrNegative,
 // options that contradict each other ErrOptions, a moment of the request that has
 // not come ErrNoTiming, and one that is asked of the process's timeline
-// ErrReserved; nothing is recorded then.
+// ErrNoRequest; nothing is recorded then.
 // Where nothing wants a measure (under a span that is not recorded) names are
 // not looked up, since their marks were not recorded either, and the Entry
 // returned is the zero one.
@@ -140,7 +142,7 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 // has a mark of that name.
 func (r resolver) timing(name, field string) (time.Duration, error) {
 	if r.tl.Parent() == nil {
-		return 0, fmt.Errorf("%s %q: %w: only a request's timeline has it", field, name, ErrReserved)
+		return 0, fmt.Errorf("%s %q: %w", field, name, ErrNoRequest)
 	}
 	at, ok := r.tl.Timing(name)
 	if !ok {

@@ -65,8 +65,8 @@ func TestPerformanceTimingNames(t *testing.T) {
 				var o marks.MeasureOptions
 				point(&o, name)
 				_, err := marks.Measure(ctx, "m", o)
-				if err != nil && !errors.Is(err, marks.ErrReserved) {
-					t.Errorf("Measure %s %q: %v, want ErrReserved", what, name, err)
+				if err != nil && !errors.Is(err, marks.ErrNoRequest) {
+					t.Errorf("Measure %s %q: %v, want ErrNoRequest", what, name, err)
 				}
 				return err
 			}); len(got) > 0 {
