@@ -158,7 +158,7 @@ func otelRows() (rows []*row) {
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
 			}
-			b := &bench{burst: 16 * perSpan, settle: w.settle}
+			b := &bench{burst: 16 * perSpan, settle: w.settle, close: func() error { return w.provider.Shutdown(context.Background()) }}
 			b.op = w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) })
 			b.check = w.spans(r.sampled)
 			if r.events {

@@ -130,7 +130,7 @@ func requestRows() (rows []*row) {
 				if err != nil {
 					return nil, err
 				}
-				b := &bench{burst: 100, op: k.op(w)}
+				b := &bench{burst: 100, op: k.op(w), close: func() error { return w.provider.Shutdown(context.Background()) }}
 				b.settle = func() error { return w.provider.ForceFlush(context.Background()) }
 				if s.rate == "100 %" {
 					b.check = func(calls uint64) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -15,18 +16,19 @@ type row struct {
 	open        func() (*bench, error)
 	last        bool // of its group
 
-	bench   *bench
 	samples []sample
 	fixed   *float64 // the result of another program instead
 }
 
-// A bench is a row in operation.
+// A bench is a row in operation. It is made for each sample and dropped after it,
+// so that no row's memory burdens the garbage collector in another's.
 type bench struct {
 	burst  int                             // calls before settle
 	op     func(n int)                     // n calls, on the calling goroutine
 	settle func() error                    // does and waits for what the calls left to do; may be nil
 	check  func(calls uint64) error        // whether all calls arrived where they should; may be nil
 	around func() (stop func(), err error) // what a sample is taken under; may be nil
+	close  func() error                    // may be nil
 	calls  uint64
 }
 
@@ -34,22 +36,24 @@ type bench struct {
 type sample struct{ caller, cpu, allocs, now float64 }
 
 // measure adds a sample of about the given length.
-func (r *row) measure(length time.Duration) error {
-	if r.bench == nil {
-		b, err := r.open()
-		if err != nil {
-			return err
-		}
-		r.bench = b
-		b.op(b.burst) // warm: pools, maps, lazily made things
-		b.calls += uint64(b.burst)
+func (r *row) measure(length time.Duration) (err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.procs))
+	b, err := r.open()
+	if err != nil {
+		return err
+	}
+	if b.close != nil {
+		defer func() { err = errors.Join(err, b.close()) }()
+	}
+	for range 3 { // warm: pools, maps, lazily made things
+		r.bursts(b)
+		b.calls += uint64(b.burst * r.procs)
 		if err := b.settled(); err != nil {
 			return err
 		}
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.procs))
+	runtime.GC() // the last row's memory
 	now := timeNow()
-	b := r.bench
 	if b.around != nil {
 		stop, err := b.around()
 		if err != nil {

@@ -32,6 +32,9 @@
 //
 //   - It promises no latency: entries reach observers some milliseconds later.
 //   - It orders entries of different goroutines by the clock, not causally.
+//   - It does not forget at once: what an attribute or a scope refers to may stay
+//     in memory until the buffer it was written to is used again, or for two
+//     garbage collections if it is not.
 //   - A slow callback delays other callbacks of the same process timeline, but
 //     never recording and never the bridge.
 //
@@ -40,5 +43,8 @@
 // The specifications speak of global objects. Here a request timeline, made by
 // [Timeline.NewChild] and carried in a context, is a Window, and the process
 // timeline, [Default], is a Worker. A child's entries reach the observers of
-// its parent too; its buffer, and so its names, are its own.
+// its parent too; its buffer, and so its names, are its own. Only a request
+// timeline has the moments that PerformanceTiming names: see [Timeline.Timing].
+//
+// Package observertest helps to test what records and what watches.
 package observer
