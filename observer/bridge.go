@@ -25,9 +25,10 @@ type Bridge interface {
 	// when there is nothing to open.
 	Start(ctx context.Context, name string, start time.Time) (context.Context, any)
 
-	// Collect takes what was recorded since the last pass. The entries, and the
-	// memory behind the pointers, are valid during the call only. It returns
-	// whether it wants another pass soon although nothing may be recorded.
+	// Collect takes what was recorded since the last pass. An entry and its
+	// attributes are valid until the next one is asked for: what is to stay must be
+	// copied, the attributes with [Entry.AppendDetail]. It returns whether it wants
+	// another pass soon although nothing may be recorded.
 	//
 	// An entry recorded before another one, on whatever goroutine, arrives in
 	// the same pass or at the latest in the pass after it.

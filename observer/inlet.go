@@ -117,9 +117,9 @@ func (t *Timeline) inlet() *inlet {
 }
 
 // take takes the records written up to the moment until, in order, and reports
-// whether there are more. r.mu is held. What comes later is left for the next pass: it would
+// whether there are more. What comes later is left for the next pass: it would
 // overtake entries that its goroutine wrote to another inlet before, which this
-// pass has been to already.
+// pass has been to already. r.mu is held.
 func (r *root) take(in *inlet, until time.Duration) (more bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
