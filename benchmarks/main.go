@@ -8,8 +8,9 @@
 // in each, every time beside a fresh measurement of time.Now(); the table has
 // the medians, of CPU the means. Each row runs in bursts of some hundred microseconds, as requests
 // do, and what a burst left to do in the background is waited for before the next.
-// The program keeps 64 MiB in use, so that the garbage collector runs as often as
-// in a service, not after every few milliseconds:
+// A sample takes so long that the garbage collector runs several times in those
+// rows that make garbage; the program keeps 16 MiB in use, or it would run after
+// every few milliseconds as it does in no service:
 //
 //   - "caller" is the time each call takes the goroutine that makes it;
 //   - "CPU" is the processor time of the whole process for each call, with the
@@ -31,11 +32,11 @@ import (
 )
 
 // inUse is memory without pointers: it makes collections rarer, not dearer.
-var inUse = make([]byte, 64<<20)
+var inUse = make([]byte, 16<<20)
 
 func main() {
 	rounds := flag.Int("rounds", 12, "measure each row in that many rounds, at least 1")
-	length := flag.Duration("length", 30*time.Millisecond, "measure a row about that long in each round")
+	length := flag.Duration("length", 100*time.Millisecond, "measure a row about that long in each round")
 	only := flag.String("only", "", "measure only rows whose group and name match this regular expression")
 	flag.Parse()
 	if err := run(*rounds, *length, *only); err != nil {
@@ -76,13 +77,13 @@ func run(rounds int, length time.Duration, only string) error {
 		}
 	}
 	fmt.Fprintln(os.Stderr)
-	nodeRows, err := nodeRows(ctx, rounds, pattern)
+	fromNode, err := nodeRows(ctx, rounds, pattern)
 	if err != nil {
 		return err
 	}
-	chosen = append(chosen, nodeRows...)
-	fmt.Printf("%s, %s/%s, %d processors, %d rounds; one time.Now() took %.1f ns.\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds, nowCost(chosen))
+	chosen = append(chosen, fromNode...)
+	fmt.Printf("%s, %s/%s, %d processors, %d rounds of %v; one time.Now() took %.1f ns.\n\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds, length, nowCost(chosen))
 	fmt.Print(table(chosen))
 	if only == "" {
 		fmt.Print("\n", budgets(chosen))
@@ -95,6 +96,9 @@ func table(rows []*row) string {
 	group := ""
 	for _, r := range rows {
 		if r.group != group {
+			if group != "" {
+				b.WriteByte('\n')
+			}
 			group = r.group
 			fmt.Fprintf(&b, "| **%s** | caller | CPU | allocs |\n|---|---:|---:|---:|\n", group)
 		}
@@ -103,13 +107,10 @@ func table(rows []*row) string {
 			cpu = fmt.Sprintf("%.2f", c)
 		}
 		allocs := "–"
-		if r.fixed == nil {
+		if !r.fixed {
 			allocs = fmt.Sprintf("%.1f", r.allocs())
 		}
 		fmt.Fprintf(&b, "| %s | %.2f | %s | %s |\n", r.name, r.caller(), cpu, allocs)
-		if r.last {
-			b.WriteByte('\n')
-		}
 	}
 	return b.String()
 }

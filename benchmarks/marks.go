@@ -107,34 +107,46 @@ const burst = 4000 // calls that record one entry each
 // An operation makes n calls under ctx.
 type operation func(ctx context.Context, n int)
 
-// onRequest is a row of a request's timeline, depth values deep.
-func onRequest(depth int, op operation, prepare func(ctx context.Context) error) func() (*bench, error) {
+// onRequest is a row of requests' timelines, depth values deep. Each burst has a
+// request of its own, which is closed before the collector comes, as short
+// requests are.
+func onRequest(depth int, op operation, prepare func(ctx context.Context)) func() (*bench, error) {
 	return func() (*bench, error) {
 		tl := quiet()
-		request := tl.NewChild()
-		for _, typ := range []observer.Type{observer.Mark, observer.Measure} { // as if each burst were another request
-			if err := request.SetBufferSize(typ, 0); err != nil {
-				return nil, err
+		var request *observer.Timeline
+		var ctx context.Context
+		prepared := uint64(0) // entries that are not calls
+		open := func() {
+			request = tl.NewChild()
+			ctx = deep(observer.NewContext(context.Background(), request), depth-1)
+			if prepare != nil {
+				before := tl.Stats().Total().Recorded
+				prepare(ctx)
+				prepared += tl.Stats().Total().Recorded - before
 			}
 		}
-		ctx := deep(observer.NewContext(context.Background(), request), depth-1)
-		if prepare != nil {
-			if err := prepare(ctx); err != nil {
-				return nil, err
-			}
+		open()
+		b := &bench{burst: 1000, op: func(n int) { op(ctx, n) }}
+		b.settle = func() error {
+			request.Close()
+			tl.Flush()
+			open()
+			return nil
 		}
-		return &bench{burst: burst, op: func(n int) { op(ctx, n) }, settle: func() error { tl.Flush(); return nil }}, nil
+		b.check = func(calls uint64) error {
+			if got := tl.Stats().Total(); got.Recorded-prepared != calls || got.Overflow > 0 {
+				return fmt.Errorf("%d calls, %d recorded, %d lost", calls, got.Recorded-prepared, got.Overflow)
+			}
+			return nil
+		}
+		return b, nil
 	}
 }
 
 // betweenNames makes the marks for measureByNames.
-func betweenNames(ctx context.Context) error {
-	if err := observer.FromContext(ctx).SetBufferSize(observer.Mark, 2); err != nil {
-		return err
-	}
+func betweenNames(ctx context.Context) {
 	marks.Mark(ctx, "a")
 	marks.Mark(ctx, "b")
-	return nil
 }
 
 // onProcess is a row of a process timeline that some observers watch.
@@ -169,11 +181,22 @@ func without(op operation) func() (*bench, error) {
 	}
 }
 
+// onClock is a row of what every entry pays for its time.
+func onClock() (*bench, error) {
+	tl := quiet()
+	return &bench{burst: burst, op: func(n int) {
+		for range n {
+			_ = tl.Now()
+		}
+	}}, nil
+}
+
 func timelineRows() (rows []*row) {
 	add := func(name string, procs int, open func() (*bench, error)) {
 		rows = append(rows, &row{group: timelineGroup, name: name, procs: procs, open: open})
 	}
 	add("`time.Now()`", 1, without(timeNows))
+	add("the timeline's clock, `Timeline.Now()`", 1, onClock)
 	add("two attributes alone, given to a function that does nothing", 1, without(attributes2))
 	markWith := map[int]operation{0: mark0, 2: mark2, 4: mark4}
 	for _, procs := range []int{1, 2} {
@@ -195,7 +218,6 @@ func timelineRows() (rows []*row) {
 	add("`Time…End`, 2 attributes", 1, onProcess(0, timeEnd2))
 	add("`Start…End`", 1, onProcess(0, startEnd0))
 	add("`Measure` between two names, request", 1, onRequest(1, measureByNames, betweenNames))
-	rows[len(rows)-1].last = true
 	return rows
 }
 

@@ -31,10 +31,10 @@ for (let r = 0; r < rounds + 2; r++) {
     performance.clearMarks('m'); performance.clearMeasures();
   }
 }
-console.log(JSON.stringify(out));`
+console.log(JSON.stringify({ version: process.version, took: out }));`
 
-// nodeRows are Node's performance.mark and measure, where Node is installed. They
-// are multiples of the Go program's time.Now(), as all other rows.
+// nodeRows are Node's performance.mark and measure, where Node is installed, as
+// multiples of this program's time.Now(), measured once before them.
 func nodeRows(ctx context.Context, rounds int, only *regexp.Regexp) ([]*row, error) {
 	const group = "other ways"
 	names := []struct{ key, name string }{
@@ -57,21 +57,27 @@ func nodeRows(ctx context.Context, rounds int, only *regexp.Regexp) ([]*row, err
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
-	var took map[string][]float64
-	if err := json.Unmarshal(out, &took); err != nil {
+	var printed struct {
+		Version string
+		Took    map[string][]float64
+	}
+	if err := json.Unmarshal(out, &printed); err != nil {
 		return nil, fmt.Errorf("node printed %q: %w", out, err)
 	}
 	var rows []*row
 	for _, n := range names {
-		values := took[n.key]
+		values := printed.Took[n.key]
 		if len(values) == 0 {
 			return nil, fmt.Errorf("node printed nothing for %s: %q", n.key, out)
 		}
-		slices.Sort(values)
-		median := values[len(values)/2] / now
-		if only.MatchString(group + ": " + n.name) {
-			rows = append(rows, &row{group: group, name: n.name, fixed: &median})
+		if !only.MatchString(group + ": " + n.name) {
+			continue
 		}
+		r := &row{group: group, name: n.name + ", " + printed.Version, fixed: true}
+		for _, v := range values {
+			r.samples = append(r.samples, sample{caller: v / now, now: now})
+		}
+		rows = append(rows, r)
 	}
 	return rows, nil
 }

@@ -14,10 +14,9 @@ type row struct {
 	group, name string
 	procs       int // GOMAXPROCS, and goroutines that make the calls
 	open        func() (*bench, error)
-	last        bool // of its group
 
 	samples []sample
-	fixed   *float64 // the result of another program instead
+	fixed   bool // measured by another program: no CPU, no allocations
 }
 
 // A bench is a row in operation. It is made for each sample and dropped after it,
@@ -140,13 +139,15 @@ func timeNow() float64 {
 }
 
 func (r *row) median(of func(sample) float64) float64 {
-	if r.fixed != nil {
-		return *r.fixed
-	}
 	values := make([]float64, len(r.samples))
 	for i, s := range r.samples {
 		values[i] = of(s)
 	}
+	return middle(values)
+}
+
+// middle is the median of values, which it sorts.
+func middle(values []float64) float64 {
 	slices.Sort(values)
 	n := len(values)
 	return (values[(n-1)/2] + values[n/2]) / 2

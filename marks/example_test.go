@@ -81,5 +81,5 @@ func ExampleMeasure() {
 	fmt.Println(err)
 	// Output:
 	// 1ms 5ms <nil>
-	// marks: measure "queue→sent": Start "sent": no mark of that name on this timeline: mark it first, under the same request
+	// marks: measure "queue→sent": Start "sent": no mark of that name on this timeline: mark it first, under the same request and while that runs
 }

@@ -33,8 +33,9 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // MarkAt records that name happened at the given time since the origin of ctx's
 // timeline, and returns the mark (User Timing 3, mark() with startTime). A
 // negative time is ErrNegative, and on a request's timeline the name of a moment
-// of the request ("responseStart") ErrReserved; nothing is recorded then. To mark
-// a time.Time, pass observer.FromContext(ctx).Since(t).
+// of the request ("responseStart") ErrReserved; nothing is recorded then. Where
+// nothing wants a mark (under a span that is not recorded) it is returned without
+// being recorded, too. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
 	m, err := NewMarkAt(ctx, name, at, attrs...)
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 // Errors that Measure, MarkAt and NewMark wrap. Their messages name the value and the rule.
 var (
 	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
-	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request")
+	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request and while that runs")
 	// ErrReserved: a mark on a request's timeline must not have the name of one of
 	// the request's own moments, the attributes of PerformanceTiming (SyntaxError).
 	ErrReserved = errors.New("the name of a moment that every request has")
@@ -59,6 +59,9 @@ func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 //   - Start: from there until now
 //   - Start and End, Start and Duration, or Duration and End: as they say
 //   - End: from the timeline's origin until there
+//
+// Duration or Detail without Start and without End is an error, as the
+// specification has it; so are all three times together.
 type MeasureOptions struct {
 	Start    Point
 	End      Point
@@ -102,7 +105,7 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 func (o *MeasureOptions) check() error {
 	hasStart, hasEnd, hasDuration := o.Start.kind != pointAbsent, o.End.kind != pointAbsent, o.Duration != nil
 	switch {
-	case !hasStart && !hasEnd && (hasDuration || o.Detail != nil):
+	case !hasStart && !hasEnd && (hasDuration || len(o.Detail) > 0):
 		given := "Detail"
 		if hasDuration {
 			given = fmt.Sprintf("Duration %v", *o.Duration)

@@ -18,10 +18,12 @@
 //     buffer that few goroutines share, and allocates nothing for entries with
 //     up to [InlineAttrs] attributes.
 //   - Whatever reads (Entries, Latest, TakeRecords, Clear, Disconnect, Stats)
-//     sees all that the calling goroutine recorded before.
+//     sees all that the calling goroutine recorded before on a timeline that is
+//     not closed.
 //   - An observer receives the entries that one goroutine recorded in the order
 //     in which it recorded them, each exactly once, in batches, never during the
-//     call that recorded them.
+//     call that recorded them. TakeRecords keeps that order; within a batch, the
+//     methods of [List] sort by start, as the specification says.
 //   - Callbacks run one at a time, outside every lock, on a goroutine of the
 //     timeline's or where [TimelineOptions.Scheduler] puts them. A callback that
 //     panics is reported and the others still run.

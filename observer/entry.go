@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"fmt"
 	"iter"
 	"log/slog"
 	"slices"
@@ -122,6 +123,16 @@ func (e *Entry) Timeline() *Timeline { return e.tl }
 // buffer, which would otherwise keep spans in memory.
 func (e *Entry) Scope() any { return e.scope }
 
+// String is for logs and messages: type, name, start and, where there is one,
+// duration.
+func (e Entry) String() string {
+	s := fmt.Sprintf("%s %q at %v", e.Type(), e.name, e.StartTime())
+	if e.duration != 0 {
+		s += fmt.Sprintf(" for %v", e.duration)
+	}
+	return s
+}
+
 // NumAttrs is the number of attributes of the entry's detail.
 func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
@@ -129,7 +140,7 @@ func (e *Entry) NumAttrs() int { return len(e.attrs) }
 // they were given. A [slog.LogValuer] among them is not resolved.
 func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }
 
-// Detail is a copy of the entry's attributes, nil when there are none (X6).
+// Detail is a copy of the entry's attributes, nil when there are none.
 func (e *Entry) Detail() []slog.Attr {
 	if len(e.attrs) == 0 {
 		return nil

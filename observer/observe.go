@@ -28,7 +28,7 @@ type Options struct {
 	Type Type
 
 	// Buffered asks for the entries of Type that the timeline's buffer holds
-	// already. It goes with Type only and is ignored, and logged, with Types (X4).
+	// already. It goes with Type only and is ignored, and logged, with Types.
 	Buffered bool
 
 	// MaxBuffer is how many undelivered entries the observer holds; further

@@ -21,8 +21,8 @@ type record struct {
 }
 
 const (
-	// chunkLen and chunkAttrs make a chunk of 4 KiB: room for most requests, and
-	// small enough that ten thousand idle requests that hold one each cost 40 MiB.
+	// chunkLen and chunkAttrs make a chunk of 4 KiB: room for most requests, small
+	// enough that a thousand of them with an entry each waiting cost 4 MiB.
 	chunkLen   = 24
 	chunkAttrs = 60
 	// maxInline is how many attributes of one record go into the chunk. An entry

@@ -22,19 +22,22 @@ const (
 // TimelineOptions configures [NewTimeline]. The zero value is what the default
 // timeline uses.
 type TimelineOptions struct {
-	// BufferSize is how many entries of each type the timeline keeps for
-	// Entries and Latest; further ones are counted as BufferFull in [Stats], and
-	// observers get them all the same. 0 means DefaultBufferSize; negative: none.
+	// BufferSize is how many entries of each type the timeline keeps for Entries;
+	// further ones are counted as BufferFull in [Stats], and observers get them all
+	// the same. Latest also knows the names of marks that were not kept, twice as
+	// many as are kept and 1024 more. 0 means DefaultBufferSize; negative: none.
 	BufferSize int
 
 	// ChildBufferSize is BufferSize for the timelines made with NewChild.
 	// 0 means DefaultChildBufferSize; negative: none.
 	ChildBufferSize int
 
-	// MaxPending is how many entries may wait for the collector, on the process
-	// timeline and all its children together; further ones are lost and counted
-	// as Overflow. It is rounded up to a multiple of 16, in which room is given
-	// out. 0 means DefaultMaxPending; an entry takes some 300 bytes.
+	// MaxPending bounds the memory of entries that wait for the collector, on the
+	// process timeline and all its children together, in entries; further ones are
+	// lost and counted as Overflow. Room is given out in blocks of 4 KiB, for 24
+	// entries or 60 attributes, and each timeline on which entries wait holds at
+	// least one: entries with many attributes, and requests with few entries, take
+	// the room of several. 0 means DefaultMaxPending.
 	MaxPending int
 
 	// Interval is how long entries may wait for the collector. 0 means
@@ -51,7 +54,9 @@ type TimelineOptions struct {
 
 	// Clock, when set, is the time since the timeline's origin; it must not go
 	// backwards. A timeline with a clock of its own keeps entries of equal time in
-	// the order in which they were recorded. Without it, the monotonic clock.
+	// the order in which they were recorded. The wall clock has nothing to do with
+	// it: Since and NewChildAt, which are given times of that, are of no use then.
+	// Without it, the monotonic clock.
 	Clock func() time.Duration
 
 	// Logger gets what nobody is called back for: panics of callbacks and
@@ -77,7 +82,7 @@ type Timeline struct {
 	logMu sync.Mutex // guards log and what is in it; taken before an inlet's mu
 	log   *log       // nil while there is nothing in it; see buffer
 
-	timings []timing // of a child; guarded by logMu
+	timings timings // of a child
 
 	observers []*Observer // in order of registration; guarded by root.mu
 }
@@ -190,7 +195,8 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 
 // NewChildAt is NewChild with an origin that was measured before, so that a
 // request's timeline and its span begin at the same instant. origin must carry
-// a monotonic reading (as time.Now does) to be exact.
+// a monotonic reading (as time.Now does) to be exact. With a Clock of the
+// timeline's own, the child begins now.
 func (t *Timeline) NewChildAt(origin time.Time) *Timeline {
 	r := t.root
 	c := &Timeline{root: r, parent: t, originTime: origin}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"testing"
@@ -208,4 +209,13 @@ func TestTimes(t *testing.T) {
 	if observer.Default() == nil || observer.FromContext(t.Context()) != observer.Default() {
 		t.Error("no default timeline")
 	}
+}
+
+func TestEntryString(t *testing.T) {
+	tl := newManual()
+	tl.now = 2 * time.Millisecond
+	tl.add(observer.Mark, "a b")
+	tl.Record(nil, observer.Measure, "m", time.Millisecond, -3*time.Microsecond, nil)
+	want(t, "as text", []string{fmt.Sprint(tl.Entries()), fmt.Sprint(observer.Entry{})},
+		`[measure "m" at 1ms for -3µs mark "a b" at 2ms]`, ` "" at 0s`)
 }

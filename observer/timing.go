@@ -3,6 +3,8 @@ package observer
 import (
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,10 +25,28 @@ const (
 	ResponseEnd     = "responseEnd"     // the handler has returned
 )
 
-// A timing is the value of one of timingNames.
-type timing struct {
-	name string
-	at   time.Duration
+// timings are when the moments of a request were. The zero timings are of a
+// request of which nothing is known.
+type timings struct {
+	// Those that a server tells for every request, plus one; 0 when they have not
+	// come. They cost no lock and no memory of their own.
+	request, responseStart, responseEnd atomic.Int64
+
+	mu     sync.Mutex // guards others
+	others map[string]time.Duration
+}
+
+// common is where one of the moments that a server tells is kept, nil for others.
+func (t *timings) common(name string) *atomic.Int64 {
+	switch name {
+	case RequestStart:
+		return &t.request
+	case ResponseStart:
+		return &t.responseStart
+	case ResponseEnd:
+		return &t.responseEnd
+	}
+	return nil
 }
 
 // IsTimingName reports whether name is one of the 21 attributes of
@@ -43,26 +63,25 @@ func IsTimingName(name string) bool {
 // a name that is not a timing name, [NavigationStart], which is always the
 // origin, and a negative time.
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
-	switch {
-	case t.parent == nil:
+	if t.parent == nil {
 		return fmt.Errorf("observer: SetTiming %q: only a request's timeline has timings, not the process's", name)
-	case name == NavigationStart || !IsTimingName(name):
-		return fmt.Errorf("observer: SetTiming %q: must be one of the attributes of PerformanceTiming but navigationStart", name)
-	case at < 0:
+	}
+	if at < 0 {
 		return fmt.Errorf("observer: SetTiming %q: %v: must not be negative", name, at)
 	}
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
-	for i := range t.timings {
-		if t.timings[i].name == name {
-			t.timings[i].at = at
-			return nil
-		}
+	if common := t.timings.common(name); common != nil {
+		common.Store(int64(at) + 1)
+		return nil
 	}
-	if t.timings == nil {
-		t.timings = make([]timing, 0, 3) // what a server tells
+	if name == NavigationStart || !IsTimingName(name) {
+		return fmt.Errorf("observer: SetTiming %q: must be one of the attributes of PerformanceTiming but navigationStart", name)
 	}
-	t.timings = append(t.timings, timing{name, at})
+	t.timings.mu.Lock()
+	defer t.timings.mu.Unlock()
+	if t.timings.others == nil {
+		t.timings.others = map[string]time.Duration{}
+	}
+	t.timings.others[name] = at
 	return nil
 }
 
@@ -76,12 +95,14 @@ func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if name == NavigationStart {
 		return 0, true
 	}
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
-	for _, m := range t.timings {
-		if m.name == name {
-			return m.at, true
+	if common := t.timings.common(name); common != nil {
+		if at := common.Load(); at != 0 {
+			return time.Duration(at - 1), true
 		}
+		return 0, false
 	}
-	return 0, false
+	t.timings.mu.Lock()
+	defer t.timings.mu.Unlock()
+	at, ok = t.timings.others[name]
+	return at, ok
 }

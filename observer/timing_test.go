@@ -20,7 +20,7 @@ func TestTiming_UT23(t *testing.T) {
 	for _, set := range []struct {
 		name string
 		at   time.Duration
-	}{{observer.RequestStart, 0}, {observer.ResponseStart, 5}, {observer.ResponseStart, 7}} {
+	}{{observer.RequestStart, 0}, {observer.ResponseStart, 5}, {observer.ResponseStart, 7}, {"domComplete", 3}, {"domComplete", 9}} {
 		if err := request.SetTiming(set.name, set.at); err != nil {
 			t.Error(err)
 		}
@@ -31,8 +31,13 @@ func TestTiming_UT23(t *testing.T) {
 	if at, ok := request.Timing(observer.ResponseStart); at != 7 || !ok {
 		t.Errorf("responseStart is %v, %v, want what was set last, 7ns", at, ok)
 	}
-	if _, ok := process.NewChild().Timing(observer.ResponseStart); ok {
-		t.Error("another request has it, too")
+	if at, ok := request.Timing("domComplete"); at != 9 || !ok {
+		t.Errorf("domComplete is %v, %v, want what was set last, 9ns", at, ok)
+	}
+	for _, name := range []string{observer.ResponseStart, "domComplete"} {
+		if at, ok := process.NewChild().Timing(name); ok || at != 0 {
+			t.Errorf("another request has %s, too, at %v", name, at)
+		}
 	}
 }
 

@@ -66,6 +66,7 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 	watch := watchMemory()
 	slot := time.Millisecond
 	each := rate / goroutines / int(time.Second/slot)
+	const timedEvery = 17 // calls: marks and measures, in their proportion
 	fmt.Printf("%d goroutines, %d entries a second in all, for %v; one observer that sleeps 100 ms in each call\n",
 		goroutines, each*goroutines*int(time.Second/slot), length)
 	made := map[observer.Type]*atomic.Uint64{observer.Mark: {}, observer.Measure: {}}
@@ -75,12 +76,12 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 	for range goroutines {
 		wg.Go(func() {
 			rctx := observer.NewContext(context.Background(), tl)
-			var mine []time.Duration
+			mine := make([]time.Duration, 0, int(length/slot)*(each/timedEvery+1))
 			marked, measured := uint64(0), uint64(0)
 			for next := begin; next.Before(begin.Add(length)) && ctx.Err() == nil; next = next.Add(slot) {
 				time.Sleep(time.Until(next))
 				for i := range each {
-					timed := i%16 == 0
+					timed := i%timedEvery == 0
 					var from time.Time
 					if timed {
 						from = time.Now()
@@ -120,9 +121,9 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 	}
 	fmt.Printf("\nmade = recorded + overflow, recorded = delivered + observer full, for each type: %v\n", wrong == nil)
 	total := made[observer.Mark].Load() + made[observer.Measure].Load()
-	fmt.Printf("rate reached: %.0f entries/s; peak heap %.1f MiB, peak of the process's memory %.1f MiB\n",
-		float64(total)/took.Seconds(), mib(peak.heap), mib(peak.all))
-	fmt.Printf("time of a call, %s\n\n", latencies.summary())
+	fmt.Printf("rate reached: %.0f entries/s; peak heap %.1f MiB, peak of the process's memory %.1f MiB, both with %.1f MiB of this program's measurements\n",
+		float64(total)/took.Seconds(), mib(peak.heap), mib(peak.all), mib(uint64(8*cap(latencies.took)*2)))
+	fmt.Printf("time of a call, three marks to one Time…End, %s\n\n", latencies.summary())
 	return wrong
 }
 
@@ -140,7 +141,7 @@ func reader(ctx context.Context, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("a timeline that holds %d entries; a goroutine records 100 000 marks a second, for %v each\n", kept, length)
+	fmt.Printf("a timeline that holds %d entries and is full; a goroutine records 100 000 marks a second, for %v each\n", kept, length)
 	for _, c := range []struct {
 		label string
 		read  *observer.Timeline

@@ -43,6 +43,32 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// More than a timeline would hold, and in the order of time however often one looks.
+func TestRecorderKeepsAll(t *testing.T) {
+	rec := observertest.NewRecorder()
+	const many = 70_000
+	for range many {
+		marks.Mark(rec.Context(t.Context()), "m")
+	}
+	for range 4_000 {
+		marks.Mark(observer.NewContext(t.Context(), rec.Timeline.NewChild()), "of a request")
+	}
+	if n := len(rec.Entries()); n != many+4_000 {
+		t.Errorf("%d entries, want %d", n, many+4_000)
+	}
+	rec.Reset()
+	outer := marks.Time(rec.Context(t.Context()), "outer")
+	rec.Clock.Advance(1)
+	inner := marks.Time(rec.Context(t.Context()), "inner")
+	rec.Clock.Advance(1)
+	inner.End()
+	rec.Entries()
+	outer.End()
+	if got := rec.Names(observer.Measure); !slices.Equal(got, []string{"outer", "inner"}) {
+		t.Errorf("measures %q, want outer first, which began first", got)
+	}
+}
+
 func TestRecordersAreApart(t *testing.T) {
 	a, b := observertest.NewRecorder(), observertest.NewRecorder()
 	marks.Mark(a.Context(t.Context()), "a")

@@ -1,6 +1,7 @@
 package observertest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -9,7 +10,9 @@ import (
 )
 
 // A Recorder keeps all that is recorded on a timeline of its own and on that
-// timeline's children, request timelines say. It is safe for concurrent use.
+// timeline's children, request timelines say. It is safe for concurrent use. Its
+// timeline runs no tasks by itself: other observers of it are called when
+// Entries, Names, Reset or the timeline's Deliver is.
 type Recorder struct {
 	// Timeline is what records.
 	Timeline *observer.Timeline
@@ -23,13 +26,14 @@ type Recorder struct {
 
 // NewRecorder makes a Recorder that has recorded nothing.
 func NewRecorder() *Recorder {
+	const noBound = 1 << 30 // a test's memory is
 	r := &Recorder{Clock: &Clock{}}
-	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: r.Clock.Now, Scheduler: r.tasks.Schedule})
+	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: r.Clock.Now, Scheduler: r.tasks.Schedule, MaxPending: noBound})
 	_, err := r.Timeline.Observe(func(l observer.List) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.entries = append(r.entries, l.Entries()...)
-	}, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: observer.DefaultMaxPending})
+	}, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: noBound})
 	if err != nil {
 		panic("observertest: a timeline refuses its own types: " + err.Error())
 	}
@@ -41,8 +45,8 @@ func (r *Recorder) Context(parent context.Context) context.Context {
 	return observer.NewContext(parent, r.Timeline)
 }
 
-// Entries are the entries recorded so far that match any filter given, or all.
-// Those recorded between two calls are sorted by their start.
+// Entries are the entries recorded so far that match any filter given, or all,
+// sorted by their start. Those that start together are in the order of recording.
 func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	r.Timeline.Deliver()
 	r.mu.Lock()
@@ -53,6 +57,7 @@ func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 			out = append(out, r.entries[i])
 		}
 	}
+	slices.SortStableFunc(out, func(a, b observer.Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
 	return out
 }
 

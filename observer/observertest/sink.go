@@ -17,11 +17,14 @@ import (
 // [observer.Observer] or an [observer.Bridge], as a test sees it.
 type Sink struct {
 	// Context is what the entries are recorded under; it carries whatever the
-	// sink needs to accept them, an active span say. nil: an empty context.
+	// sink needs to accept them, an active span say. A rule records up to 800 marks
+	// and as many measures under it: lift limits such as that of events for each
+	// span. nil: an empty context.
 	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
 	// Received waits until all that was recorded has arrived and returns it. Of
-	// each goroutine's entries of one type the order must be that of recording.
+	// each goroutine's entries of one type those that started earlier must come
+	// first. It is called once for each sink.
 	Received func() []Record
 
 	// Resolution is how fine the times are at the other end. 0: nanoseconds.
@@ -47,11 +50,11 @@ type Record struct {
 //   - Every mark and every measure arrives, once, with its name, start and
 //     duration, whether it was recorded on the process's timeline or on a
 //     request's, also one that was closed meanwhile.
-//   - Entries of one type recorded by one goroutine arrive in their order, from
-//     however many goroutines others come.
-//   - Attributes arrive: booleans, numbers and strings with their values,
-//     durations and times in whatever form the other end has for them, members of
-//     groups, and what a [slog.LogValuer] resolves to.
+//   - Entries of one type recorded by one goroutine, one after the other, arrive
+//     in their order, from however many goroutines others come.
+//   - Attributes arrive: booleans, numbers and strings with their values or the
+//     text of these, durations and times in whatever form the other end has for
+//     them, members of groups, and what a [slog.LogValuer] resolves to.
 //   - A value whose methods panic costs itself at most, not its entry and not
 //     the next one.
 //   - An empty name, a name that is not UTF-8 and a measure of negative duration
@@ -108,45 +111,69 @@ func (t *sinkTest) record(tl *observer.Timeline, typ observer.Type, name string,
 func (t *sinkTest) arrive() {
 	const n = 100
 	want := map[string]Record{}
+	request := t.tl.NewChild()
 	for i := range n {
+		tl := t.tl
+		if i%2 == 1 {
+			tl = request
+		}
 		m := Record{Type: observer.Mark, Name: fmt.Sprint("mark ", i)}
 		s := Record{Type: observer.Measure, Name: fmt.Sprint("measure ", i), Duration: time.Duration(i) * time.Millisecond}
 		for _, r := range []Record{m, s} {
-			e, err := t.tl.NewEntry(r.Type, r.Name, t.tl.Now(), r.Duration)
+			e, err := tl.NewEntry(r.Type, r.Name, tl.Now(), r.Duration)
 			if err != nil {
 				t.Fatalf("%v", err)
 			}
 			r.Start = e.Time()
 			want[r.Name] = r
-			if !t.tl.Queue(observer.NewContext(t.sink.Context, t.tl), e) {
+			if !tl.Queue(observer.NewContext(t.sink.Context, tl), e) {
 				t.Errorf("the timeline did not take %q", r.Name)
 			}
 		}
 	}
-	got := t.sink.Received()
-	for _, r := range got {
+	request.Close()
+	var wrong few
+	for _, r := range t.sink.Received() {
 		w, ok := want[r.Name]
 		if !ok {
-			t.Errorf("%s %q arrived though it was not recorded, or arrived twice", r.Type, r.Name)
+			wrong.add("%s %q arrived though it was not recorded, or arrived twice", r.Type, r.Name)
 			continue
 		}
 		delete(want, r.Name)
 		if r.Type != w.Type || !t.near(r.Start.Sub(w.Start)) || !t.near(r.Duration-w.Duration) {
-			t.Errorf("%q arrived as %s at %v for %v, want %s at %v for %v", r.Name, r.Type, r.Start, r.Duration, w.Type, w.Start, w.Duration)
+			wrong.add("%q arrived as %s at %v for %v, want %s at %v for %v", r.Name, r.Type, r.Start, r.Duration, w.Type, w.Start, w.Duration)
 		}
 	}
 	for name := range want {
-		t.Errorf("%q did not arrive", name)
+		wrong.add("%q did not arrive", name)
+	}
+	wrong.report(t)
+}
+
+// few are complaints of one kind, of which the first are told and the rest counted.
+type few []string
+
+func (f *few) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+func (f *few) report(t *sinkTest) {
+	const told = 5
+	t.Helper()
+	for i, text := range *f {
+		if i == told {
+			t.Errorf("and %d more", len(*f)-told)
+			return
+		}
+		t.Errorf("%s", text)
 	}
 }
 
 func (t *sinkTest) near(d time.Duration) bool { return d.Abs() <= t.sink.Resolution }
 
-// names are those received of one type, in their order.
-func (t *sinkTest) names(typ observer.Type) []string {
+// names are those of the marks received, in their order.
+func names(received []Record) []string {
 	var names []string
-	for _, r := range t.sink.Received() {
-		if r.Type == typ {
+	for _, r := range received {
+		if r.Type == observer.Mark {
 			names = append(names, r.Name)
 		}
 	}
@@ -160,7 +187,7 @@ func (t *sinkTest) requests() {
 	request.Close()
 	t.record(request, observer.Mark, "after", 0)
 	t.record(t.tl, observer.Mark, "process", 0)
-	got := t.names(observer.Mark)
+	got := names(t.sink.Received())
 	slices.Sort(got)
 	if want := []string{"after", "during", "in a part of it", "process"}; !slices.Equal(got, want) {
 		t.Errorf("marks %q arrived, want %q", got, want)
@@ -185,6 +212,7 @@ func (t *sinkTest) goroutines() {
 	}
 	wg.Wait()
 	received := t.sink.Received()
+	var wrong few
 	for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
 		next := make([]int, goroutines)
 		for _, r := range received {
@@ -193,19 +221,21 @@ func (t *sinkTest) goroutines() {
 				continue
 			}
 			if _, err := fmt.Sscanf(r.Name, "%d %d", &g, &i); err != nil || g >= goroutines {
-				t.Fatalf("%s %q arrived though it was not recorded", typ, r.Name)
+				wrong.add("%s %q arrived though it was not recorded", typ, r.Name)
+				continue
 			}
 			if i != next[g] {
-				t.Errorf("of goroutine %d %s %d arrived, want %d: lost, doubled or out of order", g, typ, i, next[g])
+				wrong.add("of goroutine %d %s %d arrived, want %d: lost, doubled or out of order", g, typ, i, next[g])
 			}
 			next[g] = i + 1
 		}
 		for g, n := range next {
 			if n != each {
-				t.Errorf("of goroutine %d %d of %d arrived (%s)", g, n, each, typ)
+				wrong.add("of goroutine %d %d of %d arrived (%s)", g, n, each, typ)
 			}
 		}
 	}
+	wrong.report(t)
 }
 
 // valued is a LogValuer.
@@ -244,10 +274,13 @@ func (t *sinkTest) attributes() {
 func flatten(to map[string]string, prefix string, attrs []slog.Attr) {
 	for _, a := range attrs {
 		key := strings.TrimPrefix(prefix+"."+a.Key, ".")
-		if v := a.Value.Resolve(); v.Kind() == slog.KindGroup {
-			flatten(to, key, v.Group())
-		} else {
-			to[key] = v.String()
+		switch a.Value.Kind() {
+		case slog.KindGroup:
+			flatten(to, key, a.Value.Group())
+		case slog.KindLogValuer:
+			to[key] = "not resolved"
+		default:
+			to[key] = a.Value.String()
 		}
 	}
 }
@@ -267,19 +300,19 @@ func (panickingValuer) LogValue() slog.Value { panic("LogValue") }
 func (t *sinkTest) panics() {
 	t.record(t.tl, observer.Mark, "odd", 0, slog.Any("odd", panicking{}), slog.Any("odder", panickingValuer{}), slog.Int("n", 1))
 	t.record(t.tl, observer.Mark, "next", 0)
-	if got := t.names(observer.Mark); !slices.Equal(got, []string{"odd", "next"}) {
+	received := t.sink.Received()
+	if got := names(received); !slices.Equal(got, []string{"odd", "next"}) {
 		t.Errorf("marks %q arrived, want both", got)
+		return
 	}
-	for _, r := range t.sink.Received() {
-		got := map[string]string{}
-		for _, a := range r.Attrs {
-			if a.Key == "n" {
-				got["n"] = a.Value.String()
-			}
+	beside := ""
+	for _, a := range received[0].Attrs {
+		if a.Key == "n" {
+			beside = a.Value.String()
 		}
-		if r.Name == "odd" && got["n"] != "1" {
-			t.Errorf("the attribute beside those that panic is %q, want 1", got["n"])
-		}
+	}
+	if beside != "1" {
+		t.Errorf("the attribute beside those that panic is %q, want 1", beside)
 	}
 }
 
@@ -292,12 +325,17 @@ func (t *sinkTest) odd() {
 	if len(received) != 4 {
 		t.Errorf("%d entries arrived, want 4: %v", len(received), received)
 	}
+	if got := names(received); len(got) != 3 || got[0] != "" || got[2] != "next" {
+		t.Errorf("marks %q arrived, want one without a name, one that is not UTF-8 in whatever form, and \"next\"", got)
+	}
 	for _, r := range received {
-		if r.Name != "backwards" {
+		if r.Name != "backwards" || r.Type != observer.Measure {
 			continue
 		}
 		if d := r.Duration; !t.near(d+time.Millisecond) && (!t.sink.Unsigned || !t.near(d-time.Millisecond)) {
 			t.Errorf("a measure of -1ms arrived with %v", d)
 		}
+		return
 	}
+	t.Errorf("the measure of -1ms did not arrive")
 }

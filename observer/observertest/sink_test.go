@@ -94,6 +94,16 @@ func TestSinksThatAreWrong(t *testing.T) {
 		{"unresolved", "attributes", each(func(r *Record) {
 			r.Attrs = append(r.Attrs, slog.String("valuer", "{}"))
 		}), "valuer"},
+		{"LogValuers are passed on", "attributes", each(func(r *Record) {
+			r.Attrs = append(r.Attrs, slog.Any("valuer", valued{}))
+		}), "not resolved"},
+		{"requests start elsewhere", "marks and measures arrive as they are", each(func(r *Record) {
+			if strings.HasSuffix(r.Name, "1") {
+				r.Start = r.Start.Add(time.Hour)
+			}
+		}), "arrived as"},
+		{"measures become marks", "odd names and durations", each(func(r *Record) { r.Type = observer.Mark }), "arrived, want one without"},
+		{"odd names become another", "odd names and durations", each(func(r *Record) { r.Name = "gone" }), "did not arrive"},
 		{"panics lose the entry", "values that panic", without(func(r Record) bool { return r.Name == "odd" }), "want both"},
 		{"panics lose the neighbour", "values that panic", dropAttr("n"), "want 1"},
 		{"odd names are lost", "odd names and durations", without(func(r Record) bool { return r.Name == "" }), "want 4"},
