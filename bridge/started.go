@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,6 +29,7 @@ type startedSpan struct {
 	anchor   sdktrace.ReadOnlySpan // the nearest span above that the SDK made
 	to       []*Processor
 	provider trace.TracerProvider
+	over     atomic.Bool // it was handed over
 
 	mu sync.Mutex // guards what follows: other libraries' additions
 	// added is nil until another library adds something, which few do.
@@ -63,7 +65,7 @@ func (n *node) Value(key any) any {
 }
 
 func (s *startedSpan) SpanContext() trace.SpanContext       { return s.sc }
-func (s *startedSpan) IsRecording() bool                    { return true }
+func (s *startedSpan) IsRecording() bool                    { return !s.over.Load() }
 func (s *startedSpan) TracerProvider() trace.TracerProvider { return s.provider }
 
 // End does nothing: the measure's End ends the span.

@@ -31,11 +31,11 @@ type worker struct {
 	empty   sdktrace.ReadOnlySpan
 	slab    slab
 	pending map[trace.SpanID]*pendingSpan
-	batch   *batch // of this pass
-	marks   int    // in pending
-	passes  uint64
-	arrived []finish // ended in this pass
-	waiting []finish // ended in the last pass: due at the end of this one
+	batch   *batch    // of this pass
+	marks   int       // in pending
+	now     time.Time // when this pass began
+	arrived []finish  // ended in this pass
+	waiting []finish  // ended in the last pass: due at the end of this one
 	swept   time.Time
 	last    owner          // of the last entry
 	done    []trace.SpanID // handed over in this pass
@@ -50,7 +50,8 @@ type pendingSpan struct {
 	since   time.Time
 	ended   bool      // its end has arrived
 	gone    time.Time // when it was seen to have ended though its end had not arrived
-	done    uint64    // pass in which it was handed over; 0 before
+	due     int       // processors that have not been handed the span
+	done    time.Time // when the first of them was; zero before
 }
 
 // finish is a span that has ended: one of the SDK's, or one that marks.Start
@@ -71,7 +72,7 @@ type endedSpan struct {
 // the end of the next: a mark made before that End on another core may come
 // only then.
 func (w *worker) pass(b *batch) {
-	w.passes++
+	w.now = time.Now()
 	w.batch = b
 	for i := range b.items {
 		e := &b.items[i]
@@ -97,8 +98,8 @@ func (w *worker) pass(b *batch) {
 	w.arrived, w.waiting = w.waiting[:0], w.arrived
 	w.last = owner{}
 	w.clearDone()
-	if now := time.Now(); now.Sub(w.swept) >= sweepInterval {
-		w.sweep(now)
+	if w.now.Sub(w.swept) >= sweepInterval {
+		w.sweep(w.now)
 	}
 }
 
@@ -147,11 +148,11 @@ func (w *worker) mark(e *item) {
 		return
 	}
 	if o.pending == nil {
-		o.pending = &pendingSpan{span: span, since: time.Now(), events: make([]sdktrace.Event, 0, 8)}
+		o.pending = &pendingSpan{span: span, since: w.now, due: len(o.to), events: make([]sdktrace.Event, 0, 8)}
 		w.pending[o.sc.SpanID()] = o.pending
 	}
 	p := o.pending
-	if p.done != 0 {
+	if !p.done.IsZero() {
 		w.hub.stats.late.Add(1)
 		return
 	}
@@ -169,7 +170,7 @@ func (w *worker) mark(e *item) {
 	p.events = append(p.events, w.event(e, limits))
 	w.marks++
 	if w.marks > maxPendingMarks {
-		w.sweep(time.Now())
+		w.sweep(w.now)
 		w.dropOldest(maxPendingMarks * 7 / 8)
 	}
 }
@@ -260,6 +261,7 @@ func (w *worker) finishSDK(m *endedSpan) {
 // finishStarted hands over a span that marks.Start began.
 func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 	var own []sdktrace.Event
+	s.over.Store(true)
 	f.more = &extras{}
 	s.mu.Lock()
 	if a := s.added; a != nil {
@@ -281,6 +283,7 @@ func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 		if p == nil {
 			p = &pendingSpan{}
 		}
+		p.due = 1 // all its processors get it from here
 		f.more.events, f.more.droppedEvents = w.merge(f.id, p, own, f.EndTime(), s.to[0])
 	}
 	w.handOver(f, s.to)
@@ -289,28 +292,32 @@ func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 // merge puts p's marks among a span's own events and counts what became of them.
 func (w *worker) merge(id trace.SpanID, p *pendingSpan, own []sdktrace.Event, end time.Time, to *Processor) ([]sdktrace.Event, int) {
 	marks := p.events
-	if len(w.hub.targets.Load().all) > 1 {
+	p.due--
+	if p.due > 0 {
 		marks = slices.Clone(marks) // a provider with two processors ends each span twice
 	} else {
 		w.marks -= len(p.events)
 		p.events = nil
 	}
 	events, c := mergeEvents(own, marks, end, to.limits.EventCountLimit)
-	if p.done == 0 {
+	if p.done.IsZero() {
 		w.hub.stats.late.Add(uint64(c.late))
 		w.hub.stats.limited.Add(uint64(c.droppedMarks))
 		w.hub.stats.events.Add(uint64(c.marks))
-		p.done = w.passes
+		p.done = w.now
+		p.span = nil // of an idle process nothing may keep it
+	}
+	if p.due <= 0 {
 		w.done = append(w.done, id)
 	}
 	return events, c.droppedMarks + c.droppedOwn + p.limited
 }
 
-// clearDone forgets the spans that were handed over before this pass: a second
-// processor of their provider has had them by now, and later marks are late.
+// clearDone forgets the spans that all their processors were handed before this
+// pass: later marks are late.
 func (w *worker) clearDone() {
 	for _, id := range w.cleared {
-		if p := w.pending[id]; p != nil && p.done != 0 {
+		if p := w.pending[id]; p != nil && p.due <= 0 {
 			w.forget(id, p, nil)
 		}
 	}
@@ -323,8 +330,8 @@ func (w *worker) sweep(now time.Time) {
 	w.swept = now
 	for id, p := range w.pending {
 		switch {
-		case p.done != 0:
-			if p.done != w.passes {
+		case !p.done.IsZero():
+			if now.Sub(p.done) >= sweepInterval { // a second processor that is gone
 				w.forget(id, p, nil)
 			}
 		case p.ended:
@@ -363,7 +370,7 @@ func (w *worker) dropOldest(room int) {
 			return
 		}
 		p := w.pending[id]
-		if p.done == 0 {
+		if p.done.IsZero() {
 			w.forget(id, p, &w.hub.stats.agedOut)
 		} else {
 			w.forget(id, p, nil)
@@ -375,7 +382,7 @@ func (w *worker) dropOldest(room int) {
 func (w *worker) abandon() {
 	for id, p := range w.pending {
 		switch {
-		case p.done != 0:
+		case !p.done.IsZero():
 			w.forget(id, p, nil)
 		case p.span.IsRecording():
 			w.forget(id, p, &w.hub.stats.agedOut)

@@ -31,7 +31,8 @@ type Bridge interface {
 	// another pass soon although nothing may be recorded.
 	//
 	// An entry recorded before another one, on whatever goroutine, arrives in
-	// the same pass or at the latest in the pass after it.
+	// the same pass or at the latest in the pass after it. Within a pass, entries
+	// of one timeline are in order; those of different timelines need not be.
 	Collect(pass iter.Seq[*Entry]) (again bool)
 }
 
@@ -71,9 +72,9 @@ func (t *Timeline) Attach(swap func(current Bridge) Bridge) {
 	r.bridge.Store(&bridgeBox{Bridge: next, sync: sync})
 }
 
-// Post carries a message of a bridge's own through the timeline's buffers, in
-// order with the entries: Collect gets it as an entry of no type whose Scope is
-// msg. Observers do not see it. It reports false, and keeps nothing, when the
+// Post carries a message of a bridge's own through the timeline's buffers, with
+// the promise that [Bridge] has for entries: Collect gets it as an entry of no type
+// whose Scope is msg. Observers do not see it. It reports false, and keeps nothing, when the
 // buffer is full or no bridge is attached.
 func (t *Timeline) Post(msg any) bool {
 	if t.root.bridge.Load() == nil {

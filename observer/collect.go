@@ -88,6 +88,7 @@ func (r *root) collect() {
 		r.chunks.Put(c)
 	}
 	r.inFlight.Add(-int64(len(r.spent)))
+	r.slab = attrSlab{}
 	clear(r.spent)
 	clear(r.refs)
 	clear(r.spare)
@@ -167,7 +168,7 @@ func (r *root) keep(t *Timeline, ref ref) {
 		return
 	}
 	e := ref.entry()
-	e.attrs = r.slab.keep(e.attrs)
+	e.attrs = l.slab.keep(e.attrs)
 	if t.parent == nil {
 		e.scope = nil // see Entry.Scope
 	}

@@ -16,6 +16,7 @@ type log struct {
 	counts [numKinds]int
 	full   [numKinds]uint64 // entries that found no room (PT-3)
 	names  *nameIndex       // nil until it is needed
+	slab   attrSlab
 }
 
 // A segment is a run of entries; those within its length are immutable.
@@ -98,12 +99,16 @@ func (l *log) refuse(k kind, name string, start time.Duration) {
 		return
 	}
 	if l.names == nil {
-		l.names = newNameIndex(l)
+		l.names = newNameIndex()
 	}
 	if l.names.behind {
 		l.names.catchUp(l)
 	}
-	l.names.set(name, start)
+	// Names that no entry in the buffer has are bounded: whoever makes them up
+	// without end gets an error from Latest.
+	if len(l.names.at) < 2*l.limits[kindMark]+1024 || l.names.at[name] != nil {
+		l.names.set(name, start)
+	}
 }
 
 // latest is the start of the mark of that name that was added last.
@@ -117,7 +122,7 @@ func (l *log) latest(name string) (time.Duration, bool) {
 		if n <= few {
 			return l.scan(name)
 		}
-		l.names = newNameIndex(l)
+		l.names = newNameIndex()
 	}
 	l.names.catchUp(l)
 	return l.names.get(name)

@@ -1,5 +1,10 @@
 package observer
 
+import (
+	"cmp"
+	"slices"
+)
+
 // A run is a range of a pass that came from one inlet.
 type run struct{ from, to int }
 
@@ -41,13 +46,10 @@ func mergeTwo(to, a, b []ref) {
 	}
 }
 
-// settle sorts a run by insertion: it is nearly in order.
+// settle sorts a run, which is nearly always in order.
 func settle(refs []ref) {
-	for i := 1; i < len(refs); i++ {
-		moved, j := refs[i], i
-		for ; j > 0 && refs[j-1].record().at > moved.record().at; j-- {
-			refs[j] = refs[j-1]
-		}
-		refs[j] = moved
+	byTime := func(a, b ref) int { return cmp.Compare(a.record().at, b.record().at) }
+	if !slices.IsSortedFunc(refs, byTime) {
+		slices.SortStableFunc(refs, byTime)
 	}
 }

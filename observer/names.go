@@ -5,8 +5,7 @@ import "time"
 // A nameIndex knows the most recent mark of each name in a log. It is kept up
 // lazily: entries that the log holds are looked at when somebody asks.
 type nameIndex struct {
-	at  map[string]*time.Duration
-	max int // names known at most
+	at map[string]*time.Duration
 
 	// recent finds names that come again and again without hashing them.
 	recent [32]struct {
@@ -18,10 +17,8 @@ type nameIndex struct {
 	behind   bool // there is one
 }
 
-// newNameIndex bounds the names: whoever makes them up without end gets an error
-// from Latest.
-func newNameIndex(l *log) *nameIndex {
-	return &nameIndex{at: map[string]*time.Duration{}, max: 2*l.limits[kindMark] + 1024, behind: true}
+func newNameIndex() *nameIndex {
+	return &nameIndex{at: map[string]*time.Duration{}, behind: true}
 }
 
 // set notes the start of the most recent mark of a name.
@@ -33,9 +30,6 @@ func (x *nameIndex) set(name string, start time.Duration) {
 	}
 	at := x.at[name]
 	if at == nil {
-		if len(x.at) >= x.max {
-			return
-		}
 		at = new(time.Duration)
 		x.at[name] = at
 	}

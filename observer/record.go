@@ -25,6 +25,9 @@ const (
 	// enough that a thousand of them with an entry each waiting cost 4 MiB.
 	chunkLen   = 24
 	chunkAttrs = 60
+	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk
+	// stands for: fewer than it has room for, since not all are filled.
+	pendingPerChunk = 16
 	// maxInline is how many attributes of one record go into the chunk. An entry
 	// with more has them in a slice of its own.
 	maxInline = 16
@@ -100,11 +103,19 @@ func (r ref) record() *record { return &r.c.records[r.i] }
 
 func (r ref) entry() Entry { return r.c.entry(r.tl, r.i) }
 
-// An attrSlab keeps attributes for as long as somebody refers to them. Many
-// entries share an array.
-type attrSlab struct{ free []slog.Attr }
+// An attrSlab keeps attributes for as long as somebody refers to them. Entries
+// share an array, so a slab must serve such as are kept together only: those of
+// one log, or of one pass.
+type attrSlab struct {
+	free []slog.Attr
+	size int // of the array that free is the rest of
+}
 
-const slabLen = 64
+// minSlab and maxSlab are how many attributes an array holds.
+const (
+	minSlab = 8
+	maxSlab = 64
+)
 
 // keep returns a copy of attrs that is never written again.
 func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
@@ -113,10 +124,11 @@ func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
 		return nil
 	}
 	if n > len(s.free) {
-		if n > slabLen/4 {
+		if n > maxSlab/4 {
 			return slices.Clone(attrs)
 		}
-		s.free = make([]slog.Attr, slabLen)
+		s.size = min(max(2*s.size, 2*n, minSlab), maxSlab)
+		s.free = make([]slog.Attr, s.size)
 	}
 	kept := s.free[:n:n]
 	s.free = s.free[n:]

@@ -100,3 +100,41 @@ func TestManyTies_PT15(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Every mark that the buffer holds is found by its name, however many there are
+// and however the sizes changed meanwhile.
+func TestLatestFindsAllThatIsKept(t *testing.T) {
+	t.Run("a size that grows", func(t *testing.T) {
+		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 100 })
+		name := func(i int) string { return fmt.Sprint("mark ", i) }
+		for i := range 200 {
+			tl.Record(nil, observer.Mark, name(i), 0, 0, nil)
+		}
+		tl.Latest(name(0)) // makes the index
+		if err := tl.SetBufferSize(observer.Mark, 10_000); err != nil {
+			t.Fatal(err)
+		}
+		tl.Clear(observer.Mark)
+		for i := range 5000 {
+			tl.Record(nil, observer.Mark, name(i), 0, 0, nil)
+		}
+		for i := range 5000 {
+			if _, ok := tl.Latest(name(i)); !ok {
+				t.Fatalf("mark %d of 5000 is in the buffer and is not found", i)
+			}
+		}
+	})
+	t.Run("an index full of names that were not kept", func(t *testing.T) {
+		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 2 })
+		tl.add(observer.Mark, "a")
+		tl.add(observer.Mark, "a")
+		for i := range 5000 {
+			tl.Record(nil, observer.Mark, fmt.Sprint(i), 0, 0, nil)
+		}
+		tl.Clear(observer.Mark, "a")
+		tl.add(observer.Mark, "b")
+		if _, ok := tl.Latest("b"); !ok {
+			t.Errorf("b is in the buffer (%q) and is not found", names(tl.Entries()))
+		}
+	})
+}

@@ -88,8 +88,8 @@ func TestNobodyCollects(t *testing.T) {
 			}
 		}
 	}
-	if kept <= 120-2*24 || kept > 120 { // 100 rounded up to chunks of 24; each timeline may have one that is not full
-		t.Errorf("%d entries wait, want 73 to 120", kept)
+	if kept <= 168-2*24 || kept > 168 { // seven chunks of 24; each timeline may have one that is not full
+		t.Errorf("%d entries wait, want 121 to 168", kept)
 	}
 	if s := tl.Stats()[observer.Mark]; s.Recorded != kept || s.Overflow != 10_000-kept {
 		t.Errorf("stats are %+v, want %d recorded and %d Overflow", s, kept, 10_000-kept)

@@ -33,11 +33,11 @@ type TimelineOptions struct {
 	ChildBufferSize int
 
 	// MaxPending bounds the memory of entries that wait for the collector, on the
-	// process timeline and all its children together, in entries; further ones are
-	// lost and counted as Overflow. Room is given out in blocks of 4 KiB, for 24
-	// entries or 60 attributes, and each timeline on which entries wait holds at
-	// least one: entries with many attributes, and requests with few entries, take
-	// the room of several. 0 means DefaultMaxPending.
+	// process timeline and all its children together; further ones are lost and
+	// counted as Overflow. There are 4 KiB for every 16 of it, each for at most 24
+	// entries, 60 attributes and one timeline: so many entries with up to three
+	// attributes find room on one timeline, and a sixteenth of it when each is
+	// another request's. 0 means DefaultMaxPending.
 	MaxPending int
 
 	// Interval is how long entries may wait for the collector. 0 means
@@ -121,7 +121,7 @@ type root struct {
 	spare      []ref      // scratch of merge
 	runs       []run      // scratch of collect
 	spent      []*chunk   // scratch of collect
-	slab       attrSlab   // of entries that are kept
+	slab       attrSlab   // of what observers get in one pass
 	watching   int        // observers registered on whatever timeline
 	totals     [numKinds]TypeStats
 	ready      []*Observer   // observers whose buffer is not empty
@@ -152,7 +152,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	if o.MaxPending <= 0 {
 		o.MaxPending = DefaultMaxPending
 	}
-	r.maxChunks = int64(o.MaxPending+chunkLen-1) / chunkLen
+	r.maxChunks = int64(o.MaxPending+pendingPerChunk-1) / pendingPerChunk
 	r.urgentAt = max(1, r.maxChunks/16)
 	if r.interval <= 0 {
 		r.interval = DefaultInterval

@@ -144,7 +144,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestOverflow(t *testing.T) {
-	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 24 })
+	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 16 })
 	_, got := watch(t, tl.Timeline, marksOnly)
 	lost := 0
 	for range 33 {

@@ -1,0 +1,42 @@
+package observer_test
+
+import (
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// What one request's entries hold must not stay in memory because an entry of
+// another timeline does.
+func TestAttributesOfRequestsAreFreed(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
+	const requests, each = 50, 20
+	var freed atomic.Int64
+	for range requests {
+		request := tl.NewChild()
+		for range each {
+			held := new([64]byte)
+			runtime.AddCleanup(held, func(struct{}) { freed.Add(1) }, struct{}{})
+			request.Record(nil, observer.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", held)})
+		}
+		tl.Record(nil, observer.Mark, "of the process", 0, 0, []slog.Attr{slog.Int("n", 1)})
+		tl.Flush() // the request is long: its entries are in its buffer now
+		request.Close()
+	}
+	for range 200 {
+		runtime.GC()
+		if freed.Load() == requests*each {
+			break
+		}
+		runtime.Gosched()
+	}
+	if n := freed.Load(); n != requests*each {
+		t.Errorf("%d of %d values were freed", n, requests*each)
+	}
+	if n := len(tl.Entries()); n != requests {
+		t.Errorf("the process's buffer has %d entries, want %d", n, requests)
+	}
+}
