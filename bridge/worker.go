@@ -317,7 +317,7 @@ func (w *worker) merge(id trace.SpanID, p *pendingSpan, own []sdktrace.Event, en
 // pass: later marks are late.
 func (w *worker) clearDone() {
 	for _, id := range w.cleared {
-		if p := w.pending[id]; p != nil && p.due <= 0 {
+		if p := w.pending[id]; p != nil {
 			w.forget(id, p, nil)
 		}
 	}

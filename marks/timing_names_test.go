@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -85,6 +86,22 @@ func TestPerformanceTimingNames(t *testing.T) {
 		m, err := marks.Measure(ctx, "m", marks.MeasureOptions{Start: marks.Named("navigationStart")})
 		if err != nil || m.StartTime() != 0 || m.Duration() != 7 {
 			t.Errorf("got %v for %v, %v, want 0 for 7ns", m.StartTime(), m.Duration(), err)
+		}
+	})
+	t.Run("UT-23 on a Window each has its own value", func(t *testing.T) {
+		process, ctx := newManual()
+		child := process.NewChild()
+		ctx = observer.NewContext(ctx, child)
+		for i, name := range performanceTiming[1:] {
+			if err := child.SetTiming(name, time.Duration(i)); err != nil {
+				t.Error(err)
+			}
+		}
+		for i, name := range performanceTiming[1:] {
+			m, err := marks.Measure(ctx, name, marks.MeasureOptions{End: marks.Named(name)})
+			if err != nil || m.Duration() != time.Duration(i) {
+				t.Errorf("until %s: %v, %v, want %v", name, m.Duration(), err, time.Duration(i))
+			}
 		}
 	})
 	t.Run("UT-23 on a Window an attribute without a value is an error", func(t *testing.T) {
