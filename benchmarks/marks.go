@@ -118,7 +118,7 @@ func onRequest(depth int, op operation, prepare func(ctx context.Context)) func(
 		prepared := uint64(0) // entries that are not calls
 		open := func() {
 			request = tl.NewChild()
-			ctx = deep(observer.NewContext(context.Background(), request), depth-1)
+			ctx = deep(observer.NewContext(context.Background(), request), depth-1) //nolint:fatcontext // another request, not a deeper context
 			if prepare != nil {
 				before := tl.Stats().Total().Recorded
 				prepare(ctx)

@@ -20,7 +20,7 @@ import (
 // in milliseconds, errors by the names that the specifications throw. It shows
 // that whoever has tests for the web's semantics can drive them here.
 type performance struct {
-	ctx   context.Context //nolint:containedctx // what stands for the global object
+	ctx   context.Context
 	tl    *observer.Timeline
 	tasks *observertest.Tasks
 }
