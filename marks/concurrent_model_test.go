@@ -147,7 +147,9 @@ func (p *player) observe() {
 		return
 	}
 	p.wants = []observer.Type{observer.Mark, observer.Measure}[p.rand.IntN(2)]
-	p.called = nil
+	p.mu.Lock()
+	p.called = nil // a callback of the last observer may still run, with others' names
+	p.mu.Unlock()
 	obs, err := p.tl.Observe(func(l observer.List) {
 		// In the order of queueing, which a List does not tell: by one goroutine,
 		// times grow with it, but for measures from older marks.
