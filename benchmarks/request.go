@@ -81,7 +81,8 @@ func (w *requestWay) perfline(n int) {
 	for i := range n {
 		origin := time.Now()
 		tl := w.tl.NewChildAt(origin)
-		ctx, span := w.tracer.Start(observer.NewContext(context.Background(), tl), "request", trace.WithTimestamp(origin))
+		ctx, span := w.tracer.Start(context.Background(), "request", trace.WithTimestamp(origin))
+		ctx = observer.NewContext(ctx, tl)
 		timing(tl, observer.RequestStart, 0)
 		for range 5 {
 			marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i))

@@ -60,12 +60,11 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		origin := time.Now()
 		tl := parent.NewChildAt(origin)
 		defer tl.Close()
-		ctx := observer.NewContext(r.Context(), tl)
-		ctx = propagators.Extract(ctx, propagation.HeaderCarrier(r.Header))
+		ctx := propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		method, original := knownMethod(r.Method)
 		ctx, span := tracer.Start(ctx, method, trace.WithTimestamp(origin),
 			trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(requestAttributes(r, method, original)...))
-		r = r.WithContext(ctx)
+		r = r.WithContext(observer.NewContext(ctx, tl)) // on top, where it is found soonest
 		res := &response{tl: tl, status: http.StatusOK}
 		_ = tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 		panicked := true
