@@ -26,9 +26,9 @@ func (c *counting) OnEnd(s sdktrace.ReadOnlySpan) {
 func (c *counting) Shutdown(context.Context) error   { return nil }
 func (c *counting) ForceFlush(context.Context) error { return nil }
 
-// perSpan is how many calls one parent span gets: more would run into the limit
-// of events of a span.
-const perSpan = 128
+// perSpan is how many calls one parent span gets, so many that its own cost does
+// not show. The limit of events of a span is lifted for both ways.
+const perSpan = 1024
 
 // A way is a provider, bare or with perfline's bridge, under which spans are made
 // with a parent at the given depth of the context.
@@ -43,11 +43,14 @@ type way struct {
 
 func newWay(bridged bool, depth int, opts ...sdktrace.TracerProviderOption) *way {
 	w := &way{end: &counting{}, base: context.Background(), depth: depth}
+	limits := sdktrace.NewSpanLimits()
+	limits.EventCountLimit = -1
+	opts = append(opts, sdktrace.WithRawSpanLimits(limits))
 	var p sdktrace.SpanProcessor = w.end
 	if bridged {
 		w.tl = quiet()
 		w.base = observer.NewContext(w.base, w.tl)
-		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl))
+		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl), bridge.WithSpanLimits(limits))
 	}
 	w.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(p))...)
 	w.tracer = w.provider.Tracer("benchmarks")
@@ -159,7 +162,7 @@ func otelRows() (rows []*row) {
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
 			}
-			b := &bench{burst: 16 * perSpan, settle: w.settle, close: func() error { return w.provider.Shutdown(context.Background()) }}
+			b := &bench{burst: perSpan, settle: w.settle, close: func() error { return w.provider.Shutdown(context.Background()) }}
 			b.op = w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) })
 			b.check = w.spans(r.sampled)
 			if r.events {

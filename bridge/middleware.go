@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -55,15 +56,12 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 	tracer := provider.Tracer(ScopeName)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// One reading of the clock for both: the timeline's entries and the
-		// span's children then agree to the nanosecond.
-		origin := time.Now()
-		tl := parent.NewChildAt(origin)
-		defer tl.Close()
 		ctx := propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		method, original := knownMethod(r.Method)
-		ctx, span := tracer.Start(ctx, method, trace.WithTimestamp(origin),
-			trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(requestAttributes(r, method, original)...))
+		ctx, span := tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(requestAttributes(r, method, original)...))
+		tl := parent.NewChildAt(startOf(span))
+		defer tl.Close()
 		r = r.WithContext(observer.NewContext(ctx, tl)) // on top, where it is found soonest
 		res := &response{tl: tl, status: http.StatusOK}
 		_ = tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
@@ -84,6 +82,16 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		next.ServeHTTP(res.watch(w), r)
 		panicked = false
 	})
+}
+
+// startOf is when the span started, so that one reading of the clock serves it and
+// the request's timeline: the timeline's entries and the span's children then
+// agree to the nanosecond. Of a span that does not tell it is now.
+func startOf(span trace.Span) time.Time {
+	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
+		return s.StartTime()
+	}
+	return time.Now()
 }
 
 // endServerSpan sets what is known only at the end. r is the request the mux has seen.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -288,5 +289,24 @@ func TestMiddlewareTimings(t *testing.T) {
 				t.Errorf("the span runs from %v to %v", s.StartTime(), s.EndTime())
 			}
 		})
+	}
+}
+
+// The request's timeline and its span begin at the same instant, and without a
+// recorded span the timeline begins with the request.
+func TestMiddlewareOrigin(t *testing.T) {
+	r := withProcessor(t)
+	var origin time.Time
+	handler := func(_ http.ResponseWriter, req *http.Request) { origin = observer.FromContext(req.Context()).Origin() }
+	r.serve(handler, "/", httptest.NewRequest(http.MethodGet, "/", nil))
+	r.flush(t)
+	if span := r.got.one(t, "GET /"); !span.StartTime().Equal(origin) {
+		t.Errorf("the span starts at %v, the timeline at %v", span.StartTime(), origin)
+	}
+	unsampled := withProcessor(t, sdktrace.WithSampler(sdktrace.NeverSample()))
+	before := time.Now()
+	unsampled.serve(handler, "/", httptest.NewRequest(http.MethodGet, "/", nil))
+	if origin.Before(before) || origin.After(time.Now()) {
+		t.Errorf("the timeline starts at %v, want after %v", origin, before)
 	}
 }

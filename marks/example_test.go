@@ -83,3 +83,23 @@ func ExampleMeasure() {
 	// 1ms 5ms <nil>
 	// marks: measure "queue→sent": Start "sent": no mark of that name on this timeline: mark it first, under the same request and while that runs
 }
+
+// bridge.Middleware sets these moments; a measure can start from them.
+func ExampleNamed() {
+	ctx, tl, pass := request()
+
+	pass(4 * time.Millisecond)
+	if err := tl.SetTiming(observer.ResponseStart, tl.Now()); err != nil { // the first byte is written
+		fmt.Println(err)
+	}
+	pass(3 * time.Millisecond)
+
+	m, err := marks.Measure(ctx, "stream", marks.MeasureOptions{Start: marks.Named(observer.ResponseStart)})
+	fmt.Println(m, err)
+
+	_, err = marks.Measure(ctx, "close", marks.MeasureOptions{Start: marks.Named(observer.ResponseEnd)})
+	fmt.Println(err)
+	// Output:
+	// measure "stream" at 4ms for 3ms <nil>
+	// marks: measure "close": Start "responseEnd": this moment of the request has not come, or the service does not tell it
+}
