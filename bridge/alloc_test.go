@@ -20,7 +20,7 @@ import (
 // other goroutines allocate meanwhile too, so the collector is held off.
 func TestAllocs(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
-	proc := bridge.NewProcessor(drop{}, bridge.WithTimeline(tl))
+	proc := bridge.NewProcessor(&recorder{}, bridge.WithTimeline(tl))
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(proc))
 	defer func() {
 		if err := tp.Shutdown(context.Background()); err != nil {
