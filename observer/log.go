@@ -2,7 +2,6 @@ package observer
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -109,34 +108,6 @@ func (l *log) refuse(k kind, name string, start time.Duration) {
 	if len(l.names.at) < 2*l.limits[kindMark]+1024 || l.names.at[name] != nil {
 		l.names.set(name, start)
 	}
-}
-
-// latest is the start of the mark of that name that was added last.
-func (l *log) latest(name string) (time.Duration, bool) {
-	const few = 2 * maxSegment // entries that are quicker looked through than indexed
-	if l.names == nil {
-		n := 0
-		for _, seg := range l.segs {
-			n += len(seg)
-		}
-		if n <= few {
-			return l.scan(name)
-		}
-		l.names = newNameIndex()
-	}
-	l.names.catchUp(l)
-	return l.names.get(name)
-}
-
-func (l *log) scan(name string) (time.Duration, bool) {
-	for _, seg := range slices.Backward(l.segs) {
-		for i := range slices.Backward(seg) {
-			if e := &seg[i]; e.kind == kindMark && e.name == name {
-				return e.start, true
-			}
-		}
-	}
-	return 0, false
 }
 
 // remove drops the entries of kind k that match and returns how many.

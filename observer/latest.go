@@ -1,6 +1,64 @@
 package observer
 
-import "time"
+import (
+	"slices"
+	"time"
+)
+
+// Latest is the start time of the mark of that name that was recorded last
+// (User Timing 3, "convert a mark to a timestamp").
+func (t *Timeline) Latest(name string) (time.Duration, bool) {
+	if t.inlets != nil {
+		t.Flush()
+	}
+	at, ok := t.latestMark(name)
+	if !ok {
+		return 0, false
+	}
+	return at - t.origin, true
+}
+
+func (t *Timeline) latestMark(name string) (time.Duration, bool) {
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	if t.inlets == nil {
+		if at, ok := t.own.latest(name); ok {
+			return at, true
+		}
+	}
+	if t.log == nil {
+		return 0, false
+	}
+	return t.log.latest(name)
+}
+
+// latest is the start of the mark of that name that was added last.
+func (l *log) latest(name string) (time.Duration, bool) {
+	const few = 2 * maxSegment // entries that are quicker looked through than indexed
+	if l.names == nil {
+		n := 0
+		for _, seg := range l.segs {
+			n += len(seg)
+		}
+		if n <= few {
+			return l.scan(name)
+		}
+		l.names = newNameIndex()
+	}
+	l.names.catchUp(l)
+	return l.names.get(name)
+}
+
+func (l *log) scan(name string) (time.Duration, bool) {
+	for _, seg := range slices.Backward(l.segs) {
+		for i := range slices.Backward(seg) {
+			if e := &seg[i]; e.kind == kindMark && e.name == name {
+				return e.start, true
+			}
+		}
+	}
+	return 0, false
+}
 
 // A nameIndex knows the most recent mark of each name in a log. It is kept up
 // lazily: entries that the log holds are looked at when somebody asks.
