@@ -6,15 +6,15 @@
 //
 // Machines differ and drift, so rows are measured in rounds, one after the other
 // in each, every time beside a fresh measurement of time.Now(); the table has
-// the medians, of CPU the means. Each row runs in bursts of some hundred microseconds, as requests
-// do, and what a burst left to do in the background is waited for before the next.
-// A sample takes so long that the garbage collector runs several times in those
-// rows that make garbage; the program keeps 16 MiB in use, or it would run after
-// every few milliseconds as it does in no service:
+// the medians, of CPU the means. Each row runs in bursts of some hundred
+// microseconds, as requests do, and what a burst left to do in the background is
+// waited for before the next. A sample takes so long that the garbage collector
+// runs several times in those rows that make garbage; the program keeps 16 MiB in
+// use, or it would run after every few milliseconds as it does in no service:
 //
 //   - "caller" is the time each call takes the goroutine that makes it;
 //   - "CPU" is the processor time of the whole process for each call, with the
-//     background work up to the end named in the row, and garbage collection;
+//     background work up to the end that the group names, and garbage collection;
 //   - "allocs" are the heap allocations of the whole process for each call.
 package main
 

@@ -59,16 +59,12 @@ func newWay(bridged bool, depth int, opts ...sdktrace.TracerProviderOption) *way
 
 func (w *way) settle() error { return w.provider.ForceFlush(context.Background()) }
 
-// under makes calls under parent spans, perSpan under each.
+// under makes calls under a parent span of their own.
 func (w *way) under(f func(ctx context.Context, n int)) func(int) {
 	return func(n int) {
-		for n > 0 {
-			some := min(n, perSpan)
-			n -= some
-			ctx, span := w.tracer.Start(w.base, "parent")
-			f(deep(ctx, w.depth-1), some)
-			span.End()
-		}
+		ctx, span := w.tracer.Start(w.base, "parent")
+		f(deep(ctx, w.depth-1), n)
+		span.End()
 	}
 }
 

@@ -21,25 +21,42 @@ func (c *collecting) OnEnd(s sdktrace.ReadOnlySpan) { c.events[s.Name()] += len(
 // A provider with two processors ends each span twice. The second end may come
 // passes later, and must find the marks.
 func TestSecondProcessorPassesLater(t *testing.T) {
+	t.Run("there from the start", func(t *testing.T) { testSecondProcessor(t, false) })
+	t.Run("registered after the mark", func(t *testing.T) { testSecondProcessor(t, true) })
+}
+
+func testSecondProcessor(t *testing.T, registeredLate bool) {
 	first, second := &collecting{events: map[string]int{}}, &collecting{events: map[string]int{}}
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
+	base := observer.NewContext(context.Background(), tl)
 	p := NewProcessor(first, WithTimeline(tl))
-	q := NewProcessor(second, WithTimeline(tl))
 	// Only the first hears of the end by itself; the second's is posted by hand.
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
-	q.Bind(tp)
-	ctx, span := tp.Tracer("t").Start(observer.NewContext(context.Background(), tl), "span")
-	marks.Mark(ctx, "mark")
-	span.End()
+	var q *Processor
+	register := func() {
+		q = NewProcessor(second, WithTimeline(tl))
+		q.Bind(tp)
+	}
 	pass := func() {
 		tl.Flush()
 		if err := p.hub.wait(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
+
+	if !registeredLate {
+		register()
+	}
+	ctx, span := tp.Tracer("t").Start(base, "span")
+	marks.Mark(ctx, "mark")
+	pass()
+	if registeredLate {
+		register()
+	}
+	span.End()
 	pass()        // brings the first end
 	for range 5 { // other traffic, while something slow stands between the two
-		_, other := tp.Tracer("t").Start(observer.NewContext(context.Background(), tl), "other")
+		_, other := tp.Tracer("t").Start(base, "other")
 		other.End()
 		pass()
 	}

@@ -50,8 +50,8 @@ type pendingSpan struct {
 	since   time.Time
 	ended   bool      // its end has arrived
 	gone    time.Time // when it was seen to have ended though its end had not arrived
-	due     int       // processors that have not been handed the span
-	done    time.Time // when the first of them was; zero before
+	done    time.Time // when the first of its processors was handed it; zero before
+	due     int       // processors that were not, from then on
 }
 
 // finish is a span that has ended: one of the SDK's, or one that marks.Start
@@ -148,7 +148,7 @@ func (w *worker) mark(e *item) {
 		return
 	}
 	if o.pending == nil {
-		o.pending = &pendingSpan{span: span, since: w.now, due: len(o.to), events: make([]sdktrace.Event, 0, 8)}
+		o.pending = &pendingSpan{span: span, since: w.now, events: make([]sdktrace.Event, 0, 8)}
 		w.pending[o.sc.SpanID()] = o.pending
 	}
 	p := o.pending
@@ -254,6 +254,9 @@ func (w *worker) finishSDK(m *endedSpan) {
 		m.to.next.OnEnd(m.span)
 		return
 	}
+	if p.done.IsZero() { // a provider with two processors ends each span twice
+		p.due = len(w.hub.targets.Load().by[m.to.provider.Load()])
+	}
 	events, dropped := w.merge(id, p, slices.Clone(m.span.Events()), m.span.EndTime(), m.to)
 	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: m.span, events: events, dropped: m.span.DroppedEvents() + dropped})
 }
@@ -294,7 +297,7 @@ func (w *worker) merge(id trace.SpanID, p *pendingSpan, own []sdktrace.Event, en
 	marks := p.events
 	p.due--
 	if p.due > 0 {
-		marks = slices.Clone(marks) // a provider with two processors ends each span twice
+		marks = slices.Clone(marks) // the next one's
 	} else {
 		w.marks -= len(p.events)
 		p.events = nil

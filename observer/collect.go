@@ -73,12 +73,13 @@ func (r *root) collect() {
 	if r.drain(children, until) {
 		rest = true
 	}
-	if r.watching > 0 { // observers see all timelines' entries in one order
+	watched := r.watching.Load() > 0
+	if watched { // observers see all timelines' entries in one order
 		merged = len(r.runs)
 	}
 	r.merge(r.runs[:merged])
 	r.followWall()
-	r.distribute()
+	r.distribute(watched)
 	again := false
 	if box := r.bridge.Load(); box != nil {
 		again = box.Collect(r.entries)
@@ -176,8 +177,8 @@ func (r *root) keep(t *Timeline, ref ref) {
 }
 
 // distribute counts the entries of the pass, adds the process timeline's to its
-// log, and shows all to the observers. r.mu is held.
-func (r *root) distribute() {
+// log, and shows all to the observers if there are any. r.mu is held.
+func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its logMu is held
 	for _, ref := range r.refs {
 		rec := ref.record()
@@ -193,7 +194,7 @@ func (r *root) distribute() {
 			}
 			r.keep(own, ref)
 		}
-		if r.watching > 0 {
+		if watched {
 			r.show(ref.entry())
 		}
 	}

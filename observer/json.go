@@ -3,7 +3,6 @@ package observer
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -48,8 +47,13 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return fmt.Errorf("observer: entry: %w", err)
 	}
-	if j.Name == nil || j.StartTime == nil || j.Duration == nil {
-		return errors.New("observer: entry: name, entryType, startTime and duration must all be there")
+	for _, member := range []struct {
+		name  string
+		there bool
+	}{{"name", j.Name != nil}, {"startTime", j.StartTime != nil}, {"duration", j.Duration != nil}} {
+		if !member.there {
+			return fmt.Errorf("observer: entry %.80s: %s is missing: name, entryType, startTime and duration must all be there", data, member.name)
+		}
 	}
 	k, ok := kindOf(j.Type)
 	if !ok {

@@ -67,8 +67,9 @@ func TestEntryFromJSONErrors_PT12(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"not JSON", `{`, "unexpected end"},
 		{"no object", `7`, "cannot unmarshal"},
-		{"no name", `{"entryType":"mark","startTime":0,"duration":0}`, "name"},
-		{"no start", `{"name":"m","entryType":"mark","duration":0}`, "startTime"},
+		{"no name", `{"entryType":"mark","startTime":0,"duration":0}`, ": name is missing"},
+		{"no start", `{"name":"m","entryType":"mark","duration":0}`, ": startTime is missing"},
+		{"no duration", `{"name":"m","entryType":"mark","startTime":0}`, ": duration is missing"},
 		{"unknown type", `{"name":"m","entryType":"frame","startTime":0,"duration":0}`, `"frame"`},
 		{"start beyond range", `{"name":"m","entryType":"mark","startTime":1e300,"duration":0}`, "292 years"},
 		{"duration beyond range", `{"name":"m","entryType":"mark","startTime":0,"duration":-1e14}`, "292 years"},

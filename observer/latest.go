@@ -71,12 +71,11 @@ type nameIndex struct {
 		at   *time.Duration
 	}
 
-	seg, off int  // the first entry of the log that was not looked at
-	behind   bool // there is one
+	seg, off int // the first entry of the log that was not looked at
 }
 
 func newNameIndex() *nameIndex {
-	return &nameIndex{at: map[string]*time.Duration{}, behind: true}
+	return &nameIndex{at: map[string]*time.Duration{}}
 }
 
 // set notes the start of the most recent mark of a name.
@@ -124,7 +123,6 @@ func (x *nameIndex) remove(match func(name string) bool) {
 
 // catchUp looks at what was added to l since the last time.
 func (x *nameIndex) catchUp(l *log) {
-	x.behind = false
 	for ; x.seg < len(l.segs); x.seg, x.off = x.seg+1, 0 {
 		seg := l.segs[x.seg]
 		for ; x.off < len(seg); x.off++ {
@@ -140,7 +138,6 @@ func (x *nameIndex) catchUp(l *log) {
 
 // skip takes all that is in l for known.
 func (x *nameIndex) skip(l *log) {
-	x.behind = false
 	x.seg, x.off = 0, 0
 	if n := len(l.segs); n > 0 {
 		x.seg, x.off = n-1, len(l.segs[n-1])

@@ -85,9 +85,6 @@ func (l *log) add(e Entry) {
 		n++
 	}
 	l.segs[n-1] = append(l.segs[n-1], e)
-	if l.names != nil {
-		l.names.behind = true
-	}
 }
 
 // refuse counts an entry that finds no room. A name must never resolve to an
@@ -100,9 +97,7 @@ func (l *log) refuse(k kind, name string, start time.Duration) {
 	if l.names == nil {
 		l.names = newNameIndex()
 	}
-	if l.names.behind {
-		l.names.catchUp(l)
-	}
+	l.names.catchUp(l)
 	// Names that no entry in the buffer has are bounded: whoever makes them up
 	// without end gets an error from Latest.
 	if len(l.names.at) < 2*l.limits[kindMark]+1024 || l.names.at[name] != nil {

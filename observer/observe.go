@@ -121,8 +121,7 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	o.needsDrops = true
 	if !o.registered {
 		o.registered = true
-		r.watching++
-		r.watched.Store(true)
+		r.watching.Add(1)
 		r.registered++
 		o.seq = r.registered
 		o.tl.observers = append(o.tl.observers, o)
@@ -209,9 +208,7 @@ func (o *Observer) unregister() {
 		return
 	}
 	o.registered, o.single, o.multiple = false, false, false
-	r := o.tl.root
-	r.watching--
-	r.watched.Store(r.watching > 0)
+	o.tl.root.watching.Add(-1)
 	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
 	o.tl.updateWants()
 }
@@ -243,11 +240,14 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	}
 }
 
+// maxHint keeps one burst from making every later buffer as large.
+const maxHint = 1 << 12
+
 // empty takes what is in the buffer. The root's mu is held.
 func (o *Observer) empty() []Entry {
 	taken := o.buffer
 	o.buffer = nil
-	o.hint = min(len(taken), maxSegment<<6)
+	o.hint = min(len(taken), maxHint)
 	return taken
 }
 

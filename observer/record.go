@@ -33,8 +33,9 @@ const (
 	maxInline = 16
 )
 
-// A chunk is a run of records. Those below n, and attributes below nattrs, are
-// immutable; the rest is zero.
+// A chunk is a run of records. While it is in use, those below n and attributes
+// below nattrs are immutable and the rest is zero. In the pool it still has what
+// it had: its next writer clears it, whose cache then has it.
 type chunk struct {
 	n       int
 	nattrs  int

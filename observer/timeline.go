@@ -100,9 +100,9 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	bridge  atomic.Pointer[bridgeBox]
-	watched atomic.Bool // watching is not 0
-	timer   *time.Timer
+	bridge   atomic.Pointer[bridgeBox]
+	watching atomic.Int32 // observers registered on whatever timeline; changed under mu
+	timer    *time.Timer
 
 	// What is above is read by every call and hardly ever written; what is below
 	// is written often, and must not take the former from other cores' caches.
@@ -122,7 +122,6 @@ type root struct {
 	runs       []run      // scratch of collect
 	spent      []*chunk   // scratch of collect
 	slab       attrSlab   // of what observers get in one pass
-	watching   int        // observers registered on whatever timeline
 	totals     [numKinds]TypeStats
 	ready      []*Observer   // observers whose buffer is not empty
 	again      bool          // another collection is wanted; see unlock
@@ -289,7 +288,7 @@ func (t *Timeline) enter(ctx context.Context, box *bridgeBox, typ Type) (scope a
 		return nil, true
 	}
 	scope, record := box.Scope(ctx)
-	return scope, record || (t.root.watched.Load() && t.observed(typ))
+	return scope, record || (t.root.watching.Load() > 0 && t.observed(typ))
 }
 
 // Observed reports whether some observer of t or of a parent wants entries of
