@@ -26,7 +26,7 @@ const (
 	// Proxies refuse a response whose header outgrows their buffer, often 4 KiB,
 	// and the specification asks for names and descriptions as short as possible.
 	// A name of 64 bytes fits a developer tool's column; a description of 128
-	// holds a line of SQL or a traceparent.
+	// holds a sentence, or a traceparent twice.
 	maxName        = 64
 	maxDescription = 128
 )

@@ -27,10 +27,10 @@ const (
 //     parameters are ignored.
 //   - A dur is a number of milliseconds. Section 3.2 reads it by HTML's rules for
 //     floating-point numbers; of what those let pass, Parse takes what HTML calls
-//     valid ("12", "12.3", ".5", "1e-7" as JavaScript prints small numbers) and
-//     no sign. Anything else, and what a time.Duration cannot hold, leaves the
-//     metric without a duration: in a browser it would have 0, or what the
-//     digits before a unit say. Less than a nanosecond is lost.
+//     valid ("12", "12.3", ".5", "1e-7" as JavaScript prints small numbers) but
+//     for a sign before it. Anything else, and what a time.Duration cannot hold,
+//     leaves the metric without a duration; a browser makes it 0, or what the
+//     digits in front say. What is less than a nanosecond is lost.
 //   - In a description, UTF-8 stays as it is, and bytes that are none become
 //     U+FFFD.
 //   - The first 64 metrics of the message are returned; dropped counts the
@@ -119,15 +119,13 @@ func parseParam(s string) (name, value, rest string, ok bool) {
 }
 
 // parseMilliseconds takes digits, a dot and digits, or both; then perhaps an
-// exponent.
+// exponent. No number ends in its dot.
 func parseMilliseconds(s string) (_ time.Duration, ok bool) {
-	whole, rest := digits(s)
-	if after, dot := strings.CutPrefix(rest, "."); dot {
-		if whole, rest = digits(after); whole == "" {
-			return 0, false
-		}
+	last, rest := digits(s)
+	if fraction, dot := strings.CutPrefix(rest, "."); dot {
+		last, rest = digits(fraction)
 	}
-	if whole == "" {
+	if last == "" {
 		return 0, false
 	}
 	if rest == "" {

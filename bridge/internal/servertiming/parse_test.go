@@ -54,6 +54,7 @@ func TestParse(t *testing.T) {
 		{"parameter without a name", `metric;=1`, nil},
 		{"two equals signs", `metric;dur==1`, nil},
 		{"equals sign after the name", `metric=1`, nil},
+		{"another sign for the equals sign", `metric;dur:1`, nil},
 		{"quoted name", `"metric"`, nil},
 		{"quoted parameter name", `metric;"dur"=1`, nil},
 		{"two words", `metric other`, nil},
@@ -109,7 +110,7 @@ func TestParseDuration(t *testing.T) {
 		{"1e3", time.Second},
 		{"1E+3", time.Second},
 		{"1.5e-1", 150 * time.Microsecond},
-		{"1.15e-1", 115 * time.Microsecond}, // 114999.99… as a product of floats
+		{"1.001e0", 1001 * time.Microsecond}, // 1000999.99… as a product of floats
 		{"1e-7", 0},
 		{"1.e3", none},
 		{"1e", none},
@@ -148,6 +149,15 @@ func TestParseDuration(t *testing.T) {
 				t.Errorf("got %+v, %d malformed; want %+v", got, malformed, want)
 			}
 		})
+	}
+}
+
+func TestTokenCharacters(t *testing.T) {
+	rule := regexp.MustCompile("^" + tokenRule + "$")
+	for c := range 256 {
+		if want := rule.MatchString(string(rune(c))); tchar(byte(c)) != want {
+			t.Errorf("%q: %t, want %t", rune(c), !want, want)
+		}
 	}
 }
 
@@ -222,7 +232,7 @@ func FuzzParse(f *testing.F) {
 		`a;desc="\"b\\\" c\\"`, "a;desc=\"b\xffc\té\"", `a;dur=1;DUR=2;desc="";desc=b`, `, ,a,, b,`, ``,
 		`;dur=1`, `metric;`, `metric;dur`, `metric;dur=`, `a;desc="b`, `a;desc="b\`, "a;desc=\"\x7f\"", `a b`,
 		`a;dur=.5,b;dur=1e-7,c;dur=12.,d;dur=-1,e;dur=NaN,f;dur=0x1p4,g;dur=9223372036854.775807`,
-		strings.Repeat("a,", 65), strings.Repeat("a", 4097), strings.Repeat("a", 65) + ";desc=" + strings.Repeat("b", 129),
+		strings.Repeat("a,", 65), strings.Repeat("a", 65) + ";desc=" + strings.Repeat("b", 129),
 	} {
 		f.Add(value, `metric;dur=1`)
 		f.Add(`metric;dur=1`, value)
