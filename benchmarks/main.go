@@ -12,10 +12,12 @@
 // runs several times in those rows that make garbage; the program keeps 16 MiB in
 // use, or it would run after every few milliseconds as it does in no service:
 //
-//   - "caller" is the time each call takes the goroutine that makes it;
+//   - "caller" is the time each call takes the goroutine that makes it, "ns" the
+//     same in nanoseconds;
 //   - "CPU" is the processor time of the whole process for each call, with the
 //     background work up to the end that the group names, and garbage collection;
-//   - "allocs" are the heap allocations of the whole process for each call.
+//   - "allocs" and "bytes" are the heap allocations of the whole process for each
+//     call.
 package main
 
 import (
@@ -57,7 +59,7 @@ func run(rounds int, length time.Duration, only string) error {
 		return fmt.Errorf("-only: %w", err)
 	}
 	var chosen []*row
-	for _, r := range slices.Concat(timelineRows(), otelRows(), requestRows(), peerRows()) {
+	for _, r := range slices.Concat(timelineRows(), otelRows(), requestRows(), httpRows(), peerRows()) {
 		if pattern.MatchString(r.group + ": " + r.name) {
 			chosen = append(chosen, r)
 		}
@@ -100,17 +102,17 @@ func table(rows []*row) string {
 				b.WriteByte('\n')
 			}
 			group = r.group
-			fmt.Fprintf(&b, "| **%s** | caller | CPU | allocs |\n|---|---:|---:|---:|\n", group)
+			fmt.Fprintf(&b, "| **%s** | caller | ns | CPU | allocs | bytes |\n|---|---:|---:|---:|---:|---:|\n", group)
 		}
 		cpu := "–"
 		if c := r.cpu(); c > 0 {
 			cpu = fmt.Sprintf("%.2f", c)
 		}
-		allocs := "–"
+		allocs, bytes := "–", "–"
 		if !r.fixed {
-			allocs = fmt.Sprintf("%.1f", r.allocs())
+			allocs, bytes = fmt.Sprintf("%.1f", r.allocs()), fmt.Sprintf("%.0f", r.bytes())
 		}
-		fmt.Fprintf(&b, "| %s | %.2f | %s | %s |\n", r.name, r.caller(), cpu, allocs)
+		fmt.Fprintf(&b, "| %s | %.2f | %.0f | %s | %s | %s |\n", r.name, r.caller(), r.nanos(), cpu, allocs, bytes)
 	}
 	return b.String()
 }

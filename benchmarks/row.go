@@ -32,7 +32,7 @@ type bench struct {
 }
 
 // A sample is one round's result, in multiples of one time.Now().
-type sample struct{ caller, cpu, allocs, now float64 }
+type sample struct{ caller, cpu, allocs, bytes, now float64 }
 
 // measure adds a sample of about the given length.
 func (r *row) measure(length time.Duration) (err error) {
@@ -84,6 +84,7 @@ func (r *row) measure(length time.Duration) (err error) {
 		caller: float64(busy) / float64(calls) / now,
 		cpu:    float64(cpu) / float64(calls) / now,
 		allocs: float64(after.Mallocs-before.Mallocs) / float64(calls),
+		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / float64(calls),
 		now:    now,
 	})
 	return nil
@@ -155,6 +156,8 @@ func middle(values []float64) float64 {
 
 func (r *row) caller() float64 { return r.median(func(s sample) float64 { return s.caller }) }
 func (r *row) allocs() float64 { return r.median(func(s sample) float64 { return s.allocs }) }
+func (r *row) bytes() float64  { return r.median(func(s sample) float64 { return s.bytes }) }
+func (r *row) nanos() float64  { return r.median(func(s sample) float64 { return s.caller * s.now }) }
 
 // cpu is a mean: garbage is collected in some rounds and not in others.
 func (r *row) cpu() (mean float64) {

@@ -32,6 +32,7 @@ type hub struct {
 	tl      *observer.Timeline
 	spans   finder
 	stats   counters
+	foreign underWay
 	targets atomic.Pointer[targets]
 
 	mu      sync.Mutex // guards what follows
@@ -158,10 +159,10 @@ func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 				continue
 			}
 		case observer.Measure:
-			if _, ok := e.Scope().(unsampled); ok {
+			switch e.Scope().(type) {
+			case unsampled, *foreign:
 				continue
-			}
-			if _, ok := e.Scope().(*ending); ok {
+			case *ending:
 				again, room = true, 2*maxQueued
 			}
 		case "":

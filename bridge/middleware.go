@@ -1,16 +1,20 @@
 package bridge
 
 import (
+	"context"
+	"fmt"
 	"io"
-	"net"
+	"log/slog"
 	"net/http"
-	"strconv"
+	"runtime/debug"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/felixge/httpsnoop"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -19,69 +23,194 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global tracer
-// provider and propagators, and the default timeline.
+// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
+// providers and propagators, and the default timeline. Its functions are called
+// for every request, on the request's goroutine.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
+	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 	Timeline       *observer.Timeline            // nil: observer.Default()
+
+	// Filter, when it returns false, lets the request pass as if there were no
+	// middleware.
+	Filter func(*http.Request) bool
+
+	// PublicEndpoint, when it returns true, starts a trace of the request's own,
+	// linked to the caller's: for callers whose traces are not to be continued.
+	PublicEndpoint func(*http.Request) bool
+
+	// Route is the pattern that the request matched, for the span's name and for
+	// metrics, which must not tell apart more than a few hundred. It is called when
+	// the handler is done. nil: the path of the http.ServeMux pattern.
+	Route func(*http.Request) string
+
+	// SpanName names the span, once when it starts and once more when the handler is
+	// done and the route known, which is empty before. nil: "METHOD route".
+	SpanName func(r *http.Request, route string) string
+
+	ServerTiming ServerTiming // what the response tells its client
 }
 
 // Middleware gives every request a timeline of its own, found again with
-// observer.FromContext, and a server span by OpenTelemetry's semantic
-// conventions for HTTP: named "METHOD route", with the route of the
-// http.ServeMux pattern that matched, the status code, the protocol and the
-// addresses. The parent comes from the request's headers by the propagators. The
-// timeline knows [observer.RequestStart], [observer.ResponseStart], when the
-// first byte is written, and [observer.ResponseEnd].
+// observer.FromContext, and a server span and metrics by OpenTelemetry's semantic
+// conventions for HTTP. The span is named "METHOD route", with the route of the
+// [http.ServeMux] pattern that matched; its parent comes from the request's headers
+// by the propagators. The timeline knows [observer.RequestStart],
+// [observer.ResponseStart], when the first byte is written, and
+// [observer.ResponseEnd]; when the handler is done, observers get an entry of type
+// navigation, named by the request's path. The response says in a Server-Timing
+// header which trace it belongs to, and more if [ServerTiming] allows it.
 //
-// The query is left out, because it often holds secrets. A handler that panics
-// leaves a span with error status; the panic goes on. Wrap the mux itself, so
-// that its pattern can be seen: a handler in between that copies the request
-// (as http.TimeoutHandler does) hides it.
+// A request whose context has a span of this process already, as under an otelhttp
+// handler, keeps that one: it gets a timeline, a navigation entry and Server-Timing,
+// but no further span and no metrics. One that a Middleware has seen passes.
+//
+// The query is left out, because it often holds secrets. A handler's panic leaves a
+// span with error status and an exception event, and goes on; [http.ErrAbortHandler]
+// is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
+// between that copies the request (as http.TimeoutHandler does) hides it.
+//
+// The handler's ResponseWriter has the optional interfaces of the server's and no
+// others. Of a connection that a handler hijacked no status is reported: what is
+// written there is not seen.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	provider, propagators := s.TracerProvider, s.Propagators
-	if provider == nil {
-		provider = otel.GetTracerProvider() // forwards to what is set later
+	if s.TracerProvider == nil {
+		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
 	}
-	if propagators == nil {
-		propagators = otel.GetTextMapPropagator()
+	if s.MeterProvider == nil {
+		s.MeterProvider = otel.GetMeterProvider()
 	}
-	parent := s.Timeline
-	if parent == nil {
-		parent = observer.Default()
+	if s.Propagators == nil {
+		s.Propagators = otel.GetTextMapPropagator()
 	}
-	tracer := provider.Tracer(ScopeName)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		method, original := knownMethod(r.Method)
-		ctx, span := tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithAttributes(requestAttributes(r, method, original)...))
-		tl := parent.NewChildAt(startOf(span))
-		defer tl.Close()
-		r = r.WithContext(observer.NewContext(ctx, tl)) // on top, where it is found soonest
-		res := &response{tl: tl, status: http.StatusOK}
-		_ = tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
-		panicked := true
-		defer func() {
-			_ = tl.SetTiming(observer.ResponseEnd, tl.Now())
-			if !span.IsRecording() {
-				span.End()
-				return
-			}
-			if panicked {
-				// Not recovered, so that its stack stays whole.
-				span.SetStatus(codes.Error, "handler panicked")
-				span.SetAttributes(semconv.ErrorTypeKey.String("panic"))
-			}
-			endServerSpan(span, r, method, res.status, panicked)
-		}()
-		next.ServeHTTP(res.watch(w), r)
-		panicked = false
-	})
+	if s.Timeline == nil {
+		s.Timeline = observer.Default()
+	}
+	if s.Route == nil {
+		s.Route = func(r *http.Request) string { return routeOf(r.Pattern) }
+	}
+	return &middleware{
+		Server: s,
+		next:   next,
+		tracer: s.TracerProvider.Tracer(ScopeName),
+		meter:  newServerMeter(s.MeterProvider.Meter(ScopeName)),
+		timing: s.ServerTiming.rules(),
+	}
+}
+
+// A middleware is a Server at work.
+type middleware struct {
+	Server
+	next   http.Handler
+	tracer trace.Tracer
+	meter  serverMeter
+	kinds  exchanges
+	timing timingRules
+}
+
+var _ http.Handler = (*middleware)(nil)
+
+// A request is what the middleware knows of a request while it is served. It is
+// the handler's context as well: one allocation for all.
+type request struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+
+	m        *middleware
+	tl       *observer.Timeline
+	span     trace.Span
+	borrowed bool // the span is of other instrumentation
+	method   method
+	body     countedBody
+	response response
+	timing   timing
+	scratch  *scratch
+}
+
+// requestKey is in the context of a request that a middleware serves.
+type requestKey struct{}
+
+func (q *request) Value(key any) any {
+	switch key.(type) {
+	case observer.ContextKey:
+		return q.tl
+	case requestKey:
+		return true
+	}
+	return q.Context.Value(key)
+}
+
+// ServeHTTP implements [http.Handler].
+func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	if ctx.Value(requestKey{}) != nil || (m.Filter != nil && !m.Filter(r)) {
+		m.next.ServeHTTP(w, r)
+		return
+	}
+	q := &request{m: m, method: methodOf(r), scratch: scratches.Get().(*scratch)}
+	if span := trace.SpanFromContext(ctx); isLocal(span.SpanContext()) {
+		q.Context, q.span, q.borrowed = ctx, span, true
+	} else {
+		q.start(ctx, r)
+	}
+	q.tl = m.Timeline.NewChildAt(startOf(q.span), m.timing.types...)
+	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
+
+	// net/http looks for what the handler did to its request, not to our copy; what
+	// is around us looks for the pattern.
+	inner := r.WithContext(q)
+	if r.Body != nil && r.Body != http.NoBody {
+		q.body.ReadCloser = r.Body
+		inner.Body = &q.body
+	}
+	q.timing.trailers = m.timing.trailers(r)
+	q.response.onBegin = q.begun
+	returned := false
+	defer func() {
+		r.MultipartForm = inner.MultipartForm
+		r.Pattern = inner.Pattern
+		if returned {
+			q.finish(inner, nil)
+			return
+		}
+		p := recover() // nil when the handler ended its goroutine
+		q.finish(inner, p)
+		if p != nil {
+			panic(p)
+		}
+	}()
+	m.next.ServeHTTP(q.response.wrap(w), inner)
+	returned = true
+}
+
+// start starts the request's span.
+func (q *request) start(ctx context.Context, r *http.Request) {
+	m := q.m
+	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
+	s := q.scratch
+	s.attrs = appendRequest(s.attrs[:0], r, q.method)
+	s.options = append(s.options[:0], serverKind, trace.WithAttributes(s.attrs...))
+	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
+		s.options = append(s.options, trace.WithNewRoot())
+		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
+			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
+		}
+	}
+	q.Context, q.span = m.tracer.Start(ctx, q.name(r, ""), s.options...)
+}
+
+// name is the span's name for a route, which may not be known yet.
+func (q *request) name(r *http.Request, route string) string {
+	switch {
+	case q.m.SpanName != nil:
+		return q.m.SpanName(r, route)
+	case route == "":
+		return q.method.span
+	}
+	return q.method.span + " " + route
 }
 
 // startOf is when the span started, so that one reading of the clock serves it and
@@ -94,75 +223,184 @@ func startOf(span trace.Span) time.Time {
 	return time.Now()
 }
 
-// endServerSpan sets what is known only at the end. r is the request the mux has seen.
-func endServerSpan(span trace.Span, r *http.Request, method string, status int, panicked bool) {
-	if route := routeOf(r.Pattern); route != "" {
-		span.SetName(method + " " + route)
-		span.SetAttributes(semconv.HTTPRoute(route))
+// begun is called before the first byte of the response.
+func (q *request) begun(res *response) {
+	_ = q.tl.SetTiming(observer.ResponseStart, q.tl.Now())
+	q.timing.header(q, res)
+}
+
+// finish ends everything that began with the request. r is the request the mux
+// has seen, p what the handler panicked with.
+func (q *request) finish(r *http.Request, p any) {
+	res := &q.response
+	if p == nil && !res.begun {
+		q.timing.trailers = false // all there is to say is in the header
+		res.begin(http.StatusOK)  // as the server will
 	}
-	if !panicked {
-		span.SetAttributes(semconv.HTTPResponseStatusCode(status))
-		if status >= 500 {
-			span.SetStatus(codes.Error, "")
-			span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
+	end := q.tl.Now()
+	_ = q.tl.SetTiming(observer.ResponseEnd, end)
+	q.timing.trailer(q, res)
+
+	x := exchange{
+		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
+		status: res.status, route: q.m.Route(r),
+	}
+	if p != nil && p != http.ErrAbortHandler {
+		x.failure = panicType(p)
+	}
+	x.fail(http.StatusInternalServerError)
+	if !q.borrowed {
+		k := q.m.kinds.get(x)
+		q.m.meter.record(q, end, q.body.read, res.written, k)
+		q.end(r, &x, k, p)
+	}
+	q.navigation(r, &x, end)
+	q.tl.Close()
+	q.scratch.release()
+	q.scratch = nil
+}
+
+// end ends the request's span.
+func (q *request) end(r *http.Request, x *exchange, k *kept, p any) {
+	span := q.span
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	if name := q.name(r, x.route); name != q.method.span {
+		span.SetName(name)
+	}
+	attrs := append(q.scratch.attrs[:0], k.outcome...)
+	if n := q.body.read; n > 0 {
+		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
+	}
+	if n := q.response.written; n > 0 {
+		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
+	}
+	span.SetAttributes(attrs...)
+	q.scratch.attrs = attrs
+	if x.failure == "" {
+		return
+	}
+	if p == nil {
+		span.SetStatus(codes.Error, "")
+		return
+	}
+	span.SetStatus(codes.Error, "handler panicked")
+	span.AddEvent("exception", trace.WithAttributes(
+		semconv.ExceptionType(x.failure),
+		semconv.ExceptionMessage(fmt.Sprint(p)),
+		semconv.ExceptionStacktrace(string(debug.Stack()))))
+}
+
+// navigation records the request itself, for those who observe requests: of the
+// request's own timeline nobody reads it any more.
+func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
+	if !q.tl.Observed(observer.Navigation) {
+		return
+	}
+	scope, _ := q.tl.Enter(q, observer.Navigation)
+	attrs := append(make([]slog.Attr, 0, 12),
+		slog.String(observer.InitiatorKey, "http"),
+		slog.String("method", x.method),
+		slog.String("route", x.route),
+		slog.String("nextHopProtocol", nextHopProtocol(r.ProtoMajor, r.ProtoMinor)),
+		slog.Int("responseStatus", x.status),
+		slog.Duration(observer.RequestStart, 0))
+	if at, ok := q.tl.Timing(observer.ResponseStart); ok {
+		attrs = append(attrs, slog.Duration(observer.ResponseStart, at))
+	}
+	attrs = append(attrs,
+		slog.Duration(observer.ResponseEnd, end),
+		slog.Int64("requestBodySize", q.body.read),
+		slog.Int64("encodedBodySize", q.response.written))
+	if x.failure != "" {
+		attrs = append(attrs, slog.String("error", x.failure))
+	}
+	q.tl.Record(scope, observer.Navigation, r.URL.Path, 0, end, attrs)
+}
+
+// panicType is error.type of a panic.
+func panicType(p any) string {
+	if err, ok := p.(error); ok {
+		return typeName(err)
+	}
+	return "panic"
+}
+
+// A countedBody counts what the handler reads of the request's body.
+type countedBody struct {
+	io.ReadCloser
+	read int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// A scratch has room for what a request's span is started and ended with.
+// OpenTelemetry copies it before Start and SetAttributes return.
+type scratch struct {
+	attrs   []attribute.KeyValue
+	options []trace.SpanStartOption
+}
+
+var scratches = sync.Pool{New: func() any {
+	return &scratch{attrs: make([]attribute.KeyValue, 0, 16), options: make([]trace.SpanStartOption, 0, 4)}
+}}
+
+func (s *scratch) release() {
+	clear(s.attrs[:cap(s.attrs)])
+	clear(s.options[:cap(s.options)])
+	scratches.Put(s)
+}
+
+var serverKind = trace.WithSpanKind(trace.SpanKindServer)
+
+// appendRequest appends what is known of a request when it arrives.
+func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
+	attrs = m.append(attrs)
+	scheme, port := scheme(r), 80
+	if r.TLS != nil {
+		port = 443
+	}
+	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(r.URL.Path))
+	if host, p := splitHostPort(r.Host); host != "" {
+		attrs = append(attrs, semconv.ServerAddress(host))
+		if p > 0 && p != port {
+			attrs = append(attrs, semconv.ServerPort(p))
 		}
 	}
-	span.End()
-}
-
-// A response is what is noted of a response while the handler writes it.
-type response struct {
-	tl     *observer.Timeline
-	status int // the first final one
-	begun  bool
-}
-
-// begin is called before the first byte is written.
-func (res *response) begin(status int) {
-	if !res.begun {
-		res.begun = true
-		res.status = status
-		_ = res.tl.SetTiming(observer.ResponseStart, res.tl.Now())
+	if host, p := splitHostPort(r.RemoteAddr); host != "" {
+		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
+		if p > 0 {
+			attrs = append(attrs, semconv.NetworkPeerPort(p))
+		}
 	}
+	if ua := r.UserAgent(); ua != "" {
+		attrs = append(attrs, semconv.UserAgentOriginal(ua))
+	}
+	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
 }
 
-// watch wraps w; every optional interface that w has keeps working.
-func (res *response) watch(w http.ResponseWriter) http.ResponseWriter {
-	return httpsnoop.Wrap(w, httpsnoop.Hooks{
-		WriteHeader: func(writeHeader httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
-			return func(code int) {
-				// 1xx responses precede the one that counts, but for 101, which is final.
-				if code >= 200 || code == http.StatusSwitchingProtocols {
-					res.begin(code)
-				}
-				writeHeader(code)
-			}
-		},
-		Write: func(write httpsnoop.WriteFunc) httpsnoop.WriteFunc {
-			return func(b []byte) (int, error) {
-				res.begin(http.StatusOK)
-				return write(b)
-			}
-		},
-		WriteString: func(write httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc {
-			return func(s string) (int, error) {
-				res.begin(http.StatusOK)
-				return write(s)
-			}
-		},
-		ReadFrom: func(readFrom httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
-			return func(src io.Reader) (int64, error) {
-				res.begin(http.StatusOK)
-				return readFrom(src)
-			}
-		},
-		Flush: func(flush httpsnoop.FlushFunc) httpsnoop.FlushFunc {
-			return func() {
-				res.begin(http.StatusOK)
-				flush()
-			}
-		},
-	})
+// clientAddress is whom the request comes from: what the first proxy says, or
+// else the peer.
+func clientAddress(r *http.Request, peer string) string {
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ",")
+	if first = strings.TrimSpace(first); first != "" {
+		return first
+	}
+	return peer
+}
+
+// scheme is url.scheme of a request received.
+func scheme(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
 }
 
 // routeOf is the path part of a ServeMux pattern "METHOD host/path".
@@ -173,64 +411,4 @@ func routeOf(pattern string) string {
 		}
 	}
 	return ""
-}
-
-// knownMethod is the method as the conventions want it: one of the standard
-// ones or _OTHER, so that clients cannot make up span names.
-func knownMethod(m string) (method, original string) {
-	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
-		return m, ""
-	case "":
-		return http.MethodGet, ""
-	}
-	return "HTTP", m
-}
-
-func requestAttributes(r *http.Request, method, original string) []attribute.KeyValue {
-	attrs := make([]attribute.KeyValue, 0, 12)
-	if original != "" {
-		attrs = append(attrs, semconv.HTTPRequestMethodOther, semconv.HTTPRequestMethodOriginal(original))
-	} else {
-		attrs = append(attrs, semconv.HTTPRequestMethodKey.String(method))
-	}
-	scheme, port := "http", 80
-	if r.TLS != nil {
-		scheme, port = "https", 443
-	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(r.URL.Path))
-	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(host))
-		if p > 0 && p != port {
-			attrs = append(attrs, semconv.ServerPort(p))
-		}
-	}
-	if host, p := splitHostPort(r.RemoteAddr); host != "" {
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(host))
-		if p > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(p))
-		}
-	}
-	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(ua))
-	}
-	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r)))
-}
-
-func protocolVersion(r *http.Request) string {
-	if r.ProtoMajor >= 2 {
-		return strconv.Itoa(r.ProtoMajor)
-	}
-	return strconv.Itoa(r.ProtoMajor) + "." + strconv.Itoa(r.ProtoMinor)
-}
-
-// splitHostPort is net.SplitHostPort for values that may lack a port: 0 then.
-func splitHostPort(hostport string) (host string, port int) {
-	host, p, err := net.SplitHostPort(hostport)
-	if err != nil {
-		return hostport, 0
-	}
-	port, _ = strconv.Atoi(p) // a named or broken port is left out
-	return host, port
 }

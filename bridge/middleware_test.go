@@ -152,20 +152,55 @@ func TestMiddlewarePropagation(t *testing.T) {
 }
 
 func TestMiddlewarePanic(t *testing.T) {
-	for _, value := range []any{"boom", http.ErrAbortHandler} {
-		r := withProcessor(t)
-		func() {
-			defer func() {
-				if p := recover(); p != value {
-					t.Errorf("recovered %v, want %v", p, value)
-				}
+	for _, c := range []struct {
+		name  string
+		value any
+		write bool // before it panics
+		want  string
+	}{
+		{"with a text", "boom", false, "Error error.type=panic exception=boom"},
+		{"with an error", io.ErrUnexpectedEOF, false, "Error error.type=*errors.errorString exception=unexpected EOF"},
+		{"after the first byte", "boom", true, "Error error.type=panic http.response.status_code=202 exception=boom"},
+		{"that aborts", http.ErrAbortHandler, true, "Unset http.response.status_code=202"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			func() {
+				defer func() {
+					if p := recover(); p != c.value {
+						t.Errorf("recovered %v, want %v", p, c.value)
+					}
+				}()
+				r.serve(func(w http.ResponseWriter, _ *http.Request) {
+					if c.write {
+						w.WriteHeader(http.StatusAccepted)
+					}
+					panic(c.value)
+				}, "/x", httptest.NewRequest("GET", "/x", nil))
 			}()
-			r.serve(func(http.ResponseWriter, *http.Request) { panic(value) }, "/x", httptest.NewRequest("GET", "/x", nil))
-		}()
-		r.flush(t)
-		if s := r.got.one(t, "GET /x"); s.Status().Code != codes.Error || tag(s, "error.type") != "panic" || tag(s, "http.response.status_code") != "" {
-			t.Errorf("status %v, attributes %v", s.Status(), s.Attributes())
-		}
+			r.flush(t)
+			s := r.got.one(t, "GET /x")
+			got := s.Status().Code.String()
+			for _, key := range []string{"error.type", "http.response.status_code"} {
+				if v := tag(s, key); v != "" {
+					got += " " + key + "=" + v
+				}
+			}
+			for _, e := range s.Events() {
+				got += " " + e.Name + "="
+				for _, kv := range e.Attributes {
+					switch {
+					case kv.Key == "exception.message":
+						got += kv.Value.AsString()
+					case kv.Key == "exception.stacktrace" && !strings.Contains(kv.Value.AsString(), "TestMiddlewarePanic"):
+						t.Errorf("the stack does not show the handler:\n%s", kv.Value.AsString())
+					}
+				}
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
 	}
 }
 

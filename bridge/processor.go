@@ -84,21 +84,24 @@ func (p *Processor) Bind(tp *sdktrace.TracerProvider) {
 	}
 }
 
-// OnStart passes the span on.
+// OnStart notes under which request the span is made and passes it on.
 func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.provider.Load() == nil {
 		if tp, ok := s.TracerProvider().(*sdktrace.TracerProvider); ok {
 			p.Bind(tp)
 		}
 	}
+	p.hub.starts(parent, s)
 	p.next.OnStart(parent, s)
 }
 
-// OnEnd queues the span; it reaches the next processor with its marks.
+// OnEnd queues the span; it reaches the next processor with its marks. A span of
+// other instrumentation becomes an entry of its request's timeline.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
 		return
 	}
+	p.hub.ends(s)
 	if !p.hub.tl.Post(&endedSpan{span: s, to: p}) {
 		// No room: better the span without its marks than no span.
 		p.hub.stats.hurried.Add(1)

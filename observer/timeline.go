@@ -75,6 +75,7 @@ type Timeline struct {
 
 	inlets []paddedInlet // of a process timeline; nil for children
 	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
+	always kindSet       // recorded whatever the bridge says
 	closed atomic.Bool
 
 	own inlet // of a child; between what is read often and what the collector writes
@@ -196,9 +197,18 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 // request's timeline and its span begin at the same instant. origin must carry
 // a monotonic reading (as time.Now does) to be exact. With a Clock of the
 // timeline's own, the child begins now.
-func (t *Timeline) NewChildAt(origin time.Time) *Timeline {
+//
+// Entries of the types in always are recorded even where neither the bridge nor
+// an observer wants them, for the caller to read: under a span that is not
+// recorded, say. Types that are not supported are ignored.
+func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
 	r := t.root
 	c := &Timeline{root: r, parent: t, originTime: origin}
+	for _, typ := range always {
+		if k, ok := kindOf(typ); ok {
+			c.always |= 1 << k
+		}
+	}
 	if r.clock != nil {
 		c.origin = r.clock()
 	} else {
@@ -230,11 +240,13 @@ func (t *Timeline) Close() {
 	}
 }
 
-type contextKey struct{}
+// ContextKey is the key under which a context carries its *Timeline, for types
+// that are contexts themselves. Others use [NewContext] and [FromContext].
+type ContextKey struct{}
 
 // NewContext returns a context that carries t.
 func NewContext(ctx context.Context, t *Timeline) context.Context {
-	return context.WithValue(ctx, contextKey{}, t)
+	return context.WithValue(ctx, ContextKey{}, t)
 }
 
 // FromContext is the timeline ctx carries, or [Default]. ctx may be nil.
@@ -242,7 +254,7 @@ func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {
 		return defaultTimeline
 	}
-	if t, ok := ctx.Value(contextKey{}).(*Timeline); ok && t != nil {
+	if t, ok := ctx.Value(ContextKey{}).(*Timeline); ok && t != nil {
 		return t
 	}
 	return defaultTimeline
@@ -288,13 +300,19 @@ func (t *Timeline) enter(ctx context.Context, box *bridgeBox, typ Type) (scope a
 		return nil, true
 	}
 	scope, record := box.Scope(ctx)
-	return scope, record || (t.root.watching.Load() > 0 && t.observed(typ))
+	return scope, record || t.Observed(typ)
 }
 
-// Observed reports whether some observer of t or of a parent wants entries of
-// type typ.
-func (t *Timeline) observed(typ Type) bool {
+// Observed reports whether entries of type typ are wanted on t for more than the
+// bridge's sake: by an observer of t or of a parent, or by whoever made t.
+func (t *Timeline) Observed(typ Type) bool {
+	if t.root.watching.Load() == 0 && t.always == 0 {
+		return false
+	}
 	k, _ := kindOf(typ)
+	if t.always.has(k) {
+		return true
+	}
 	for p := t; p != nil; p = p.parent {
 		if kindSet(p.wants.Load()).has(k) {
 			return true

@@ -1,0 +1,175 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge/internal/servertiming"
+	"github.com/perfline/perfline/observer"
+)
+
+// A call is one outbound request. It is over once; until then it belongs to the
+// goroutine that makes the request and, after that, to those that read the
+// response's body, but for what is atomic or has a lock.
+type call struct {
+	t      *transport
+	ctx    context.Context //nolint:containedctx // of the span, for what is recorded later
+	tl     *observer.Timeline
+	span   trace.Span
+	start  time.Duration // on tl
+	method method
+	name   string // the URL, without secrets
+	server string
+	port   int
+	phases phases
+
+	sent   int64        // bytes of the request's body; -1: see chunks
+	chunks atomic.Int64 // bytes of a body whose length was not known
+
+	status   int // 0 without a response
+	protocol string
+	failed   string   // why there is no response
+	encoded  bool     // the body is as it was sent
+	timings  []string // Server-Timing fields
+	received atomic.Int64
+	used     atomic.Int64 // when something was last read, on tl
+
+	over sync.Once
+}
+
+// watch has the call end with resp's body.
+func (c *call) watch(resp *http.Response) {
+	now := c.tl.Now()
+	if resp.Body == nil || resp.Body == http.NoBody {
+		c.finish(now, "")
+		return
+	}
+	c.used.Store(int64(now))
+	b := &receivedBody{body: resp.Body, call: c, response: resp}
+	// Nothing that the call refers to refers to b: it is found when its user has
+	// forgotten it.
+	runtime.AddCleanup(b, (*call).abandon, c)
+	if w, ok := resp.Body.(io.Writer); ok { // of a connection that switched protocols
+		resp.Body = struct {
+			*receivedBody
+			io.Writer
+		}{b, w}
+		return
+	}
+	resp.Body = b
+}
+
+// A receivedBody tells when the response's body has come to its end.
+type receivedBody struct {
+	body     io.ReadCloser
+	call     *call
+	response *http.Response // for its trailer
+}
+
+func (b *receivedBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	c := b.call
+	c.received.Add(int64(n))
+	now := c.tl.Now()
+	c.used.Store(int64(now))
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		c.finish(now, "", b.response.Trailer[serverTimingKey]...)
+	default:
+		c.fail(now, err)
+	}
+	return n, err
+}
+
+func (b *receivedBody) Close() error {
+	b.call.finish(b.call.tl.Now(), "closed") // first: closing may block
+	return b.body.Close()
+}
+
+// abandon ends a call whose body nobody can read any more, as of its last use.
+func (c *call) abandon() { c.finish(time.Duration(c.used.Load()), "abandoned") }
+
+// fail ends a call whose body could not be read to its end.
+func (c *call) fail(now time.Duration, err error) {
+	c.over.Do(func() {
+		c.span.SetAttributes(semconv.ErrorTypeKey.String(typeName(err)))
+		c.span.SetStatus(codes.Error, err.Error())
+		c.end(now, err.Error())
+	})
+}
+
+// finish ends the call at the moment now of its timeline, unless it is over, with
+// Server-Timing fields that came in a trailer.
+func (c *call) finish(now time.Duration, incomplete string, trailer ...string) {
+	c.over.Do(func() {
+		c.timings = append(c.timings, trailer...)
+		c.end(now, incomplete)
+	})
+}
+
+func (c *call) end(now time.Duration, incomplete string) {
+	if c.span.IsRecording() {
+		if n := c.received.Load(); n > 0 {
+			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
+		}
+		if incomplete == "abandoned" {
+			c.span.End(trace.WithTimestamp(c.tl.Origin().Add(now)))
+		} else {
+			c.span.End()
+		}
+	}
+	if scope, ok := c.tl.Enter(c.ctx, observer.Resource); ok {
+		c.tl.Record(scope, observer.Resource, c.name, c.start, now-c.start, c.detail(incomplete))
+	}
+	if len(c.timings) == 0 {
+		return
+	}
+	scope, ok := c.tl.Enter(c.ctx, observer.Server)
+	if !ok {
+		return
+	}
+	metrics, _, _ := servertiming.Parse(c.timings)
+	for _, m := range metrics {
+		attrs := append(make([]slog.Attr, 0, 2), slog.String("resource", c.name))
+		if m.Description != "" {
+			attrs = append(attrs, slog.String("desc", m.Description))
+		}
+		c.tl.Record(scope, observer.Server, m.Name, c.start, m.Duration, attrs)
+	}
+}
+
+// detail are the attributes of the resource entry.
+func (c *call) detail(incomplete string) []slog.Attr {
+	attrs := append(make([]slog.Attr, 0, 20),
+		slog.String(observer.InitiatorKey, "fetch"),
+		slog.String("method", c.method.attr))
+	if c.status > 0 {
+		attrs = append(attrs, slog.Int("responseStatus", c.status), slog.String("nextHopProtocol", c.protocol))
+	}
+	attrs = c.phases.append(attrs)
+	if c.status > 0 {
+		attrs = append(attrs, slog.Int64("requestBodySize", c.bodySize()), slog.Int64("decodedBodySize", c.received.Load()))
+		if c.encoded {
+			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))
+		}
+	}
+	if incomplete != "" {
+		attrs = append(attrs, slog.String("incomplete", incomplete))
+	}
+	if c.failed != "" {
+		attrs = append(attrs, slog.String("error", c.failed))
+	}
+	return attrs
+}

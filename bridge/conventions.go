@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// What OpenTelemetry's semantic conventions for HTTP say of servers and clients
+// alike.
+
+// A method is an HTTP method as the conventions want it: one of the standard ones
+// or _OTHER, so that nobody can make up span names and metrics.
+type method struct {
+	attr     string // http.request.method
+	span     string // in a span's name
+	original string // http.request.method_original; empty where it says nothing new
+}
+
+func methodOf(r *http.Request) method {
+	switch m := r.Method; m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method{attr: m, span: m}
+	case "":
+		return method{attr: http.MethodGet, span: http.MethodGet}
+	default:
+		return method{attr: "_OTHER", span: "HTTP", original: m}
+	}
+}
+
+func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {
+	attrs = append(attrs, semconv.HTTPRequestMethodKey.String(m.attr))
+	if m.original != "" {
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
+	}
+	return attrs
+}
+
+// protocolVersion is network.protocol.version: "1.1", "2".
+func protocolVersion(major, minor int) string {
+	switch {
+	case major == 1 && minor == 1:
+		return "1.1"
+	case major == 2:
+		return "2"
+	case major > 2:
+		return strconv.Itoa(major)
+	}
+	return strconv.Itoa(major) + "." + strconv.Itoa(minor)
+}
+
+// nextHopProtocol is the protocol as Resource Timing has it: by its ALPN id.
+func nextHopProtocol(major, minor int) string {
+	if major >= 2 {
+		return "h" + strconv.Itoa(major)
+	}
+	return "http/" + protocolVersion(major, minor)
+}
+
+// splitHostPort is net.SplitHostPort for values that may lack a port: 0 then, as
+// for one that is no number.
+func splitHostPort(hostport string) (host string, port int) {
+	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
+		return hostport, 0
+	}
+	host, p, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), 0
+	}
+	n, err := strconv.ParseUint(p, 10, 16)
+	if err != nil {
+		return host, 0
+	}
+	return host, int(n)
+}
+
+// A carrier is a header that propagators read and write. It finds the usual names
+// without spelling them anew each time.
+type carrier http.Header
+
+var _ propagation.ValuesGetter = carrier{}
+
+func (c carrier) Get(key string) string {
+	if v := c.Values(key); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+func (c carrier) Values(key string) []string {
+	switch key {
+	case "traceparent":
+		return c["Traceparent"]
+	case "tracestate":
+		return c["Tracestate"]
+	case "baggage":
+		return c["Baggage"]
+	}
+	return http.Header(c).Values(key)
+}
+
+func (c carrier) Set(key, value string) { http.Header(c).Set(key, value) }
+
+func (c carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }
+
+// isLocal reports whether sc is of a span in this process.
+func isLocal(sc trace.SpanContext) bool { return sc.IsValid() && !sc.IsRemote() }

@@ -1,0 +1,207 @@
+package bridge
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/felixge/httpsnoop"
+)
+
+// A response is what is noted of a response while the handler writes it, and the
+// writer the handler gets.
+type response struct {
+	http.ResponseWriter
+
+	onBegin  func(*response) // before the first byte, while headers can still be set
+	status   int             // the first final one; 0 before it and when the handler took the connection
+	written  int64           // bytes of the body
+	begun    bool            // the header is on its way
+	open     bool            // unless nothing was there to be read: the status may still change
+	hijacked bool
+}
+
+// begin is called before the first byte is written.
+func (res *response) begin(status int) {
+	if res.begun {
+		return
+	}
+	res.begun = true
+	res.status = status
+	res.onBegin(res)
+}
+
+func (res *response) WriteHeader(code int) {
+	// 1xx responses precede the one that counts, but for 101, which is final.
+	if code >= 200 || code == http.StatusSwitchingProtocols {
+		if res.open {
+			res.status, res.open = code, false
+		}
+		res.begin(code)
+	}
+	res.ResponseWriter.WriteHeader(code)
+}
+
+func (res *response) Write(b []byte) (int, error) {
+	res.begin(http.StatusOK)
+	n, err := res.ResponseWriter.Write(b)
+	res.written += int64(n)
+	return n, err
+}
+
+func (res *response) WriteString(s string) (int, error) {
+	res.begin(http.StatusOK)
+	n, err := io.WriteString(res.ResponseWriter, s)
+	res.written += int64(n)
+	return n, err
+}
+
+// readFrom copies src to the body with one of the writer's ways to do so.
+func (res *response) readFrom(src io.Reader, copyFrom func(io.Reader) (int64, error)) (int64, error) {
+	first := !res.begun
+	res.begin(http.StatusOK)
+	n, err := copyFrom(src)
+	res.written += n
+	res.open = first && n == 0
+	return n, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (res *response) Unwrap() http.ResponseWriter { return res.ResponseWriter }
+
+// took is called after the handler took the connection: what it writes there is its own affair.
+func (res *response) took() {
+	if res.hijacked = true; !res.begun {
+		res.begun = true
+		res.status = 0
+	}
+}
+
+// wrap returns the writer for the handler, with the optional interfaces that w
+// has and no others. Those of net/http's own servers, and of what wraps them
+// faithfully, cost no allocation; httpsnoop knows all other combinations.
+func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
+	res.ResponseWriter = w
+	_, pushes := w.(http.Pusher)
+	if _, ok := w.(http1Writer); ok && !pushes {
+		return http1Response{res}
+	}
+	_, hijacks := w.(http.Hijacker)
+	_, reads := w.(io.ReaderFrom)
+	if _, ok := w.(http2Writer); ok && !hijacks && !reads {
+		return http2Response{res}
+	}
+	return res.snoop(w)
+}
+
+// A fullWriter has what the writers of net/http's servers have for either protocol.
+type fullWriter interface {
+	http.ResponseWriter
+	io.StringWriter
+	http.Flusher
+	http.CloseNotifier //nolint:staticcheck // deprecated, and handlers still ask for it
+	FlushError() error
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+	EnableFullDuplex() error
+}
+
+type http1Writer interface {
+	fullWriter
+	http.Hijacker
+	io.ReaderFrom
+}
+
+type http2Writer interface {
+	fullWriter
+	http.Pusher
+}
+
+// full forwards what every fullWriter has.
+func (res *response) full() fullWriter { return res.ResponseWriter.(fullWriter) }
+
+func (res *response) flush() {
+	res.begin(http.StatusOK)
+	res.full().Flush()
+}
+
+func (res *response) flushError() error {
+	res.begin(http.StatusOK)
+	return res.full().FlushError()
+}
+
+// http1Response is a response over HTTP/1. It is a pointer, and an interface of
+// it needs no memory.
+type http1Response struct{ *response }
+
+var _ http1Writer = http1Response{}
+
+func (w http1Response) Flush()                             { w.flush() }
+func (w http1Response) FlushError() error                  { return w.flushError() }
+func (w http1Response) CloseNotify() <-chan bool           { return w.full().CloseNotify() }
+func (w http1Response) SetReadDeadline(t time.Time) error  { return w.full().SetReadDeadline(t) }
+func (w http1Response) SetWriteDeadline(t time.Time) error { return w.full().SetWriteDeadline(t) }
+func (w http1Response) EnableFullDuplex() error            { return w.full().EnableFullDuplex() }
+
+func (w http1Response) ReadFrom(src io.Reader) (int64, error) {
+	return w.readFrom(src, w.ResponseWriter.(io.ReaderFrom).ReadFrom)
+}
+
+func (w http1Response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
+	if err == nil {
+		w.took()
+	}
+	return conn, buf, err
+}
+
+// http2Response is a response over HTTP/2.
+type http2Response struct{ *response }
+
+var _ http2Writer = http2Response{}
+
+func (w http2Response) Flush()                             { w.flush() }
+func (w http2Response) FlushError() error                  { return w.flushError() }
+func (w http2Response) CloseNotify() <-chan bool           { return w.full().CloseNotify() }
+func (w http2Response) SetReadDeadline(t time.Time) error  { return w.full().SetReadDeadline(t) }
+func (w http2Response) SetWriteDeadline(t time.Time) error { return w.full().SetWriteDeadline(t) }
+func (w http2Response) EnableFullDuplex() error            { return w.full().EnableFullDuplex() }
+
+func (w http2Response) Push(target string, o *http.PushOptions) error {
+	return w.ResponseWriter.(http.Pusher).Push(target, o)
+}
+
+// snoop wraps a writer of any other combination of interfaces.
+func (res *response) snoop(w http.ResponseWriter) http.ResponseWriter {
+	return httpsnoop.Wrap(w, httpsnoop.Hooks{
+		WriteHeader: func(httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc { return res.WriteHeader },
+		Write:       func(httpsnoop.WriteFunc) httpsnoop.WriteFunc { return res.Write },
+		WriteString: func(httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc { return res.WriteString },
+		ReadFrom: func(readFrom httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
+			return func(src io.Reader) (int64, error) { return res.readFrom(src, readFrom) }
+		},
+		Flush: func(flush httpsnoop.FlushFunc) httpsnoop.FlushFunc {
+			return func() {
+				res.begin(http.StatusOK)
+				flush()
+			}
+		},
+		FlushError: func(flush httpsnoop.FlushErrorFunc) httpsnoop.FlushErrorFunc {
+			return func() error {
+				res.begin(http.StatusOK)
+				return flush()
+			}
+		},
+		Hijack: func(hijack httpsnoop.HijackFunc) httpsnoop.HijackFunc {
+			return func() (net.Conn, *bufio.ReadWriter, error) {
+				conn, buf, err := hijack()
+				if err == nil {
+					res.took()
+				}
+				return conn, buf, err
+			}
+		},
+	})
+}
