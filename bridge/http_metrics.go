@@ -111,37 +111,51 @@ func (e *exchanges) add(x exchange) *kept {
 	return k
 }
 
-// A serverMeter records the metrics of the conventions for HTTP servers: the
-// duration, which is stable, and the sizes of bodies, which are not yet.
+// A serverMeter records the metrics of the conventions for HTTP servers.
 type serverMeter struct {
 	duration  httpconv.ServerRequestDuration
+	sizes     bool // those that follow are made
 	requests  httpconv.ServerRequestBodySize
 	responses httpconv.ServerResponseBodySize
 }
 
-func newServerMeter(m metric.Meter) (s serverMeter) {
-	s.duration = instrument(httpconv.NewServerRequestDuration(m))
-	s.requests = instrument(httpconv.NewServerRequestBodySize(m))
-	s.responses = instrument(httpconv.NewServerResponseBodySize(m))
+func newServerMeter(m metric.Meter, sizes bool) serverMeter {
+	s := serverMeter{duration: instrument(httpconv.NewServerRequestDuration(m)), sizes: sizes}
+	if sizes {
+		s.requests = instrument(httpconv.NewServerRequestBodySize(m))
+		s.responses = instrument(httpconv.NewServerResponseBodySize(m))
+	}
 	return s
 }
 
 func (s *serverMeter) record(ctx context.Context, took time.Duration, received, sent int64, k *kept) {
 	s.duration.Inst().Record(ctx, took.Seconds(), k.record...)
-	s.requests.Inst().Record(ctx, received, k.record...)
-	s.responses.Inst().Record(ctx, sent, k.record...)
+	if s.sizes {
+		s.requests.Inst().Record(ctx, received, k.record...)
+		s.responses.Inst().Record(ctx, sent, k.record...)
+	}
 }
 
 // A clientMeter does it for clients.
 type clientMeter struct {
 	duration httpconv.ClientRequestDuration
+	sizes    bool // requests is made
 	requests httpconv.ClientRequestBodySize
 }
 
-func newClientMeter(m metric.Meter) (c clientMeter) {
-	c.duration = instrument(httpconv.NewClientRequestDuration(m))
-	c.requests = instrument(httpconv.NewClientRequestBodySize(m))
+func newClientMeter(m metric.Meter, sizes bool) clientMeter {
+	c := clientMeter{duration: instrument(httpconv.NewClientRequestDuration(m)), sizes: sizes}
+	if sizes {
+		c.requests = instrument(httpconv.NewClientRequestBodySize(m))
+	}
 	return c
+}
+
+func (c *clientMeter) record(ctx context.Context, took time.Duration, sent int64, k *kept) {
+	c.duration.Inst().Record(ctx, took.Seconds(), k.record...)
+	if c.sizes {
+		c.requests.Inst().Record(ctx, sent, k.record...)
+	}
 }
 
 // instrument reports an instrument that cannot be made; what comes with the error

@@ -50,11 +50,16 @@ type Server struct {
 	SpanName func(r *http.Request, route string) string
 
 	ServerTiming ServerTiming // what the response tells its client
+
+	// BodySizeMetrics adds http.server.request.body.size and
+	// http.server.response.body.size, which the conventions may still change. Spans
+	// and navigation entries have the sizes anyhow.
+	BodySizeMetrics bool
 }
 
 // Middleware gives every request a timeline of its own, found again with
 // observer.FromContext, and a server span and metrics by OpenTelemetry's semantic
-// conventions for HTTP. The span is named "METHOD route", with the route of the
+// conventions for HTTP (http.server.request.duration). The span is named "METHOD route", with the route of the
 // [http.ServeMux] pattern that matched; its parent comes from the request's headers
 // by the propagators. The timeline knows [observer.RequestStart],
 // [observer.ResponseStart], when the first byte is written, and
@@ -97,7 +102,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		Server: s,
 		next:   next,
 		tracer: s.TracerProvider.Tracer(ScopeName),
-		meter:  newServerMeter(s.MeterProvider.Meter(ScopeName)),
+		meter:  newServerMeter(s.MeterProvider.Meter(ScopeName), s.BodySizeMetrics),
 		timing: s.ServerTiming.rules(),
 	}
 }

@@ -31,10 +31,14 @@ type Client struct {
 
 	// SpanName names the span. nil: the method.
 	SpanName func(*http.Request) string
+
+	// BodySizeMetrics adds http.client.request.body.size, which the conventions may
+	// still change.
+	BodySizeMetrics bool
 }
 
 // Transport gives every request made through base a client span and metrics by
-// OpenTelemetry's semantic conventions for HTTP, sends the trace along by the
+// OpenTelemetry's semantic conventions for HTTP (http.client.request.duration), sends the trace along by the
 // propagators, and puts an entry of type resource on the timeline in the request's
 // context (Resource Timing). A nil base is [http.DefaultTransport].
 //
@@ -84,7 +88,7 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 		Client: c,
 		base:   base,
 		tracer: c.TracerProvider.Tracer(ScopeName),
-		meter:  newClientMeter(c.MeterProvider.Meter(ScopeName)),
+		meter:  newClientMeter(c.MeterProvider.Meter(ScopeName), c.BodySizeMetrics),
 	}
 }
 
@@ -210,8 +214,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		c.phases.answer(now - c.start)
 	}
 	k := c.t.kinds.get(x)
-	c.t.meter.duration.Inst().Record(c.ctx, (now - c.start).Seconds(), k.record...)
-	c.t.meter.requests.Inst().Record(c.ctx, c.bodySize(), k.record...)
+	c.t.meter.record(c.ctx, now-c.start, c.bodySize(), k)
 	if c.span.IsRecording() {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
 		if resp != nil {
