@@ -103,3 +103,16 @@ func ExampleNamed() {
 	// measure "stream" at 4ms for 3ms <nil>
 	// marks: measure "close": Start "responseEnd": this moment of the request has not come, or the service does not tell it
 }
+
+func ExampleNewHandler() {
+	ctx, tl, _ := request()
+	log := slog.New(marks.NewHandler(slog.DiscardHandler, slog.LevelWarn)) // DiscardHandler: where your logs go
+
+	log.InfoContext(ctx, "cache warmed")
+	log.With("shop", 7).WarnContext(ctx, "stock low", "item", "socks", "left", 2)
+
+	for _, e := range tl.Entries() {
+		fmt.Println(e.Type(), e.Name(), e.Detail())
+	}
+	// Output: mark stock low [level=WARN shop=7 item=socks left=2]
+}

@@ -1,0 +1,184 @@
+package marks
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// NewHandler returns a [slog.Handler] that turns records at or above level into
+// marks on the timeline of the context they are logged with, and passes every
+// record on to next, unchanged, when next is enabled for it:
+//
+//	log := slog.New(marks.NewHandler(slog.NewJSONHandler(os.Stderr, nil), nil))
+//	log.WarnContext(ctx, "retry", "attempt", 2) // logged, and a mark of ctx's request
+//
+// A nil level means [slog.LevelWarn]. With a nil next records become marks and
+// nothing else, which goes well with [slog.NewMultiHandler].
+//
+//   - The mark's name is the record's message, which should be a constant string
+//     for both their sakes. Its time is now, the record's is not looked at.
+//   - Its attributes are the record's level ("level", as text), the handler's
+//     and the record's, where WithGroup was called in slog groups. Empty
+//     attributes and empty groups are left out.
+//   - Code that logs may change its values afterwards, unlike code that marks.
+//     So a [slog.LogValuer] is resolved at the call, and what is in a [slog.Any],
+//     an error say, becomes its text.
+//   - The mark allocates nothing with up to seven attributes of scalar kinds
+//     outside groups, the handler's included. Under a span that is not recorded
+//     nothing is done, as with Mark.
+//   - Handle returns next's error. There is none because of a mark.
+//
+// Without a context (Warn rather than WarnContext) the mark goes to the process's
+// timeline. An observer of marks that logs at level from its callback is called
+// for what it logged.
+func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
+	if level == nil {
+		level = slog.LevelWarn
+	}
+	return &handler{next: next, level: level}
+}
+
+// A handler does not change: WithAttrs and WithGroup make another.
+type handler struct {
+	next   slog.Handler // nil: none
+	level  slog.Leveler
+	attrs  []slog.Attr // outside any group; as they were at WithAttrs
+	groups []group     // outermost first
+}
+
+// A group is one that WithGroup opened, with what WithAttrs put into it.
+type group struct {
+	name  string
+	attrs []slog.Attr
+}
+
+var _ slog.Handler = (*handler)(nil)
+
+// Enabled reports whether next is, or a record of that level becomes a mark.
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level.Level() || (h.next != nil && h.next.Enabled(ctx, level))
+}
+
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= h.level.Level() {
+		h.mark(ctx, r)
+	}
+	if h.next == nil || !h.next.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.next.Handle(ctx, r)
+}
+
+// markedAttrs is how many attributes, the level being one, a mark has room for
+// without an allocation. A slog.Record has room for five.
+const markedAttrs = 2 * observer.InlineAttrs
+
+func (h *handler) mark(ctx context.Context, r slog.Record) {
+	tl := observer.FromContext(ctx)
+	scope, ok := tl.Enter(ctx, observer.Mark)
+	if !ok {
+		return
+	}
+	at := tl.Now() // before values are made text, which may take a while
+	var room [markedAttrs]slog.Attr
+	attrs := append(room[:0], slog.String(slog.LevelKey, r.Level.String()))
+	attrs = append(attrs, h.attrs...)
+	if len(h.groups) > 0 {
+		attrs = append(attrs, h.grouped(r)...)
+	} else {
+		r.Attrs(func(a slog.Attr) bool {
+			attrs = appendFrozen(attrs, a)
+			return true
+		})
+	}
+	tl.Record(scope, observer.Mark, r.Message, at, 0, attrs)
+}
+
+// grouped are the record's attributes inside the open groups, or nothing.
+func (h *handler) grouped(r slog.Record) []slog.Attr {
+	inner := make([]slog.Attr, 0, r.NumAttrs())
+	r.Attrs(func(a slog.Attr) bool {
+		inner = appendFrozen(inner, a)
+		return true
+	})
+	for _, g := range slices.Backward(h.groups) {
+		if all := slices.Concat(g.attrs, inner); len(all) > 0 {
+			inner = []slog.Attr{{Key: g.name, Value: slog.GroupValue(all...)}}
+		}
+	}
+	return inner
+}
+
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	c := *h
+	if h.next != nil {
+		c.next = h.next.WithAttrs(attrs)
+	}
+	if n := len(h.groups); n > 0 {
+		c.groups = slices.Clone(h.groups)
+		c.groups[n-1].attrs = withFrozen(h.groups[n-1].attrs, attrs)
+	} else {
+		c.attrs = withFrozen(h.attrs, attrs)
+	}
+	return &c
+}
+
+func (h *handler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	c := *h
+	if h.next != nil {
+		c.next = h.next.WithGroup(name)
+	}
+	c.groups = append(slices.Clip(h.groups), group{name: name})
+	return &c
+}
+
+// withFrozen is old, which other handlers share, and attrs as they are now.
+func withFrozen(old, attrs []slog.Attr) []slog.Attr {
+	all := slices.Clip(old)
+	for _, a := range attrs {
+		all = appendFrozen(all, a)
+	}
+	return all
+}
+
+// appendFrozen appends a as it is now, so that nobody changes it later, by the
+// rules of slog.Handler: values resolved, what is empty left out. A group without
+// a name stays one, as with Mark: whoever shows the mark inlines it.
+func appendFrozen(dst []slog.Attr, a slog.Attr) []slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindGroup:
+		var members []slog.Attr
+		for _, m := range v.Group() {
+			members = appendFrozen(members, m)
+		}
+		if len(members) == 0 {
+			return dst
+		}
+		v = slog.GroupValue(slices.Clone(members)...) // a copy, or dst would always escape to the heap
+	case slog.KindAny:
+		if v.Any() != nil {
+			v = slog.StringValue(text(v.Any()))
+		} else if a.Key == "" {
+			return dst
+		}
+	default: // copied with the attribute
+	}
+	return append(dst, slog.Attr{Key: a.Key, Value: v})
+}
+
+// text is v as it is shown in a trace; of an error without the stack that %+v adds
+// to some. fmt calls Error and String itself, and survives when they panic.
+func text(v any) string {
+	if err, ok := v.(error); ok {
+		return fmt.Sprintf("%v", err)
+	}
+	return fmt.Sprintf("%+v", v)
+}
