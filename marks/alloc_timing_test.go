@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -18,11 +19,16 @@ import (
 // where they can be given.
 func TestAllocsOfTimings(t *testing.T) {
 	k, v, n := "key", "value", 42
+	timed := marks.Timerify("t", func(_ context.Context, n int) (int, error) { return n, nil }, marks.TimerifyOptions{
+		Attrs:     []slog.Attr{slog.String(k, v), slog.Int("n", n)},
+		Histogram: func(context.Context, time.Duration) {},
+	})
 	for name, ctx := range contexts() {
 		for _, c := range []struct {
 			name string
 			f    func()
 		}{
+			{"a function timed by Timerify", func() { _, _ = timed(ctx, n) }},
 			{"2 attributes at Time", func() { marks.Time(ctx, "t", slog.String(k, v), slog.Int("n", n)).End() }},
 			{"2 attributes at End", func() { marks.Time(ctx, "t").End(slog.String(k, v), slog.Int("n", n)) }},
 			{"2 attributes, deferred", func() { defer marks.Time(ctx, "t", slog.String(k, v), slog.Int("n", n)).End() }},

@@ -2,6 +2,7 @@ package marks_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -102,6 +103,36 @@ func ExampleNamed() {
 	// Output:
 	// measure "stream" at 4ms for 3ms <nil>
 	// marks: measure "close": Start "responseEnd": this moment of the request has not come, or the service does not tell it
+}
+
+func ExampleTimerify() {
+	ctx, tl, pass := request()
+
+	var slowest time.Duration
+	load := marks.Timerify("user.load", func(_ context.Context, id int) (string, error) {
+		pass(4 * time.Millisecond)
+		if id == 0 {
+			return "", errors.New("no such user")
+		}
+		return "Ada", nil
+	}, marks.TimerifyOptions{
+		Attrs:     []slog.Attr{slog.String("db", "users")},
+		Histogram: func(_ context.Context, took time.Duration) { slowest = max(slowest, took) },
+	})
+
+	fmt.Println(load(ctx, 7))
+	fmt.Println(load(ctx, 0))
+
+	for _, e := range tl.Entries() {
+		fmt.Println(e, e.Detail())
+	}
+	fmt.Println("slowest", slowest)
+	// Output:
+	// Ada <nil>
+	//  no such user
+	// measure "user.load" at 0s for 4ms [db=users]
+	// measure "user.load" at 4ms for 4ms [db=users error=no such user]
+	// slowest 4ms
 }
 
 func ExampleNewHandler() {
