@@ -39,6 +39,20 @@ func shop(bin string, j *backend.Jaeger, service string, args ...string) (*exec.
 
 var delivered = regexp.MustCompile(`(\d+) spans for the backend: (\d+) delivered, (\d+) lost\.`)
 
+var slowestTrace = regexp.MustCompile(`(?m) trace ([0-9a-f]{32})$`)
+
+// names counts the spans and events of a trace by name.
+func names(spans []backend.Span) map[string]int {
+	n := map[string]int{}
+	for _, s := range spans {
+		n[s.Name]++
+		for _, e := range s.Events {
+			n[e.Name]++
+		}
+	}
+	return n
+}
+
 // TestShop runs the shop as a user would and looks for its traces, which must be
 // as many as it says, under service=shop, with the tree that its code makes.
 func TestShop(t *testing.T) {
@@ -76,13 +90,17 @@ func TestShop(t *testing.T) {
 				if parent != "POST /orders" && parent != "checkout" && parent != "GET /products/{id}" {
 					t.Errorf("parent of %q is %q", s.Name, parent)
 				}
-			case "payment", "db.reserve", "db.order":
-				if parent != "checkout" {
+			case "POST", "sql.conn.exec":
+				if parent != "checkout" && parent != "" { // the store's first statement makes its tables
 					t.Errorf("parent of %q is %q, want checkout", s.Name, parent)
 				}
 			case "POST /payments":
-				if parent != "payment" || s.Tags["span.kind"] != "server" {
-					t.Errorf("%q is a %v under %q, want a server span under payment", s.Name, s.Tags["span.kind"], parent)
+				if parent != "POST" || s.Tags["span.kind"] != "server" {
+					t.Errorf("%q is a %v under %q, want a server span under the call", s.Name, s.Tags["span.kind"], parent)
+				}
+			case "shop.Shipping/Quote":
+				if kind := s.Tags["span.kind"]; (kind == "client" && parent != "POST /orders") || (kind == "server" && parent != s.Name) {
+					t.Errorf("%q is a %v under %q", s.Name, kind, parent)
 				}
 			case "GET /{$}", "GET /products/{id}", "POST /orders":
 				routes[s.Name]++
@@ -97,6 +115,31 @@ func TestShop(t *testing.T) {
 	}
 	if len(routes) != 3 {
 		t.Errorf("server spans by route: %v, want three routes", routes)
+	}
+	shown := text[strings.Index(text, "The slowest request:"):]
+	slowest := slowestTrace.FindStringSubmatch(shown)
+	if slowest == nil {
+		t.Fatalf("the shop does not say which trace was the slowest:\n%s", text)
+	}
+	for name, n := range names(traces[slowest[1]]) {
+		if got := strings.Count(shown, name+" "); got < n {
+			t.Errorf("the waterfall shows %q %d times, Jaeger has %d", name, got, n)
+		}
+	}
+	// HTTP in and out, gRPC in and out, SQL, measures and marks of an order.
+	for _, spans := range traces {
+		got := names(spans)
+		if got["POST /orders"] == 0 {
+			continue
+		}
+		for name, want := range map[string]int{
+			"POST /orders": 1, "POST": 1, "POST /payments": 1, "shop.Shipping/Quote": 2, "sql.conn.exec": 2,
+			"checkout": 1, "bank": 1, "tariff": 1, "accepted-to-paid": 1, "order.accepted": 1, "order.paid": 1,
+		} {
+			if got[name] != want {
+				t.Errorf("an order has %d × %q in Jaeger, want %d; it has %v", got[name], name, want, got)
+			}
+		}
 	}
 	t.Logf("routes %v, %d spans in Jaeger\n%s", routes, n, text)
 }

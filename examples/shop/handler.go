@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/propagation"
+	"google.golang.org/grpc"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -23,13 +23,21 @@ type handler struct {
 	store    *store
 	payments string // base URL of the payment service
 	client   *http.Client
+	shipping *grpc.ClientConn
+	render   func(context.Context, []product) (*bytes.Buffer, error)
 }
 
-func newHandler(s *store, payments string) http.Handler {
-	h := &handler{store: s, payments: payments, client: &http.Client{
-		Timeout:   5 * time.Second,
-		Transport: &http.Transport{MaxIdleConnsPerHost: 100},
-	}}
+func newHandler(s *store, payments string, shipping *grpc.ClientConn) http.Handler {
+	h := &handler{
+		store:    s,
+		payments: payments,
+		client: &http.Client{
+			Timeout:   5 * time.Second,
+			Transport: bridge.Transport(&http.Transport{MaxIdleConnsPerHost: 100}),
+		},
+		shipping: shipping,
+		render:   marks.Timerify("render", renderHome, marks.TimerifyOptions{}),
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.home)
 	mux.HandleFunc("GET /products/{id}", h.product)
@@ -53,16 +61,19 @@ func (h *handler) home(w http.ResponseWriter, r *http.Request) {
 		fail(ctx, w, err)
 		return
 	}
-	t := marks.Time(ctx, "render", slog.Int("products", len(list)))
-	var body bytes.Buffer
-	err = homePage.Execute(&body, list)
-	t.End()
+	body, err := h.render(ctx, list)
 	if err != nil {
 		fail(ctx, w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = body.WriteTo(w) // the client may be gone: nothing to be done
+}
+
+func renderHome(_ context.Context, list []product) (*bytes.Buffer, error) {
+	var body bytes.Buffer
+	err := homePage.Execute(&body, list)
+	return &body, err
 }
 
 func (h *handler) product(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +106,12 @@ func (h *handler) order(w http.ResponseWriter, r *http.Request) {
 		fail(ctx, w, err)
 		return
 	}
-	o.Total = p.Price * o.Quantity
+	cost, err := shippingCost(ctx, h.shipping, o.Quantity)
+	if err != nil {
+		fail(ctx, w, err)
+		return
+	}
+	o.Total = p.Price*o.Quantity + cost
 
 	ctx, checkout := marks.Start(ctx, "checkout", slog.Int64("total", o.Total))
 	defer checkout.End()
@@ -124,13 +140,10 @@ func (h *handler) order(w http.ResponseWriter, r *http.Request) {
 
 // pay calls the payment service.
 func (h *handler) pay(ctx context.Context, total int64) (string, error) {
-	ctx, t := marks.Start(ctx, "payment", slog.Int64("total", total))
-	defer t.End()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.payments+"/payments?total="+strconv.FormatInt(total, 10), http.NoBody)
 	if err != nil {
 		return "", err
 	}
-	otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(req.Header))
 	resp, err := h.client.Do(req)
 	if err != nil {
 		return "", fmt.Errorf("payment: %w", err)

@@ -1,6 +1,7 @@
 // Shop is a small web shop that shows perfline at work: a catalogue and orders in
-// SQLite, a payment service that is called over HTTP, and marks and measures
-// where they help. Run it with a load of its own,
+// SQLite, a payment service that is called over HTTP, a shipping service that is
+// called over gRPC, and marks and measures where they help. Run it with a load of
+// its own,
 //
 //	go run ./shop -for 10s
 //
@@ -26,6 +27,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -61,17 +63,34 @@ func run(ctx context.Context, addr, svg string, duration time.Duration, rps int)
 	if err != nil {
 		return err
 	}
+	// Warnings become marks of the request they are about; errors are printed too.
+	slog.SetDefault(slog.New(marks.NewHandler(
+		slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}), slog.LevelWarn)))
 
 	store, err := openStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	payments, err := serve(ctx, "127.0.0.1:0", bridge.Middleware(paymentHandler()))
+	payments, err := serve(ctx, "127.0.0.1:0", bridge.Server{
+		ServerTiming: bridge.ServerTiming{Names: []string{"bank"}},
+	}.Middleware(paymentHandler()))
 	if err != nil {
 		return fmt.Errorf("payment service: %w", err)
 	}
-	shop, err := serve(ctx, addr, bridge.Middleware(newHandler(store, "http://"+payments.Addr)))
+	shipping, shippingAddr, err := serveShipping(ctx)
+	if err != nil {
+		return fmt.Errorf("shipping service: %w", err)
+	}
+	defer shipping.Stop()
+	conn, err := dialShipping(shippingAddr)
+	if err != nil {
+		return fmt.Errorf("shipping service: %w", err)
+	}
+	defer conn.Close()
+	shop, err := serve(ctx, addr, bridge.Server{
+		ServerTiming: bridge.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
+	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -18,7 +19,7 @@ func paymentHandler() http.Handler {
 		wait := time.Duration(1+rand.IntN(4)) * time.Millisecond
 		if rand.IntN(50) == 0 {
 			wait += 20 * time.Millisecond
-			marks.Mark(r.Context(), "bank.slow")
+			slog.WarnContext(r.Context(), "bank.slow", "wait", wait)
 		}
 		time.Sleep(wait)
 		t.End()

@@ -13,8 +13,9 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A measureTable sums up the measures that an observer of the process timeline
-// is given: those of all requests.
+// A measureTable sums up what took time, as an observer of the process timeline is
+// given it: the measures of all requests, their queries and calls, and garbage
+// collections.
 type measureTable struct {
 	mu     sync.Mutex // guards byName
 	byName map[string]*histogram
@@ -22,7 +23,7 @@ type measureTable struct {
 
 func watchMeasures(tl *observer.Timeline) (*measureTable, error) {
 	t := &measureTable{byName: map[string]*histogram{}}
-	_, err := tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{Types: []observer.Type{observer.Measure}})
+	_, err := tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{Types: []observer.Type{observer.Measure, observer.Resource, observer.Server, observer.GC}})
 	return t, err
 }
 
@@ -30,10 +31,14 @@ func (t *measureTable) add(entries []observer.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range entries {
-		h := t.byName[e.Name()]
+		name := string(e.Type()) + "\t" + e.Name()
+		if e.Type() == observer.Server && e.Duration() == 0 {
+			continue // tells which trace the answer belongs to
+		}
+		h := t.byName[name]
 		if h == nil {
 			h = &histogram{}
-			t.byName[e.Name()] = h
+			t.byName[name] = h
 		}
 		h.add(e.Duration())
 	}
@@ -52,7 +57,7 @@ func report(w io.Writer, l *load, m *measureTable) {
 	l.mu.Unlock()
 	_ = tw.Flush() // to a terminal: nobody to tell
 
-	fmt.Fprintln(tw, "\nmeasure\tcount\tp50\tp99\tmax\t")
+	fmt.Fprintln(tw, "\nentry\tname\tcount\tp50\tp99\tmax\t")
 	m.mu.Lock()
 	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
 		h := m.byName[name]
