@@ -1,0 +1,86 @@
+package bridgegrpc
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// A call is what is noted of a call while its events come in, concurrently when
+// it streams.
+type call struct {
+	method string             // "package.Service/Method"
+	tl     *observer.Timeline // a server's call's own, a client's caller's
+	start  time.Duration      // since tl's origin
+	span   trace.Span         // nil when the call had one already
+
+	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
+	server net.Addr // of a client: set before request, read after it
+
+	// When they were, since start, plus one; 0 when they have not come.
+	request, response atomic.Int64
+
+	requestSize, encodedSize, decodedSize atomic.Int64 // in bytes
+}
+
+// note notes now as a moment that comes once, and returns it with first set.
+func (c *call) note(moment *atomic.Int64) (at time.Duration, first bool) {
+	if moment.Load() != 0 {
+		return 0, false
+	}
+	at = c.tl.Now() - c.start
+	return at, moment.CompareAndSwap(0, int64(at)+1)
+}
+
+// record records the entry of the call, which ended at end.
+func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, end time.Duration) {
+	scope, wanted := c.tl.Enter(ctx, typ)
+	if !wanted {
+		return
+	}
+	var all [10]slog.Attr
+	attrs := append(all[:0],
+		slog.String(observer.InitiatorKey, "grpc"),
+		slog.String("nextHopProtocol", "h2"),
+		slog.String("responseStatus", codeName(code)))
+	if at := c.request.Load(); at != 0 {
+		if c.server != nil {
+			attrs = append(attrs, slog.String("serverAddress", c.server.String()))
+		}
+		attrs = append(attrs, slog.Duration(observer.RequestStart, time.Duration(at-1)))
+	}
+	// Events of a call that is cut off may still come in: none lies after its end.
+	if at := c.response.Load(); at != 0 {
+		attrs = append(attrs, slog.Duration(observer.ResponseStart, min(time.Duration(at-1), end-c.start)))
+	}
+	attrs = append(attrs,
+		slog.Duration(observer.ResponseEnd, end-c.start),
+		slog.Int64("requestBodySize", c.requestSize.Load()),
+		slog.Int64("encodedBodySize", c.encodedSize.Load()),
+		slog.Int64("decodedBodySize", c.decodedSize.Load()))
+	c.tl.Record(scope, typ, c.method, c.start, end-c.start, attrs)
+}
+
+// methodOf is the method as the conventions want it. Clients can send any bytes,
+// and one span that is not UTF-8 makes OTLP refuse all those sent with it.
+func methodOf(info *stats.RPCTagInfo) string {
+	return strings.ToValidUTF8(strings.TrimPrefix(info.FullMethodName, "/"), "\uFFFD")
+}
+
+// connections takes the events of connections, which are of no interest here.
+type connections struct{}
+
+// TagConn leaves the context as it is.
+func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn does nothing.
+func (connections) HandleConn(context.Context, stats.ConnStats) {}

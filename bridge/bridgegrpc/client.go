@@ -1,0 +1,128 @@
+package bridgegrpc
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's
+// global providers and propagators.
+type Client struct {
+	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
+	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
+	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
+
+	// Filter, when set, is asked about every call. A call it returns false for
+	// gets nothing: no span, no metrics, no entry, no trace context in its metadata.
+	Filter func(*stats.RPCTagInfo) bool
+}
+
+// Handler gives every call a client span, which the server learns of from the
+// metadata by the propagators, the metric rpc.client.call.duration and a resource
+// entry on the timeline found in the call's context, or the default one. Every
+// status but OK counts as an error.
+func (c Client) Handler() stats.Handler {
+	duration, err := rpcconv.NewClientCallDuration(meterOf(c.MeterProvider))
+	if err != nil {
+		otel.Handle(err) // calls are made without it
+	}
+	return &client{
+		tracer:      tracerOf(c.TracerProvider),
+		propagators: propagatorsOr(c.Propagators),
+		filter:      c.Filter,
+		durations:   durations{histogram: duration.Inst()},
+	}
+}
+
+// client is the handler of a Client, and the key of its calls in contexts.
+type client struct {
+	connections
+	tracer      trace.Tracer
+	propagators propagation.TextMapPropagator
+	filter      func(*stats.RPCTagInfo) bool
+	durations   durations
+}
+
+var _ stats.Handler = (*client)(nil)
+
+// TagRPC is called before anything else of an attempt.
+func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if h.filter != nil && !h.filter(info) {
+		if ctx.Value(h) == nil {
+			return ctx
+		}
+		// Called by a call's own credentials, say: its events must not be taken for
+		// that call's.
+		return context.WithValue(ctx, h, nil)
+	}
+	c := &call{method: methodOf(info), tl: observer.FromContext(ctx)}
+	c.start = c.tl.Now()
+	ctx, c.span = h.tracer.Start(ctx, c.method, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(c.method)))
+	md, ok := metadata.FromOutgoingContext(ctx) // a copy
+	if !ok {
+		md = metadata.MD{}
+	}
+	h.propagators.Inject(ctx, outgoing(md))
+	return context.WithValue(metadata.NewOutgoingContext(ctx, md), h, c)
+}
+
+// HandleRPC is called for the events of an attempt, concurrently.
+func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	c, ok := ctx.Value(h).(*call)
+	if !ok {
+		return
+	}
+	switch e := event.(type) {
+	case *stats.OutHeader:
+		c.server = e.RemoteAddr
+		c.note(&c.request)
+		if c.span.IsRecording() {
+			c.span.SetAttributes(serverAttributes(e)...)
+		}
+	case *stats.OutPayload:
+		c.requestSize.Add(int64(e.CompressedLength))
+	case *stats.InHeader, *stats.InTrailer: // an answer without messages may be a trailer only
+		c.note(&c.response)
+	case *stats.InPayload:
+		c.encodedSize.Add(int64(e.CompressedLength))
+		c.decodedSize.Add(int64(e.Length))
+	case *stats.End:
+		h.end(ctx, c, status.Convert(e.Error))
+	}
+}
+
+// serverAttributes are those of the server that was chosen for a call.
+func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
+	host, port := hostPort(e.RemoteAddr)
+	if host == "" {
+		return nil
+	}
+	attrs := make([]attribute.KeyValue, 0, 4)
+	attrs = append(attrs, semconv.ServerAddress(host), semconv.NetworkPeerAddress(host))
+	if port > 0 {
+		attrs = append(attrs, semconv.ServerPort(port), semconv.NetworkPeerPort(port))
+	}
+	return attrs
+}
+
+func (h *client) end(ctx context.Context, c *call, st *status.Status) {
+	end := c.tl.Now()
+	failed := st.Code() != codes.OK
+	c.record(ctx, observer.Resource, st.Code(), end)
+	endSpan(c.span, st, failed)
+	h.durations.record(ctx, c.method, st.Code(), failed, end-c.start)
+}

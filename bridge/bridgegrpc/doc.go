@@ -1,0 +1,69 @@
+// Package bridgegrpc gives gRPC calls what bridge.Middleware gives HTTP requests:
+// a timeline, a span, a duration metric and an entry.
+//
+//	srv := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
+//	conn, err := grpc.NewClient(addr, creds, grpc.WithStatsHandler(bridgegrpc.Client{}.Handler()))
+//
+//	func (s *shop) Buy(ctx context.Context, o *Order) (*Receipt, error) {
+//		marks.Mark(ctx, "cart.empty") // an event of the call's span, on the call's timeline
+//
+// It is a package of its own so that programs without gRPC do not import it.
+//
+// # What a call leaves
+//
+//	on a server                                      by a client
+//	-----------                                      -----------
+//	server span "package.Service/Method"             client span "package.Service/Method"
+//	rpc.server.call.duration, in seconds             rpc.client.call.duration, in seconds
+//	navigation entry on the call's own timeline      resource entry on the caller's timeline
+//
+// Names and attributes of spans and metrics are those of OpenTelemetry's semantic
+// conventions for RPC. Both entries have the span's name and these attributes,
+// named as Resource Timing names its own:
+//
+//	initiatorType     "grpc"
+//	nextHopProtocol   "h2"
+//	responseStatus    the status code: "OK", "NOT_FOUND", …
+//	serverAddress     address and port the call went to; resource entries only
+//	requestStart      the headers had arrived, or were sent
+//	responseStart     the first of the answer was sent, or had arrived
+//	responseEnd       the call was over: the entry's duration
+//	requestBodySize   bytes of the request's messages, compressed
+//	encodedBodySize   bytes of the response's messages, compressed
+//	decodedBodySize   bytes of the response's messages, uncompressed
+//
+// The moments are durations since the entry's start; one that has not come is left
+// out. Sizes are without framing. A stream's are sums.
+//
+// # What it guarantees
+//
+//   - The call's timeline, span and navigation entry begin at the same instant.
+//   - Every call of a registered method is ended once, however it ends: answered,
+//     refused, cancelled, late or cut off. A client's retries are calls of their
+//     own, as gRPC tells of them.
+//   - What a client can make up is bounded: a method that the server does not have
+//     gives a span named "grpc" and the method _OTHER. With a
+//     grpc.UnknownServiceHandler every method exists; then at most 1024 pairs of
+//     method and status are kept for metrics.
+//   - No goroutines of its own, and nothing written to the caller's metadata.
+//
+// # Beside other instrumentations
+//
+// On a server, a handler that makes a span (otelgrpc's, say) comes first:
+//
+//	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
+//
+// Then the call keeps that span, sampled or not, and that handler's metrics; it gets
+// the timeline, which begins when the span does, and the navigation entry. The same
+// goes for grpc.Server's ServeHTTP under bridge.Middleware. On a client use one or
+// the other: a span active in the context may as well be the caller's, and one that
+// is not sampled does not tell which.
+//
+// # What it does not
+//
+//   - It records no messages and no metadata.
+//   - It does not see a call that fails before gRPC has picked up the attempt: with
+//     a context that is over already, or a target that does not resolve.
+//   - Metrics have no server.address: a client learns only which of the servers
+//     behind its target a call went to, and those come and go.
+package bridgegrpc

@@ -1,0 +1,86 @@
+package bridgegrpc
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"go.opentelemetry.io/otel/propagation"
+	"google.golang.org/grpc/metadata"
+)
+
+// incoming reads the metadata of a call to a server, key by key: to ask for all of
+// it would copy all of it.
+type incoming struct {
+	ctx context.Context //nolint:containedctx // it holds the metadata, and lives as long as Extract
+}
+
+var _ propagation.ValuesGetter = incoming{}
+
+// Get is the first value of key, "" when there is none.
+func (c incoming) Get(key string) string {
+	if values := c.Values(key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Values are all values of key.
+func (c incoming) Values(key string) []string { return metadata.ValueFromIncomingContext(c.ctx, key) }
+
+// Set does nothing: what was received stays as it was.
+func (c incoming) Set(string, string) {}
+
+// Keys are all keys there are.
+func (c incoming) Keys() []string {
+	md, _ := metadata.FromIncomingContext(c.ctx)
+	return outgoing(md).Keys()
+}
+
+// outgoing is the metadata of a call by a client.
+type outgoing metadata.MD
+
+var _ propagation.TextMapCarrier = outgoing{}
+
+// Get is the first value of key, "" when there is none.
+func (c outgoing) Get(key string) string {
+	if values := metadata.MD(c).Get(key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Set replaces all values of key: metadata that a service passes on holds the
+// trace context it was called with.
+func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
+
+// Keys are all keys there are.
+func (c outgoing) Keys() []string {
+	keys := make([]string, 0, len(c))
+	for key := range c {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// hostPort are the parts of an address as attributes have them: an IP address and
+// its port, or the name of a socket and 0. An address without a name has host "".
+func hostPort(addr net.Addr) (host string, port int) {
+	switch a := addr.(type) {
+	case nil:
+		return "", 0
+	case *net.TCPAddr:
+		at := a.AddrPort()
+		return at.Addr().Unmap().String(), int(at.Port())
+	}
+	text := addr.String()
+	if text == "@" { // a Unix socket that was not bound to a name
+		return "", 0
+	}
+	host, p, err := net.SplitHostPort(text)
+	if err != nil {
+		return text, 0
+	}
+	port, _ = strconv.Atoi(p) // a named or broken port is left out
+	return host, port
+}

@@ -1,0 +1,218 @@
+package bridgegrpc
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/observer"
+)
+
+// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
+// global providers and propagators, and the default timeline.
+type Server struct {
+	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
+	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
+	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
+	Timeline       *observer.Timeline            // parent of the calls' timelines; nil: observer.Default()
+
+	// Filter, when set, is asked about every call. A call it returns false for
+	// gets nothing: no timeline, no span, no metrics.
+	Filter func(*stats.RPCTagInfo) bool
+
+	// PublicEndpoint, when set, is asked about every call that gets a span, with the
+	// caller's span in the context. Where it returns true, the call begins a trace of
+	// its own, linked to the caller's.
+	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
+}
+
+// Handler gives every call a timeline of its own, found again with
+// observer.FromContext, a server span whose parent comes from the metadata by the
+// propagators, the metric rpc.server.call.duration and a navigation entry. The
+// timeline knows [observer.RequestStart], [observer.ResponseStart], when the first
+// header or message is sent, and [observer.ResponseEnd].
+//
+// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
+// UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
+func (s Server) Handler() stats.Handler {
+	parent := s.Timeline
+	if parent == nil {
+		parent = observer.Default()
+	}
+	duration, err := rpcconv.NewServerCallDuration(meterOf(s.MeterProvider))
+	if err != nil {
+		otel.Handle(err) // calls are served without it
+	}
+	return &server{
+		tracer:         tracerOf(s.TracerProvider),
+		propagators:    propagatorsOr(s.Propagators),
+		parent:         parent,
+		filter:         s.Filter,
+		publicEndpoint: s.PublicEndpoint,
+		durations:      durations{histogram: duration.Inst()},
+	}
+}
+
+func tracerOf(p trace.TracerProvider) trace.Tracer {
+	if p == nil {
+		p = otel.GetTracerProvider() // forwards to what is set later, as the other two do
+	}
+	return p.Tracer(bridge.ScopeName)
+}
+
+func meterOf(p metric.MeterProvider) metric.Meter {
+	if p == nil {
+		p = otel.GetMeterProvider()
+	}
+	return p.Meter(bridge.ScopeName)
+}
+
+func propagatorsOr(p propagation.TextMapPropagator) propagation.TextMapPropagator {
+	if p == nil {
+		p = otel.GetTextMapPropagator()
+	}
+	return p
+}
+
+// server is the handler of a Server. It is the key of its calls in contexts, so
+// that several handlers of one server do not find each other's.
+type server struct {
+	connections
+	tracer         trace.Tracer
+	propagators    propagation.TextMapPropagator
+	parent         *observer.Timeline
+	filter         func(*stats.RPCTagInfo) bool
+	publicEndpoint func(context.Context, *stats.RPCTagInfo) bool
+	durations      durations
+}
+
+var _ stats.Handler = (*server)(nil)
+
+// TagRPC is called before anything else of a call.
+func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if h.filter != nil && !h.filter(info) {
+		return ctx
+	}
+	c := &call{method: methodOf(info)}
+	span := trace.SpanFromContext(ctx)
+	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() { // or the call has a span already
+		ctx, span = h.start(ctx, info, c.method)
+		c.span = span
+	}
+	c.tl = h.parent.NewChildAt(startOf(span))
+	c.request.Store(1)                                             // at 0; see call
+	_ = c.tl.SetTiming(observer.RequestStart, 0)                   // a name of a request's timeline and a time of it
+	return observer.NewContext(context.WithValue(ctx, h, c), c.tl) // the timeline on top, where it is found soonest
+}
+
+func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
+	ctx = h.propagators.Extract(ctx, incoming{ctx})
+	attrs := make([]attribute.KeyValue, 0, 8)
+	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	if p, ok := peer.FromContext(ctx); ok {
+		if host, port := hostPort(p.LocalAddr); host != "" {
+			attrs = append(attrs, semconv.ServerAddress(host))
+			if port > 0 {
+				attrs = append(attrs, semconv.ServerPort(port))
+			}
+		}
+		if host, port := hostPort(p.Addr); host != "" {
+			attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(host))
+			if port > 0 {
+				attrs = append(attrs, semconv.NetworkPeerPort(port), semconv.ClientPort(port))
+			}
+		}
+	}
+	options := [4]trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attrs...)}
+	opts := options[:2]
+	if h.publicEndpoint != nil && h.publicEndpoint(ctx, info) {
+		opts = append(opts, trace.WithNewRoot())
+		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
+			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
+		}
+	}
+	return h.tracer.Start(ctx, method, opts...)
+}
+
+// startOf is when the span started, so that one reading of the clock serves it and
+// the call's timeline. Of a span that does not tell it is now.
+func startOf(span trace.Span) time.Time {
+	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
+		return s.StartTime()
+	}
+	return time.Now()
+}
+
+// HandleRPC is called for the events of a call, those of a stream concurrently.
+func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	c, ok := ctx.Value(h).(*call)
+	if !ok {
+		return
+	}
+	switch e := event.(type) {
+	case *stats.Begin:
+		c.begun = true
+	case *stats.InPayload:
+		c.requestSize.Add(int64(e.CompressedLength))
+	case *stats.OutHeader:
+		c.answer()
+	case *stats.OutPayload:
+		c.answer()
+		c.encodedSize.Add(int64(e.CompressedLength))
+		c.decodedSize.Add(int64(e.Length))
+	case *stats.OutTrailer:
+		c.answer() // an answer without messages may be a trailer only
+		if !c.begun {
+			// The server has no such method: it answers and tells no End. Should that
+			// answer not go out, there is no event at all, and the span is left to the
+			// garbage collector.
+			h.refuse(ctx, c)
+		}
+	case *stats.End:
+		h.end(ctx, c, c.method, status.Convert(e.Error))
+	}
+}
+
+// answer notes when the first of the answer was sent.
+func (c *call) answer() {
+	if at, first := c.note(&c.response); first {
+		_ = c.tl.SetTiming(observer.ResponseStart, at)
+	}
+}
+
+// otherMethod is rpc.method of methods that the server does not have, so that
+// clients cannot make up span names and metric attributes.
+const otherMethod = "_OTHER"
+
+func (h *server) refuse(ctx context.Context, c *call) {
+	if c.span != nil && c.span.IsRecording() {
+		c.span.SetName("grpc")
+		c.span.SetAttributes(semconv.RPCMethod(otherMethod), semconv.RPCMethodOriginal(c.method))
+	}
+	h.end(ctx, c, otherMethod, status.New(codes.Unimplemented, "the server has no such method"))
+}
+
+func (h *server) end(ctx context.Context, c *call, method string, st *status.Status) {
+	end := c.tl.Now()
+	_ = c.tl.SetTiming(observer.ResponseEnd, end)
+	c.record(ctx, observer.Navigation, st.Code(), end)
+	if c.span != nil {
+		failed := isServerError(st.Code())
+		endSpan(c.span, st, failed)
+		h.durations.record(ctx, method, st.Code(), failed, end)
+	}
+	c.tl.Close()
+}

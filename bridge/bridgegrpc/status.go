@@ -1,0 +1,66 @@
+package bridgegrpc
+
+import (
+	"strconv"
+	"strings"
+
+	otelcodes "go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// codeNames are the names of gRPC's status codes as they are specified
+// (grpc/doc/statuscodes.md), which codes.Code does not print.
+var codeNames = [...]string{
+	codes.OK:                 "OK",
+	codes.Canceled:           "CANCELLED",
+	codes.Unknown:            "UNKNOWN",
+	codes.InvalidArgument:    "INVALID_ARGUMENT",
+	codes.DeadlineExceeded:   "DEADLINE_EXCEEDED",
+	codes.NotFound:           "NOT_FOUND",
+	codes.AlreadyExists:      "ALREADY_EXISTS",
+	codes.PermissionDenied:   "PERMISSION_DENIED",
+	codes.ResourceExhausted:  "RESOURCE_EXHAUSTED",
+	codes.FailedPrecondition: "FAILED_PRECONDITION",
+	codes.Aborted:            "ABORTED",
+	codes.OutOfRange:         "OUT_OF_RANGE",
+	codes.Unimplemented:      "UNIMPLEMENTED",
+	codes.Internal:           "INTERNAL",
+	codes.Unavailable:        "UNAVAILABLE",
+	codes.DataLoss:           "DATA_LOSS",
+	codes.Unauthenticated:    "UNAUTHENTICATED",
+}
+
+// codeName is the name of a code, "CODE(n)" for one that is not specified.
+func codeName(c codes.Code) string {
+	if c < codes.Code(len(codeNames)) {
+		return codeNames[c]
+	}
+	return "CODE(" + strconv.FormatUint(uint64(c), 10) + ")"
+}
+
+// isServerError reports whether a status says that the server failed, by the
+// semantic conventions for gRPC; others are what the client asked for.
+func isServerError(c codes.Code) bool {
+	switch c {
+	case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss:
+		return true
+	default:
+		return false
+	}
+}
+
+func endSpan(span trace.Span, st *status.Status, failed bool) {
+	if span.IsRecording() {
+		code := codeName(st.Code())
+		if failed {
+			span.SetStatus(otelcodes.Error, strings.ToValidUTF8(st.Message(), "\uFFFD")) // see methodOf
+			span.SetAttributes(semconv.RPCResponseStatusCode(code), semconv.ErrorTypeKey.String(code))
+		} else {
+			span.SetAttributes(semconv.RPCResponseStatusCode(code))
+		}
+	}
+	span.End()
+}
