@@ -3,7 +3,6 @@ package bridgegrpc
 import (
 	"context"
 	"maps"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +20,7 @@ const maxSets = 1024
 // kind of call as a set, which costs more to make than to record.
 type durations struct {
 	histogram metric.Float64Histogram
-	sets      atomic.Pointer[map[outcome][]metric.RecordOption] // copied to add to it
-	mu        sync.Mutex                                        // serialises additions
+	sets      atomic.Pointer[map[outcome][]metric.RecordOption] // what it points to does not change
 }
 
 type outcome struct {
@@ -54,16 +52,16 @@ func (d *durations) attributes(o outcome, failed bool) []metric.RecordOption {
 	return opts
 }
 
+// keep adds to a copy. When another addition is quicker, the next call of that
+// kind tries again.
 func (d *durations) keep(o outcome, opts []metric.RecordOption) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sets := map[outcome][]metric.RecordOption{}
-	if old := d.sets.Load(); old != nil {
+	old, sets := d.sets.Load(), map[outcome][]metric.RecordOption{}
+	if old != nil {
 		if len(*old) >= maxSets {
 			return
 		}
 		sets = maps.Clone(*old)
 	}
 	sets[o] = opts
-	d.sets.Store(&sets)
+	d.sets.CompareAndSwap(old, &sets)
 }

@@ -21,6 +21,7 @@ import (
 
 func TestEntries(t *testing.T) {
 	r := newRig(t).start(t)
+	before := time.Now()
 	if _, err := r.buy(r.ctx, "tea"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,9 @@ func TestEntries(t *testing.T) {
 				t.Errorf("the entry's scope is %v, want the call's span", e.Scope())
 			}
 			// The entry lies where its span does.
+			if e.Time().Before(before) {
+				t.Errorf("the entry is from %v, the call from after %v", e.Time(), before)
+			}
 			if from, to := e.Time().Sub(span.StartTime()), span.EndTime().Sub(e.Time().Add(e.Duration())); from > 0 || to < 0 {
 				t.Errorf("the entry starts %v after its span, which ends %v after the entry", from, to)
 			}
@@ -66,6 +70,9 @@ func TestEntries(t *testing.T) {
 		t.Errorf("serverAddress is %v, want %s", got, r.addr)
 	}
 	nav := r.entry(t, observer.Navigation)
+	if at := moment(t, nav, "requestStart"); at != 0 {
+		t.Errorf("the request arrived at %v, want at the start", at)
+	}
 	if start := r.span(t, trace.SpanKindServer).StartTime(); !nav.Timeline().Origin().Equal(start) || !nav.Time().Equal(start) {
 		t.Errorf("the call's timeline begins at %v, its entry at %v, its span at %v", nav.Timeline().Origin(), nav.Time(), start)
 	}
@@ -169,6 +176,10 @@ func TestTimings(t *testing.T) {
 			at, ok := tl.Timing(observer.ResponseStart)
 			if !ok || at < before || at > after || at != moment(t, e, "responseStart") {
 				t.Errorf("responseStart is %v (%v), in the entry %v, want between %v and %v", at, ok, moment(t, e, "responseStart"), before, after)
+			}
+			tl.Record(nil, observer.Mark, "after the call", 0, 0, nil) // by a goroutine that outlives it
+			if n := len(r.entriesOf(observer.Mark)); n != 1 || len(tl.EntriesByType(observer.Mark)) != 0 {
+				t.Errorf("%d marks after the call, %d of them on its timeline, which is closed", n, len(tl.EntriesByType(observer.Mark)))
 			}
 			end, ok := tl.Timing(observer.ResponseEnd)
 			if !ok || end < after || end != e.Duration() {

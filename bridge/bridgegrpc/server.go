@@ -113,9 +113,10 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		c.span = span
 	}
 	c.tl = h.parent.NewChildAt(startOf(span))
-	c.request.Store(1)                                             // at 0; see call
-	_ = c.tl.SetTiming(observer.RequestStart, 0)                   // a name of a request's timeline and a time of it
-	return observer.NewContext(context.WithValue(ctx, h, c), c.tl) // the timeline on top, where it is found soonest
+	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
+	c.request.Store(1)                           // 0; see call
+	ctx = context.WithValue(ctx, h, c)
+	return observer.NewContext(ctx, c.tl) // on top, where it is found soonest
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {

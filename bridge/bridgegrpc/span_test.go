@@ -109,7 +109,7 @@ func TestStatus(t *testing.T) {
 		{"UNAVAILABLE", failed(grpccodes.Unavailable), "UNAVAILABLE", bad, bad},
 		{"DATA_LOSS", failed(grpccodes.DataLoss), "DATA_LOSS", bad, bad},
 		{"UNAUTHENTICATED", failed(grpccodes.Unauthenticated), "UNAUTHENTICATED", bad, unset},
-		{"a code that does not exist", failed(99), "CODE(99)", bad, unset},
+		{"the first code that does not exist", failed(17), "CODE(17)", bad, unset},
 		{"the largest code on the wire", failed(1<<31 - 1), "CODE(2147483647)", bad, unset},
 		{"an error without a status", errors.New("because"), "UNKNOWN", bad, bad},
 		{"a context's error", context.DeadlineExceeded, "DEADLINE_EXCEEDED", side{codes.Error, "context deadline exceeded"}, side{codes.Error, "context deadline exceeded"}},
