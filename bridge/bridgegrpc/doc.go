@@ -1,5 +1,5 @@
-// Package bridgegrpc gives gRPC calls what bridge.Middleware gives HTTP requests:
-// a timeline, a span, a duration metric and an entry.
+// Package bridgegrpc does for gRPC calls what bridge.Middleware does for HTTP
+// requests: each gets a timeline and a span, and also a duration metric and an entry.
 //
 //	srv := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //	conn, err := grpc.NewClient(addr, creds, grpc.WithStatsHandler(bridgegrpc.Client{}.Handler()))
@@ -18,8 +18,8 @@
 //	navigation entry on the call's own timeline      resource entry on the caller's timeline
 //
 // Names and attributes of spans and metrics are those of OpenTelemetry's semantic
-// conventions for RPC. Both entries have the span's name and these attributes,
-// named as Resource Timing names its own:
+// conventions for RPC. Both entries are named "package.Service/Method" and have these
+// attributes, named as Resource Timing names its own:
 //
 //	initiatorType     "grpc"
 //	nextHopProtocol   "h2"
@@ -54,16 +54,16 @@
 //	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //
 // Then the call keeps that span, sampled or not, and that handler's metrics; it gets
-// the timeline, which begins when the span does, and the navigation entry. The same
-// goes for grpc.Server's ServeHTTP under bridge.Middleware. On a client use one or
+// the timeline, which begins when a sampled span does, and the navigation entry. The
+// same goes for grpc.Server's ServeHTTP under bridge.Middleware. On a client use one or
 // the other: a span active in the context may as well be the caller's, and one that
 // is not sampled does not tell which.
 //
 // # What it does not
 //
 //   - It records no messages and no metadata.
-//   - It does not see a call that fails before gRPC has picked up the attempt: with
-//     a context that is over already, or a target that does not resolve.
+//   - It does not see a call that gRPC fails before it attempts it: with a context
+//     that is over already, for one.
 //   - Metrics have no server.address: a client learns only which of the servers
 //     behind its target a call went to, and those come and go.
 package bridgegrpc
