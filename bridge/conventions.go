@@ -40,7 +40,7 @@ func methodOf(r *http.Request) method {
 func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {
 	attrs = append(attrs, semconv.HTTPRequestMethodKey.String(m.attr))
 	if m.original != "" {
-		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(valid(m.original)))
 	}
 	return attrs
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 )
@@ -80,7 +83,7 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if prefix != "" {
 		key = prefix + key
 	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(key), Value: value(v)})
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(valid(key)), Value: value(v)})
 }
 
 func value(v slog.Value) attribute.Value {
@@ -97,7 +100,7 @@ func value(v slog.Value) attribute.Value {
 	case slog.KindFloat64:
 		return attribute.Float64Value(v.Float64())
 	case slog.KindString:
-		return attribute.StringValue(v.String())
+		return attribute.StringValue(valid(v.String()))
 	case slog.KindDuration:
 		return attribute.Int64Value(int64(v.Duration()))
 	case slog.KindTime:
@@ -110,6 +113,12 @@ func value(v slog.Value) attribute.Value {
 func anyValue(v any) attribute.Value {
 	switch x := v.(type) {
 	case []string:
+		if slices.ContainsFunc(x, func(s string) bool { return !utf8.ValidString(s) }) {
+			x = slices.Clone(x) // it is the caller's
+			for i := range x {
+				x[i] = valid(x[i])
+			}
+		}
 		return attribute.StringSliceValue(x)
 	case []int:
 		return attribute.IntSliceValue(x)
@@ -121,13 +130,17 @@ func anyValue(v any) attribute.Value {
 		return attribute.BoolSliceValue(x)
 	case error:
 		// fmt calls Error and String itself, and survives when they panic.
-		return attribute.StringValue(fmt.Sprintf("%v", x))
+		return attribute.StringValue(valid(fmt.Sprintf("%v", x)))
 	case fmt.Stringer:
-		return attribute.StringValue(fmt.Sprintf("%v", x))
+		return attribute.StringValue(valid(fmt.Sprintf("%v", x)))
 	default:
-		return attribute.StringValue(fmt.Sprintf("%+v", x))
+		return attribute.StringValue(valid(fmt.Sprintf("%+v", x)))
 	}
 }
+
+// valid is s with U+FFFD for what is not UTF-8, which OTLP cannot carry: one such
+// string and the whole batch of spans it is in would be lost.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // unique keeps the last value of each key, at the place of the first: spans and
 // events must not have two attributes of one key. Lists are short.

@@ -294,7 +294,7 @@ func (q *request) end(r *http.Request, x *exchange, k *kept, p any) {
 	span.SetStatus(codes.Error, "handler panicked")
 	span.AddEvent("exception", trace.WithAttributes(
 		semconv.ExceptionType(x.failure),
-		semconv.ExceptionMessage(fmt.Sprint(p)),
+		semconv.ExceptionMessage(valid(fmt.Sprint(p))),
 		semconv.ExceptionStacktrace(string(debug.Stack()))))
 }
 
@@ -371,21 +371,21 @@ func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attr
 	if r.TLS != nil {
 		port = 443
 	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(r.URL.Path))
+	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(valid(r.URL.Path)))
 	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(host))
+		attrs = append(attrs, semconv.ServerAddress(valid(host)))
 		if p > 0 && p != port {
 			attrs = append(attrs, semconv.ServerPort(p))
 		}
 	}
 	if host, p := splitHostPort(r.RemoteAddr); host != "" {
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
+		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(valid(clientAddress(r, host))))
 		if p > 0 {
 			attrs = append(attrs, semconv.NetworkPeerPort(p))
 		}
 	}
 	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(ua))
+		attrs = append(attrs, semconv.UserAgentOriginal(valid(ua)))
 	}
 	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
 }

@@ -158,7 +158,7 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 	if tracer == nil {
 		return ctx, unsampled{}
 	}
-	ctx, span := tracer.Start(ctx, name, trace.WithTimestamp(start))
+	ctx, span := tracer.Start(ctx, valid(name), trace.WithTimestamp(start))
 	if !span.IsRecording() {
 		return ctx, unsampled{}
 	}

@@ -139,7 +139,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // request is what is known of a request before it is sent.
 func (c *call) request(r *http.Request) []attribute.KeyValue {
 	attrs := c.method.append(make([]attribute.KeyValue, 0, 8))
-	c.server, c.port = splitHostPort(r.URL.Host)
+	c.server, c.port = splitHostPort(valid(r.URL.Host))
 	if c.port == 0 {
 		c.port = 80
 		if r.URL.Scheme == "https" {
@@ -152,7 +152,7 @@ func (c *call) request(r *http.Request) []attribute.KeyValue {
 // address is a URL without what may be secret.
 func address(u *url.URL) string {
 	bare := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return bare.String()
+	return valid(bare.String())
 }
 
 // countBody counts what is sent of a body whose length is not known.
@@ -245,7 +245,7 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return valid(err.Error())
 }
 
 var clientKind = trace.WithSpanKind(trace.SpanKindClient)
