@@ -29,5 +29,5 @@
 // # What it does not
 //
 //   - It sets OpenTelemetry's global tracer provider, propagators and error
-//     handler, and is therefore for main packages, not for libraries.
+//     handler, the meter provider if metrics are exported, and is therefore for main packages, not for libraries.
 package perfline

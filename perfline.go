@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -49,15 +50,17 @@ type Pipeline struct {
 	processor *bridge.Processor
 	delivery  *exporter.Delivery // nil without a backend
 	recent    *exporter.Recent
-	metrics   metric.Registration
+	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
+	metrics   metric.Registration      // of perfline's own counts
 
 	shutdown sync.Once
 }
 
 // Start sets everything up: resource detection, the tracer provider with
-// sampler and limits, delivery over OTLP if an endpoint is given, the most
-// recent requests in memory, propagators (OTEL_PROPAGATORS), and the bridge from
-// the timeline. It sets OpenTelemetry's globals.
+// sampler and limits, delivery over OTLP if an endpoint is given, metrics if
+// OTEL_METRICS_EXPORTER says where to, the most recent requests in memory,
+// propagators (OTEL_PROPAGATORS), and the bridge from the timeline. It sets
+// OpenTelemetry's globals.
 //
 // An invalid variable or field is an error that names it, and nothing is
 // started. A backend that is not there is no error. With
@@ -84,6 +87,13 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, fmt.Errorf("perfline: %w", err)
 	}
+	reader, err := exporter.NewMetricReader(ctx)
+	if err != nil {
+		if target != nil {
+			err = errors.Join(err, target.Shutdown(ctx))
+		}
+		return nil, fmt.Errorf("perfline: %w", err)
+	}
 	next := fanOut{p.recent}
 	if target != nil {
 		p.delivery = exporter.NewDelivery(target, c.Queue)
@@ -98,6 +108,10 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	p.processor.Bind(p.provider)
 
 	otel.SetTracerProvider(p.provider)
+	if reader != nil {
+		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
+		otel.SetMeterProvider(p.meters)
+	}
 	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		c.Logger.Warn("perfline: OpenTelemetry reports", "error", err)
@@ -164,7 +178,11 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.provider == nil {
 		return nil
 	}
-	return p.provider.ForceFlush(ctx)
+	err := p.provider.ForceFlush(ctx)
+	if p.meters != nil {
+		err = errors.Join(err, p.meters.ForceFlush(ctx))
+	}
+	return err
 }
 
 // Shutdown delivers what was recorded and stops. It takes as long as ctx allows
@@ -184,6 +202,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 			// The SDK's provider leaves its processors running when ctx is over before
 			// it has come to them.
 			err = p.processor.Shutdown(ctx)
+		}
+		if p.meters != nil { // after the spans, whose last counts it sends
+			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}
 		if p.metrics != nil {
 			err = errors.Join(err, p.metrics.Unregister())

@@ -66,7 +66,7 @@ func New(ctx context.Context, c Config) (*Target, error) {
 	if c.Endpoint != "" {
 		name = "otlp"
 	}
-	endpoint, err := c.endpoint()
+	endpoint, err := c.endpoint("TRACES")
 	if err != nil {
 		return nil, err
 	}
@@ -87,24 +87,16 @@ func New(ctx context.Context, c Config) (*Target, error) {
 }
 
 func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
-	protocol, from := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-	if c.Protocol != "" {
-		protocol, from = c.Protocol, "Protocol"
-	}
-	if protocol == "" {
-		protocol = GRPC
-		if endpoint != nil && endpoint.Port() == "4318" {
-			protocol = HTTP
-		}
+	protocol, err := c.protocol("TRACES", endpoint)
+	if err != nil {
+		return nil, err
 	}
 	t := &Target{Name: "localhost, OTLP's default"}
 	if endpoint != nil {
 		t.Name = endpoint.Redacted()
 	}
 	t.Name = protocol + " to " + t.Name
-	var err error
-	switch protocol {
-	case GRPC:
+	if protocol == GRPC {
 		var opts []otlptracegrpc.Option
 		if c.Endpoint != "" {
 			opts = append(opts, otlptracegrpc.WithEndpointURL(c.Endpoint))
@@ -113,7 +105,7 @@ func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
 			opts = append(opts, otlptracegrpc.WithHeaders(c.Headers))
 		}
 		t.SpanExporter, err = otlptracegrpc.New(ctx, opts...)
-	case HTTP:
+	} else {
 		var opts []otlptracehttp.Option
 		if c.Endpoint != "" {
 			u := *endpoint
@@ -126,8 +118,6 @@ func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
 			opts = append(opts, otlptracehttp.WithHeaders(c.Headers))
 		}
 		t.SpanExporter, err = otlptracehttp.New(ctx, opts...)
-	default:
-		return nil, fmt.Errorf("exporter: %s %q: must be %q or %q", from, protocol, GRPC, HTTP)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("exporter: OTLP over %s: %w", t.Name, err)
@@ -135,9 +125,28 @@ func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
 	return t, nil
 }
 
-// endpoint is the endpoint given, nil when none is.
-func (c Config) endpoint() (*url.URL, error) {
-	raw, from := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+// protocol is the protocol to speak with endpoint, which may be nil, for a signal
+// as the variables spell it.
+func (c Config) protocol(signal string, endpoint *url.URL) (string, error) {
+	protocol, from := first("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	if c.Protocol != "" {
+		protocol, from = c.Protocol, "Protocol"
+	}
+	switch protocol {
+	case GRPC, HTTP:
+		return protocol, nil
+	case "":
+		if endpoint != nil && endpoint.Port() == "4318" {
+			return HTTP, nil
+		}
+		return GRPC, nil
+	}
+	return "", fmt.Errorf("exporter: %s %q: must be %q or %q", from, protocol, GRPC, HTTP)
+}
+
+// endpoint is the endpoint given for a signal, nil when none is.
+func (c Config) endpoint(signal string) (*url.URL, error) {
+	raw, from := first("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	if c.Endpoint != "" {
 		raw, from = c.Endpoint, "Endpoint"
 	}
