@@ -69,6 +69,7 @@ func (r *root) collect() {
 	}
 	own, children := r.takeDirty()
 	rest := r.drain(own, until)
+	r.collectGC(until)
 	merged := len(r.runs) // the process timeline's
 	if r.drain(children, until) {
 		rest = true

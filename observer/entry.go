@@ -19,8 +19,34 @@ const (
 	Navigation Type = "navigation" // an inbound request
 	Resource   Type = "resource"   // an outbound request
 	Server     Type = "server"     // a Server-Timing metric received
-	GC         Type = "gc"         // a garbage collection
 )
+
+// GC is the type of garbage collections. Go's runtime does a collection, a cycle,
+// beside the program, which stands still twice for a short while. An entry says
+// of one:
+//
+//   - Its name is "gc" and its timeline the process's: a request's timeline and
+//     the observers of that get none.
+//   - Its duration is how long the program stood still in that cycle, both times
+//     together, with what it took to stop it. The work done beside the program is
+//     not in it, nor that with which goroutines had to help.
+//   - It ends when the second stop did, which is the end of the cycle's marking.
+//     Its start is the duration before that, not when the cycle began. The runtime
+//     tells that moment by the wall clock: when that is stepped, the entry ends
+//     between the collector's pass that found it and the one before. With a Clock
+//     of the timeline's own it ends at that pass.
+//   - Its attributes are "cycle", the cycle's number since the program began, and
+//     for the newest of a pass "heapLive", the bytes that it found alive, and
+//     "heapGoal", the bytes of heap at which the next is meant to be done.
+//
+// Entries are made while an observer of the process timeline itself wants them,
+// one for each cycle that ends between Observe and Disconnect. Without such an
+// observer nothing is done for them; with one, the timeline stays in memory until
+// Disconnect. They come some milliseconds after the cycle, or, when it had begun
+// before the last one was noticed, with the next pass. When more than 256 cycles
+// end between two passes the oldest are lost, and counted as Overflow. A timeline
+// made in a bubble of testing/synctest has none.
+const GC Type = "gc"
 
 // kind is a Type as a small number, for masks and counters. The zero kind is a
 // message that Timeline.Post carries; it is never seen by observers.

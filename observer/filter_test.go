@@ -10,6 +10,7 @@ import (
 // The same selections from a timeline and from a callback's list (PT-16, PT-17,
 // PT-33).
 func TestSelect_PT16_PT17(t *testing.T) {
+	withoutGC(t)
 	tl := newManual()
 	var list observer.List
 	all := observer.Options{Types: observer.SupportedEntryTypes()}

@@ -213,12 +213,16 @@ func (o *Observer) unregister() {
 	o.tl.updateWants()
 }
 
+// updateWants is called when t's observers have changed. The root's mu is held.
 func (t *Timeline) updateWants() {
 	var all kindSet
 	for _, o := range t.observers {
 		all |= o.types
 	}
 	t.wants.Store(uint32(all))
+	if t.parent == nil {
+		t.root.watchGC(t, all.has(kindGC))
+	}
 }
 
 // add appends a copy of e, as seen from timeline p, to the observer's buffer.

@@ -130,6 +130,7 @@ func TestBounds_PT3(t *testing.T) {
 
 // PT-29: the sum over the observed types, once for each registration.
 func TestDroppedByType_PT29(t *testing.T) {
+	withoutGC(t)
 	for _, c := range []struct {
 		name  string
 		o     observer.Options

@@ -48,8 +48,10 @@ type TimelineOptions struct {
 	// collect what was recorded and call observers (the "queue a task" of
 	// Performance Timeline 2, section 3). It is called during the call that
 	// records, must not block and must not run task itself before returning. At
-	// most one task waits at a time. Without it, the timeline runs its tasks on a
-	// goroutine of its own after Interval.
+	// most one task waits at a time. While an observer wants entries of type GC it
+	// is also called, on a goroutine of the runtime's, when a collection has ended.
+	// Without it, the timeline runs its tasks on a goroutine of its own after
+	// Interval.
 	Scheduler func(task func())
 
 	// Clock, when set, is the time since the timeline's origin; it must not go
@@ -124,6 +126,7 @@ type root struct {
 	spent      []*chunk   // scratch of collect
 	slab       attrSlab   // of what observers get in one pass
 	totals     [numKinds]TypeStats
+	gc         *gcWatch      // nil while nobody wants garbage collections
 	ready      []*Observer   // observers whose buffer is not empty
 	again      bool          // another collection is wanted; see unlock
 	registered uint64        // observers ever registered, for their order

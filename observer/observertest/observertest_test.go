@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -40,6 +41,16 @@ func TestRecorder(t *testing.T) {
 	marks.Mark(ctx, "after")
 	if got, want := rec.Names(observer.Mark), []string{"after"}; !slices.Equal(got, want) {
 		t.Errorf("after Reset marks %q, want %q", got, want)
+	}
+}
+
+// A test's entries are those that it causes.
+func TestRecorderHasNoCollections(t *testing.T) {
+	rec := observertest.NewRecorder()
+	runtime.GC()
+	marks.Mark(rec.Context(t.Context()), "mark")
+	if got := rec.Entries(); len(got) != 1 {
+		t.Errorf("recorded %v, want the mark only", got)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // A Recorder keeps all that is recorded on a timeline of its own and on that
 // timeline's children, request timelines say. It is safe for concurrent use. Its
 // timeline runs no tasks by itself: other observers of it are called when
-// Entries, Names, Reset or the timeline's Deliver is.
+// Entries, Names, Reset or the timeline's Deliver is. It does not observe garbage
+// collections ([observer.GC]), which come when they come.
 type Recorder struct {
 	// Timeline is what records.
 	Timeline *observer.Timeline
@@ -29,11 +30,12 @@ func NewRecorder() *Recorder {
 	const noBound = 1 << 30 // a test's memory is
 	r := &Recorder{Clock: &Clock{}}
 	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: r.Clock.Now, Scheduler: r.tasks.Schedule, MaxPending: noBound})
+	types := slices.DeleteFunc(observer.SupportedEntryTypes(), func(typ observer.Type) bool { return typ == observer.GC })
 	_, err := r.Timeline.Observe(func(l observer.List) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.entries = append(r.entries, l.Entries()...)
-	}, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: noBound})
+	}, observer.Options{Types: types, MaxBuffer: noBound})
 	if err != nil {
 		panic("observertest: a timeline refuses its own types: " + err.Error())
 	}
