@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -113,13 +112,11 @@ func value(v slog.Value) attribute.Value {
 func anyValue(v any) attribute.Value {
 	switch x := v.(type) {
 	case []string:
-		if slices.ContainsFunc(x, func(s string) bool { return !utf8.ValidString(s) }) {
-			x = slices.Clone(x) // it is the caller's
-			for i := range x {
-				x[i] = valid(x[i])
-			}
+		list := make([]string, len(x))
+		for i := range x {
+			list[i] = valid(x[i])
 		}
-		return attribute.StringSliceValue(x)
+		return attribute.StringSliceValue(list)
 	case []int:
 		return attribute.IntSliceValue(x)
 	case []int64:
@@ -140,7 +137,12 @@ func anyValue(v any) attribute.Value {
 
 // valid is s with U+FFFD for what is not UTF-8, which OTLP cannot carry: one such
 // string and the whole batch of spans it is in would be lost.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func valid(s string) string {
+	if utf8.ValidString(s) { // eight bytes at a time
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
 
 // unique keeps the last value of each key, at the place of the first: spans and
 // events must not have two attributes of one key. Lists are short.

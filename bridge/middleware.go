@@ -69,7 +69,8 @@ type Server struct {
 //
 // A request whose context has a span of this process already, as under an otelhttp
 // handler, keeps that one: it gets a timeline, a navigation entry and Server-Timing,
-// but no further span and no metrics. One that a Middleware has seen passes.
+// but no further span and no metrics. One that has a request's timeline already, the
+// handler being wrapped twice say, passes.
 //
 // The query is left out, because it often holds secrets. A handler's panic leaves a
 // span with error status and an exception event, and goes on; [http.ErrAbortHandler]
@@ -135,15 +136,9 @@ type request struct {
 	scratch  *scratch
 }
 
-// requestKey is in the context of a request that a middleware serves.
-type requestKey struct{}
-
 func (q *request) Value(key any) any {
-	switch key.(type) {
-	case observer.ContextKey:
+	if _, ok := key.(observer.ContextKey); ok {
 		return q.tl
-	case requestKey:
-		return true
 	}
 	return q.Context.Value(key)
 }
@@ -151,7 +146,7 @@ func (q *request) Value(key any) any {
 // ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if ctx.Value(requestKey{}) != nil || (m.Filter != nil && !m.Filter(r)) {
+	if observer.FromContext(ctx).Parent() != nil || (m.Filter != nil && !m.Filter(r)) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
@@ -261,7 +256,7 @@ func (q *request) finish(r *http.Request, p any) {
 	}
 	q.navigation(r, &x, end)
 	q.tl.Close()
-	q.scratch.release()
+	scratches.Put(q.scratch)
 	q.scratch = nil
 }
 
@@ -355,12 +350,6 @@ type scratch struct {
 var scratches = sync.Pool{New: func() any {
 	return &scratch{attrs: make([]attribute.KeyValue, 0, 16), options: make([]trace.SpanStartOption, 0, 4)}
 }}
-
-func (s *scratch) release() {
-	clear(s.attrs[:cap(s.attrs)])
-	clear(s.options[:cap(s.options)])
-	scratches.Put(s)
-}
 
 var serverKind = trace.WithSpanKind(trace.SpanKindServer)
 

@@ -60,7 +60,14 @@ var _ slog.Handler = (*handler)(nil)
 
 // Enabled reports whether next is, or a record of that level becomes a mark.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= h.level.Level() || (h.next != nil && h.next.Enabled(ctx, level))
+	if h.next != nil && h.next.Enabled(ctx, level) {
+		return true
+	}
+	if level < h.level.Level() {
+		return false
+	}
+	_, wanted := observer.FromContext(ctx).Enter(ctx, observer.Mark)
+	return wanted
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {

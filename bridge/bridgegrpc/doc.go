@@ -54,10 +54,11 @@
 //	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //
 // Then the call keeps that span, sampled or not, and that handler's metrics; it gets
-// the timeline, which begins when a sampled span does, and the navigation entry. The
-// same goes for grpc.Server's ServeHTTP under bridge.Middleware. On a client use one or
-// the other: a span active in the context may as well be the caller's, and one that
-// is not sampled does not tell which.
+// the timeline, which begins when a sampled span does, and the navigation entry. A
+// call that has a request's timeline already, by grpc.Server's ServeHTTP under
+// bridge.Middleware say, passes. On a client use one or the other: a span active in
+// the context may as well be the caller's, and one that is not sampled does not tell
+// which.
 //
 // # What it does not
 //

@@ -103,7 +103,7 @@ var _ stats.Handler = (*server)(nil)
 
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if h.filter != nil && !h.filter(info) {
+	if observer.FromContext(ctx).Parent() != nil || (h.filter != nil && !h.filter(info)) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
