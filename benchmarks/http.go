@@ -78,7 +78,7 @@ func (h *httpWay) serveTraced() http.HandlerFunc {
 func newHTTPWay(way string, measures bool, sampler sdktrace.Sampler) *httpWay {
 	h := &httpWay{tl: quiet(), end: &counting{}}
 	var p sdktrace.SpanProcessor = h.end
-	if way == ourHTTP {
+	if way == ourHTTP || way == ourHTTPSizes {
 		p = bridge.NewProcessor(p, bridge.WithTimeline(h.tl))
 	}
 	h.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithSpanProcessor(p))
@@ -96,8 +96,9 @@ func newHTTPWay(way string, measures bool, sampler sdktrace.Sampler) *httpWay {
 	mux.HandleFunc("GET /pages/{id}", page)
 	h.handler = mux
 	switch way {
-	case ourHTTP:
+	case ourHTTP, ourHTTPSizes:
 		s := bridge.Server{TracerProvider: h.provider, MeterProvider: h.meters, Propagators: propagators, Timeline: h.tl}
+		s.BodySizeMetrics = way == ourHTTPSizes
 		h.handler = s.Middleware(mux)
 	case theirHTTP:
 		h.handler = otelhttp.NewHandler(mux, "", otelhttp.WithTracerProvider(h.provider),
@@ -124,9 +125,10 @@ func (h *httpWay) close() error {
 }
 
 const (
-	noHTTP    = "the mux and handler alone"
-	theirHTTP = "otelhttp"
-	ourHTTP   = "perfline"
+	noHTTP       = "the mux and handler alone"
+	theirHTTP    = "otelhttp"
+	ourHTTP      = "perfline"
+	ourHTTPSizes = "perfline with the metrics of body sizes, as otelhttp"
 )
 
 // httpName is a row's name: which middleware, whether the handler measures three
@@ -167,11 +169,14 @@ func httpRows() (rows []*row) {
 		}})
 	}
 	add(noHTTP, false, "0 %", sdktrace.NeverSample())
-	for _, measures := range []bool{false, true} {
-		for _, way := range []string{theirHTTP, ourHTTP} {
-			add(way, measures, "100 %", sdktrace.AlwaysSample())
-			add(way, measures, "0 %", sdktrace.NeverSample())
-		}
+	both := func(way string, measures bool) {
+		add(way, measures, "100 %", sdktrace.AlwaysSample())
+		add(way, measures, "0 %", sdktrace.NeverSample())
 	}
+	both(theirHTTP, false)
+	both(ourHTTP, false)
+	both(ourHTTPSizes, false)
+	both(theirHTTP, true)
+	both(ourHTTP, true)
 	return rows
 }

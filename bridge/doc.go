@@ -1,9 +1,14 @@
 // Package bridge carries a timeline's marks and measures to OpenTelemetry, off
-// the request's path.
+// the request's path, puts HTTP requests, in and out, on a timeline, and with them
+// the spans that any other instrumentation makes.
 //
 //	provider := sdktrace.NewTracerProvider(
 //		sdktrace.WithSpanProcessor(bridge.NewProcessor(sdktrace.NewBatchSpanProcessor(exporter))))
+//	client := &http.Client{Transport: bridge.Transport(nil)}
 //	http.ListenAndServe(addr, bridge.Middleware(mux))
+//
+// [Server] and [Client] are the two with settings; package bridgegrpc has the same
+// for gRPC.
 //
 // # The mapping
 //
@@ -15,7 +20,7 @@
 //	Start…End under a span              child span that other spans and marks can be under
 //	measure under no span               root span, if the sampler wants it
 //	anything under an unsampled span    nothing
-//	entry of another type               nothing (they are spans of their instrumentation)
+//	entry of another type               nothing (requests are spans already)
 //	detail                              attributes, as below
 //	name                                event name, span name
 //
@@ -32,6 +37,23 @@
 //	LogValuer      what it resolves to, on the bridge's goroutine
 //	Any            []string, []int, []int64, []float64, []bool: a slice attribute;
 //	               error and fmt.Stringer: their text; otherwise as fmt's %+v
+//
+// Text that is not UTF-8 has U+FFFD where it is not: OTLP cannot carry it.
+//
+//	OpenTelemetry                       timeline
+//	-------------                       --------
+//	request served, Middleware          a timeline of its own; navigation entry
+//	request made, Transport             resource entry, "fetch"; its Server-Timing: server entries
+//	span of other instrumentation       entry of the request's timeline it was started under,
+//	                                    when it ends: kind client or producer a resource, with
+//	                                    initiatorType "db", "grpc" (rpc.system), "messaging",
+//	                                    "fetch" or "other"; any other kind a measure
+//	span under no request's timeline    nothing
+//
+// Entries made of spans are on the timeline only: their span is sent once. Their
+// detail are the span's attributes, with span_id and scope. Spans of this module
+// are not entries again. It needs a [Processor]: with [Sync], other
+// instrumentation's spans do not come by.
 //
 // An attribute without a key is left out; of two with the same key the last
 // one counts. Span limits (OTEL_SPAN_*, OTEL_EVENT_*) apply to what the bridge
