@@ -32,7 +32,7 @@ var errNotHere = errors.New("not in a benchmark")
 func (w *writer) Header() http.Header                          { return w.header }
 func (w *writer) WriteHeader(int)                              {}
 func (w *writer) Write(b []byte) (int, error)                  { return len(b), nil }
-func (w *writer) WriteString(s string) (int, error)            { return len(s), nil }
+func (w *writer) WriteString(s string) (int, error)            { return io.Discard.Write([]byte(s)) }
 func (w *writer) ReadFrom(r io.Reader) (int64, error)          { return io.Copy(io.Discard, r) }
 func (w *writer) Flush()                                       {}
 func (w *writer) FlushError() error                            { return nil }
@@ -110,7 +110,7 @@ func newHTTPWay(way string, measures bool, sampler sdktrace.Sampler) *httpWay {
 // serve makes n requests, each of its own as net/http's server makes them.
 func (h *httpWay) serve(n int) {
 	w := &writer{header: http.Header{}}
-	template := httptest.NewRequest(http.MethodGet, "http://shop.example/pages/7?q=x", http.NoBody)
+	template := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://shop.example/pages/7?q=x", http.NoBody)
 	template.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36")
 	template.Header.Set("Accept", "text/html")
 	for range n {

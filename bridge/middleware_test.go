@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -180,25 +181,26 @@ func TestMiddlewarePanic(t *testing.T) {
 			}()
 			r.flush(t)
 			s := r.got.one(t, "GET /x")
-			got := s.Status().Code.String()
+			var got strings.Builder
+			got.WriteString(s.Status().Code.String())
 			for _, key := range []string{"error.type", "http.response.status_code"} {
 				if v := tag(s, key); v != "" {
-					got += " " + key + "=" + v
+					fmt.Fprintf(&got, " %s=%s", key, v)
 				}
 			}
 			for _, e := range s.Events() {
-				got += " " + e.Name + "="
+				fmt.Fprintf(&got, " %s=", e.Name)
 				for _, kv := range e.Attributes {
 					switch {
 					case kv.Key == "exception.message":
-						got += kv.Value.AsString()
+						got.WriteString(kv.Value.AsString())
 					case kv.Key == "exception.stacktrace" && !strings.Contains(kv.Value.AsString(), "TestMiddlewarePanic"):
 						t.Errorf("the stack does not show the handler:\n%s", kv.Value.AsString())
 					}
 				}
 			}
-			if got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
+			if got.String() != c.want {
+				t.Errorf("got  %s\nwant %s", &got, c.want)
 			}
 		})
 	}

@@ -116,7 +116,7 @@ func TestShop(t *testing.T) {
 	if len(routes) != 3 {
 		t.Errorf("server spans by route: %v, want three routes", routes)
 	}
-	shown := text[strings.Index(text, "The slowest request:"):]
+	_, shown, _ := strings.Cut(text, "The slowest request:")
 	slowest := slowestTrace.FindStringSubmatch(shown)
 	if slowest == nil {
 		t.Fatalf("the shop does not say which trace was the slowest:\n%s", text)
