@@ -28,7 +28,7 @@ type method struct {
 func methodOf(r *http.Request) method {
 	switch m := r.Method; m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY":
 		return method{attr: m, span: m}
 	case "":
 		return method{attr: http.MethodGet, span: http.MethodGet}
