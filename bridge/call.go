@@ -121,7 +121,7 @@ func (c *call) finish(now time.Duration, incomplete string, trailer ...string) {
 
 func (c *call) end(now time.Duration, incomplete string) {
 	if c.span.IsRecording() {
-		if n := c.received.Load(); n > 0 {
+		if n := c.received.Load(); n > 0 && c.encoded { // the size as it was transferred
 			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 		}
 		if incomplete == "abandoned" {

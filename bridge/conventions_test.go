@@ -1,9 +1,17 @@
 package bridge_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/perfline/perfline/bridge"
 )
 
 // The conventions count QUERY among the known methods, net/http has no name for it.
@@ -14,4 +22,53 @@ func TestQueryIsAKnownMethod(t *testing.T) {
 	if s := r.got.one(t, "QUERY /"); tag(s, "http.request.method") != "QUERY" || tag(s, "http.request.method_original") != "" {
 		t.Errorf("http.request.method is %q, the original %q", tag(s, "http.request.method"), tag(s, "http.request.method_original"))
 	}
+}
+
+// Of a response that the transport unpacked nobody knows the size.
+func TestBodySizeOfUnpackedResponse(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, accept, want string
+	}{
+		{"unpacked by the transport", "", ""},
+		{"unpacked by the caller", "gzip", strconv.Itoa(packed.Len())},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				_, _ = w.Write(packed.Bytes())
+			}))
+			defer s.Close()
+			r := withProcessor(t)
+			req, err := http.NewRequestWithContext(r.ctx, "GET", s.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.accept != "" {
+				req.Header.Set("Accept-Encoding", c.accept)
+			}
+			r.call(t, s.Client(), req)
+			if got := tag(r.got.one(t, "GET"), "http.response.body.size"); got != c.want {
+				t.Errorf("http.response.body.size is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// call makes a request through our transport and reads the response.
+func (r *rig) call(t *testing.T, client *http.Client, req *http.Request) {
+	t.Helper()
+	client.Transport = bridge.Client{TracerProvider: r.provider, Propagators: propagation.TraceContext{}}.Transport(client.Transport)
+	if resp, err := client.Do(req); err == nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	r.flush(t)
 }
