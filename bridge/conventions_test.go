@@ -72,3 +72,17 @@ func (r *rig) call(t *testing.T, client *http.Client, req *http.Request) {
 	}
 	r.flush(t)
 }
+
+// What a handler writes to a HEAD request is not sent.
+func TestHeadHasNoBody(t *testing.T) {
+	for method, want := range map[string]string{"GET": "5", "HEAD": ""} {
+		t.Run(method, func(t *testing.T) {
+			r := withProcessor(t)
+			r.serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, "/", httptest.NewRequest(method, "/", nil))
+			r.flush(t)
+			if got := tag(r.got.one(t, method+" /"), "http.response.body.size"); got != want {
+				t.Errorf("http.response.body.size is %q, want %q", got, want)
+			}
+		})
+	}
+}

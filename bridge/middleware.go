@@ -240,6 +240,9 @@ func (q *request) finish(r *http.Request, p any) {
 	end := q.tl.Now()
 	_ = q.tl.SetTiming(observer.ResponseEnd, end)
 	q.timing.trailer(q, res)
+	if q.method.attr == http.MethodHead {
+		res.written = 0 // the server took it and sent nothing
+	}
 
 	x := exchange{
 		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
