@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -84,5 +85,27 @@ func TestHeadHasNoBody(t *testing.T) {
 				t.Errorf("http.response.body.size is %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestRedirectsAreCounted(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if n, _ := strconv.Atoi(req.URL.Path[1:]); n < 2 {
+			http.Redirect(w, req, "/"+strconv.Itoa(n+1), http.StatusFound)
+		}
+	}))
+	defer s.Close()
+	r := withProcessor(t)
+	req, err := http.NewRequestWithContext(r.ctx, "GET", s.URL+"/0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.call(t, s.Client(), req)
+	var got []string
+	for _, span := range r.got.all() {
+		got = append(got, tag(span, "http.request.resend_count"))
+	}
+	if !slices.Equal(got, []string{"", "1", "2"}) {
+		t.Errorf("http.request.resend_count is %q, want none, 1 and 2", got)
 	}
 }

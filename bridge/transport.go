@@ -146,7 +146,19 @@ func (c *call) request(r *http.Request) []attribute.KeyValue {
 			c.port = 443
 		}
 	}
+	if n := redirects(r); n > 0 {
+		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
+	}
 	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(c.server), semconv.ServerPort(c.port))
+}
+
+// redirects is how many redirects an http.Client followed to make r.
+func redirects(r *http.Request) (n int) {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+		n++
+	}
+	return n
 }
 
 // address is a URL without what may be secret.
