@@ -104,7 +104,7 @@ func (c *call) abandon() { c.finish(time.Duration(c.used.Load()), "abandoned") }
 // fail ends a call whose body could not be read to its end.
 func (c *call) fail(now time.Duration, err error) {
 	c.over.Do(func() {
-		c.span.SetAttributes(semconv.ErrorTypeKey.String(typeName(err)))
+		c.span.SetAttributes(semconv.ErrorType(err))
 		c.span.SetStatus(codes.Error, errorText(err))
 		c.end(now, errorText(err))
 	})

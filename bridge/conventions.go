@@ -45,6 +45,10 @@ func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return attrs
 }
 
+// errorType is error.type of an error: its own word for it or its type, behind what
+// fmt.Errorf wrapped around it.
+func errorType(err error) string { return semconv.ErrorType(err).Value.AsString() }
+
 // protocolVersion is network.protocol.version: "1.1", "2".
 func protocolVersion(major, minor int) string {
 	switch {

@@ -3,7 +3,9 @@ package bridge_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -109,3 +111,29 @@ func TestRedirectsAreCounted(t *testing.T) {
 		t.Errorf("http.request.resend_count is %q, want none, 1 and 2", got)
 	}
 }
+
+// What fmt.Errorf wraps around an error says nothing of its kind.
+func TestErrorTypeOfWrappedError(t *testing.T) {
+	wrapped := fmt.Errorf("asking the shop: %w", &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF})
+	r := withProcessor(t)
+	req, err := http.NewRequestWithContext(r.ctx, "GET", "http://shop.example/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.call(t, &http.Client{Transport: failing{wrapped}}, req)
+	func() {
+		defer func() { _ = recover() }()
+		r.serve(func(http.ResponseWriter, *http.Request) { panic(wrapped) }, "/panics", httptest.NewRequest("GET", "/panics", nil))
+	}()
+	r.flush(t)
+	for _, span := range []string{"GET", "GET /panics"} {
+		if got := tag(r.got.one(t, span), "error.type"); got != "*net.OpError" {
+			t.Errorf("error.type of %q is %q, want *net.OpError", span, got)
+		}
+	}
+}
+
+// failing is a transport that fails.
+type failing struct{ err error }
+
+func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }

@@ -327,7 +327,7 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 // panicType is error.type of a panic.
 func panicType(p any) string {
 	if err, ok := p.(error); ok {
-		return typeName(err)
+		return errorType(err)
 	}
 	return "panic"
 }

@@ -217,7 +217,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 	now := c.tl.Now()
 	x := exchange{method: c.method.attr, scheme: r.URL.Scheme, server: c.server, port: c.port}
 	if err != nil {
-		x.failure = typeName(err)
+		x.failure = errorType(err)
 	}
 	if resp != nil {
 		x.status = resp.StatusCode
