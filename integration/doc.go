@@ -5,5 +5,5 @@
 //	go test -race ./...
 //
 // in this folder. The first run builds Jaeger, which takes some minutes. No test
-// is ever skipped.
+// is ever skipped. Package peers, below, needs no backend.
 package integration
