@@ -166,7 +166,7 @@ func (c called) telemetry(t *testing.T, ours bool) telemetry {
 	client := &http.Client{Transport: http.RoundTripper(otelhttp.NewTransport(base, otelhttp.WithTracerProvider(r.provider),
 		otelhttp.WithMeterProvider(r.meters), otelhttp.WithPropagators(propagation.TraceContext{})))}
 	if ours {
-		client.Transport = bridge.Client{TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}}.Transport(base)
+		client.Transport = bridge.Client{BodySizeMetrics: true, TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}}.Transport(base)
 	}
 	if c.gone {
 		s.Close()
