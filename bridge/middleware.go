@@ -249,6 +249,9 @@ func (q *request) finish(r *http.Request, p any) {
 		x.failure = panicType(p)
 	}
 	x.fail(http.StatusInternalServerError)
+	if r.Method == http.MethodHead {
+		res.written = 0 // the server takes a body and sends none
+	}
 	if !q.borrowed {
 		k := q.m.kinds.get(x)
 		q.m.meter.record(q, end, q.body.read, res.written, k)
