@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -249,12 +250,12 @@ func (q *request) finish(r *http.Request, p any) {
 		x.failure = panicType(p)
 	}
 	x.fail(http.StatusInternalServerError)
-	if r.Method == http.MethodHead {
+	if q.method.attr == http.MethodHead {
 		res.written = 0 // the server takes a body and sends none
 	}
 	if !q.borrowed {
 		k := q.m.kinds.get(x)
-		q.m.meter.record(q, end, q.body.read, res.written, k)
+		q.m.meter.record(q, end, q.body.read.Load(), res.written, k)
 		q.end(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
@@ -274,7 +275,7 @@ func (q *request) end(r *http.Request, x *exchange, k *kept, p any) {
 		span.SetName(name)
 	}
 	attrs := append(q.scratch.attrs[:0], k.outcome...)
-	if n := q.body.read; n > 0 {
+	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
 	if n := q.response.written; n > 0 {
@@ -315,7 +316,7 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	attrs = append(attrs,
 		slog.Duration(observer.ResponseEnd, end),
-		slog.Int64("requestBodySize", q.body.read),
+		slog.Int64("requestBodySize", q.body.read.Load()),
 		slog.Int64("encodedBodySize", q.response.written))
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
@@ -331,15 +332,16 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts what the handler reads of the request's body.
+// A countedBody counts what the handler reads of the request's body. A reverse
+// proxy's transport may still read when the handler is over.
 type countedBody struct {
 	io.ReadCloser
-	read int64
+	read atomic.Int64
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
+	b.read.Add(int64(n))
 	return n, err
 }
 
