@@ -18,15 +18,14 @@ import (
 // An exchange is what the metrics of a request tell apart. Requests of one kind
 // share their attributes, which are made once.
 type exchange struct {
-	method   string
-	scheme   string
-	version  string // of the protocol; empty: not known
-	status   int    // 0: none was sent or received
-	failure  string // error.type; empty: none
-	route    string // of a server
-	server   string // whom a client called
-	port     int
-	original bool // a method of the client's own making: its name is not here
+	method  string
+	scheme  string
+	version string // of the protocol; empty: not known
+	status  int    // 0: none was sent or received
+	failure string // error.type; empty: none
+	route   string // of a server
+	server  string // whom a client called
+	port    int
 }
 
 // attributes are those of the exchange's metrics.

@@ -54,7 +54,7 @@ func TestResponses(t *testing.T) {
 			"responseStatus=201 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=0"},
 		{"Write and then WriteHeader", "GET", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello"); w.WriteHeader(500) }, 200, "hello", false, "200 5 ", codes.Unset,
 			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=5"},
-		{"a server error with a body", "GET", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 503) }, 503, "no\n", false, "503 3 503", codes.Error,
+		{"a server error with a body", "GET", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }, 503, "no\n", false, "503 3 503", codes.Error,
 			"responseStatus=503 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=3 error=503"},
 		{"100 and 103 precede", "GET", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</x>; rel=preload")

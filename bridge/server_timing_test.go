@@ -97,7 +97,7 @@ func TestServerTiming(t *testing.T) {
 				r := withProcessor(t, opts...)
 				w := httptest.NewRecorder()
 				r.timed(c.timing, c.handler).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
-				values := w.Result().Header.Values("Server-Timing") //nolint:bodyclose // a recorder's
+				values := w.Result().Header.Values("Server-Timing")
 				if got := strings.Join(metrics(t, values), ","); got != c.want {
 					t.Errorf("got  %q of %q\nwant %q", got, values, c.want)
 				}
