@@ -108,7 +108,8 @@ func (t *transport) CloseIdleConnections() {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.Filter != nil && !t.Filter(r) {
+	refused := r.URL == nil || r.Header == nil // by the base, as net/http's does
+	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r), name: address(r.URL), sent: -1}
