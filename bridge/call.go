@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -60,11 +61,8 @@ func (c *call) watch(resp *http.Response) {
 	// Nothing that the call refers to refers to b: it is found when its user has
 	// forgotten it.
 	runtime.AddCleanup(b, (*call).abandon, c)
-	if w, ok := resp.Body.(io.Writer); ok { // of a connection that switched protocols
-		resp.Body = struct {
-			*receivedBody
-			io.Writer
-		}{b, w}
+	if w, ok := resp.Body.(io.Writer); ok {
+		resp.Body = switchedBody{b, w}
 		return
 	}
 	resp.Body = b
@@ -96,6 +94,20 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 func (b *receivedBody) Close() error {
 	b.call.finish(b.call.tl.Now(), "closed") // first: closing may block
 	return b.body.Close()
+}
+
+// A switchedBody is a connection that switched protocols: it is written to as well.
+type switchedBody struct {
+	*receivedBody
+	io.Writer
+}
+
+// CloseWrite tells the peer that nothing more is coming, as net/http's body does.
+func (b switchedBody) CloseWrite() error {
+	if w, ok := b.Writer.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
 // abandon ends a call whose body nobody can read any more, as of its last use.
