@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -83,7 +82,7 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	c.used.Store(int64(now))
 	switch {
 	case err == nil:
-	case errors.Is(err, io.EOF):
+	case err == io.EOF: //nolint:errorlint // callers see no other as the end
 		c.finish(now, "", b.response.Trailer[serverTimingKey]...)
 	default:
 		c.fail(now, err)
