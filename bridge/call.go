@@ -116,8 +116,8 @@ func (c *call) abandon() { c.finish(time.Duration(c.used.Load()), "abandoned") }
 func (c *call) fail(now time.Duration, err error) {
 	c.over.Do(func() {
 		c.span.SetAttributes(semconv.ErrorTypeKey.String(typeName(err)))
-		c.span.SetStatus(codes.Error, err.Error())
-		c.end(now, err.Error())
+		c.span.SetStatus(codes.Error, errorText(err))
+		c.end(now, errorText(err))
 	})
 }
 

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -146,9 +147,12 @@ func (c *call) request(r *http.Request) []attribute.KeyValue {
 	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(c.server), semconv.ServerPort(c.port))
 }
 
-// address is a URL without what may be secret.
+// address is a URL without what may be secret. What is opaque may be all of it.
 func address(u *url.URL) string {
-	bare := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host}
+	if u.Opaque == "" {
+		bare.Path, bare.RawPath = u.Path, u.RawPath
+	}
 	return bare.String()
 }
 
@@ -239,7 +243,11 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
 }
 
+// errorText is what an error says, without a URL in front, which may hold secrets.
 func errorText(err error) string {
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
+	}
 	if err == nil {
 		return ""
 	}
