@@ -147,8 +147,7 @@ func (c *call) end(now time.Duration, incomplete string) {
 	if len(c.timings) == 0 {
 		return
 	}
-	scope, ok := c.tl.Enter(c.ctx, observer.Server)
-	if !ok {
+	if _, ok := c.tl.Enter(c.ctx, observer.Server); !ok {
 		return
 	}
 	metrics, _, _ := servertiming.Parse(c.timings)
@@ -157,7 +156,10 @@ func (c *call) end(now time.Duration, incomplete string) {
 		if m.Description != "" {
 			attrs = append(attrs, slog.String("desc", m.Description))
 		}
-		c.tl.Record(scope, observer.Server, m.Name, c.start, m.Duration, attrs)
+		// Queued, not recorded: they do not end now, and are to stay in their order.
+		if e, err := c.tl.NewEntry(observer.Server, m.Name, c.start, m.Duration, attrs...); err == nil {
+			c.tl.Queue(c.ctx, e)
+		}
 	}
 }
 
