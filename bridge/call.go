@@ -80,9 +80,9 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	c.received.Add(int64(n))
 	now := c.tl.Now()
 	c.used.Store(int64(now))
-	switch {
-	case err == nil:
-	case err == io.EOF: //nolint:errorlint // callers see no other as the end
+	switch err {
+	case nil:
+	case io.EOF: // itself: callers see no other as the end
 		c.finish(now, "", b.response.Trailer[serverTimingKey]...)
 	default:
 		c.fail(now, err)

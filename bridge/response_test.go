@@ -253,6 +253,33 @@ func TestResponseCanWhatItsWriterCan(t *testing.T) {
 	}
 }
 
+// A ResponseController finds what only the writer itself has.
+func TestResponseUnwraps(t *testing.T) {
+	p := newPlainWriter()
+	for _, w := range []http.ResponseWriter{p, newHTTP1(p), newHTTP2(p)} {
+		r := withProcessor(t)
+		r.wrap(http.HandlerFunc(func(wrapped http.ResponseWriter, _ *http.Request) {
+			u, ok := wrapped.(interface{ Unwrap() http.ResponseWriter })
+			if !ok || u.Unwrap() != w {
+				t.Errorf("a %T does not unwrap to the %T", wrapped, w)
+			}
+		})).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
+	}
+}
+
+// A copy of nothing reaches no writer: what would begin the response is not known
+// to have come yet.
+func TestResponseOfNothingCopied(t *testing.T) {
+	r := withProcessor(t)
+	w := newPlainWriter()
+	r.wrap(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
+		n, err := to.(io.ReaderFrom).ReadFrom(strings.NewReader(""))
+		if n != 0 || err != nil || len(w.calls) != 0 || w.header.Get("Server-Timing") != "" {
+			t.Errorf("copied %d, %v; the writer was called %q", n, err, w.calls)
+		}
+	})).ServeHTTP(newHTTP1(w), newRequest(t, http.MethodGet, "/", nil))
+}
+
 type bothFake struct {
 	*plainWriter
 	flushes

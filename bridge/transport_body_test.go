@@ -156,7 +156,7 @@ func TestTransportBodyIsAbandoned(t *testing.T) {
 	ctx, cancel := context.WithCancel(call.ctx)
 	defer cancel() // the connection is kept till then
 	forget := func() {
-		resp, err := call.client.Do(newRequest(t, http.MethodGet, s.url, nil).WithContext(ctx)) //nolint:bodyclose // that is the point
+		resp, err := call.client.Do(newRequest(t, http.MethodGet, s.url, nil).WithContext(ctx))
 		if err != nil {
 			t.Fatal(err)
 		}
