@@ -150,14 +150,17 @@ func (c *timingRules) entries(tl *observer.Timeline) []observer.Entry {
 }
 
 // missing are the entries that are not among sent. Both are by start, and what was
-// once recorded stays where it is.
+// once recorded stays where it is, or is cleared.
 func missing(all, sent []observer.Entry) (later []observer.Entry) {
 	for _, e := range all {
-		if len(sent) > 0 && e.Name() == sent[0].Name() && e.StartTime() == sent[0].StartTime() && e.Duration() == sent[0].Duration() {
-			sent = sent[1:]
+		i := slices.IndexFunc(sent, func(s observer.Entry) bool {
+			return e.Name() == s.Name() && e.StartTime() == s.StartTime() && e.Duration() == s.Duration()
+		})
+		if i < 0 {
+			later = append(later, e)
 			continue
 		}
-		later = append(later, e)
+		sent = sent[i+1:]
 	}
 	return later
 }
