@@ -121,6 +121,9 @@ func TestMiddlewareTimeline(t *testing.T) {
 	if r.tl.Stats()[observer.Mark].Recorded != 2 {
 		t.Error("a mark after the request was not recorded")
 	}
+	if _, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark}); err == nil {
+		t.Error("the timeline can be observed though its request is over")
+	}
 }
 
 func TestMiddlewarePropagation(t *testing.T) {

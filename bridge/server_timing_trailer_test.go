@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
 )
 
 // What ends after the first byte is told in a trailer, where there can be one and
@@ -31,6 +32,11 @@ func TestServerTimingTrailer(t *testing.T) {
 		{"flushed", "GET", "trailers", flush, []string{"before dur"}, []string{"after dur"}},
 		{"written", "GET", "trailers", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, []string{"before dur"}, []string{"after dur"}},
 		{"with a status", "GET", "trailers", status(404), []string{"before dur"}, []string{"after dur"}},
+		{"with some cleared", "GET", "trailers", func(w http.ResponseWriter, r *http.Request) {
+			measure(r, "kept")
+			flush(w, r)
+			marks.ClearMeasures(r.Context(), "before")
+		}, []string{"before dur", "kept dur"}, []string{"after dur"}},
 		{"among others, with parameters", "GET", "deflate;q=0.5, Trailers;q=1", flush, []string{"before dur"}, []string{"after dur"}},
 		{"with the handler's own metric", "GET", "trailers", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Server-Timing", "own"); flush(w, r) },
 			[]string{"own", "before dur"}, []string{"after dur"}},
@@ -87,19 +93,22 @@ func TestServerTimingTrailer(t *testing.T) {
 	}
 }
 
-// A trailer that was announced and has nothing to say does not repeat the header.
+// A trailer that was announced and has nothing to say does not repeat the header;
+// where there are no measures to tell, none is announced.
 func TestServerTimingTrailerIsEmpty(t *testing.T) {
-	for _, protocol := range protocols {
-		r := withProcessor(t)
-		s := r.open(t, protocol, r.timed(bridge.ServerTiming{Names: []string{"*"}}, func(w http.ResponseWriter, req *http.Request) {
-			measure(req, "before")
-			w.(http.Flusher).Flush()
-		}))
-		req := newRequest(t, http.MethodGet, s.url, nil)
-		req.Header.Set("TE", "trailers")
-		resp, _, err := s.do(t, req)
-		if err != nil || len(resp.Trailer.Values("Server-Timing")) != 0 || resp.Header.Get("Server-Timing") == "" {
-			t.Errorf("over %s: header %v, trailer %v, %v", protocol, resp.Header, resp.Trailer, err)
+	for _, names := range [][]string{{"*"}, nil} {
+		for _, protocol := range protocols {
+			r := withProcessor(t)
+			s := r.open(t, protocol, r.timed(bridge.ServerTiming{Names: names}, func(w http.ResponseWriter, req *http.Request) {
+				measure(req, "before")
+				w.(http.Flusher).Flush()
+			}))
+			req := newRequest(t, http.MethodGet, s.url, nil)
+			req.Header.Set("TE", "trailers")
+			resp, _, err := s.do(t, req)
+			if err != nil || len(resp.Trailer.Values("Server-Timing")) != 0 || resp.Header.Get("Server-Timing") == "" || (len(resp.Trailer) > 0) != (names != nil) {
+				t.Errorf("%q over %s: header %v, trailer %v, %v", names, protocol, resp.Header, resp.Trailer, err)
+			}
 		}
 	}
 }
