@@ -15,11 +15,10 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	onBegin  func(*response) // before the first byte, while headers can still be set
-	status   int             // the first final one; 0 before it and when the handler took the connection
-	written  int64           // bytes of the body
-	begun    bool            // the header is on its way
-	hijacked bool
+	onBegin func(*response) // before the first byte, while headers can still be set
+	status  int             // the first final one; 0 before it and when the handler took the connection
+	written int64           // bytes of the body
+	begun   bool            // the header is on its way, or the connection the handler's
 }
 
 // begin is called before the first byte is written.
@@ -75,10 +74,7 @@ func (res *response) Unwrap() http.ResponseWriter { return res.ResponseWriter }
 
 // took is called after the handler took the connection: what it writes there is its own affair.
 func (res *response) took() {
-	if res.hijacked = true; !res.begun {
-		res.begun = true
-		res.status = 0
-	}
+	res.begun = true // and where it had not, without a status
 }
 
 // wrap returns the writer for the handler, with the optional interfaces that w

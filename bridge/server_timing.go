@@ -127,7 +127,7 @@ func (t *timing) header(q *request, res *response) {
 // trailer sets the trailer when the handler is done. net/http sends the value that
 // the announced field has then.
 func (t *timing) trailer(q *request, res *response) {
-	if !t.trailers || !res.begun || res.hijacked {
+	if !t.trailers || !res.begun {
 		return
 	}
 	c := &q.m.timing
