@@ -147,12 +147,9 @@ func (c *call) request(r *http.Request) []attribute.KeyValue {
 	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(c.server), semconv.ServerPort(c.port))
 }
 
-// address is a URL without what may be secret. What is opaque may be all of it.
+// address is a URL without what may be secret, as all that is opaque may be.
 func address(u *url.URL) string {
-	bare := url.URL{Scheme: u.Scheme, Host: u.Host}
-	if u.Opaque == "" {
-		bare.Path, bare.RawPath = u.Path, u.RawPath
-	}
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	return bare.String()
 }
 
