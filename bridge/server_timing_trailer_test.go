@@ -113,6 +113,25 @@ func TestServerTimingTrailerIsEmpty(t *testing.T) {
 	}
 }
 
+// A handler that panics before the first byte leaves the header to whoever
+// answers in its place.
+func TestServerTimingOfAPanic(t *testing.T) {
+	r := withProcessor(t)
+	w := newPlainWriter()
+	req := newRequest(t, http.MethodGet, "/", nil)
+	req.Header.Set("TE", "trailers")
+	func() {
+		defer func() { _ = recover() }()
+		r.timed(bridge.ServerTiming{Names: []string{"*"}}, func(_ http.ResponseWriter, req *http.Request) {
+			measure(req, "before")
+			panic("boom")
+		}).ServeHTTP(newHTTP1(w), req)
+	}()
+	if len(w.header) != 0 {
+		t.Errorf("the header is %v", w.header)
+	}
+}
+
 // HTTP/1.0 has no trailers, and a connection that was taken is left alone.
 func TestServerTimingWithoutTrailer(t *testing.T) {
 	for _, c := range []struct {
