@@ -148,6 +148,25 @@ func TestTransportBodyEnds(t *testing.T) {
 	}
 }
 
+// Without a body the call is over with the header.
+func TestTransportWithoutABody(t *testing.T) {
+	for _, protocol := range protocols {
+		for _, method := range []string{http.MethodHead, http.MethodGet} {
+			r := withProcessor(t)
+			s := r.open(t, protocol, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+			call := r.caller(t, s.client.Transport)
+			resp, err := call.client.Do(newRequest(t, method, s.url, nil).WithContext(call.ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := only(t, call.resources()); attr(e, "incomplete") != nil {
+				t.Errorf("%s over %s: %s", method, protocol, shape(e))
+			}
+			resp.Body.Close()
+		}
+	}
+}
+
 // A body that is neither read nor closed ends its call at its last use.
 func TestTransportBodyIsAbandoned(t *testing.T) {
 	r := withProcessor(t)
