@@ -51,7 +51,8 @@ type call struct {
 // watch has the call end with resp's body.
 func (c *call) watch(resp *http.Response) {
 	now := c.tl.Now()
-	if resp.Body == nil || resp.Body == http.NoBody {
+	// Of HTTP/2, a body that is none is not NoBody.
+	if resp.Body == nil || resp.Body == http.NoBody || c.method.attr == http.MethodHead {
 		c.finish(now, "")
 		return
 	}
@@ -71,7 +72,7 @@ func (c *call) watch(resp *http.Response) {
 type receivedBody struct {
 	body     io.ReadCloser
 	call     *call
-	response *http.Response // for its trailer
+	response *http.Response // for its length and its trailer
 }
 
 func (b *receivedBody) Read(p []byte) (int, error) {
@@ -91,7 +92,11 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 }
 
 func (b *receivedBody) Close() error {
-	b.call.finish(b.call.tl.Now(), "closed") // first: closing may block
+	incomplete := "closed"
+	if b.call.received.Load() == b.response.ContentLength {
+		incomplete = "" // all was read, but for the end itself
+	}
+	b.call.finish(b.call.tl.Now(), incomplete) // first: closing may block
 	return b.body.Close()
 }
 
