@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 )
@@ -75,6 +76,13 @@ func TestTransportBodyEnds(t *testing.T) {
 			if err := errors.Join(r.body.Close(), r.body.Close()); err != nil {
 				r.Error(err)
 			}
+		}, "", 10, codes.Unset},
+		{"read as long as it is and closed", "/", func(r reading) {
+			close(r.read)
+			if _, err := io.ReadFull(r.body, make([]byte, 10)); err != nil {
+				r.Error(err)
+			}
+			r.body.Close()
 		}, "", 10, codes.Unset},
 		{"closed early", "/", func(r reading) { half(r.T, r.body); r.body.Close() }, "closed", 5, codes.Unset},
 		{"not read and closed", "/", func(r reading) { r.body.Close() }, "closed", 0, codes.Unset},
@@ -148,7 +156,7 @@ func TestTransportBodyEnds(t *testing.T) {
 	}
 }
 
-// Without a body the call is over with the header.
+// Without a body the call is over with the header, or is complete when closed.
 func TestTransportWithoutABody(t *testing.T) {
 	for _, protocol := range protocols {
 		for _, method := range []string{http.MethodHead, http.MethodGet} {
@@ -159,10 +167,13 @@ func TestTransportWithoutABody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if n := len(call.resources()); n != 1 && (protocol == "http/1.1" || method == http.MethodHead) {
+				t.Errorf("%s over %s: %d entries before the body was closed", method, protocol, n)
+			}
+			resp.Body.Close()
 			if e := only(t, call.resources()); attr(e, "incomplete") != nil {
 				t.Errorf("%s over %s: %s", method, protocol, shape(e))
 			}
-			resp.Body.Close()
 		}
 	}
 }
@@ -174,11 +185,13 @@ func TestTransportBodyIsAbandoned(t *testing.T) {
 	call := r.caller(t, s.client.Transport)
 	ctx, cancel := context.WithCancel(call.ctx)
 	defer cancel() // the connection is kept till then
+	var before time.Duration
 	forget := func() {
 		resp, err := call.client.Do(newRequest(t, http.MethodGet, s.url, nil).WithContext(ctx))
 		if err != nil {
 			t.Fatal(err)
 		}
+		before = r.tl.Now()
 		if _, err := io.ReadFull(resp.Body, make([]byte, 3)); err != nil {
 			t.Error(err)
 		}
@@ -195,8 +208,8 @@ func TestTransportBodyIsAbandoned(t *testing.T) {
 	if attr(e, "incomplete") != "abandoned" || attr(e, "decodedBodySize") != int64(3) {
 		t.Errorf("got %s", shape(e))
 	}
-	if end := e.StartTime() + e.Duration(); end > after {
-		t.Errorf("it ends at %v, after its last use at %v", end, after)
+	if end := e.StartTime() + e.Duration(); end < before || end > after {
+		t.Errorf("it ends at %v, its last use was from %v to %v", end, before, after)
 	}
 	r.flush(t)
 	span := r.got.one(t, "GET")

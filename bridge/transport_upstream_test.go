@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // told are the server entries as text.
@@ -152,26 +154,31 @@ func TestTransportTriesAgain(t *testing.T) {
 	base.CloseIdleConnections()
 }
 
-// A dial that another request gets is not this one's, and hooks that come when
-// there is a connection already change nothing.
+// A dial that is not used in the end is not this call's, though its hooks come:
+// before there is a connection, and after.
 func TestTransportOfARacingDial(t *testing.T) {
 	r := withProcessor(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
+	answering, dialled := make(chan struct{}), make(chan struct{})
 	s := r.open(t, "http/1.1", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == "/first" {
+		switch req.URL.Path {
+		case "/first":
 			close(arrived)
 			<-release
+		case "/second":
+			close(answering)
+			<-dialled
 		}
 	}))
-	var dials int
-	late, dialled := make(chan struct{}), make(chan struct{})
+	dials := 0
 	base := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if dials++; dials == 2 {
-			close(dialled)
-			<-late
+			httptrace.ContextClientTrace(ctx).ConnectStart(network, address)
+			close(release) // the first connection is free before this one is made
+			<-answering
+			defer close(dialled)
 		}
-		return conn, err
+		return new(net.Dialer).DialContext(context.WithoutCancel(ctx), network, address)
 	}}
 	defer base.CloseIdleConnections()
 	call := r.caller(t, base)
@@ -186,17 +193,44 @@ func TestTransportOfARacingDial(t *testing.T) {
 		}
 		first <- err
 	}()
-	go func() {
-		<-dialled
-		close(release) // the first one's connection is free again before the second is made
-	}()
 	within(t, arrived, "the first request")
 	call.call(t, http.MethodGet, s.url+"/second", nil)
-	close(late)
 	if err := within(t, first, "the first request"); err != nil {
 		t.Fatal(err)
 	}
-	if got := attr(call.last(t), "reused"); got != true || attr(call.last(t), "connectStart") != nil {
-		t.Errorf("got %s", shape(call.last(t)))
+	want := "initiatorType=fetch method=GET responseStatus=200 nextHopProtocol=http/1.1 requestStart=T responseStart=T reused=true requestBodySize=0 decodedBodySize=0 encodedBodySize=0"
+	if got := shape(call.last(t)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Of several addresses, connecting takes from the first attempt to the one that
+// succeeds; of several responses, the first byte counts.
+func TestTransportOfSeveralAddresses(t *testing.T) {
+	r := withProcessor(t)
+	var tried, refused, answered time.Duration
+	call := r.caller(t, roundTrip(func(req *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(req.Context())
+		trace.GetConn("x:80")
+		trace.ConnectStart("tcp", "[::1]:80")
+		tried = r.tl.Now()
+		trace.ConnectDone("tcp", "[::1]:80", errFake)
+		refused = r.tl.Now()
+		trace.ConnectStart("tcp", "127.0.0.1:80")
+		trace.ConnectDone("tcp", "127.0.0.1:80", nil)
+		trace.GotConn(httptrace.GotConnInfo{})
+		trace.GotFirstResponseByte() // of a 103, say
+		answered = r.tl.Now()
+		trace.GotFirstResponseByte()
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+	}))
+	call.call(t, http.MethodGet, "http://x/", nil)
+	e := call.last(t)
+	at := func(key string) time.Duration {
+		d, _ := attr(e, key).(time.Duration)
+		return e.StartTime() + d
+	}
+	if at("connectStart") > tried || at("connectEnd") < refused || at("responseStart") > answered {
+		t.Errorf("got %v; the first attempt was made at %v and refused at %v, the answer came at %v", e.Detail(), tried, refused, answered)
 	}
 }
