@@ -82,9 +82,12 @@ func TestForeignSpansJoinOnce(t *testing.T) {
 		run  func(*testing.T, *rig, context.Context, *observer.Timeline)
 		want []string
 	}{
-		{"under the process's timeline", func(_ *testing.T, r *rig, _ context.Context, _ *observer.Timeline) {
+		{"under the process's timeline", func(t *testing.T, r *rig, _ context.Context, _ *observer.Timeline) {
 			_, span := r.tracer.Start(r.ctx, "s")
 			span.End()
+			if got := joined(r.tl); len(got) != 0 {
+				t.Errorf("the process's timeline has %q", got)
+			}
 		}, nil},
 		{"of this module", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
 			_, span := r.provider.Tracer(bridge.ScopeName).Start(ctx, "s")

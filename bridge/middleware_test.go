@@ -167,10 +167,15 @@ func TestMiddlewarePanic(t *testing.T) {
 		{"with a text", "boom", false, "Error error.type=panic exception=boom"},
 		{"with an error", io.ErrUnexpectedEOF, false, "Error error.type=*errors.errorString exception=unexpected EOF"},
 		{"after the first byte", "boom", true, "Error error.type=panic http.response.status_code=202 exception=boom"},
+		{"after a server error", "boom", true, "Error error.type=panic http.response.status_code=500 exception=boom"},
 		{"that aborts", http.ErrAbortHandler, true, "Unset http.response.status_code=202"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
+			status := http.StatusAccepted
+			if strings.Contains(c.want, "status_code=500") {
+				status = http.StatusInternalServerError
+			}
 			func() {
 				defer func() {
 					if p := recover(); p != c.value {
@@ -179,7 +184,7 @@ func TestMiddlewarePanic(t *testing.T) {
 				}()
 				r.serve(func(w http.ResponseWriter, _ *http.Request) {
 					if c.write {
-						w.WriteHeader(http.StatusAccepted)
+						w.WriteHeader(status)
 					}
 					panic(c.value)
 				}, "/x", httptest.NewRequest("GET", "/x", nil))
