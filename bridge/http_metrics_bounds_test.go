@@ -26,7 +26,7 @@ func TestExchangesAreBounded(t *testing.T) {
 		t.Errorf("%d kinds are kept, want %d", n, maxExchanges)
 	}
 	kept := exchange{method: "GET", route: "0"}
-	if e.get(kept) != e.get(kept) {
+	if first := e.get(kept); e.get(kept) != first {
 		t.Error("what is kept was made twice")
 	}
 }
