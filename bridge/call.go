@@ -2,7 +2,7 @@ package bridge
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -51,7 +51,8 @@ type call struct {
 // watch has the call end with resp's body.
 func (c *call) watch(resp *http.Response) {
 	now := c.tl.Now()
-	if resp.Body == nil || resp.Body == http.NoBody {
+	// Of HTTP/2, a body that is none is not NoBody.
+	if resp.Body == nil || resp.Body == http.NoBody || c.method.attr == http.MethodHead {
 		c.finish(now, "")
 		return
 	}
@@ -60,11 +61,8 @@ func (c *call) watch(resp *http.Response) {
 	// Nothing that the call refers to refers to b: it is found when its user has
 	// forgotten it.
 	runtime.AddCleanup(b, (*call).abandon, c)
-	if w, ok := resp.Body.(io.Writer); ok { // of a connection that switched protocols
-		resp.Body = struct {
-			*receivedBody
-			io.Writer
-		}{b, w}
+	if w, ok := resp.Body.(io.Writer); ok {
+		resp.Body = switchedBody{b, w}
 		return
 	}
 	resp.Body = b
@@ -74,7 +72,7 @@ func (c *call) watch(resp *http.Response) {
 type receivedBody struct {
 	body     io.ReadCloser
 	call     *call
-	response *http.Response // for its trailer
+	response *http.Response // for its length and its trailer
 }
 
 func (b *receivedBody) Read(p []byte) (int, error) {
@@ -83,9 +81,9 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	c.received.Add(int64(n))
 	now := c.tl.Now()
 	c.used.Store(int64(now))
-	switch {
-	case err == nil:
-	case errors.Is(err, io.EOF):
+	switch err {
+	case nil:
+	case io.EOF: // itself: callers see no other as the end
 		c.finish(now, "", b.response.Trailer[serverTimingKey]...)
 	default:
 		c.fail(now, err)
@@ -94,8 +92,26 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 }
 
 func (b *receivedBody) Close() error {
-	b.call.finish(b.call.tl.Now(), "closed") // first: closing may block
+	incomplete := "closed"
+	if b.call.received.Load() == b.response.ContentLength {
+		incomplete = "" // all was read, but for the end itself
+	}
+	b.call.finish(b.call.tl.Now(), incomplete) // first: closing may block
 	return b.body.Close()
+}
+
+// A switchedBody is a connection that switched protocols: it is written to as well.
+type switchedBody struct {
+	*receivedBody
+	io.Writer
+}
+
+// CloseWrite tells the peer that nothing more is coming, as net/http's body does.
+func (b switchedBody) CloseWrite() error {
+	if w, ok := b.Writer.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
 // abandon ends a call whose body nobody can read any more, as of its last use.
@@ -136,8 +152,7 @@ func (c *call) end(now time.Duration, incomplete string) {
 	if len(c.timings) == 0 {
 		return
 	}
-	scope, ok := c.tl.Enter(c.ctx, observer.Server)
-	if !ok {
+	if _, ok := c.tl.Enter(c.ctx, observer.Server); !ok {
 		return
 	}
 	metrics, _, _ := servertiming.Parse(c.timings)
@@ -146,7 +161,10 @@ func (c *call) end(now time.Duration, incomplete string) {
 		if m.Description != "" {
 			attrs = append(attrs, slog.String("desc", m.Description))
 		}
-		c.tl.Record(scope, observer.Server, m.Name, c.start, m.Duration, attrs)
+		// Queued, not recorded: they do not end now, and are to stay in their order.
+		if e, err := c.tl.NewEntry(observer.Server, m.Name, c.start, m.Duration, attrs...); err == nil {
+			c.tl.Queue(c.ctx, e)
+		}
 	}
 }
 

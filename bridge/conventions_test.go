@@ -120,7 +120,7 @@ func TestErrorTypeOfWrappedError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.call(t, &http.Client{Transport: failing{wrapped}}, req)
+	r.call(t, &http.Client{Transport: refusing{wrapped}}, req)
 	func() {
 		defer func() { _ = recover() }()
 		r.serve(func(http.ResponseWriter, *http.Request) { panic(wrapped) }, "/panics", httptest.NewRequest("GET", "/panics", nil))
@@ -133,7 +133,7 @@ func TestErrorTypeOfWrappedError(t *testing.T) {
 	}
 }
 
-// failing is a transport that fails.
-type failing struct{ err error }
+// refusing is a transport that fails.
+type refusing struct{ err error }
 
-func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }
+func (f refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }

@@ -22,8 +22,8 @@ import (
 // request's timeline they were started under. A span's id says where to look: the
 // SDK's ids are random.
 type underWay struct {
-	shards  [16]spanShard
-	unknown atomic.Uint64 // spans that found no room
+	shards   [16]spanShard
+	unjoined atomic.Uint64 // spans that found no room
 }
 
 type spanShard struct {
@@ -45,7 +45,7 @@ func (u *underWay) add(id trace.SpanID, tl *observer.Timeline) {
 		s.timelines = map[trace.SpanID]*observer.Timeline{}
 	}
 	if len(s.timelines) >= maxUnderWay {
-		u.unknown.Add(1)
+		u.unjoined.Add(1)
 		return
 	}
 	s.timelines[id] = tl

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -254,7 +255,7 @@ func (q *request) finish(r *http.Request, p any) {
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.get(x)
-		q.m.meter.record(q, end, q.body.read, res.written, k)
+		q.m.meter.record(q, end, q.body.read.Load(), res.written, k)
 		q.end(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
@@ -275,7 +276,7 @@ func (q *request) end(r *http.Request, x *exchange, k *kept, p any) {
 	}
 	attrs := q.scratch.attrs[:0]
 	attrs = append(attrs, k.outcome...)
-	if n := q.body.read; n > 0 {
+	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
 	if n := q.response.written; n > 0 {
@@ -316,7 +317,7 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	attrs = append(attrs,
 		slog.Duration(observer.ResponseEnd, end),
-		slog.Int64("requestBodySize", q.body.read),
+		slog.Int64("requestBodySize", q.body.read.Load()),
 		slog.Int64("encodedBodySize", q.response.written))
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
@@ -332,15 +333,16 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts what the handler reads of the request's body.
+// A countedBody counts what the handler reads of the request's body. A reverse
+// proxy's transport may still read when the handler is over.
 type countedBody struct {
 	io.ReadCloser
-	read int64
+	read atomic.Int64
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
+	b.read.Add(int64(n))
 	return n, err
 }
 

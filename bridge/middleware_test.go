@@ -1,13 +1,11 @@
 package bridge_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,8 +22,13 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
+// server is what serves the rig's requests.
+func (r *rig) server() bridge.Server {
+	return bridge.Server{TracerProvider: r.provider, Propagators: propagation.TraceContext{}, Timeline: r.tl}
+}
+
 func (r *rig) wrap(h http.Handler) http.Handler {
-	return bridge.Server{TracerProvider: r.provider, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(h)
+	return r.server().Middleware(h)
 }
 
 func (r *rig) serve(h http.HandlerFunc, pattern string, req *http.Request) *httptest.ResponseRecorder {
@@ -119,6 +122,9 @@ func TestMiddlewareTimeline(t *testing.T) {
 	if r.tl.Stats()[observer.Mark].Recorded != 2 {
 		t.Error("a mark after the request was not recorded")
 	}
+	if _, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark}); err == nil {
+		t.Error("the timeline can be observed though its request is over")
+	}
 }
 
 func TestMiddlewarePropagation(t *testing.T) {
@@ -162,10 +168,15 @@ func TestMiddlewarePanic(t *testing.T) {
 		{"with a text", "boom", false, "Error error.type=panic exception=boom"},
 		{"with an error", io.ErrUnexpectedEOF, false, "Error error.type=*errors.errorString exception=unexpected EOF"},
 		{"after the first byte", "boom", true, "Error error.type=panic http.response.status_code=202 exception=boom"},
+		{"after a server error", "boom", true, "Error error.type=panic http.response.status_code=500 exception=boom"},
 		{"that aborts", http.ErrAbortHandler, true, "Unset http.response.status_code=202"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
+			status := http.StatusAccepted
+			if strings.Contains(c.want, "status_code=500") {
+				status = http.StatusInternalServerError
+			}
 			func() {
 				defer func() {
 					if p := recover(); p != c.value {
@@ -174,7 +185,7 @@ func TestMiddlewarePanic(t *testing.T) {
 				}()
 				r.serve(func(w http.ResponseWriter, _ *http.Request) {
 					if c.write {
-						w.WriteHeader(http.StatusAccepted)
+						w.WriteHeader(status)
 					}
 					panic(c.value)
 				}, "/x", httptest.NewRequest("GET", "/x", nil))
@@ -203,66 +214,6 @@ func TestMiddlewarePanic(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", &got, c.want)
 			}
 		})
-	}
-}
-
-// What the server's ResponseWriter can do, the wrapped one can.
-func TestMiddlewareKeepsInterfaces(t *testing.T) {
-	for _, h2 := range []bool{false, true} {
-		r := withProcessor(t)
-		srv := httptest.NewUnstartedServer(r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if _, ok := w.(http.Flusher); !ok {
-				t.Error("no Flusher")
-			}
-			if _, ok := w.(http.Hijacker); ok == h2 {
-				t.Errorf("Hijacker is %v with HTTP/2 %v", ok, h2)
-			}
-			if _, ok := w.(io.ReaderFrom); ok == h2 {
-				t.Errorf("ReaderFrom is %v with HTTP/2 %v", ok, h2)
-			}
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Errorf("ResponseController: %v", err)
-			}
-			_, _ = io.Copy(w, strings.NewReader("hello"))
-		})))
-		srv.EnableHTTP2 = h2
-		srv.StartTLS()
-		resp, err := srv.Client().Get(srv.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || string(body) != "hello" || (resp.ProtoMajor == 2) != h2 {
-			t.Errorf("got %q over %s, %v", body, resp.Proto, err)
-		}
-		resp.Body.Close()
-		srv.Client().CloseIdleConnections()
-		srv.Close()
-	}
-}
-
-func TestMiddlewareHijack(t *testing.T) {
-	r := withProcessor(t)
-	srv := httptest.NewServer(r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, buf, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		_, _ = buf.WriteString("HTTP/1.1 101 Switching Protocols\r\n\r\n")
-		_ = buf.Flush()
-	})))
-	defer srv.Close()
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: x\r\n\r\n")
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil || !strings.Contains(line, "101") {
-		t.Errorf("got %q, %v", line, err)
 	}
 }
 

@@ -145,7 +145,11 @@ func (p *Processor) Shutdown(ctx context.Context) error {
 
 // Stats are the counts of the timeline's bridge, which the processors of that
 // timeline share.
-func (p *Processor) Stats() Stats { return p.hub.stats.read() }
+func (p *Processor) Stats() Stats {
+	s := p.hub.stats.read()
+	s.Unjoined = p.hub.foreign.unjoined.Load()
+	return s
+}
 
 // capture is a span processor that keeps the last span ended.
 type capture struct{ span sdktrace.ReadOnlySpan }

@@ -15,12 +15,10 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	onBegin  func(*response) // before the first byte, while headers can still be set
-	status   int             // the first final one; 0 before it and when the handler took the connection
-	written  int64           // bytes of the body
-	begun    bool            // the header is on its way
-	open     bool            // unless nothing was there to be read: the status may still change
-	hijacked bool
+	onBegin func(*response) // before the first byte, while headers can still be set
+	status  int             // the first final one; 0 before it and when the handler took the connection
+	written int64           // bytes of the body
+	begun   bool            // the header is on its way, or the connection the handler's
 }
 
 // begin is called before the first byte is written.
@@ -36,9 +34,6 @@ func (res *response) begin(status int) {
 func (res *response) WriteHeader(code int) {
 	// 1xx responses precede the one that counts, but for 101, which is final.
 	if code >= 200 || code == http.StatusSwitchingProtocols {
-		if res.open {
-			res.status, res.open = code, false
-		}
 		res.begin(code)
 	}
 	res.ResponseWriter.WriteHeader(code)
@@ -58,14 +53,20 @@ func (res *response) WriteString(s string) (int, error) {
 	return n, err
 }
 
-// readFrom copies src to the body with one of the writer's ways to do so.
-func (res *response) readFrom(src io.Reader, copyFrom func(io.Reader) (int64, error)) (int64, error) {
-	first := !res.begun
-	res.begin(http.StatusOK)
-	n, err := copyFrom(src)
-	res.written += n
-	res.open = first && n == 0
-	return n, err
+// readFrom copies src to the body with one of the writer's ways to do so. That
+// writes no header if nothing is there to be copied, so the first bytes go the
+// usual way; net/http's servers take as many to tell the content's type.
+func (res *response) readFrom(src io.Reader, copyFrom func(io.Reader) (int64, error)) (n int64, err error) {
+	if !res.begun {
+		const first = 512
+		n, err = io.Copy(struct{ io.Writer }{res}, io.LimitReader(src, first))
+		if err != nil || n < first {
+			return n, err
+		}
+	}
+	more, err := copyFrom(src)
+	res.written += more
+	return n + more, err
 }
 
 // Unwrap is for [http.ResponseController].
@@ -73,10 +74,7 @@ func (res *response) Unwrap() http.ResponseWriter { return res.ResponseWriter }
 
 // took is called after the handler took the connection: what it writes there is its own affair.
 func (res *response) took() {
-	if res.hijacked = true; !res.begun {
-		res.begun = true
-		res.status = 0
-	}
+	res.begun = true // and where it had not, without a status
 }
 
 // wrap returns the writer for the handler, with the optional interfaces that w

@@ -127,7 +127,7 @@ func (t *timing) header(q *request, res *response) {
 // trailer sets the trailer when the handler is done. net/http sends the value that
 // the announced field has then.
 func (t *timing) trailer(q *request, res *response) {
-	if !t.trailers || !res.begun || res.hijacked {
+	if !t.trailers || !res.begun {
 		return
 	}
 	c := &q.m.timing
@@ -150,14 +150,17 @@ func (c *timingRules) entries(tl *observer.Timeline) []observer.Entry {
 }
 
 // missing are the entries that are not among sent. Both are by start, and what was
-// once recorded stays where it is.
+// once recorded stays where it is, or is cleared.
 func missing(all, sent []observer.Entry) (later []observer.Entry) {
 	for _, e := range all {
-		if len(sent) > 0 && e.Name() == sent[0].Name() && e.StartTime() == sent[0].StartTime() && e.Duration() == sent[0].Duration() {
-			sent = sent[1:]
+		i := slices.IndexFunc(sent, func(s observer.Entry) bool {
+			return e.Name() == s.Name() && e.StartTime() == s.StartTime() && e.Duration() == s.Duration()
+		})
+		if i < 0 {
+			later = append(later, e)
 			continue
 		}
-		later = append(later, e)
+		sent = sent[i+1:]
 	}
 	return later
 }

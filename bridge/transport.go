@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -112,7 +113,8 @@ func (t *transport) CloseIdleConnections() {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.Filter != nil && !t.Filter(r) {
+	refused := r.URL == nil || r.Header == nil // by the base, as net/http's does
+	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r), name: address(r.URL), sent: -1}
@@ -161,9 +163,9 @@ func redirects(r *http.Request) (n int) {
 	return n
 }
 
-// address is a URL without what may be secret.
+// address is a URL without what may be secret, as all that is opaque may be.
 func address(u *url.URL) string {
-	bare := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	return valid(bare.String())
 }
 
@@ -253,7 +255,11 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
 }
 
+// errorText is what an error says, without a URL in front, which may hold secrets.
 func errorText(err error) string {
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
+	}
 	if err == nil {
 		return ""
 	}

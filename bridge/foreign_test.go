@@ -1,0 +1,231 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+// joined are the entries of a timeline that came of spans.
+func joined(tl *observer.Timeline) (out []string) {
+	for _, e := range tl.Entries() {
+		s := string(e.Type()) + " " + e.Name()
+		if kind, ok := attr(&e, observer.InitiatorKey).(string); ok {
+			s += " " + kind
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Spans of other instrumentation are entries of their request's timeline: calls
+// are resources, by whom they call.
+func TestForeignSpans(t *testing.T) {
+	for _, c := range []struct {
+		kind  trace.SpanKind
+		attrs []attribute.KeyValue
+		want  string
+	}{
+		{trace.SpanKindInternal, nil, "measure s"},
+		{trace.SpanKindServer, nil, "measure s"},
+		{trace.SpanKindConsumer, []attribute.KeyValue{attribute.String("messaging.system", "kafka")}, "measure s"},
+		{trace.SpanKindClient, nil, "resource s other"},
+		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("a", "b"), attribute.String("db.system.name", "postgresql")}, "resource s db"},
+		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("db.system", "redis")}, "resource s db"},
+		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("rpc.system.name", "grpc")}, "resource s grpc"},
+		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("rpc.system", "connect_rpc")}, "resource s connect_rpc"},
+		{trace.SpanKindProducer, []attribute.KeyValue{attribute.String("messaging.system", "kafka")}, "resource s messaging"},
+		{trace.SpanKindProducer, nil, "resource s other"},
+		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("http.request.method", "GET")}, "resource s fetch"},
+		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("http.method", "GET")}, "resource s fetch"},
+	} {
+		t.Run(fmt.Sprint(c.kind, c.attrs), func(t *testing.T) {
+			r := withProcessor(t)
+			tl := r.tl.NewChild()
+			_, span := r.tracer.Start(observer.NewContext(t.Context(), tl), "s", trace.WithSpanKind(c.kind), trace.WithAttributes(c.attrs...))
+			if got := joined(tl); len(got) != 0 {
+				t.Errorf("before its end there is %q", got)
+			}
+			span.End()
+			if got := joined(tl); !slices.Equal(got, []string{c.want}) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			ended := span.(sdktrace.ReadOnlySpan)
+			e := tl.Entries()[0]
+			if !e.Time().Equal(ended.StartTime()) || e.Duration() != ended.EndTime().Sub(ended.StartTime()) {
+				t.Errorf("%v, want the span's times", e)
+			}
+			r.flush(t)
+			r.got.one(t, "s") // not a second one of the entry
+		})
+	}
+}
+
+// What is no request's joins none, and nothing joins twice.
+func TestForeignSpansJoinOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, *rig, context.Context, *observer.Timeline)
+		want []string
+	}{
+		{"under the process's timeline", func(t *testing.T, r *rig, _ context.Context, _ *observer.Timeline) {
+			_, span := r.tracer.Start(r.ctx, "s")
+			span.End()
+			if got := joined(r.tl); len(got) != 0 {
+				t.Errorf("the process's timeline has %q", got)
+			}
+		}, nil},
+		{"of this module", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+			_, span := r.provider.Tracer(bridge.ScopeName).Start(ctx, "s")
+			span.End()
+		}, nil},
+		{"a measure's own span", func(_ *testing.T, _ *rig, ctx context.Context, _ *observer.Timeline) {
+			_, m := marks.Start(ctx, "m")
+			m.End()
+			marks.Time(ctx, "leaf").End()
+		}, []string{"measure m", "measure leaf"}},
+		{"ended twice", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+			_, span := r.tracer.Start(ctx, "s")
+			span.End()
+			span.End()
+		}, []string{"measure s"}},
+		{"one inside another", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+			ctx, outer := r.tracer.Start(ctx, "outer")
+			_, inner := r.tracer.Start(ctx, "inner")
+			inner.End()
+			outer.End()
+		}, []string{"measure outer", "measure inner"}},
+		{"two processors at one provider", func(t *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+			second := bridge.NewProcessor(&recorder{}, bridge.WithTimeline(r.tl))
+			r.provider.RegisterSpanProcessor(second)
+			_, span := r.tracer.Start(ctx, "s")
+			span.End()
+			r.flush(t)
+		}, []string{"measure s"}},
+		{"a second timeline's processor at the provider", func(t *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+			other := observer.NewTimeline(observer.TimelineOptions{})
+			r.provider.RegisterSpanProcessor(bridge.NewProcessor(&recorder{}, bridge.WithTimeline(other)))
+			_, span := r.tracer.Start(ctx, "s")
+			span.End()
+			theirs := other.NewChild()
+			_, span = r.tracer.Start(observer.NewContext(ctx, theirs), "theirs")
+			span.End()
+			if got := joined(theirs); !slices.Equal(got, []string{"measure theirs"}) {
+				t.Errorf("the other request has %q", got)
+			}
+			r.flush(t)
+		}, []string{"measure s"}},
+		{"a provider without a processor", func(t *testing.T, _ *rig, ctx context.Context, _ *observer.Timeline) {
+			other := sdktrace.NewTracerProvider()
+			_, span := other.Tracer("t").Start(ctx, "s")
+			span.End()
+			if err := other.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}, nil},
+		{"not sampled", func(t *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+			_, span := r.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, remoteSpan(0)), "s")
+			span.End()
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			tl := r.tl.NewChild()
+			c.run(t, r, observer.NewContext(t.Context(), tl), tl)
+			if got := joined(tl); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A span that outlives its request reaches the process's observers, with its
+// times and attributes.
+func TestForeignSpanOutlivesItsRequest(t *testing.T) {
+	r := withProcessor(t)
+	measures := watch(t, r.tl, observer.Measure)
+	var span trace.Span
+	r.wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		_, span = r.tracer.Start(req.Context(), "late")
+	})).ServeHTTP(httptest.NewRecorder(), newRequest(t, http.MethodGet, "/", nil))
+	if n := len(measures()); n != 0 {
+		t.Errorf("%d entries before its end", n)
+	}
+	span.SetAttributes(attribute.Int("n", 1))
+	span.End()
+	e := only(t, measures())
+	if e.Name() != "late" || e.Timeline().Parent() != r.tl || !strings.HasSuffix(shape(e), "n=1]") {
+		t.Errorf("got %v: %s", e, shape(e))
+	}
+}
+
+// A lookedAt span says how often it was asked for its attributes.
+type lookedAt struct {
+	sdktrace.ReadOnlySpan
+	times int
+}
+
+func (l *lookedAt) Attributes() []attribute.KeyValue {
+	l.times++
+	return l.ReadOnlySpan.Attributes()
+}
+
+// Of a span's attributes those who ask for them pay.
+func TestForeignAttributesAreLazy(t *testing.T) {
+	r := withProcessor(t)
+	tl := r.tl.NewChild()
+	ctx, span := r.tracer.Start(observer.NewContext(t.Context(), tl), "s", trace.WithAttributes(
+		attribute.String("a", "b"), attribute.StringSlice("list", []string{"x", "y"}), attribute.Bool("yes", true)))
+	spy := &lookedAt{ReadOnlySpan: span.(sdktrace.ReadOnlySpan)}
+	r.proc.OnEnd(spy) // as the provider does
+	if spy.times != 0 {
+		t.Errorf("its attributes were looked at %d times before anybody asked", spy.times)
+	}
+	e := only(t, tl.Entries())
+	if spy.times != 0 {
+		t.Errorf("reading the timeline looked at its attributes %d times", spy.times)
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Name, EntryType string
+		Duration        float64
+		Detail          json.RawMessage
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"span_id":"` + trace.SpanContextFromContext(ctx).SpanID().String() + `","scope":"test","a":"b","list":["x","y"],"yes":true}`
+	if got.Name != "s" || got.EntryType != "measure" || string(got.Detail) != want || spy.times == 0 {
+		t.Errorf("got  %s\nwant the detail %s", data, want)
+	}
+	span.End()
+}
+
+// Spans made with times of their own keep them.
+func TestForeignSpanOfAnotherTime(t *testing.T) {
+	r := withProcessor(t)
+	tl := r.tl.NewChild()
+	start := tl.Origin().Add(-time.Hour)
+	_, span := r.tracer.Start(observer.NewContext(t.Context(), tl), "s", trace.WithTimestamp(start))
+	span.End(trace.WithTimestamp(start.Add(time.Minute)))
+	if e := only(t, tl.Entries()); e.StartTime() != -time.Hour || e.Duration() != time.Minute {
+		t.Errorf("got %v, want one hour before the request, for a minute", e)
+	}
+}
