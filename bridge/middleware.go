@@ -246,7 +246,7 @@ func (q *request) finish(r *http.Request, p any) {
 		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
 		status: res.status, route: q.m.Route(r),
 	}
-	if p != nil && p != http.ErrAbortHandler {
+	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // a panic's value, compared as net/http does
 		x.failure = panicType(p)
 	}
 	x.fail(http.StatusInternalServerError)
@@ -274,7 +274,8 @@ func (q *request) end(r *http.Request, x *exchange, k *kept, p any) {
 	if name := q.name(r, x.route); name != q.method.span {
 		span.SetName(name)
 	}
-	attrs := append(q.scratch.attrs[:0], k.outcome...)
+	attrs := q.scratch.attrs[:0]
+	attrs = append(attrs, k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}

@@ -191,23 +191,25 @@ func TestMiddlewarePanic(t *testing.T) {
 			}()
 			r.flush(t)
 			s := r.got.one(t, "GET /x")
-			got := s.Status().Code.String()
+			found := []string{s.Status().Code.String()}
 			for _, key := range []string{"error.type", "http.response.status_code"} {
 				if v := tag(s, key); v != "" {
-					got += " " + key + "=" + v
+					found = append(found, key+"="+v)
 				}
 			}
 			for _, e := range s.Events() {
-				got += " " + e.Name + "="
+				message := ""
 				for _, kv := range e.Attributes {
 					switch {
 					case kv.Key == "exception.message":
-						got += kv.Value.AsString()
+						message = kv.Value.AsString()
 					case kv.Key == "exception.stacktrace" && !strings.Contains(kv.Value.AsString(), "TestMiddlewarePanic"):
 						t.Errorf("the stack does not show the handler:\n%s", kv.Value.AsString())
 					}
 				}
+				found = append(found, e.Name+"="+message)
 			}
+			got := strings.Join(found, " ")
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
