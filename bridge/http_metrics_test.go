@@ -139,7 +139,7 @@ func TestClientMetrics(t *testing.T) {
 			call := m.caller(t, nil)
 			call.client.Transport = bridge.Client{TracerProvider: m.provider, MeterProvider: m.meters, BodySizeMetrics: sizes}.Transport(s.client.Transport)
 			call.call(t, http.MethodPost, s.url+"/a?q", strings.NewReader("0123456789"))
-			call.call(t, http.MethodPost, s.url+"/b", strings.NewReader("01234"))
+			call.call(t, http.MethodPost, s.url+"/b", struct{ io.Reader }{strings.NewReader("01234")}) // of unknown length
 			call.call(t, http.MethodGet, s.url+"/404", nil)
 			broken := strings.Replace(s.url, "://", "x://", 1)
 			if resp, err := call.client.Do(newRequest(t, http.MethodGet, broken, nil)); err == nil {

@@ -37,6 +37,14 @@ func TestServerTimingTrailer(t *testing.T) {
 			flush(w, r)
 			marks.ClearMeasures(r.Context(), "before")
 		}, []string{"before dur", "kept dur"}, []string{"after dur"}},
+		{"with one that is equal to an earlier", "GET", "trailers", func(w http.ResponseWriter, r *http.Request) {
+			same := marks.MeasureOptions{Start: marks.At(0), End: marks.At(1)}
+			_, first := marks.Measure(r.Context(), "same", same)
+			flush(w, r)
+			if _, second := marks.Measure(r.Context(), "same", same); first != nil || second != nil {
+				t.Error(first, second)
+			}
+		}, []string{"same dur", "before dur"}, []string{"same dur", "after dur"}},
 		{"among others, with parameters", "GET", "deflate;q=0.5, Trailers;q=1", flush, []string{"before dur"}, []string{"after dur"}},
 		{"with the handler's own metric", "GET", "trailers", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Server-Timing", "own"); flush(w, r) },
 			[]string{"own", "before dur"}, []string{"after dur"}},
