@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +24,7 @@ import (
 // SDK's ids are random.
 type underWay struct {
 	shards   [16]spanShard
-	unjoined atomic.Uint64 // spans that found no room
+	unjoined atomic.Uint64 // spans that made room for others
 }
 
 type spanShard struct {
@@ -32,8 +33,10 @@ type spanShard struct {
 	_         [112]byte // two cache lines each
 }
 
-// maxUnderWay bounds the spans of one shard, for programs that never end theirs.
-const maxUnderWay = 1 << 12
+// maxUnderWay bounds the spans of one shard, for programs that never end some of
+// theirs: in the end those are all there is in a full shard, and one of them makes
+// room.
+const maxUnderWay = 1 << 10
 
 func (u *underWay) shard(id trace.SpanID) *spanShard { return &u.shards[id[7]%16] }
 
@@ -45,8 +48,11 @@ func (u *underWay) add(id trace.SpanID, tl *observer.Timeline) {
 		s.timelines = map[trace.SpanID]*observer.Timeline{}
 	}
 	if len(s.timelines) >= maxUnderWay {
+		for other := range s.timelines {
+			delete(s.timelines, other)
+			break
+		}
 		u.unjoined.Add(1)
-		return
 	}
 	s.timelines[id] = tl
 }
@@ -127,15 +133,15 @@ func (f *foreign) LogValue() slog.Value {
 // that the semantic conventions require of its kind.
 func initiator(attrs []attribute.KeyValue) string {
 	for _, kv := range attrs {
-		switch kv.Key {
-		case "db.system.name", "db.system":
-			return "db"
-		case "rpc.system.name", "rpc.system":
+		switch key := string(kv.Key); {
+		case key == "rpc.system.name", key == "rpc.system":
 			return kv.Value.AsString()
-		case "messaging.system":
+		case key == "messaging.system":
 			return "messaging"
-		case "http.request.method", "http.method":
+		case key == "http.request.method", key == "http.method":
 			return "fetch"
+		case strings.HasPrefix(key, "db."): // the system may not be told
+			return "db"
 		}
 	}
 	return "other"
