@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,16 +26,32 @@ type method struct {
 	original string // http.request.method_original; empty where it says nothing new
 }
 
-func methodOf(r *http.Request) method {
-	switch m := r.Method; m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY":
-		return method{attr: m, span: m}
-	case "":
-		return method{attr: http.MethodGet, span: http.MethodGet}
-	default:
+// knownMethods are the methods that are told apart. They are the conventions' unless
+// the variable that those define names others, separated by commas.
+func knownMethods() map[string]bool {
+	names := []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY",
+	}
+	if given := os.Getenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"); given != "" {
+		names = strings.Split(given, ",")
+	}
+	known := map[string]bool{}
+	for _, name := range names {
+		known[strings.TrimSpace(name)] = true
+	}
+	return known
+}
+
+func methodOf(r *http.Request, known map[string]bool) method {
+	m := r.Method
+	if m == "" {
+		m = http.MethodGet
+	}
+	if !known[m] {
 		return method{attr: "_OTHER", span: "HTTP", original: m}
 	}
+	return method{attr: m, span: m}
 }
 
 func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {

@@ -27,6 +27,21 @@ func TestQueryIsAKnownMethod(t *testing.T) {
 	}
 }
 
+// Which methods are known can be said by the variable of the conventions.
+func TestKnownMethods(t *testing.T) {
+	t.Setenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", "GET, BREW")
+	r := withProcessor(t)
+	for _, m := range []string{"BREW", "GET", "POST"} {
+		r.serve(func(http.ResponseWriter, *http.Request) {}, "/"+m, httptest.NewRequest(m, "/"+m, nil))
+	}
+	r.flush(t)
+	for name, want := range map[string]string{"BREW /BREW": "BREW", "GET /GET": "GET", "HTTP /POST": "_OTHER"} {
+		if got := tag(r.got.one(t, name), "http.request.method"); got != want {
+			t.Errorf("http.request.method of %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Of a response that the transport unpacked nobody knows the size.
 func TestBodySizeOfUnpackedResponse(t *testing.T) {
 	var packed bytes.Buffer

@@ -101,22 +101,24 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		s.Route = func(r *http.Request) string { return routeOf(r.Pattern) }
 	}
 	return &middleware{
-		Server: s,
-		next:   next,
-		tracer: s.TracerProvider.Tracer(ScopeName),
-		meter:  newServerMeter(s.MeterProvider.Meter(ScopeName), s.BodySizeMetrics),
-		timing: s.ServerTiming.rules(),
+		Server:  s,
+		next:    next,
+		tracer:  s.TracerProvider.Tracer(ScopeName),
+		meter:   newServerMeter(s.MeterProvider.Meter(ScopeName), s.BodySizeMetrics),
+		methods: knownMethods(),
+		timing:  s.ServerTiming.rules(),
 	}
 }
 
 // A middleware is a Server at work.
 type middleware struct {
 	Server
-	next   http.Handler
-	tracer trace.Tracer
-	meter  serverMeter
-	kinds  exchanges
-	timing timingRules
+	next    http.Handler
+	tracer  trace.Tracer
+	meter   serverMeter
+	kinds   exchanges
+	methods map[string]bool
+	timing  timingRules
 }
 
 var _ http.Handler = (*middleware)(nil)
@@ -151,7 +153,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
-	q := &request{m: m, method: methodOf(r), scratch: scratches.Get().(*scratch)}
+	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
 	if span := trace.SpanFromContext(ctx); isLocal(span.SpanContext()) {
 		q.Context, q.span, q.borrowed = ctx, span, true
 	} else {

@@ -86,20 +86,22 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 		c.Propagators = otel.GetTextMapPropagator()
 	}
 	return &transport{
-		Client: c,
-		base:   base,
-		tracer: c.TracerProvider.Tracer(ScopeName),
-		meter:  newClientMeter(c.MeterProvider.Meter(ScopeName), c.BodySizeMetrics),
+		Client:  c,
+		base:    base,
+		tracer:  c.TracerProvider.Tracer(ScopeName),
+		meter:   newClientMeter(c.MeterProvider.Meter(ScopeName), c.BodySizeMetrics),
+		methods: knownMethods(),
 	}
 }
 
 // A transport is a Client at work.
 type transport struct {
 	Client
-	base   http.RoundTripper
-	tracer trace.Tracer
-	meter  clientMeter
-	kinds  exchanges
+	base    http.RoundTripper
+	tracer  trace.Tracer
+	meter   clientMeter
+	kinds   exchanges
+	methods map[string]bool
 }
 
 var _ http.RoundTripper = (*transport)(nil)
@@ -117,7 +119,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
-	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r), name: address(r.URL), sent: -1}
+	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL), sent: -1}
 	name := c.method.span
 	if t.SpanName != nil {
 		name = t.SpanName(r)
