@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // What OpenTelemetry's semantic conventions for HTTP say of servers and clients
@@ -132,6 +131,3 @@ func (c carrier) Values(key string) []string {
 func (c carrier) Set(key, value string) { http.Header(c).Set(key, value) }
 
 func (c carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }
-
-// isLocal reports whether sc is of a span in this process.
-func isLocal(sc trace.SpanContext) bool { return sc.IsValid() && !sc.IsRemote() }

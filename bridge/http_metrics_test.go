@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 )
@@ -175,11 +176,11 @@ func sameLines(t *testing.T, got, want []string) {
 }
 
 // Under another instrumentation's span there are its metrics and not ours.
-func TestServerMetricsUnderALocalSpan(t *testing.T) {
+func TestServerMetricsUnderAServerSpan(t *testing.T) {
 	m := withMeter(t)
 	server := m.server()
 	server.MeterProvider = m.meters
-	ctx, span := m.tracer.Start(m.ctx, "theirs")
+	ctx, span := m.tracer.Start(m.ctx, "theirs", trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
 	server.Middleware(http.NotFoundHandler()).ServeHTTP(newPlainWriter(), newRequest(t, http.MethodGet, "/", nil).WithContext(ctx))
 	if got := m.collect(t); len(got) != 0 {

@@ -59,19 +59,27 @@ type Server struct {
 }
 
 // Middleware gives every request a timeline of its own, found again with
-// observer.FromContext, and a server span and metrics by OpenTelemetry's semantic
-// conventions for HTTP (http.server.request.duration). The span is named "METHOD route", with the route of the
-// [http.ServeMux] pattern that matched; its parent comes from the request's headers
-// by the propagators. The timeline knows [observer.RequestStart],
-// [observer.ResponseStart], when the first byte is written, and
-// [observer.ResponseEnd]; when the handler is done, observers get an entry of type
-// navigation, named by the request's path. The response says in a Server-Timing
+// observer.FromContext, and a server span and http.server.request.duration by
+// OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
+// with the route of the [http.ServeMux] pattern that matched; its parent comes from
+// the request's headers by the propagators. The response says in a Server-Timing
 // header which trace it belongs to, and more if [ServerTiming] allows it.
 //
-// A request whose context has a span of this process already, as under an otelhttp
-// handler, keeps that one: it gets a timeline, a navigation entry and Server-Timing,
-// but no further span and no metrics. One that has a request's timeline already, the
-// handler being wrapped twice say, passes.
+// The timeline knows [observer.RequestStart], [observer.ResponseStart], when the
+// first byte is written, and [observer.ResponseEnd]. When the handler is done,
+// observers get an entry of type navigation, named by the request's path. Its
+// attributes, times being durations since its start:
+//
+//   - initiatorType: "http"; method, route, responseStatus, nextHopProtocol ("http/1.1", "h2")
+//   - requestStart, responseStart, responseEnd
+//   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
+//   - error: error.type of the conventions, if the request failed
+//
+// A request whose context has a server span of this process already, as under an
+// otelhttp handler, keeps that one: it gets a timeline, a navigation entry and
+// Server-Timing, but no further span and no metrics. So does one under a span that
+// is not recorded, which does not tell its kind. One that has a request's timeline
+// already, the handler being wrapped twice say, passes.
 //
 // The query is left out, because it often holds secrets. A handler's panic leaves a
 // span with error status and an exception event, and goes on; [http.ErrAbortHandler]
@@ -80,7 +88,8 @@ type Server struct {
 //
 // The handler's ResponseWriter has the optional interfaces of the server's and no
 // others. Of a connection that a handler hijacked no status is reported: what is
-// written there is not seen.
+// written there is not seen. Known methods are those of the conventions, or of
+// OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
@@ -154,7 +163,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
-	if span := trace.SpanFromContext(ctx); isLocal(span.SpanContext()) {
+	if span := trace.SpanFromContext(ctx); servesAlready(span) {
 		q.Context, q.span, q.borrowed = ctx, span, true
 	} else {
 		q.start(ctx, r)
@@ -187,6 +196,16 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	m.next.ServeHTTP(q.response.wrap(w), inner)
 	returned = true
+}
+
+// servesAlready reports whether span is other instrumentation's for the request.
+// The SDK's spans tell their kind if they are recorded.
+func servesAlready(span trace.Span) bool {
+	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() {
+		return false
+	}
+	s, ok := span.(sdktrace.ReadOnlySpan)
+	return !ok || s.SpanKind() == trace.SpanKindServer
 }
 
 // start starts the request's span.

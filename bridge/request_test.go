@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -99,12 +100,12 @@ func TestRequestIsSeenOnce(t *testing.T) {
 	}
 }
 
-// Under a local span a request gets no other; what the handler measures is that
-// one's child.
-func TestRequestUnderALocalSpan(t *testing.T) {
+// Under other instrumentation's server span a request gets no other; what the
+// handler measures is that one's child.
+func TestRequestUnderAServerSpan(t *testing.T) {
 	r := withProcessor(t)
 	entries := watch(t, r.tl, observer.Navigation)
-	ctx, span := r.tracer.Start(r.ctx, "theirs")
+	ctx, span := r.tracer.Start(r.ctx, "theirs", trace.WithSpanKind(trace.SpanKindServer))
 	w := httptest.NewRecorder()
 	var origin trace.SpanContext
 	r.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -129,6 +130,26 @@ func TestRequestUnderALocalSpan(t *testing.T) {
 	}
 	if !strings.Contains(w.Header().Get("Server-Timing"), span.SpanContext().SpanID().String()) {
 		t.Errorf("Server-Timing is %q", w.Header())
+	}
+}
+
+// Under any other local span, the program's own in the server's BaseContext say, it
+// is a request as others are: that span is its parent.
+func TestRequestUnderASpanThatServesNothing(t *testing.T) {
+	r := withProcessor(t)
+	ctx, program := r.tracer.Start(r.ctx, "program")
+	before := time.Now()
+	var origin time.Time
+	r.wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		origin = observer.FromContext(req.Context()).Origin()
+	})).ServeHTTP(httptest.NewRecorder(), newRequest(t, http.MethodGet, "/", nil).WithContext(ctx))
+	program.End()
+	r.flush(t)
+	if s := r.got.one(t, "GET"); s.SpanKind() != trace.SpanKindServer || s.Parent().SpanID() != program.SpanContext().SpanID() {
+		t.Errorf("a %v span under %v", s.SpanKind(), s.Parent().SpanID())
+	}
+	if origin.Before(before) {
+		t.Errorf("the timeline begins %v before the request", before.Sub(origin))
 	}
 }
 
