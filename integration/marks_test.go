@@ -104,8 +104,13 @@ func everyMarkAndMeasureArrives(t *testing.T, protocol string) {
 		}
 	})
 	recorded := map[key]observer.Entry{}
+	joined := map[*observer.Timeline]int{} // entries that are the library's spans
 	watch := func(entries []observer.Entry) {
 		for _, e := range entries {
+			if e.Name() == "library" {
+				joined[e.Timeline()]++
+				continue
+			}
 			k := key{name: e.Name(), g: -1}
 			for a := range e.Attrs() {
 				switch a.Key {
@@ -153,6 +158,11 @@ func everyMarkAndMeasureArrives(t *testing.T, protocol string) {
 	}
 	tl.Deliver()
 	obs.Disconnect()
+	for request, n := range joined {
+		if n != 1 || len(joined) != requests {
+			t.Fatalf("%d of %d requests have the library's span on their timeline, one of them %d times (%v)", len(joined), requests, n, request.Origin())
+		}
+	}
 	traces, err := jaeger.Traces(ctx, service)
 	if err != nil {
 		t.Fatal(err)
