@@ -55,7 +55,10 @@ func run(ctx context.Context, addr, svg string, duration time.Duration, rps int)
 		return fmt.Errorf("-rps %d: must be between 1 and 20000", rps)
 	}
 
-	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
+	pl, err := perfline.Start(ctx, perfline.Config{
+		Service: "shop",
+		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
+	})
 	if err != nil {
 		return err
 	}
