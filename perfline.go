@@ -64,7 +64,8 @@ type Pipeline struct {
 //
 // An invalid variable or field is an error that names it, and nothing is
 // started. A backend that is not there is no error. With
-// OTEL_SDK_DISABLED=true the timeline works and nothing leaves it.
+// OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and
+// nothing else leaves it.
 func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -76,6 +77,7 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 		c.Queue.Logger = c.Logger
 	}
 	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent)}
+	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator()) // also of a service that makes no spans
 	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
 		return p, nil
 	}
@@ -112,7 +114,6 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
 	}
-	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		c.Logger.Warn("perfline: OpenTelemetry reports", "error", err)
 	}))

@@ -45,7 +45,8 @@ type call struct {
 	received atomic.Int64
 	used     atomic.Int64 // when something was last read, on tl
 
-	over sync.Once
+	over    sync.Once
+	cleanup runtime.Cleanup // of a body that nobody reads any more
 }
 
 // watch has the call end with resp's body.
@@ -60,7 +61,7 @@ func (c *call) watch(resp *http.Response) {
 	b := &receivedBody{body: resp.Body, call: c, response: resp}
 	// Nothing that the call refers to refers to b: it is found when its user has
 	// forgotten it.
-	runtime.AddCleanup(b, (*call).abandon, c)
+	c.cleanup = runtime.AddCleanup(b, (*call).abandon, c)
 	if w, ok := resp.Body.(io.Writer); ok {
 		resp.Body = switchedBody{b, w}
 		return
@@ -114,8 +115,9 @@ func (b switchedBody) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
-// abandon ends a call whose body nobody can read any more, as of its last use.
-func (c *call) abandon() { c.finish(time.Duration(c.used.Load()), "abandoned") }
+// abandon ends a call whose body nobody can read any more, as of its last use. The
+// runtime calls it, which must not wait for span processors.
+func (c *call) abandon() { go c.finish(time.Duration(c.used.Load()), "abandoned") }
 
 // fail ends a call whose body could not be read to its end.
 func (c *call) fail(now time.Duration, err error) {
@@ -136,15 +138,14 @@ func (c *call) finish(now time.Duration, incomplete string, trailer ...string) {
 }
 
 func (c *call) end(now time.Duration, incomplete string) {
-	if c.span.IsRecording() {
-		if n := c.received.Load(); n > 0 && c.encoded { // the size as it was transferred
-			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
-		}
-		if incomplete == "abandoned" {
-			c.span.End(trace.WithTimestamp(c.tl.Origin().Add(now)))
-		} else {
-			c.span.End()
-		}
+	c.cleanup.Stop()                                                        // it keeps all that the context refers to
+	if n := c.received.Load(); n > 0 && c.encoded && c.span.IsRecording() { // the size as it was transferred
+		c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
+	}
+	if incomplete == "abandoned" {
+		c.span.End(trace.WithTimestamp(c.tl.Origin().Add(now)))
+	} else {
+		c.span.End()
 	}
 	if scope, ok := c.tl.Enter(c.ctx, observer.Resource); ok {
 		c.tl.Record(scope, observer.Resource, c.name, c.start, now-c.start, c.detail(incomplete))

@@ -27,9 +27,17 @@ type underWay struct {
 	unjoined atomic.Uint64 // spans that made room for others
 }
 
+// A spanKey tells spans apart: their ids do in their trace only.
+type spanKey struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+func keyOf(sc trace.SpanContext) spanKey { return spanKey{sc.TraceID(), sc.SpanID()} }
+
 type spanShard struct {
 	mu        sync.Mutex // guards timelines
-	timelines map[trace.SpanID]*observer.Timeline
+	timelines map[spanKey]*observer.Timeline
 	_         [112]byte // two cache lines each
 }
 
@@ -38,14 +46,14 @@ type spanShard struct {
 // room.
 const maxUnderWay = 1 << 10
 
-func (u *underWay) shard(id trace.SpanID) *spanShard { return &u.shards[id[7]%16] }
+func (u *underWay) shard(k spanKey) *spanShard { return &u.shards[k.span[7]%16] }
 
-func (u *underWay) add(id trace.SpanID, tl *observer.Timeline) {
-	s := u.shard(id)
+func (u *underWay) add(k spanKey, tl *observer.Timeline) {
+	s := u.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timelines == nil {
-		s.timelines = map[trace.SpanID]*observer.Timeline{}
+		s.timelines = map[spanKey]*observer.Timeline{}
 	}
 	if len(s.timelines) >= maxUnderWay {
 		for other := range s.timelines {
@@ -54,18 +62,28 @@ func (u *underWay) add(id trace.SpanID, tl *observer.Timeline) {
 		}
 		u.unjoined.Add(1)
 	}
-	s.timelines[id] = tl
+	s.timelines[k] = tl
 }
 
-func (u *underWay) take(id trace.SpanID) *observer.Timeline {
-	s := u.shard(id)
+func (u *underWay) take(k spanKey) *observer.Timeline {
+	s := u.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tl := s.timelines[id]
+	tl := s.timelines[k]
 	if tl != nil {
-		delete(s.timelines, id)
+		delete(s.timelines, k)
 	}
 	return tl
+}
+
+// forget lets all go.
+func (u *underWay) forget() {
+	for i := range u.shards {
+		s := &u.shards[i]
+		s.mu.Lock()
+		clear(s.timelines)
+		s.mu.Unlock()
+	}
 }
 
 // starts notes that a span of other instrumentation starts under ctx.
@@ -74,7 +92,7 @@ func (h *hub) starts(ctx context.Context, s sdktrace.ReadOnlySpan) {
 	if tl.Parent() == nil || s.InstrumentationScope().Name == ScopeName || !h.carries(tl) {
 		return
 	}
-	h.foreign.add(s.SpanContext().SpanID(), tl)
+	h.foreign.add(keyOf(s.SpanContext()), tl)
 }
 
 // carries reports whether tl belongs to the hub's timeline: a provider may have
@@ -91,7 +109,7 @@ func (h *hub) ends(s sdktrace.ReadOnlySpan) {
 	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}
-	tl := h.foreign.take(s.SpanContext().SpanID())
+	tl := h.foreign.take(keyOf(s.SpanContext()))
 	if tl == nil {
 		return
 	}

@@ -2,10 +2,8 @@ package bridge
 
 import (
 	"context"
-	"maps"
 	"strconv"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -13,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
+
+	"github.com/perfline/perfline/bridge/internal/kinds"
 )
 
 // An exchange is what the metrics of a request tell apart. Requests of one kind
@@ -72,42 +72,16 @@ type kept struct {
 	outcome []attribute.KeyValue
 }
 
-// exchanges keep what was made for each kind of exchange. Kinds are few; whoever
-// makes them up without end (by the names a client gives its servers, say) finds
-// them made anew each time.
-type exchanges struct {
-	known atomic.Pointer[map[exchange]*kept] // copied on write
-	mu    sync.Mutex                         // held by those who write
-}
+type exchanges = kinds.Map[exchange, *kept]
 
-const maxExchanges = 1024
-
-func (e *exchanges) get(x exchange) *kept {
-	if known := e.known.Load(); known != nil {
-		if k := (*known)[x]; k != nil {
-			return k
-		}
-	}
-	return e.add(x)
-}
-
-func (e *exchanges) add(x exchange) *kept {
-	k := &kept{
+func newKept(x exchange) (exchange, *kept) {
+	// Clones: these may be parts of a whole URL or request.
+	x.method, x.scheme, x.server = strings.Clone(x.method), strings.Clone(x.scheme), strings.Clone(x.server)
+	x.route, x.failure = strings.Clone(x.route), strings.Clone(x.failure)
+	return x, &kept{
 		record:  []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(x.attributes()...))},
 		outcome: x.outcome(),
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	next := map[exchange]*kept{}
-	if known := e.known.Load(); known != nil {
-		if len(*known) >= maxExchanges {
-			return k
-		}
-		next = maps.Clone(*known)
-	}
-	next[x] = k
-	e.known.Store(&next)
-	return k
 }
 
 // A serverMeter records the metrics of the conventions for HTTP servers.

@@ -17,10 +17,10 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -43,7 +43,9 @@ type Server struct {
 
 	// Route is the pattern that the request matched, for the span's name and for
 	// metrics, which must not tell apart more than a few hundred. It is called when
-	// the handler is done. nil: the path of the http.ServeMux pattern.
+	// the handler is done, with the request that the handler was given: routers that
+	// copy the request, as chi, tell it to middlewares they call themselves
+	// (r.Use(bridge.Middleware)). nil: the path of the http.ServeMux pattern.
 	Route func(*http.Request) string
 
 	// SpanName names the span, once when it starts and once more when the handler is
@@ -70,7 +72,8 @@ type Server struct {
 // observers get an entry of type navigation, named by the request's path. Its
 // attributes, times being durations since its start:
 //
-//   - initiatorType: "http"; method, route, responseStatus, nextHopProtocol ("http/1.1", "h2")
+//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the
+//     route and the responseStatus if there are
 //   - requestStart, responseStart, responseEnd
 //   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
 //   - error: error.type of the conventions, if the request failed
@@ -87,7 +90,8 @@ type Server struct {
 // between that copies the request (as http.TimeoutHandler does) hides it.
 //
 // The handler's ResponseWriter has the optional interfaces of the server's and no
-// others. Of a connection that a handler hijacked no status is reported: what is
+// others; of net/http's own only that is lost, as with any wrapper, by which
+// http.MaxBytesReader closes the connection. Of a connection that a handler hijacked no status is reported: what is
 // written there is not seen. Known methods are those of the conventions, or of
 // OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
@@ -115,7 +119,8 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		tracer:  s.TracerProvider.Tracer(ScopeName),
 		meter:   newServerMeter(s.MeterProvider.Meter(ScopeName), s.BodySizeMetrics),
 		methods: knownMethods(),
-		timing:  s.ServerTiming.rules(),
+		rules:   s.ServerTiming.rules(),
+		kinds:   exchanges{New: newKept},
 	}
 }
 
@@ -127,7 +132,7 @@ type middleware struct {
 	meter   serverMeter
 	kinds   exchanges
 	methods map[string]bool
-	timing  timingRules
+	rules   timingRules
 }
 
 var _ http.Handler = (*middleware)(nil)
@@ -163,12 +168,12 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
-	if span := trace.SpanFromContext(ctx); servesAlready(span) {
-		q.Context, q.span, q.borrowed = ctx, span, true
+	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
+		q.Context = ctx
 	} else {
 		q.start(ctx, r)
 	}
-	q.tl = m.Timeline.NewChildAt(startOf(q.span), m.timing.types...)
+	q.tl = m.Timeline.NewChildAt(serving.Start(q.span), m.rules.types...)
 	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
 	// net/http looks for what the handler did to its request, not to our copy; what
@@ -178,34 +183,24 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.body.ReadCloser = r.Body
 		inner.Body = &q.body
 	}
-	q.timing.trailers = m.timing.trailers(r)
+	q.timing.trailers = m.rules.trailers(r)
 	q.response.onBegin = q.begun
 	returned := false
 	defer func() {
 		r.MultipartForm = inner.MultipartForm
 		r.Pattern = inner.Pattern
 		if returned {
-			q.finish(inner, nil)
+			q.finish(inner, true, nil)
 			return
 		}
 		p := recover() // nil when the handler ended its goroutine
-		q.finish(inner, p)
+		q.finish(inner, false, p)
 		if p != nil {
 			panic(p)
 		}
 	}()
 	m.next.ServeHTTP(q.response.wrap(w), inner)
 	returned = true
-}
-
-// servesAlready reports whether span is other instrumentation's for the request.
-// The SDK's spans tell their kind if they are recorded.
-func servesAlready(span trace.Span) bool {
-	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() {
-		return false
-	}
-	s, ok := span.(sdktrace.ReadOnlySpan)
-	return !ok || s.SpanKind() == trace.SpanKindServer
 }
 
 // start starts the request's span.
@@ -228,21 +223,11 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 func (q *request) name(r *http.Request, route string) string {
 	switch {
 	case q.m.SpanName != nil:
-		return q.m.SpanName(r, route)
+		return valid(q.m.SpanName(r, route))
 	case route == "":
 		return q.method.span
 	}
 	return q.method.span + " " + route
-}
-
-// startOf is when the span started, so that one reading of the clock serves it and
-// the request's timeline: the timeline's entries and the span's children then
-// agree to the nanosecond. Of a span that does not tell it is now.
-func startOf(span trace.Span) time.Time {
-	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
-		return s.StartTime()
-	}
-	return time.Now()
 }
 
 // begun is called before the first byte of the response.
@@ -252,48 +237,50 @@ func (q *request) begun(res *response) {
 }
 
 // finish ends everything that began with the request. r is the request the mux
-// has seen, p what the handler panicked with.
-func (q *request) finish(r *http.Request, p any) {
+// has seen, returned whether the handler did, p what it panicked with.
+func (q *request) finish(r *http.Request, returned bool, p any) {
+	defer q.tl.Close() // whatever the functions of the Server's do
+	if !q.borrowed {
+		defer q.span.End()
+	}
 	res := &q.response
-	if p == nil && !res.begun {
+	if returned && !res.begun {
 		q.timing.trailers = false // all there is to say is in the header
 		res.begin(http.StatusOK)  // as the server will
 	}
 	end := q.tl.Now()
 	_ = q.tl.SetTiming(observer.ResponseEnd, end)
 	q.timing.trailer(q, res)
-	if q.method.attr == http.MethodHead {
+	if r.Method == http.MethodHead {
 		res.written = 0 // the server took it and sent nothing
 	}
 
 	x := exchange{
 		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
-		status: res.status, route: q.m.Route(r),
+		status: res.status, route: valid(q.m.Route(r)),
 	}
 	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 		x.failure = panicType(p)
 	}
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
-		k := q.m.kinds.get(x)
+		k := q.m.kinds.Get(x)
 		q.m.meter.record(q, end, q.body.read.Load(), res.written, k)
-		q.end(r, &x, k, p)
+		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
-	q.tl.Close()
 	scratches.Put(q.scratch)
 	q.scratch = nil
 }
 
-// end ends the request's span.
-func (q *request) end(r *http.Request, x *exchange, k *kept, p any) {
+// describe tells the request's span what is known at the end.
+func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	span := q.span
-	defer span.End()
 	if !span.IsRecording() {
 		return
 	}
-	if name := q.name(r, x.route); name != q.method.span {
-		span.SetName(name)
+	if x.route != "" || q.m.SpanName != nil {
+		span.SetName(q.name(r, x.route))
 	}
 	attrs := q.scratch.attrs[:0]
 	attrs = append(attrs, k.outcome...)
@@ -328,11 +315,15 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	scope, _ := q.tl.Enter(q, observer.Navigation)
 	attrs := append(make([]slog.Attr, 0, 12),
 		slog.String(observer.InitiatorKey, "http"),
-		slog.String("method", x.method),
-		slog.String("route", x.route),
-		slog.String("nextHopProtocol", nextHopProtocol(r.ProtoMajor, r.ProtoMinor)),
-		slog.Int("responseStatus", x.status),
-		slog.Duration(observer.RequestStart, 0))
+		slog.String("method", x.method))
+	if x.route != "" {
+		attrs = append(attrs, slog.String("route", x.route))
+	}
+	attrs = append(attrs, slog.String("nextHopProtocol", nextHopProtocol(r.ProtoMajor, r.ProtoMinor)))
+	if x.status != 0 {
+		attrs = append(attrs, slog.Int("responseStatus", x.status))
+	}
+	attrs = append(attrs, slog.Duration(observer.RequestStart, 0))
 	if at, ok := q.tl.Timing(observer.ResponseStart); ok {
 		attrs = append(attrs, slog.Duration(observer.ResponseStart, at))
 	}
@@ -368,7 +359,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // A scratch has room for what a request's span is started and ended with.
-// OpenTelemetry copies it before Start and SetAttributes return.
+// OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
 type scratch struct {
 	attrs   []attribute.KeyValue
 	options []trace.SpanStartOption
@@ -395,6 +386,7 @@ func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attr
 		}
 	}
 	if host, p := splitHostPort(r.RemoteAddr); host != "" {
+		host = valid(host)
 		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(valid(clientAddress(r, host))))
 		if p > 0 {
 			attrs = append(attrs, semconv.NetworkPeerPort(p))

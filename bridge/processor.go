@@ -91,7 +91,9 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 			p.Bind(tp)
 		}
 	}
-	p.hub.starts(parent, s)
+	if !p.stopped.Load() {
+		p.hub.starts(parent, s)
+	}
 	p.next.OnStart(parent, s)
 }
 
@@ -137,6 +139,9 @@ func (p *Processor) Shutdown(ctx context.Context) error {
 		}
 		return current
 	})
+	if last {
+		p.hub.foreign.forget()
+	}
 	if last && err == nil {
 		err = p.hub.abandon(ctx)
 	}

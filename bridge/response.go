@@ -83,13 +83,16 @@ func (res *response) took() {
 func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 	res.ResponseWriter = w
 	_, pushes := w.(http.Pusher)
-	if _, ok := w.(http1Writer); ok && !pushes {
-		return http1Response{res}
-	}
 	_, hijacks := w.(http.Hijacker)
 	_, reads := w.(io.ReaderFrom)
-	if _, ok := w.(http2Writer); ok && !hijacks && !reads {
-		return http2Response{res}
+	_, full := w.(fullWriter)
+	switch {
+	case full && hijacks && reads && !pushes:
+		return http1Response{fullResponse{res}}
+	case full && pushes && !hijacks && !reads:
+		return http2Response{fullResponse{res}}
+	case isPlain(w):
+		return plainResponse{res}
 	}
 	return res.snoop(w)
 }
@@ -106,66 +109,58 @@ type fullWriter interface {
 	EnableFullDuplex() error
 }
 
-type http1Writer interface {
-	fullWriter
-	http.Hijacker
-	io.ReaderFrom
-}
-
-type http2Writer interface {
-	fullWriter
-	http.Pusher
-}
-
-// full forwards what every fullWriter has.
-func (res *response) full() fullWriter { return res.ResponseWriter.(fullWriter) }
-
-func (res *response) flush() {
-	res.begin(http.StatusOK)
-	res.full().Flush()
-}
-
-func (res *response) flushError() error {
-	res.begin(http.StatusOK)
-	return res.full().FlushError()
-}
-
-// http1Response is a response over HTTP/1. It is a pointer, and an interface of
+// fullResponse is a response to a fullWriter. It is a pointer, and an interface of
 // it needs no memory.
-type http1Response struct{ *response }
+type fullResponse struct{ *response }
 
-var _ http1Writer = http1Response{}
+var _ fullWriter = fullResponse{}
 
-func (w http1Response) Flush()                             { w.flush() }
-func (w http1Response) FlushError() error                  { return w.flushError() }
-func (w http1Response) CloseNotify() <-chan bool           { return w.full().CloseNotify() }
-func (w http1Response) SetReadDeadline(t time.Time) error  { return w.full().SetReadDeadline(t) }
-func (w http1Response) SetWriteDeadline(t time.Time) error { return w.full().SetWriteDeadline(t) }
-func (w http1Response) EnableFullDuplex() error            { return w.full().EnableFullDuplex() }
+func (w fullResponse) full() fullWriter { return w.ResponseWriter.(fullWriter) }
+
+func (w fullResponse) Flush() {
+	w.begin(http.StatusOK)
+	w.full().Flush()
+}
+
+func (w fullResponse) FlushError() error {
+	w.begin(http.StatusOK)
+	return w.full().FlushError()
+}
+
+func (w fullResponse) CloseNotify() <-chan bool           { return w.full().CloseNotify() }
+func (w fullResponse) SetReadDeadline(t time.Time) error  { return w.full().SetReadDeadline(t) }
+func (w fullResponse) SetWriteDeadline(t time.Time) error { return w.full().SetWriteDeadline(t) }
+func (w fullResponse) EnableFullDuplex() error            { return w.full().EnableFullDuplex() }
+
+// http1Response is a response over HTTP/1.
+type http1Response struct{ fullResponse }
+
+var (
+	_ http.Hijacker = http1Response{}
+	_ io.ReaderFrom = http1Response{}
+)
 
 func (w http1Response) ReadFrom(src io.Reader) (int64, error) {
 	return w.readFrom(src, w.ResponseWriter.(io.ReaderFrom).ReadFrom)
 }
 
 func (w http1Response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
+	return w.hijack(w.ResponseWriter.(http.Hijacker).Hijack)
+}
+
+// hijack takes the connection with one of the writer's ways to do so.
+func (res *response) hijack(take func() (net.Conn, *bufio.ReadWriter, error)) (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := take()
 	if err == nil {
-		w.took()
+		res.took()
 	}
 	return conn, buf, err
 }
 
 // http2Response is a response over HTTP/2.
-type http2Response struct{ *response }
+type http2Response struct{ fullResponse }
 
-var _ http2Writer = http2Response{}
-
-func (w http2Response) Flush()                             { w.flush() }
-func (w http2Response) FlushError() error                  { return w.flushError() }
-func (w http2Response) CloseNotify() <-chan bool           { return w.full().CloseNotify() }
-func (w http2Response) SetReadDeadline(t time.Time) error  { return w.full().SetReadDeadline(t) }
-func (w http2Response) SetWriteDeadline(t time.Time) error { return w.full().SetWriteDeadline(t) }
-func (w http2Response) EnableFullDuplex() error            { return w.full().EnableFullDuplex() }
+var _ http.Pusher = http2Response{}
 
 func (w http2Response) Push(target string, o *http.PushOptions) error {
 	return w.ResponseWriter.(http.Pusher).Push(target, o)
@@ -193,13 +188,7 @@ func (res *response) snoop(w http.ResponseWriter) http.ResponseWriter {
 			}
 		},
 		Hijack: func(hijack httpsnoop.HijackFunc) httpsnoop.HijackFunc {
-			return func() (net.Conn, *bufio.ReadWriter, error) {
-				conn, buf, err := hijack()
-				if err == nil {
-					res.took()
-				}
-				return conn, buf, err
-			}
+			return func() (net.Conn, *bufio.ReadWriter, error) { return res.hijack(hijack) }
 		},
 	})
 }

@@ -97,7 +97,7 @@ func TestResponses(t *testing.T) {
 		{"HEAD", "HEAD", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, 200, "", false, "200  ", codes.Unset,
 			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=0"},
 		{"a panic before the first byte", "GET", func(http.ResponseWriter, *http.Request) { panic("boom") }, 0, "", false, "  panic", codes.Error,
-			"responseStatus=0 requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0 error=panic"},
+			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0 error=panic"},
 		{"a panic after it", "GET", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "hello")
 			w.(http.Flusher).Flush()
@@ -111,7 +111,7 @@ func TestResponses(t *testing.T) {
 		}, 200, "hello", true, "200 5 ", codes.Unset,
 			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=5"},
 		{"aborted before it", "GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "", false, "  ", codes.Unset,
-			"responseStatus=0 requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0"},
+			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0"},
 	} {
 		for _, protocol := range protocols {
 			t.Run(c.name+" over "+protocol, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestResponses(t *testing.T) {
 					t.Errorf("span says %q, %v; want %q, %v", got, span.Status().Code, c.span, c.code)
 				}
 				e := only(t, s.entries())
-				want := "initiatorType=http method=" + c.method + " route= nextHopProtocol=" + protocol + " " + c.detail
+				want := "initiatorType=http method=" + c.method + " nextHopProtocol=" + protocol + " " + c.detail
 				if got := shape(e); e.Name() != "/x/y" || got != want {
 					t.Errorf("entry %q\ngot  %s\nwant %s", e.Name(), got, want)
 				}
@@ -240,7 +240,7 @@ func TestResponseHijack(t *testing.T) {
 		entry   string
 	}{
 		{"the handler writes the status itself", func(t *testing.T, w http.ResponseWriter) { echo(t, w) }, "echo hello\n", " ",
-			"responseStatus=0 requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0"},
+			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0"},
 		{"after WriteHeader(101)", func(t *testing.T, w http.ResponseWriter) {
 			w.Header().Set("Connection", "Upgrade")
 			w.Header().Set("Upgrade", "echo")
@@ -249,7 +249,7 @@ func TestResponseHijack(t *testing.T) {
 		}, "HTTP/1.1 101 Switching Protocols\r\n", "101 ",
 			"responseStatus=101 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=0"},
 		{"then a panic", func(t *testing.T, w http.ResponseWriter) { echo(t, w); panic("boom") }, "echo hello\n", " panic",
-			"responseStatus=0 requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0 error=panic"},
+			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0 error=panic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
@@ -272,7 +272,7 @@ func TestResponseHijack(t *testing.T) {
 			if got := tag(span, "http.response.status_code") + " " + tag(span, "error.type"); got != c.span {
 				t.Errorf("span says %q, want %q", got, c.span)
 			}
-			if got, want := shape(only(t, s.entries())), "initiatorType=http method=GET route= nextHopProtocol=http/1.1 "+c.entry; got != want {
+			if got, want := shape(only(t, s.entries())), "initiatorType=http method=GET nextHopProtocol=http/1.1 "+c.entry; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -22,12 +23,14 @@ type ServerTiming struct {
 	// Names are the measures that may be told: whole names, or beginnings of names
 	// with a "*" behind. How long things take tells strangers about a service, so
 	// there is no default. Outbound requests and spans of other instrumentation are
-	// told by their entry's name as well. The attribute "desc" of a measure is its
+	// told by their entry's name as well, which is a call's URL, perhaps an internal
+	// one: mind that with "*" alone. The attribute "desc" of a measure is its
 	// description.
 	//
 	// The header has those that ended before the first byte of the response. Later
-	// ones come in a trailer if the client accepts trailers. What is told is
-	// recorded even of requests whose trace is not.
+	// ones come in a trailer if the client accepts trailers; over HTTP/1 a response
+	// with a trailer goes without its Content-Length, unless the handler set that.
+	// What is told is recorded even of requests whose trace is not.
 	Names []string
 
 	// MaxBytes is how long the header's value may be, and the trailer's. 0 means
@@ -96,48 +99,83 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
-	trailers bool             // later measures are announced as a trailer
-	sent     []observer.Entry // in the header, kept for the trailer
+	trailers bool         // later measures may be told in a trailer
+	told     map[told]int // what the header has, where they may
+	fields   []string     // of the header, where a trailer is announced, which takes their place
 }
+
+// told is what tells an entry apart from others.
+type told struct {
+	name            string
+	start, duration time.Duration
+}
+
+func tellingOf(e *observer.Entry) told { return told{e.Name(), e.StartTime(), e.Duration()} }
 
 // header adds the header before it is sent.
 func (t *timing) header(q *request, res *response) {
-	c := &q.m.timing
+	c := &q.m.rules
 	var room [256]byte
 	entries := c.entries(q.tl)
 	value := c.appendEntries(c.appendTrace(room[:0], q.span), entries)
+	h := res.Header()
 	if len(value) > 0 {
-		h := res.Header()
-		h[serverTimingKey] = append(h[serverTimingKey], string(value))
+		// First: readers take the first of a name, and what is there may be another
+		// server's, which the handler is a proxy of.
+		h[serverTimingKey] = append([]string{string(value)}, h[serverTimingKey]...)
 	}
+	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
+		h.Get("Content-Length") != "" { // HTTP/1 has trailers only where the length is not known
+		t.trailers = false
+	}
+	announced := accepts(h["Trailer"], serverTimingKey)
+	if !t.trailers && !announced {
+		return
+	}
+	t.fields = slices.Clone(h[serverTimingKey])
 	if !t.trailers {
 		return
 	}
-	h := res.Header()
-	switch {
-	case res.status == http.StatusNoContent, res.status == http.StatusNotModified, res.status < 200,
-		h.Get("Content-Length") != "": // HTTP/1 has trailers only where the length is not known
-		t.trailers = false
-	default:
-		t.sent = entries
+	if !announced {
 		h.Add("Trailer", serverTimingKey)
+	}
+	t.told = map[told]int{}
+	for i := range entries {
+		t.told[tellingOf(&entries[i])]++
 	}
 }
 
-// trailer sets the trailer when the handler is done. net/http sends the value that
-// the announced field has then.
+// trailer sets the trailer when the handler is done. net/http sends the values that
+// the announced field has then: those that the handler added, and ours.
 func (t *timing) trailer(q *request, res *response) {
-	if !t.trailers || !res.begun {
+	if !res.begun || (!t.trailers && t.fields == nil) {
 		return
 	}
-	c := &q.m.timing
-	value := c.appendEntries(nil, missing(c.entries(q.tl), t.sent))
 	h := res.Header()
-	if len(value) == 0 {
+	var values []string
+	for _, v := range h[serverTimingKey] {
+		if i := slices.Index(t.fields, v); i >= 0 {
+			t.fields = slices.Delete(t.fields, i, i+1)
+		} else {
+			values = append(values, v)
+		}
+	}
+	if t.trailers {
+		c := &q.m.rules
+		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
+			k := tellingOf(&e)
+			t.told[k]--
+			return t.told[k] >= 0
+		})
+		if value := c.appendEntries(nil, later); len(value) > 0 {
+			values = append(values, string(value))
+		}
+	}
+	if len(values) == 0 {
 		h.Del(serverTimingKey)
 		return
 	}
-	h.Set(serverTimingKey, string(value))
+	h[serverTimingKey] = values
 }
 
 // entries are those of a timeline that may be told, by their start.
@@ -147,22 +185,6 @@ func (c *timingRules) entries(tl *observer.Timeline) []observer.Entry {
 	}
 	all := tl.Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
 	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !c.allows(e.Name()) })
-}
-
-// missing are the entries that are not among sent. Both are by start, and what was
-// once recorded stays where it is, or is cleared.
-func missing(all, sent []observer.Entry) (later []observer.Entry) {
-	for _, e := range all {
-		i := slices.IndexFunc(sent, func(s observer.Entry) bool {
-			return e.Name() == s.Name() && e.StartTime() == s.StartTime() && e.Duration() == s.Duration()
-		})
-		if i < 0 {
-			later = append(later, e)
-			continue
-		}
-		sent = sent[i+1:]
-	}
-	return later
 }
 
 // appendTrace appends which trace a span belongs to, as far as there is room.

@@ -80,10 +80,10 @@ func TestServerTiming(t *testing.T) {
 		{"a description", noTrace("*"), func(_ http.ResponseWriter, r *http.Request) {
 			marks.Time(r.Context(), "a", slog.Int("n", 1), slog.String("desc", "first \"query\"")).End()
 		}, `a dur first "query"`},
-		{"what the handler set stays, before", noTrace("*"), func(w http.ResponseWriter, r *http.Request) {
+		{"what the handler set stays, behind", noTrace("*"), func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Server-Timing", "own, other;dur=1")
 			measure(r, "a")
-		}, "own,other dur,a dur"},
+		}, "a dur,own,other dur"},
 		{"what ended after the first byte is not told", noTrace("*"), func(w http.ResponseWriter, r *http.Request) {
 			measure(r, "before")
 			w.WriteHeader(http.StatusOK)

@@ -21,6 +21,11 @@ func TestServerTimingTrailer(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
+	own := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "Server-Timing")
+		flush(w, r)
+		w.Header().Add("Server-Timing", "own;dur=1")
+	}
 	for _, c := range []struct {
 		name    string
 		method  string
@@ -47,12 +52,14 @@ func TestServerTimingTrailer(t *testing.T) {
 		}, []string{"same dur", "before dur"}, []string{"same dur", "after dur"}},
 		{"among others, with parameters", "GET", "deflate;q=0.5, Trailers;q=1", flush, []string{"before dur"}, []string{"after dur"}},
 		{"with the handler's own metric", "GET", "trailers", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Server-Timing", "own"); flush(w, r) },
-			[]string{"own", "before dur"}, []string{"after dur"}},
+			[]string{"before dur", "own"}, []string{"after dur"}},
 		{"with a trailer of the handler's own", "GET", "trailers", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Trailer", "X-Own")
 			flush(w, r)
 			w.Header().Set("X-Own", "own")
 		}, []string{"before dur"}, []string{"after dur", "own"}},
+		{"with a Server-Timing trailer of the handler's own, a proxy's say", "GET", "trailers", own, []string{"before dur"}, []string{"own dur", "after dur"}},
+		{"the same, not asked for", "GET", "", own, []string{"before dur"}, []string{"own dur"}},
 		{"not asked for", "GET", "", flush, []string{"before dur"}, nil},
 		{"nothing is written", "GET", "trailers", func(http.ResponseWriter, *http.Request) {}, []string{"before dur", "after dur"}, nil},
 		{"nothing is copied", "GET", "trailers", func(w http.ResponseWriter, _ *http.Request) {

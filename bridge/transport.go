@@ -15,6 +15,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -91,6 +92,7 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 		tracer:  c.TracerProvider.Tracer(ScopeName),
 		meter:   newClientMeter(c.MeterProvider.Meter(ScopeName), c.BodySizeMetrics),
 		methods: knownMethods(),
+		kinds:   exchanges{New: newKept},
 	}
 }
 
@@ -122,16 +124,25 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL), sent: -1}
 	name := c.method.span
 	if t.SpanName != nil {
-		name = t.SpanName(r)
+		name = valid(t.SpanName(r))
 	}
 	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r)...))
 	c.ctx, c.span = ctx, span
-	c.start = c.tl.Since(startOf(span))
+	c.start = c.tl.Since(serving.Start(span))
 
 	out := r.Clone(httptrace.WithClientTrace(ctx, c.phases.trace(c))) // a RoundTripper must not change its request
 	t.Propagators.Inject(ctx, carrier(out.Header))
 	c.countBody(out)
+	returned := false
+	defer func() {
+		if !returned { // the base panicked, or ended the goroutine
+			c.failed = "the transport did not return"
+			c.span.SetStatus(codes.Error, c.failed)
+			c.finish(c.tl.Now(), "")
+		}
+	}()
 	resp, err := t.base.RoundTrip(out)
+	returned = true
 	c.answered(r, resp, err)
 	if err != nil || resp == nil {
 		return resp, err
@@ -182,7 +193,7 @@ func (c *call) countBody(out *http.Request) {
 		return
 	}
 	count := func(body io.ReadCloser) io.ReadCloser {
-		c.chunks.Store(0)
+		c.chunks.Store(0) // an earlier attempt may still read: not exact then
 		return &sentBody{ReadCloser: body, call: c}
 	}
 	out.Body = count(out.Body)
@@ -229,7 +240,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		x.fail(http.StatusBadRequest)
 		c.phases.answer(now - c.start)
 	}
-	k := c.t.kinds.get(x)
+	k := c.t.kinds.Get(x)
 	c.t.meter.record(c.ctx, now-c.start, c.bodySize(), k)
 	if c.span.IsRecording() {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)

@@ -34,7 +34,7 @@ import (
 //
 // Without a context (Warn rather than WarnContext) the mark goes to the process's
 // timeline. An observer of marks that logs at level from its callback is called
-// for what it logged.
+// for what it logged; the timeline's report of its panic is no mark.
 func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 	if level == nil {
 		level = slog.LevelWarn

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -288,7 +289,10 @@ func (r *root) call(o *Observer, list List) {
 	defer r.mu.Lock()
 	defer func() {
 		if p := recover(); p != nil {
-			r.log().Error("perfline: an observer's callback panicked; its entries are lost, other observers go on",
+			// On a timeline of its own: where logs become marks, an observer of marks
+			// would be called for the report, and panic again.
+			ctx := NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1}))
+			r.log().ErrorContext(ctx, "perfline: an observer's callback panicked; its entries are lost, other observers go on",
 				"panic", fmt.Sprint(p), "entries", len(list.entries), "stack", string(debug.Stack()))
 		}
 	}()

@@ -43,7 +43,7 @@ func (c Client) Handler() stats.Handler {
 		tracer:      tracerOf(c.TracerProvider),
 		propagators: propagatorsOr(c.Propagators),
 		filter:      c.Filter,
-		durations:   durations{histogram: duration.Inst()},
+		durations:   newDurations(duration.Inst()),
 	}
 }
 

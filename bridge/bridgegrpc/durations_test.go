@@ -11,14 +11,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/grpc/codes"
-)
 
-func (d *durations) kept() int {
-	if sets := d.sets.Load(); sets != nil {
-		return len(*sets)
-	}
-	return 0
-}
+	"github.com/perfline/perfline/bridge/internal/kinds"
+)
 
 // Methods that clients make up are counted and forgotten.
 func TestKeptSetsAreBounded(t *testing.T) {
@@ -28,8 +23,9 @@ func TestKeptSetsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &durations{histogram: histogram}
-	const each = 3 * maxSets / 4
+	made := newDurations(histogram)
+	d := &made
+	const each = 3 * kinds.Most / 4
 	var wg sync.WaitGroup
 	for g := range 2 {
 		wg.Go(func() {
@@ -41,8 +37,8 @@ func TestKeptSetsAreBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := d.kept(); n != maxSets {
-		t.Errorf("%d sets are kept, want %d", n, maxSets)
+	if n := d.sets.Len(); n != kinds.Most {
+		t.Errorf("%d sets are kept, want %d", n, kinds.Most)
 	}
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(context.Background(), &all); err != nil {
@@ -63,7 +59,7 @@ func TestKeptSetsAreBounded(t *testing.T) {
 func TestNoMetrics(t *testing.T) {
 	d := &durations{histogram: noop.Float64Histogram{}}
 	d.record(context.Background(), "m", codes.OK, false, time.Second)
-	if n := d.kept(); n != 0 {
+	if n := d.sets.Len(); n != 0 {
 		t.Errorf("%d sets are kept", n)
 	}
 }

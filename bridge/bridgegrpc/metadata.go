@@ -2,6 +2,8 @@ package bridgegrpc
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc/metadata"
@@ -32,7 +34,7 @@ func (c incoming) Set(string, string) {}
 // Keys are all keys there are.
 func (c incoming) Keys() []string {
 	md, _ := metadata.FromIncomingContext(c.ctx)
-	return outgoing(md).Keys()
+	return slices.Collect(maps.Keys(md))
 }
 
 // outgoing is the metadata of a call by a client.
@@ -54,9 +56,5 @@ func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
 // Keys are all keys there are.
 func (c outgoing) Keys() []string {
-	keys := make([]string, 0, len(c))
-	for key := range c {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(c))
 }

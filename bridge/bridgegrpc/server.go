@@ -2,13 +2,11 @@ package bridgegrpc
 
 import (
 	"context"
-	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
 	"go.opentelemetry.io/otel/trace"
@@ -18,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -62,7 +61,7 @@ func (s Server) Handler() stats.Handler {
 		parent:         parent,
 		filter:         s.Filter,
 		publicEndpoint: s.PublicEndpoint,
-		durations:      durations{histogram: duration.Inst()},
+		durations:      newDurations(duration.Inst()),
 	}
 }
 
@@ -107,12 +106,12 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
-	span := trace.SpanFromContext(ctx)
-	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() { // or the call has a span already
+	span, borrowed := serving.Span(ctx)
+	if !borrowed {
 		ctx, span = h.start(ctx, info, c.method)
 		c.span = span
 	}
-	c.tl = h.parent.NewChildAt(startOf(span))
+	c.tl = h.parent.NewChildAt(serving.Start(span))
 	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 	c.request.Store(1)                           // 0; see call
 	ctx = context.WithValue(ctx, h, c)
@@ -146,15 +145,6 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method strin
 		}
 	}
 	return h.tracer.Start(ctx, method, opts...)
-}
-
-// startOf is when the span started, so that one reading of the clock serves it and
-// the call's timeline. Of a span that does not tell it is now.
-func startOf(span trace.Span) time.Time {
-	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
-		return s.StartTime()
-	}
-	return time.Now()
 }
 
 // HandleRPC is called for the events of a call, those of a stream concurrently.
