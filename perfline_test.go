@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,6 +136,7 @@ func TestGlobals(t *testing.T) {
 
 func TestDisabled(t *testing.T) {
 	t.Setenv("OTEL_SDK_DISABLED", "TRUE")
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator())
 	pl, ctx, _ := start(t, perfline.Config{})
 	marks.Mark(ctx, "m")
 	if n := len(observer.FromContext(ctx).Entries()); n != 1 {
@@ -145,6 +147,10 @@ func TestDisabled(t *testing.T) {
 	}
 	if pl.TracerProvider() == nil {
 		t.Error("no tracer provider")
+	}
+	// A service without spans of its own still passes its callers' traces on.
+	if got := otel.GetTextMapPropagator().Fields(); !slices.Contains(got, "traceparent") {
+		t.Errorf("propagators of %v", got)
 	}
 }
 

@@ -138,7 +138,8 @@ func (c *call) finish(now time.Duration, incomplete string, trailer ...string) {
 }
 
 func (c *call) end(now time.Duration, incomplete string) {
-	c.cleanup.Stop()                                                        // it keeps all that the context refers to
+	c.cleanup.Stop() // it keeps all that the context refers to
+
 	if n := c.received.Load(); n > 0 && c.encoded && c.span.IsRecording() { // the size as it was transferred
 		c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 	}

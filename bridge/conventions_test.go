@@ -31,10 +31,13 @@ func TestQueryIsAKnownMethod(t *testing.T) {
 func TestKnownMethods(t *testing.T) {
 	t.Setenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", "GET, BREW")
 	r := withProcessor(t)
-	for _, m := range []string{"BREW", "GET", "POST"} {
-		r.serve(func(http.ResponseWriter, *http.Request) {}, "/"+m, httptest.NewRequest(m, "/"+m, nil))
+	for _, m := range []string{"BREW", "GET", "POST", "HEAD"} {
+		r.serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }, "/"+m, httptest.NewRequest(m, "/"+m, nil))
 	}
 	r.flush(t)
+	if got := tag(r.got.one(t, "HTTP /HEAD"), "http.response.body.size"); got != "" {
+		t.Errorf("the body of a response to HEAD has %s bytes", got)
+	}
 	for name, want := range map[string]string{"BREW /BREW": "BREW", "GET /GET": "GET", "HTTP /POST": "_OTHER"} {
 		if got := tag(r.got.one(t, name), "http.request.method"); got != want {
 			t.Errorf("http.request.method of %q is %q, want %q", name, got, want)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline/observer"
 )
 
@@ -46,5 +49,54 @@ func TestForeignSpansUnderWayAreBounded(t *testing.T) {
 	}
 	if err := tp.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// numbered numbers the spans of each trace from 1.
+type numbered struct{ traces byte }
+
+func (n *numbered) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	n.traces++
+	return trace.TraceID{n.traces}, n.NewSpanID(ctx, trace.TraceID{})
+}
+
+func (n *numbered) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return trace.SpanID{7: 1} }
+
+// Ids of spans need be unique in their trace only.
+func TestForeignSpansOfEqualIDs(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	tp := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(&numbered{}), sdktrace.WithSpanProcessor(NewProcessor(&capture{}, WithTimeline(tl))))
+	var timelines []*observer.Timeline
+	var spans []trace.Span
+	for _, name := range []string{"a", "b"} {
+		child := tl.NewChild()
+		_, span := tp.Tracer("t").Start(observer.NewContext(context.Background(), child), name)
+		timelines, spans = append(timelines, child), append(spans, span)
+	}
+	for i, name := range []string{"a", "b"} {
+		spans[i].End()
+		if got := timelines[i].Entries(); len(got) != 1 || got[0].Name() != name {
+			t.Errorf("the timeline of %q has %v", name, got)
+		}
+	}
+	if err := tp.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A processor that was shut down while its provider goes on keeps nothing.
+func TestForeignSpansAfterShutdown(t *testing.T) {
+	p, tp, base := setUp(&capture{})
+	ctx := observer.NewContext(context.Background(), observer.FromContext(base).NewChild())
+	tp.Tracer("t").Start(ctx, "before")
+	if n := p.hub.foreign.waiting(); n != 1 {
+		t.Errorf("%d wait before", n)
+	}
+	if err := p.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	tp.Tracer("t").Start(ctx, "after")
+	if n := p.hub.foreign.waiting(); n != 0 {
+		t.Errorf("%d wait after", n)
 	}
 }

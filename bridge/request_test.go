@@ -136,8 +136,16 @@ func TestRequestUnderAServerSpan(t *testing.T) {
 // Under any other local span, the program's own in the server's BaseContext say, it
 // is a request as others are: that span is its parent.
 func TestRequestUnderASpanThatServesNothing(t *testing.T) {
+	t.Run("of another kind", func(t *testing.T) { testUnderASpanThatServesNothing(t, trace.SpanKindInternal, false) })
+	t.Run("ended", func(t *testing.T) { testUnderASpanThatServesNothing(t, trace.SpanKindServer, true) })
+}
+
+func testUnderASpanThatServesNothing(t *testing.T, kind trace.SpanKind, ended bool) {
 	r := withProcessor(t)
-	ctx, program := r.tracer.Start(r.ctx, "program")
+	ctx, program := r.tracer.Start(r.ctx, "program", trace.WithSpanKind(kind))
+	if ended {
+		program.End()
+	}
 	before := time.Now()
 	var origin time.Time
 	r.wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {

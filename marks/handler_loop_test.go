@@ -1,0 +1,37 @@
+package marks_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+// The report of an observer's panic is logged and is no mark, or an observer of
+// marks would be called for it, and panic, without end.
+func TestHandlerOfAnObserversPanic(t *testing.T) {
+	var text bytes.Buffer
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(marks.NewHandler(slog.NewTextHandler(&text, nil), nil)))
+	calls := 0
+	o, err := observer.Default().Observe(func(observer.List) {
+		calls++
+		panic("boom")
+	}, observer.Options{Types: []observer.Type{observer.Mark}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Disconnect()
+	marks.Mark(context.Background(), "m")
+	for range 3 {
+		observer.Default().Deliver()
+	}
+	if calls != 1 || strings.Count(text.String(), "boom") != 1 {
+		t.Errorf("called %d times; logged %s", calls, &text)
+	}
+}
