@@ -51,8 +51,9 @@
 //	span under no request's timeline    nothing
 //
 // Entries made of spans are on the timeline only: their span is sent once. Their
-// detail are the span's attributes, with span_id and scope. Spans of this module
-// are not entries again. It needs a [Processor]: with [Sync], other
+// detail is one attribute without a key, beside initiatorType, that resolves to the
+// span's attributes, span_id and scope ([log/slog.Value.Resolve]): they are
+// converted for those who look. Spans of this module are not entries again. It needs a [Processor]: with [Sync], other
 // instrumentation's spans do not come by.
 //
 // An attribute without a key is left out; of two with the same key the last

@@ -149,7 +149,7 @@ func TestTransportPanics(t *testing.T) {
 				t.Errorf("recovered %v", p)
 			}
 		}()
-		_, _ = rt.RoundTrip(newRequest(t, http.MethodGet, "http://x.example/", nil).WithContext(r.ctx)) //nolint:bodyclose // there is none
+		_, _ = rt.RoundTrip(newRequest(t, http.MethodGet, "http://x.example/", nil).WithContext(r.ctx))
 	}()
 	r.flush(t)
 	if s := r.got.one(t, "GET"); s.Status().Code != codes.Error {
@@ -204,7 +204,7 @@ func TestFunctionsReturnTextThatIsNotUTF8(t *testing.T) {
 	server.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), req)
 	client := bridge.Client{TracerProvider: r.provider, SpanName: func(*http.Request) string { return "d\xff" }}
 	rt := client.Transport(roundTripper(func(*http.Request) (*http.Response, error) { return nil, errFake }))
-	_, _ = rt.RoundTrip(newRequest(t, http.MethodGet, "http://x.example/", nil)) //nolint:bodyclose // there is none
+	_, _ = rt.RoundTrip(newRequest(t, http.MethodGet, "http://x.example/", nil))
 	r.flush(t)
 	for _, span := range r.got.all() {
 		if got := span.Name() + text(span.Attributes()); strings.Contains(got, "\xff") {

@@ -43,17 +43,22 @@ type behind struct{ plainResponse }
 func (w behind) Unwrap() http.ResponseWriter { return w.res.ResponseWriter }
 
 func (w behind) FlushError() error {
-	for inner := w.res.ResponseWriter; ; {
-		switch i := inner.(type) {
-		case interface{ FlushError() error }, http.Flusher:
-			w.res.begin(http.StatusOK)
-			return http.NewResponseController(i.(http.ResponseWriter)).Flush()
-		case unwrapper:
-			inner = i.Unwrap()
-		default:
-			return http.ErrNotSupported
-		}
+	if !flushes(w.res.ResponseWriter) {
+		return http.ErrNotSupported
 	}
+	w.res.begin(http.StatusOK)
+	return http.NewResponseController(w.res.ResponseWriter).Flush()
+}
+
+// flushes reports whether a writer can flush, or what is behind it.
+func flushes(w http.ResponseWriter) bool {
+	switch inner := w.(type) {
+	case interface{ FlushError() error }, http.Flusher:
+		return true
+	case unwrapper:
+		return flushes(inner.Unwrap())
+	}
+	return false
 }
 
 func (w behind) Hijack() (net.Conn, *bufio.ReadWriter, error) {

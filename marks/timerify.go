@@ -16,7 +16,7 @@ type TimerifyOptions struct {
 	Attrs []slog.Attr
 
 	// Histogram, when set, is given how long each call took, with the context that
-	// the call had. It gets every call, also those whose measure nothing wants. It
+	// f had, so that exemplars lead to the measure's span. It gets every call, also those whose measure nothing wants. It
 	// runs on the caller's goroutine after the measure has ended, and must not
 	// block. With one of OpenTelemetry, in seconds:
 	//
