@@ -16,9 +16,9 @@ type TimerifyOptions struct {
 	Attrs []slog.Attr
 
 	// Histogram, when set, is given how long each call took, with the context that
-	// f had, so that exemplars lead to the measure's span. It gets every call, also those whose measure nothing wants. It
-	// runs on the caller's goroutine after the measure has ended, and must not
-	// block. With one of OpenTelemetry, in seconds:
+	// f had, so that exemplars lead to the measure's span. It gets every call, also
+	// those whose measure nothing wants. It runs on the caller's goroutine after the
+	// measure has ended, and must not block. With one of OpenTelemetry, in seconds:
 	//
 	//	func(ctx context.Context, took time.Duration) { histogram.Record(ctx, took.Seconds()) }
 	Histogram func(ctx context.Context, took time.Duration)
