@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/contrib/propagators/autoprop"
 	"go.opentelemetry.io/otel"
@@ -114,9 +115,7 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		c.Logger.Warn("perfline: OpenTelemetry reports", "error", err)
-	}))
+	otel.SetErrorHandler(&reporter{log: c.Logger, now: time.Now})
 	if p.metrics, err = p.registerMetrics(otel.GetMeterProvider()); err != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
 	}
