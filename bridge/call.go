@@ -50,10 +50,10 @@ type call struct {
 }
 
 // watch has the call end with resp's body.
-func (c *call) watch(resp *http.Response) {
+func (c *call) watch(r *http.Request, resp *http.Response) {
 	now := c.tl.Now()
-	// Of HTTP/2, a body that is none is not NoBody.
-	if resp.Body == nil || resp.Body == http.NoBody || c.method.attr == http.MethodHead {
+	// Over HTTP/2 the body of a response to HEAD, which is none, is not NoBody.
+	if resp.Body == nil || resp.Body == http.NoBody || r.Method == http.MethodHead {
 		c.finish(now, "")
 		return
 	}
@@ -148,16 +148,22 @@ func (c *call) end(now time.Duration, incomplete string) {
 	} else {
 		c.span.End()
 	}
-	if scope, ok := c.tl.Enter(c.ctx, observer.Resource); ok {
-		c.tl.Record(scope, observer.Resource, c.name, c.start, now-c.start, c.detail(incomplete))
-	}
-	if len(c.timings) == 0 {
+	scope, wanted := c.tl.Enter(c.ctx, observer.Resource)
+	_, told := c.tl.Enter(c.ctx, observer.Server)
+	if !wanted && !told {
 		return
 	}
-	if _, ok := c.tl.Enter(c.ctx, observer.Server); !ok {
-		return
+	metrics, malformed, dropped := servertiming.Parse(c.timings)
+	if wanted {
+		attrs := c.detail(incomplete)
+		if malformed > 0 {
+			attrs = append(attrs, slog.Int("serverTimingMalformed", malformed))
+		}
+		if dropped > 0 {
+			attrs = append(attrs, slog.Int("serverTimingDropped", dropped))
+		}
+		c.tl.Record(scope, observer.Resource, c.name, c.start, now-c.start, attrs)
 	}
-	metrics, _, _ := servertiming.Parse(c.timings)
 	for _, m := range metrics {
 		attrs := append(make([]slog.Attr, 0, 2), slog.String("resource", c.name))
 		if m.Description != "" {

@@ -155,3 +155,21 @@ func TestErrorTypeOfWrappedError(t *testing.T) {
 type refusing struct{ err error }
 
 func (f refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }
+
+// A response to HEAD has no body to wait for, also where HEAD is not told apart.
+func TestHeadIsOverAtOnce(t *testing.T) {
+	t.Setenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", "GET")
+	for _, protocol := range protocols {
+		r := withProcessor(t)
+		s := r.open(t, protocol, http.NotFoundHandler())
+		call := r.caller(t, s.client.Transport)
+		resp, err := call.client.Do(newRequest(t, http.MethodHead, s.url, nil).WithContext(call.ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := attr(call.last(t), "incomplete"); got != nil {
+			t.Errorf("%s: incomplete is %v", protocol, got)
+		}
+		resp.Body.Close()
+	}
+}

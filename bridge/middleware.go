@@ -34,7 +34,7 @@ type Server struct {
 	Timeline       *observer.Timeline            // nil: observer.Default()
 
 	// Filter, when it returns false, lets the request pass as if there were no
-	// middleware.
+	// middleware: what it marks is on the process's timeline.
 	Filter func(*http.Request) bool
 
 	// PublicEndpoint, when it returns true, starts a trace of the request's own,

@@ -39,18 +39,19 @@ type Client struct {
 	BodySizeMetrics bool
 }
 
-// Transport gives every request made through base a client span and metrics by
-// OpenTelemetry's semantic conventions for HTTP (http.client.request.duration), sends the trace along by the
-// propagators, and puts an entry of type resource on the timeline in the request's
-// context (Resource Timing). A nil base is [http.DefaultTransport].
+// Transport gives every request made through base a client span and
+// http.client.request.duration by OpenTelemetry's semantic conventions for HTTP,
+// sends the trace along by the propagators, and puts an entry of type resource on
+// the timeline in the request's context (Resource Timing). A nil base is
+// [http.DefaultTransport].
 //
 //	client := &http.Client{Transport: bridge.Transport(nil)}
 //
 // Span and entry end when the response's body was read to its end, failed or was
 // closed, whichever comes first. A body that is left alone, neither read nor
-// closed, ends them at its last use, once the garbage collector finds it; it
-// keeps its connection all the same. The duration metric ends with the response's
-// header.
+// closed, ends them at its last use, once the garbage collector finds it, which it
+// cannot while the request's context leads to the response; it keeps its connection
+// all the same. The duration metric ends with the response's header.
 //
 // The entry's name is the URL without user, query and fragment, which often hold
 // secrets. Its attributes, times being durations since its start:
@@ -68,8 +69,9 @@ type Client struct {
 //
 // The metrics of a Server-Timing header in the response, and of a trailer, become
 // entries of type server that start with the resource, with attributes "desc" and
-// "resource", the resource's name. A value that is not by the grammar is ignored,
-// as are metrics after the 64th.
+// "resource", the resource's name. A field that is not by the grammar is ignored,
+// as are metrics after the 64th; the resource's attributes serverTimingMalformed
+// and serverTimingDropped count them, where there are.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
 // Transport is the package's Transport with c's settings.
@@ -147,7 +149,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp == nil {
 		return resp, err
 	}
-	c.watch(resp)
+	c.watch(r, resp)
 	return resp, nil
 }
 

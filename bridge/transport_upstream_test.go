@@ -27,15 +27,16 @@ func (c *caller) told() (out []string) {
 func TestTransportServerTiming(t *testing.T) {
 	many := strings.Repeat("m;dur=1,", 200)
 	for _, c := range []struct {
-		name   string
-		fields []string
-		want   []string
+		name    string
+		fields  []string
+		want    []string
+		ignored string // malformed fields and dropped metrics
 	}{
-		{"none", nil, nil},
-		{"metrics", []string{`db;dur=1.5;desc="first query", miss`, "cpu;dur=0.001"}, []string{"db 1.5ms first query", "miss 0s <nil>", "cpu 1µs <nil>"}},
-		{"malformed values are ignored as a whole", []string{"a;dur=1, b;;", "good;dur=2", "c d", `e;desc="x`}, []string{"good 2ms <nil>"}},
-		{"64 metrics of 10 000", slices.Repeat([]string{many}, 50), slices.Repeat([]string{"m 1ms <nil>"}, 64)},
-		{"a header of 1 MB", []string{"big;desc=" + strings.Repeat("x", 1<<20), "small;dur=1"}, []string{"small 1ms <nil>"}},
+		{"none", nil, nil, "<nil> <nil>"},
+		{"metrics", []string{`db;dur=1.5;desc="first query", miss`, "cpu;dur=0.001"}, []string{"db 1.5ms first query", "miss 0s <nil>", "cpu 1µs <nil>"}, "<nil> <nil>"},
+		{"malformed values are ignored as a whole", []string{"a;dur=1, b;;", "good;dur=2", "c d", `e;desc="x`}, []string{"good 2ms <nil>"}, "3 <nil>"},
+		{"64 metrics of 10 000", slices.Repeat([]string{many}, 50), slices.Repeat([]string{"m 1ms <nil>"}, 64), "<nil> 9936"},
+		{"a header of 1 MB", []string{"big;desc=" + strings.Repeat("x", 1<<20), "small;dur=1"}, []string{"small 1ms <nil>"}, "1 <nil>"},
 	} {
 		for _, protocol := range protocols {
 			t.Run(c.name+" over "+protocol, func(t *testing.T) {
@@ -53,6 +54,9 @@ func TestTransportServerTiming(t *testing.T) {
 					t.Errorf("the caller got %d fields, want %d", len(got), len(c.fields))
 				}
 				resource := call.last(t)
+				if got := fmt.Sprint(attr(resource, "serverTimingMalformed"), " ", attr(resource, "serverTimingDropped")); got != c.ignored {
+					t.Errorf("malformed and dropped are %s, want %s", got, c.ignored)
+				}
 				for _, e := range call.servers() {
 					if e.StartTime() != resource.StartTime() || attr(&e, "resource") != resource.Name() {
 						t.Errorf("%s starts at %v with %s, want at %v with %q", e.Name(), e.StartTime(), shape(&e), resource.StartTime(), resource.Name())

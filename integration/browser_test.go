@@ -26,15 +26,7 @@ type serverTiming struct {
 func TestBrowserSeesServerTiming(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	j, err := backend.StartJaeger(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := j.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	j := ownJaeger(ctx, t)
 
 	cmd, _ := shop(buildShop(t), j, t.Name())
 	cmd.Stdout = nil

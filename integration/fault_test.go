@@ -27,15 +27,7 @@ func TestBackendDiesAndComesBack(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "500") // ms: give each batch up soon
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	j, err := backend.StartJaeger(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := j.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	j := ownJaeger(ctx, t)
 	service := ""
 	pl, tl, lines := start(t, j, func(c *perfline.Config) {
 		service = c.Service

@@ -43,6 +43,21 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
+// ownJaeger is one that a test may kill, or whose services it shares with no other.
+func ownJaeger(ctx context.Context, t *testing.T) *backend.Jaeger {
+	t.Helper()
+	j, err := backend.StartJaeger(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return j
+}
+
 // start starts a pipeline to j with a process timeline of its own.
 func start(t *testing.T, j *backend.Jaeger, change func(*perfline.Config)) (*perfline.Pipeline, *observer.Timeline, *logLines) {
 	t.Helper()

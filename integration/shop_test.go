@@ -195,15 +195,7 @@ func TestShopWithoutJaeger(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	bin := buildShop(t)
-	j, err := backend.StartJaeger(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := j.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	j := ownJaeger(ctx, t)
 	cmd, out := shop(bin, j, t.Name(), "-for", "6s", "-rps", "200")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@
 //
 // # Beside other instrumentations
 //
-// On a server, a handler that makes a span (otelgrpc's, say) comes first:
+// On a server, a handler that makes a server span (otelgrpc's, say) comes first:
 //
 //	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //

@@ -23,7 +23,9 @@ type measureTable struct {
 
 func watchMeasures(tl *observer.Timeline) (*measureTable, error) {
 	t := &measureTable{byName: map[string]*histogram{}}
-	_, err := tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{Types: []observer.Type{observer.Measure, observer.Resource, observer.Server, observer.GC}})
+	_, err := tl.Observe(func(l observer.List) { t.add(l.Entries()) }, observer.Options{
+		Types: []observer.Type{observer.Measure, observer.Resource, observer.Server, observer.GC},
+	})
 	return t, err
 }
 
