@@ -1,0 +1,18 @@
+//go:build go1.26 && !go1.27 && !perfline_portable
+
+package sampling
+
+import (
+	"runtime"
+	_ "unsafe" // for linkname
+)
+
+// Now is the runtime's monotonic clock in nanoseconds, by which it stamps samples.
+func Now() int64 { return nanotime() }
+
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
+
+//go:linkname startLine runtime/pprof.runtime_FrameStartLine
+//go:noescape
+func startLine(f *runtime.Frame) int

@@ -1,0 +1,71 @@
+// Package sampling is what the profiler's engines and its hub have in common: the
+// samples that engines produce, the interface that the hub drives them by, the
+// symbols of a stack, and the clock.
+package sampling
+
+import (
+	"errors"
+	"time"
+	"unsafe"
+
+	"github.com/perfline/perfline/profiling/internal/labels"
+)
+
+// An Engine takes samples of the process. Its methods are called from one
+// goroutine at a time, that of the hub which owns it.
+//
+//   - Start begins at the interval given, which Interval returned. [ErrBusy] means
+//     that somebody else profiles: nothing runs, and Start is to be called again
+//     later.
+//   - Tick is called every Period while it runs, Flush whenever what was sampled up
+//     to now is wanted at once. Both emit samples in the order of time. [ErrTaken],
+//     after the last samples were emitted, means that somebody else took the
+//     profiler: it runs no longer, and Start may be called again.
+//   - Stop ends it, after emitting what is left. It does nothing when it does not run.
+//   - A Sample and what it points to is valid until emit returns, but for its
+//     Stack's symbols, which are valid as long as anybody refers to them.
+type Engine interface {
+	// Name says which engine it is, for reports.
+	Name() string
+	// Interval is the interval that is used when asked is wanted: asked itself, else the
+	// next shorter one that is supported, else the shortest.
+	Interval(asked time.Duration) time.Duration
+	Period() time.Duration
+	Start(interval time.Duration) error
+	Tick(emit func(*Sample)) error
+	Flush(emit func(*Sample)) error
+	Stop(emit func(*Sample))
+	// Lost is how many samples were taken but could not be kept, since the engine was
+	// made.
+	Lost() uint64
+}
+
+// Errors that engines return, see [Engine].
+var (
+	ErrBusy  = errors.New("the CPU profiler is in use by somebody else")
+	ErrTaken = errors.New("somebody else took the CPU profiler")
+)
+
+// A Sample is a stack at a moment, or several goroutines' equal ones.
+type Sample struct {
+	At     int64          // by [Now]; of a sample without a time the engine puts one
+	Stack  []*Symbol      // innermost first; empty when nothing is known
+	Tag    unsafe.Pointer // the goroutine's labels as the runtime has them, or nil
+	Labels []labels.Label // instead of Tag, by an engine that knows their text only
+	Count  int            // how many goroutines or ticks it stands for, at least 1
+	Weight time.Duration  // the CPU or wall time it stands for, of all Count together
+	Marker Marker
+	Cut    bool // the stack was deeper than the engine could see
+}
+
+// A Marker says what kind of work was sampled.
+type Marker uint8
+
+// The markers; see profiling.Marker, which has the same values.
+const (
+	Running Marker = iota // ordinary code
+	GC                    // garbage collection
+	Syscall               // in a system call
+	Idle                  // not running: waiting
+	Other                 // the scheduler, code that is not Go's, and what cannot be told
+)
