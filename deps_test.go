@@ -11,14 +11,14 @@ import (
 const module = "github.com/perfline/perfline"
 
 // allowed says which folders of this module a folder may import; sub-packages
-// follow the rule of their first folder. Data flows one way, and siblings do not
-// know each other.
+// follow the rule of their first folder. Data flows one way; what leaves the
+// process is made of what bridge and profiling have, but only the latter by its type.
 var allowed = map[string][]string{
 	"observer":  {},
 	"marks":     {"observer"},
 	"bridge":    {"observer", "marks"},
 	"profiling": {"observer", "marks"},
-	"exporter":  {"observer", "marks"},
+	"exporter":  {"observer", "marks", "profiling"},
 	"":          {"observer", "marks", "bridge", "profiling", "exporter"},
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/benchmarks/internal/process"
 )
 
 // A row is one thing that is measured.
@@ -62,7 +64,7 @@ func (r *row) measure(length time.Duration) (err error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu := cpuTime()
+	cpu := process.CPUTime()
 	var busy time.Duration
 	calls := 0
 	for begin := time.Now(); time.Since(begin) < length; {
@@ -72,7 +74,7 @@ func (r *row) measure(length time.Duration) (err error) {
 			return err
 		}
 	}
-	cpu = cpuTime() - cpu
+	cpu = process.CPUTime() - cpu
 	runtime.ReadMemStats(&after)
 	b.calls += uint64(calls)
 	if b.check != nil {

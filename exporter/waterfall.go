@@ -13,12 +13,18 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling"
 )
 
 // WaterfallOptions configures [Request.WriteWaterfall].
 type WaterfallOptions struct {
 	Width   int // columns; 0 means 100, less than 60 counts as 60
 	MaxRows int // rows for spans and marks; 0 means 60; what does not fit is summed up in one row
+
+	// Profile adds, below each span that was sampled, the hottest functions that ran in
+	// it and how much time their samples stand for.
+	Profile *profiling.Trace
 }
 
 // A row is a span's place in the tree of its request.
@@ -92,6 +98,7 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	f.tree = (f.width - 22) * 2 / 5
 	f.bar = f.width - 22 - f.tree
 	fmt.Fprintln(f.w, q.header())
+	hottest := q.hottest(o.Profile)
 	var spans, marks int // that did not fit
 	for _, r := range q.rows() {
 		if o.MaxRows == 0 {
@@ -107,6 +114,9 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 			}
 			o.MaxRows--
 			f.mark(e, r.depth)
+		}
+		if h := hottest[r.span.SpanContext().SpanID()]; h != nil {
+			f.hot(h, r.depth)
 		}
 	}
 	if spans+marks > 0 {
@@ -152,6 +162,11 @@ func (f *waterfall) mark(e sdktrace.Event, depth int) {
 		text.WriteString(" " + escape(string(kv.Key)) + "=" + brief(kv.Value))
 	}
 	fmt.Fprintf(f.w, "%s %9s\n", fit(text.String(), f.width-20), length(e.Time.Sub(f.start)))
+}
+
+// hot is a row below its span: what ran in it, and for how long.
+func (f *waterfall) hot(h *hot, depth int) {
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), f.width-10), length(h.total))
 }
 
 // column is where on the axis a moment lies; moments outside are at its ends.

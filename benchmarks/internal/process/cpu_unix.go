@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package process
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is the processor time the process has used, in user and kernel mode.
-func cpuTime() time.Duration {
+// CPUTime is the processor time the process has used, in user and kernel mode.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -1,0 +1,2 @@
+// Package process tells what the process has used.
+package process

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/profiling"
+)
+
+// What the split does: each function under a span of its name, in these shares.
+var split = []struct {
+	name  string
+	share int // percent
+	do    func()
+}{{"fifty", 50, fifty}, {"thirty", 30, thirty}, {"twenty", 20, twenty}}
+
+const piece = 4_000 // of spin, for each percent: some tens of microseconds
+
+//go:noinline
+func fifty() { sink(spin(50 * piece)) }
+
+//go:noinline
+func thirty() { sink(spin(30 * piece)) }
+
+//go:noinline
+func twenty() { sink(spin(20 * piece)) }
+
+// sink keeps the call to spin from being the last thing its caller does.
+//
+//go:noinline
+func sink(uint64) {}
+
+// attribution runs the split under each engine until there are enough samples.
+func attribution(ctx context.Context, _ int, _ time.Duration) error {
+	const enough = 3000
+	pl, err := perfline.Start(ctx, perfline.Config{Service: "benchmark", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		return err
+	}
+	defer pl.Shutdown(ctx)
+	tracer := pl.TracerProvider().Tracer("benchmarks")
+	fmt.Println("Attribution: three functions, each under a span of its own, in a known split.")
+	fmt.Println("\n| engine | samples | fifty | thirty | twenty | under another's span | under none |\n|---|---:|---:|---:|---:|---:|---:|")
+	for _, o := range []profiling.Options{{}, {Wall: true, WallBudget: 0.05}} {
+		o.SampleInterval, o.MaxBufferSize = 10*time.Millisecond, 10_000_000
+		p, err := profiling.Start(ctx, o)
+		if err != nil {
+			return err
+		}
+		// As long as it takes for that many samples of these functions.
+		length := enough * p.SampleInterval() / time.Duration(runtime.GOMAXPROCS(0)) * 5 / 4
+		runSplit(ctx, tracer, length)
+		t, err := p.Stop()
+		if err != nil {
+			return err
+		}
+		fmt.Println(judge(p.Engine(), t))
+	}
+	return nil
+}
+
+func runSplit(ctx context.Context, tracer trace.Tracer, length time.Duration) {
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			ctx, root := tracer.Start(ctx, "split")
+			defer root.End()
+			for begin := time.Now(); time.Since(begin) < length && ctx.Err() == nil; {
+				for _, s := range split {
+					_, span := tracer.Start(ctx, s.name)
+					s.do()
+					span.End()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// judge holds each sample's span against the function on its stack.
+func judge(engine string, t *profiling.Trace) string {
+	var total, wrong, none time.Duration
+	by := map[string]time.Duration{}
+	samples := 0
+	for _, s := range t.Samples {
+		function := ""
+		for c := range t.Calls(s) {
+			for _, f := range split {
+				if strings.HasSuffix(c.Name, "main."+f.name) {
+					function = f.name
+				}
+			}
+		}
+		if function == "" {
+			continue
+		}
+		samples += s.Count
+		total += s.Weight
+		switch {
+		case s.ContextID == profiling.None || !t.Contexts[s.ContextID].SpanID.IsValid():
+			none += s.Weight
+		case t.Contexts[s.ContextID].SpanName != function:
+			wrong += s.Weight
+		default:
+			by[function] += s.Weight
+		}
+	}
+	share := func(d time.Duration) float64 { return float64(d) / float64(total) * 100 }
+	return fmt.Sprintf("| %s | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% |", engine, samples,
+		share(by["fifty"]), share(by["thirty"]), share(by["twenty"]), share(wrong), share(none))
+}

@@ -1,0 +1,57 @@
+// Command profiling shows what perfline's profiler sees and what it costs, beside
+// runtime/pprof in the same run:
+//
+//	go run -C benchmarks ./profiling overhead      # CPU, latency and memory, of a loop and of HTTP requests
+//	go run -C benchmarks ./profiling attribution   # a known split over spans, as the engines see it
+//	go run -C benchmarks ./profiling sessions      # two sessions while somebody else's profiler comes and goes
+//	go run -C benchmarks ./profiling top           # go tool pprof on our profile and on the standard one
+//
+// Without a word it does all four. Figures are of one run: rows take turns in rounds,
+// and what is compared was measured a moment apart.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 10, "measure each row in that many rounds, at least 1")
+	length := flag.Duration("length", time.Second, "measure a row about that long in each round")
+	flag.Parse()
+	if err := run(flag.Args(), *rounds, *length); err != nil {
+		fmt.Fprintln(os.Stderr, "profiling:", err)
+		os.Exit(1)
+	}
+}
+
+func run(words []string, rounds int, length time.Duration) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if rounds < 1 || length < 10*time.Millisecond {
+		return fmt.Errorf("-rounds %d -length %v: must be at least 1 and 10ms", rounds, length)
+	}
+	parts := map[string]func(context.Context, int, time.Duration) error{
+		"overhead": overhead, "attribution": attribution, "sessions": sessions, "top": top,
+	}
+	if len(words) == 0 {
+		words = []string{"overhead", "attribution", "sessions", "top"}
+	}
+	fmt.Printf("%s, %s/%s, %d processors\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	for _, w := range words {
+		part, ok := parts[w]
+		if !ok {
+			return fmt.Errorf("%q: must be overhead, attribution, sessions or top", w)
+		}
+		fmt.Println()
+		if err := part(ctx, rounds, length); err != nil {
+			return fmt.Errorf("%s: %w", w, err)
+		}
+	}
+	return nil
+}

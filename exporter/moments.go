@@ -1,0 +1,157 @@
+package exporter
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// A Moment is something of a request's that has a time: a span or measure that
+// began, a mark, or a sample of the code that ran.
+type Moment struct {
+	At     time.Duration         // since the request began
+	Span   sdktrace.ReadOnlySpan // that began, or that the mark or the sample belongs to
+	Mark   *sdktrace.Event       // nil unless it is a mark
+	Sample *profiling.Sample     // nil unless it is a sample, of the trace given
+}
+
+// Moments are the request's spans and measures, its marks, and the samples that t has
+// of it, by time. All are on one clock. t may be nil.
+//
+// A sample belongs to the span it was taken under, or to the measure that ran under
+// that span at the time. Where several goroutines work under one span that
+// cannot be told apart: then a sample of one may be put into a measure of another.
+// Samples under spans that were not kept are left out.
+func (q Request) Moments(t *profiling.Trace) []Moment {
+	start := q.Root.StartTime()
+	var all []Moment
+	for _, s := range q.Spans {
+		all = append(all, Moment{At: s.StartTime().Sub(start), Span: s})
+		events := s.Events()
+		for i := range events {
+			all = append(all, Moment{At: events[i].Time.Sub(start), Span: s, Mark: &events[i]})
+		}
+	}
+	if t != nil {
+		all = append(all, q.samples(t)...)
+	}
+	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// measureScope is the instrumentation scope of what the bridge makes of measures.
+const measureScope = "github.com/perfline/perfline"
+
+func (q Request) samples(t *profiling.Trace) []Moment {
+	spans := map[trace.SpanID]sdktrace.ReadOnlySpan{}
+	for _, s := range q.Spans {
+		spans[s.SpanContext().SpanID()] = s
+	}
+	contexts := map[int]sdktrace.ReadOnlySpan{}
+	sampled := map[trace.SpanID]bool{}
+	for i, c := range t.Contexts {
+		if s := spans[c.SpanID]; s != nil && c.TraceID == q.TraceID() {
+			contexts[i] = s
+			sampled[c.SpanID] = true
+		}
+	}
+	// Measures of marks.Time: the goroutine is labelled with the span above them.
+	measures := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
+	for _, s := range q.Spans[1:] {
+		if s.InstrumentationScope().Name == measureScope && !sampled[s.SpanContext().SpanID()] {
+			parent := s.Parent().SpanID()
+			measures[parent] = append(measures[parent], s)
+		}
+	}
+	var all []Moment
+	for i := range t.Samples {
+		sample := &t.Samples[i]
+		span := contexts[int(sample.ContextID)]
+		if span == nil {
+			continue
+		}
+		at := t.Origin.Add(sample.Timestamp)
+		var inner sdktrace.ReadOnlySpan // the shortest: measures may overlap, too
+		for _, m := range measures[span.SpanContext().SpanID()] {
+			if !at.Before(m.StartTime()) && !at.After(m.EndTime()) && (inner == nil || took(m) < took(inner)) {
+				inner = m
+			}
+		}
+		if inner != nil {
+			span = inner
+		}
+		all = append(all, Moment{At: at.Sub(q.Root.StartTime()), Span: span, Sample: sample})
+	}
+	return all
+}
+
+func took(s sdktrace.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime()) }
+
+// hot is what ran in a span: its functions by the time their samples stand for.
+type hot struct {
+	total time.Duration
+	names []string // the hottest first
+	times map[string]time.Duration
+}
+
+// hottest tells for each span what ran in it.
+func (q Request) hottest(t *profiling.Trace) map[trace.SpanID]*hot {
+	all := map[trace.SpanID]*hot{}
+	if t == nil {
+		return all
+	}
+	for _, m := range q.samples(t) {
+		id := m.Span.SpanContext().SpanID()
+		h := all[id]
+		if h == nil {
+			h = &hot{times: map[string]time.Duration{}}
+			all[id] = h
+		}
+		name := working(t, *m.Sample)
+		if _, ok := h.times[name]; !ok {
+			h.names = append(h.names, name)
+		}
+		h.times[name] += m.Sample.Weight
+		h.total += m.Sample.Weight
+	}
+	for _, h := range all {
+		slices.SortStableFunc(h.names, func(a, b string) int { return cmp.Compare(h.times[b], h.times[a]) })
+	}
+	return all
+}
+
+// String has the three hottest functions with their shares.
+func (h *hot) String() string {
+	var parts []string
+	for _, n := range h.names[:min(3, len(h.names))] {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", escape(n), float64(h.times[n])/float64(max(1, h.total))*100))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// working is the function that says most of what a sample is about: the innermost
+// one that is not the runtime's, and whether it waits.
+func working(t *profiling.Trace, s profiling.Sample) string {
+	name := ""
+	for c := range t.Calls(s) {
+		if name == "" {
+			name = c.Name
+		}
+		if !strings.HasPrefix(c.Name, "runtime.") && !strings.HasPrefix(c.Name, "internal/") {
+			name = c.Name
+			break
+		}
+	}
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if s.Marker == profiling.Idle {
+		name += " (waits)"
+	}
+	return name
+}

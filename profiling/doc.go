@@ -1,0 +1,62 @@
+// Package profiling samples the running program: which code ran, when, and for
+// which span. It is JS Self-Profiling for Go:
+//
+//	p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10_000})
+//	if err != nil {
+//		return err
+//	}
+//	work(ctx)
+//	trace, err := p.Stop()
+//	if err != nil {
+//		return err
+//	}
+//	err = trace.OfSpan(id).WritePprof(file) // go tool pprof file
+//
+// A [Trace] has the resources, frames, stacks and samples of the specification, and
+// its JSON is exactly that. Beside them it keeps the line that ran, the span and the
+// labels of each sample, for pprof, folded stacks and the questions that
+// [Trace.OfTrace] and [Trace.Hottest] answer. Timestamps are on the axis of the
+// timeline in ctx, so that marks, measures and samples share one clock.
+//
+// # What samples
+//
+// Sessions share engines, each session with its own interval, buffer and modules:
+//
+//   - "cpu": the CPU profiler of Go's runtime, read with the time and the goroutine of
+//     every sample. It sees code that runs. Its intervals are CPU time, of each
+//     thread: a process that sleeps gives no samples, and one that keeps four cores
+//     busy gives four times as many. Stacks are cut at 64 frames, and say so. It is
+//     there on Linux and macOS with the Go releases it was written for.
+//   - "window": the same profiler through runtime/pprof, everywhere else: samples have
+//     the time of the second they were taken in, and an interval of 10 ms.
+//   - "wall", with [Options].Wall: all goroutines at each tick, running or waiting. Its
+//     cost grows with their number, so the interval is stretched to keep within
+//     [Options].WallBudget, and [Profiler.SampleInterval] tells what it has become.
+//
+// The CPU profiler of a process serves one at a time. While sessions run, somebody
+// else's pprof.StartCPUProfile gets its usual error; who calls pprof.StopCPUProfile
+// first, as some agents do, takes the profiler over. Sessions are paused then, and
+// when it is free again they go on: [Stats] counts these gaps and their length.
+// A profile that runs when a session starts is left alone in the same way.
+//
+// # What it guarantees
+//
+//   - Samples are in the order of time; what is dropped, lost or cut is counted.
+//   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of
+//     distinct stacks.
+//   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
+//     the trace.
+//   - A sample has the span that was active on its goroutine, or none when that has
+//     ended; see [SpanLabels]. Spans that began before the first session started are
+//     not known.
+//   - All functions and methods may be called concurrently.
+//
+// It does not see what the kernel or code of other languages does inside, nor
+// goroutines that wait, unless Wall is set.
+//
+// # Who may start it
+//
+// The application's own code may. Sessions that somebody outside asks for go through
+// a [Policy], which refuses them unless the application allowed them. PERFLINE_PROFILING=off
+// refuses all, PERFLINE_PROFILING=remote allows those from outside.
+package profiling

@@ -1,0 +1,421 @@
+package profiling
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/internal/cpuprof"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// An engine that does as it is told. Everything but what the hub calls is done
+// while the bubble stands still.
+type fakeEngine struct {
+	busy, taken bool
+	fails       error
+	unsupported bool
+	on          bool
+	starts      []time.Duration // the intervals of each Start
+	queue       []sampling.Sample
+	onStop      []sampling.Sample
+	lost        uint64
+}
+
+func (e *fakeEngine) Name() string { return "fake" }
+
+func (e *fakeEngine) Interval(asked time.Duration) time.Duration {
+	return max(time.Millisecond, min(asked, time.Second))
+}
+
+func (e *fakeEngine) Period() time.Duration { return 10 * time.Millisecond }
+
+func (e *fakeEngine) Start(interval time.Duration) error {
+	switch {
+	case e.on:
+		return errors.New("started twice")
+	case e.unsupported:
+		return cpuprof.ErrUnsupported
+	case e.busy:
+		return sampling.ErrBusy
+	}
+	e.on = true
+	e.starts = append(e.starts, interval)
+	return nil
+}
+
+func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
+	for i := range e.queue {
+		emit(&e.queue[i])
+	}
+	e.queue = nil
+	switch {
+	case !e.on:
+		return errors.New("read while it does not run")
+	case e.taken:
+		e.on, e.taken = false, false
+		return sampling.ErrTaken
+	}
+	return e.fails
+}
+
+func (e *fakeEngine) Tick(emit func(*sampling.Sample)) error  { return e.read(emit) }
+func (e *fakeEngine) Flush(emit func(*sampling.Sample)) error { return e.read(emit) }
+func (e *fakeEngine) Lost() uint64                            { return e.lost }
+
+func (e *fakeEngine) Stop(emit func(*sampling.Sample)) {
+	for i := range e.onStop {
+		emit(&e.onStop[i])
+	}
+	e.onStop, e.on = nil, false
+}
+
+// A desk is a hub with a fake engine, in a bubble.
+type desk struct {
+	*testing.T
+	hub    *hub
+	engine *fakeEngine
+}
+
+func onDesk(t *testing.T, test func(*desk)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{T: t, hub: newHub(false), engine: &fakeEngine{}}
+		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
+		test(d)
+	})
+}
+
+// start begins a session; 0 samples means plenty.
+func (d *desk) start(ctx context.Context, interval time.Duration, size int, onFull ...func(*Profiler)) *Profiler {
+	d.Helper()
+	if size == 0 {
+		size = 1000
+	}
+	p := &Profiler{}
+	p.s = newSession(d.hub, Options{SampleInterval: interval, MaxBufferSize: size}, observer.NewTimeline(observer.TimelineOptions{}), nil, func() {
+		for _, f := range onFull {
+			f(p)
+		}
+	})
+	if err := d.hub.attach(p.s); err != nil {
+		d.Fatal(err)
+	}
+	p.s.watch(ctx)
+	return p
+}
+
+// sample is one of 10 ms, taken now, of a function.
+func sample(name string) sampling.Sample {
+	return sampling.Sample{At: sampling.Now(), Stack: []*sampling.Symbol{{Name: name, File: "f.go", StartLine: 1, Line: 2}}, Count: 1, Weight: 10 * time.Millisecond}
+}
+
+// emit lets the engine have samples, and waits until the sessions have them.
+func (d *desk) emit(n int) {
+	for range n {
+		d.engine.queue = append(d.engine.queue, sample("f"))
+	}
+	d.pass()
+}
+
+// pass lets the hub come to its next tick, or to the next try to start.
+func (d *desk) pass() {
+	time.Sleep(2 * retry)
+	synctest.Wait()
+}
+
+func (d *desk) wantState(p *Profiler, want State) {
+	d.Helper()
+	if got := p.State(); got != want {
+		d.Errorf("the state is %s, want %s", got, want)
+	}
+	if p.Stopped() != (want == Stopped) {
+		d.Errorf("Stopped() is %v in state %s", p.Stopped(), want)
+	}
+}
+
+func (d *desk) stop(p *Profiler) *Trace {
+	d.Helper()
+	tr, err := p.Stop()
+	if err != nil {
+		d.Fatal(err)
+	}
+	return tr
+}
+
+func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.wantState(p, Started)
+		d.emit(3)
+		d.engine.busy, d.engine.taken = true, true
+		d.pass()
+		d.wantState(p, Paused)
+		time.Sleep(time.Second)
+		d.wantState(p, Paused)
+		d.engine.queue = nil
+		d.engine.busy = false
+		d.pass()
+		d.wantState(p, Started)
+		d.emit(2)
+		tr := d.stop(p)
+		d.wantState(p, Stopped)
+		if len(tr.Samples) != 5 {
+			t.Errorf("%d samples, want 3 before the pause and 2 after it", len(tr.Samples))
+		}
+		if tr.Stats.Gaps != 1 || tr.Stats.GapTime <= 0 {
+			t.Errorf("gaps %d of %v, want one of some length", tr.Stats.Gaps, tr.Stats.GapTime)
+		}
+		if d.engine.on {
+			t.Error("the engine runs without a session")
+		}
+		d.pass()
+		d.wantState(p, Stopped) // for good
+	})
+}
+
+// A session may begin while somebody else has the profiler.
+func TestStartWhileBusy(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		d.engine.busy = true
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.wantState(p, Paused)
+		if s := p.Stats(); s.Gaps != 1 {
+			t.Errorf("%d gaps while the session is paused, want the one that lasts", s.Gaps)
+		}
+		d.engine.busy = false
+		d.pass()
+		d.wantState(p, Started)
+		d.emit(1)
+		if tr := d.stop(p); len(tr.Samples) != 1 || tr.Stats.Gaps != 1 {
+			t.Errorf("%d samples and %d gaps, want 1 and 1", len(tr.Samples), tr.Stats.Gaps)
+		}
+	})
+}
+
+// A session that stops while it is paused has the gap in its counts, and no more of it
+// afterwards.
+func TestStopWhilePaused(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		d.engine.busy = true
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		tr := d.stop(p)
+		if len(tr.Samples) != 0 || tr.Stats.Gaps != 1 || tr.Stats.GapTime != tr.Stopped-tr.Started {
+			t.Errorf("%d samples, %d gaps of %v in %v, want none and one gap that is all of it", len(tr.Samples), tr.Stats.Gaps, tr.Stats.GapTime, tr.Stopped-tr.Started)
+		}
+		if again := p.Stats(); again != tr.Stats {
+			t.Errorf("counts after the end %+v, in the trace %+v", again, tr.Stats)
+		}
+	})
+}
+
+// The buffer's limit ends that session and no other, exactly there.
+func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		full := 0
+		var fromCallback *Trace
+		small := d.start(d.Context(), 10*time.Millisecond, 3, func(p *Profiler) {
+			full++
+			fromCallback, _ = p.Stop()
+		})
+		large := d.start(d.Context(), 10*time.Millisecond, 0, func(*Profiler) { t.Error("the other session's buffer is full") })
+		d.emit(2)
+		d.wantState(small, Started)
+		d.emit(5)
+		d.wantState(small, Stopped)
+		d.wantState(large, Started)
+		if full != 1 {
+			t.Errorf("samplebufferfull came %d times, want once", full)
+		}
+		tr := d.stop(small)
+		if len(tr.Samples) != 3 {
+			t.Errorf("%d samples in a buffer of 3", len(tr.Samples))
+		}
+		if again := d.stop(small); again != tr || fromCallback != tr {
+			t.Error("Stop gave different traces")
+		}
+		if tr := d.stop(large); len(tr.Samples) != 7 {
+			t.Errorf("the other session has %d samples, want 7", len(tr.Samples))
+		}
+	})
+}
+
+// Samples that come when the engine is stopped for another interval fill a buffer as
+// others do.
+func TestBufferFullWhileTuning(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		full := make(chan struct{})
+		slow := d.start(d.Context(), 10*time.Millisecond, 2, func(*Profiler) { close(full) })
+		d.engine.onStop = []sampling.Sample{sample("f"), sample("f"), sample("f")}
+		fast := d.start(d.Context(), time.Millisecond, 0)
+		<-full
+		d.wantState(slow, Stopped)
+		if tr := d.stop(slow); len(tr.Samples) != 2 {
+			t.Errorf("%d samples in a buffer of 2", len(tr.Samples))
+		}
+		if tr := d.stop(fast); len(tr.Samples) != 0 {
+			t.Errorf("a session has %d samples from before it began", len(tr.Samples))
+		}
+	})
+}
+
+// The engine runs at the shortest interval that is wanted, and each session gets its
+// own.
+func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		slow := d.start(d.Context(), 50*time.Millisecond, 0)
+		fast := d.start(d.Context(), 10*time.Millisecond, 0)
+		for p, want := range map[*Profiler]time.Duration{slow: 50 * time.Millisecond, fast: 10 * time.Millisecond} {
+			if got := p.SampleInterval(); got != want {
+				t.Errorf("the interval is %v, want %v", got, want)
+			}
+		}
+		d.emit(100)
+		if tr := d.stop(fast); len(tr.Samples) != 100 || tr.Stats.Gaps != 0 {
+			t.Errorf("the session of 10 ms has %d samples and %d gaps, want 100 and none", len(tr.Samples), tr.Stats.Gaps)
+		}
+		tr := d.stop(slow)
+		if len(tr.Samples) != 20 {
+			t.Errorf("the session of 50 ms has %d samples of 100, want 20", len(tr.Samples))
+		}
+		if tr.Stats.Gaps != 2 {
+			t.Errorf("%d gaps, want one when the faster session came and one when it left", tr.Stats.Gaps)
+		}
+		if want := "[50ms 10ms 50ms]"; intervals(d.engine) != want {
+			t.Errorf("the engine was started with %v, want %v", intervals(d.engine), want)
+		}
+	})
+}
+
+func intervals(e *fakeEngine) string {
+	var s []string
+	for _, d := range e.starts {
+		s = append(s, d.String())
+	}
+	return "[" + strings.Join(s, " ") + "]"
+}
+
+// Intervals that are not there become the next one that is: shorter, or the shortest.
+func TestInterval_JSP20(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		asked, want time.Duration
+	}{
+		{"supported", 10 * time.Millisecond, 10 * time.Millisecond},
+		{"zero is the shortest", 0, time.Millisecond},
+		{"shorter than any", time.Microsecond, time.Millisecond},
+		{"longer than any: the engine's samples are thinned", time.Hour, time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onDesk(t, func(d *desk) {
+				p := d.start(d.Context(), tt.asked, 0)
+				if got := p.SampleInterval(); got != tt.want {
+					t.Errorf("asked for %v: %v, want %v", tt.asked, got, tt.want)
+				}
+				if tr := d.stop(p); tr.Interval != tt.want {
+					t.Errorf("the trace says %v, want %v", tr.Interval, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// What was sampled before Stop is in the trace, what comes after it is not.
+func TestStopTakesWhatWasBefore_JSP27(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.engine.queue = []sampling.Sample{sample("before"), sample("after")}
+		d.engine.queue[1].At += int64(time.Hour)
+		tr := d.stop(p)
+		if len(tr.Frames) != 1 || tr.Frames[0].Name != "before" {
+			t.Errorf("frames %+v, want before only", tr.Frames)
+		}
+	})
+}
+
+func TestContextEndsSession(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		ctx, cancel := context.WithCancel(d.Context())
+		p := d.start(ctx, 10*time.Millisecond, 0)
+		d.emit(2)
+		cancel()
+		synctest.Wait()
+		d.wantState(p, Stopped)
+		if tr := d.stop(p); len(tr.Samples) != 2 {
+			t.Errorf("%d samples, want the 2 from before the cancellation", len(tr.Samples))
+		}
+	})
+}
+
+func TestLostSamplesAreCounted(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.engine.lost = 7
+		d.pass()
+		late := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.engine.lost = 9
+		if got := d.stop(p).Stats.Lost; got != 9 {
+			t.Errorf("lost %d, want 9", got)
+		}
+		if got := d.stop(late).Stats.Lost; got != 2 {
+			t.Errorf("the later session lost %d, want the 2 since it began", got)
+		}
+	})
+}
+
+// An engine that breaks ends the sessions, with what they have and the reason.
+func TestEngineFails(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.emit(2)
+		broken := errors.New("broken")
+		d.engine.fails = broken
+		d.pass()
+		d.wantState(p, Stopped)
+		tr, err := p.Stop()
+		if !errors.Is(err, broken) || len(tr.Samples) != 2 {
+			t.Errorf("Stop: %d samples, error %v, want 2 and %v", len(tr.Samples), err, broken)
+		}
+		d.engine.fails, d.engine.on = nil, false
+		again := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.emit(1)
+		if tr := d.stop(again); len(tr.Samples) != 1 {
+			t.Errorf("a session after that has %d samples, want 1", len(tr.Samples))
+		}
+	})
+}
+
+// Sessions come and go by the thousand, from several goroutines, and some are
+// stopped several times at once.
+func TestManySessions(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		stay := d.start(d.Context(), 10*time.Millisecond, 0)
+		done := make(chan struct{})
+		for range 8 {
+			go func() {
+				for i := range 500 {
+					p := d.start(d.Context(), time.Duration(1+i%20)*time.Millisecond, 1+i%3)
+					go p.Stop() //nolint:errcheck // the one below tells
+					if _, err := p.Stop(); err != nil {
+						t.Error(err)
+					}
+				}
+				done <- struct{}{}
+			}()
+		}
+		for range 8 {
+			<-done
+		}
+		d.emit(4)
+		if tr := d.stop(stay); len(tr.Samples) != 4 {
+			t.Errorf("the session that stayed has %d samples, want 4", len(tr.Samples))
+		}
+		if len(d.hub.sessions) != 0 || d.engine.on {
+			t.Errorf("%d sessions left, engine on: %v", len(d.hub.sessions), d.engine.on)
+		}
+	})
+}

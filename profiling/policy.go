@@ -1,0 +1,69 @@
+package profiling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// ErrNotAllowed is the error of starting a session that the application, or who
+// runs it, did not allow (JS Self-Profiling, Feature Policy).
+var ErrNotAllowed = errors.New("profiling is not allowed")
+
+// Variable is the environment variable that says who may start sessions: "off"
+// nobody; "remote" the application's own code and those from outside, as if their
+// [Policy] allowed it; empty, the application's own code, and those from outside
+// if their Policy allows it.
+const Variable = "PERFLINE_PROFILING"
+
+// A Policy says what sessions may do that somebody outside the program asks for, by
+// a request for example. The zero Policy refuses them all (the feature's default
+// allowlist is "none").
+type Policy struct {
+	Remote bool // such sessions may be started
+
+	// Modules are the modules whose frames such sessions may see, as in
+	// [Options].Modules; empty means [ModuleMain] and [ModuleStandard].
+	Modules []string
+}
+
+// Start is [Start] for somebody outside. o.Modules must be among those of the policy;
+// empty means all of these. The error wraps [ErrNotAllowed] when the policy
+// refuses.
+func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
+	setting, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	if !p.Remote && setting != "remote" {
+		return nil, fmt.Errorf("profiling: a session from outside: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, Variable)
+	}
+	seen := p.Modules
+	if len(seen) == 0 {
+		seen = []string{ModuleMain, ModuleStandard}
+	}
+	for _, m := range o.Modules {
+		if !slices.Contains(seen, m) {
+			return nil, fmt.Errorf("profiling: module %q in a session from outside: %w: Policy.Modules has %s", m, ErrNotAllowed, strings.Join(seen, ", "))
+		}
+	}
+	if len(o.Modules) == 0 {
+		o.Modules = seen
+	}
+	return Start(ctx, o)
+}
+
+// environment is what Variable says.
+func environment() (string, error) {
+	switch v := strings.ToLower(strings.TrimSpace(os.Getenv(Variable))); v {
+	case "", "remote":
+		return v, nil
+	case "off":
+		return "", fmt.Errorf("profiling: %w: %s is off", ErrNotAllowed, Variable)
+	default:
+		return "", fmt.Errorf("profiling: %s=%q: must be off, remote or empty", Variable, v)
+	}
+}

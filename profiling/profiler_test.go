@@ -1,0 +1,265 @@
+package profiling_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+)
+
+func TestMain(m *testing.M) {
+	// The policy of whoever runs the tests must not decide them.
+	if err := os.Unsetenv(profiling.Variable); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func start(t *testing.T, o profiling.Options) *profiling.Profiler {
+	t.Helper()
+	if o.MaxBufferSize == 0 {
+		o.MaxBufferSize = 100_000
+	}
+	p, err := profiling.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = p.Stop() })
+	return p
+}
+
+func stop(t *testing.T, p *profiling.Profiler) *profiling.Trace {
+	t.Helper()
+	tr, err := p.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func TestStartRefuses_JSP22_JSP23(t *testing.T) {
+	const ms = time.Millisecond
+	tests := []struct {
+		name string
+		o    profiling.Options
+		want string // in the error
+	}{
+		{"a negative interval", profiling.Options{SampleInterval: -ms, MaxBufferSize: 1}, "SampleInterval -1ms"},
+		{"no buffer size, which is required", profiling.Options{SampleInterval: ms}, "MaxBufferSize 0"},
+		{"a negative buffer size", profiling.Options{SampleInterval: ms, MaxBufferSize: -1}, "MaxBufferSize -1"},
+		{"a budget of NaN", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: math.NaN()}, "WallBudget NaN"},
+		{"a negative budget", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: -0.1}, "WallBudget -0.1"},
+		{"a budget of more than a core", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: 1.5}, "WallBudget 1.5"},
+	}
+	if math.MaxInt > math.MaxUint32 {
+		tooLarge := math.MaxUint32
+		tooLarge++
+		tests = append(tests, struct {
+			name string
+			o    profiling.Options
+			want string
+		}{"more than an unsigned long", profiling.Options{SampleInterval: ms, MaxBufferSize: tooLarge}, "MaxBufferSize 4294967296"})
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := profiling.Start(t.Context(), tt.o)
+			if err == nil {
+				_, _ = p.Stop()
+				t.Fatal("no error")
+			}
+			if p != nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "must be") && !strings.Contains(err.Error(), "must not be") {
+				t.Errorf("%v: want %q and the rule", err, tt.want)
+			}
+		})
+	}
+}
+
+// 0 is no error: it asks for the shortest interval, and what is used is told.
+func TestShortestInterval_JSP20_JSP22(t *testing.T) {
+	p := start(t, profiling.Options{})
+	if d := p.SampleInterval(); d <= 0 || d > 10*time.Millisecond {
+		t.Errorf("the shortest interval is %v", d)
+	}
+}
+
+func TestPolicy_JSP24(t *testing.T) {
+	o := profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10}
+	other := o
+	other.Modules = []string{"go.opentelemetry.io/otel/trace"}
+	local := func(ctx context.Context, o profiling.Options) (*profiling.Profiler, error) {
+		return profiling.Start(ctx, o)
+	}
+	for _, tt := range []struct {
+		name, setting string
+		start         func(context.Context, profiling.Options) (*profiling.Profiler, error)
+		o             profiling.Options
+		refused       string // in the error; "" for none
+	}{
+		{"own code", "", local, o, ""},
+		{"own code, off", "off", local, o, "PERFLINE_PROFILING is off"},
+		{"outside", "", profiling.Policy{}.Start, o, "Policy.Remote"},
+		{"outside, allowed by the application", "", profiling.Policy{Remote: true}.Start, o, ""},
+		{"outside, allowed by who runs it", "remote", profiling.Policy{}.Start, o, ""},
+		{"outside, allowed by the application and off", "OFF", profiling.Policy{Remote: true}.Start, o, "is off"},
+		{"outside, a module beyond the policy", "", profiling.Policy{Remote: true}.Start, other, "go.opentelemetry.io/otel/trace"},
+		{"outside, a module of the policy", "", profiling.Policy{Remote: true, Modules: other.Modules}.Start, other, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(profiling.Variable, tt.setting)
+			p, err := tt.start(t.Context(), tt.o)
+			if tt.refused == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop(t, p)
+				return
+			}
+			if !errors.Is(err, profiling.ErrNotAllowed) || !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("error %v, want ErrNotAllowed with %q", err, tt.refused)
+			}
+		})
+	}
+	t.Run("a setting that does not exist", func(t *testing.T) {
+		t.Setenv(profiling.Variable, "maybe")
+		if _, err := profiling.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"maybe"`) {
+			t.Errorf("error %v, want one that names the value", err)
+		}
+	})
+}
+
+// A forced sample is of the caller, at once, in every session that is started.
+func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
+	a := start(t, profiling.Options{SampleInterval: time.Hour})
+	b := start(t, profiling.Options{SampleInterval: time.Hour, Wall: true})
+	before := observer.Default().Now()
+	profiling.ForceSample()
+	after := observer.Default().Now()
+	for name, p := range map[string]*profiling.Profiler{"cpu": a, "wall": b} {
+		tr := stop(t, p)
+		found := 0
+		for _, s := range tr.Samples {
+			var names []string
+			for c := range tr.Calls(s) {
+				names = append(names, c.Name)
+			}
+			if len(names) > 0 && strings.HasSuffix(names[0], ".TestForceSample_JSP1_JSP3_JSP10_JSP29") {
+				found++
+				if s.Timestamp < before || s.Timestamp > after {
+					t.Errorf("%s: at %v, want between %v and %v on the timeline's axis", name, s.Timestamp, before, after)
+				}
+				if last := names[len(names)-1]; !strings.HasPrefix(last, "testing.") && last != "runtime.goexit" {
+					t.Errorf("%s: the outermost frame is %s", name, last)
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d samples of the caller in %d, want 1", name, found, len(tr.Samples))
+		}
+	}
+	profiling.ForceSample() // without a session it does nothing
+	if tr := stop(t, a); len(tr.Samples) != 1 {
+		t.Errorf("%d samples after the end", len(tr.Samples))
+	}
+}
+
+// The time of a request's own timeline is the axis of a session started under it.
+func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{}).NewChildAt(time.Now().Add(-time.Hour))
+	defer tl.Close()
+	p, err := profiling.Start(observer.NewContext(t.Context(), tl), profiling.Options{SampleInterval: time.Hour, MaxBufferSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tl.Now()
+	profiling.ForceSample()
+	after := tl.Now()
+	tr := stop(t, p)
+	if !tr.Origin.Equal(tl.Origin()) {
+		t.Errorf("the trace's origin is %v, the timeline's %v", tr.Origin, tl.Origin())
+	}
+	if len(tr.Samples) != 1 || tr.Samples[0].Timestamp < before || tr.Samples[0].Timestamp > after {
+		t.Errorf("samples %+v, want one between %v and %v", tr.Samples, before, after)
+	}
+}
+
+// A new session has four empty lists, and its profiler nobody else's samples.
+func TestStartsEmpty_JSP19_JSP25_JSP26(t *testing.T) {
+	first := start(t, profiling.Options{SampleInterval: time.Hour})
+	profiling.ForceSample()
+	second := start(t, profiling.Options{SampleInterval: time.Hour})
+	tr := stop(t, second)
+	if !second.Stopped() || first.Stopped() {
+		t.Errorf("stopped: %v and %v, want the second only", first.Stopped(), second.Stopped())
+	}
+	var buf strings.Builder
+	if err := tr.WriteJSON(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(buf.String()), `{"resources":[],"frames":[],"stacks":[],"samples":[]}`; got != want {
+		t.Errorf("an empty trace is %s, want %s", got, want)
+	}
+	if tr := stop(t, first); len(tr.Samples) != 1 {
+		t.Errorf("the first session has %d samples, want its own one", len(tr.Samples))
+	}
+}
+
+// Frames of other modules are left out, and the stack is whole without them.
+func TestModules_JSP13_JSP14(t *testing.T) {
+	sample := func(modules ...string) []string {
+		p := start(t, profiling.Options{SampleInterval: time.Hour, Modules: modules})
+		func() { profiling.ForceSample() }()
+		tr := stop(t, p)
+		if len(tr.Samples) != 1 {
+			t.Fatalf("%d samples, want 1", len(tr.Samples))
+		}
+		var names []string
+		for c := range tr.Calls(tr.Samples[0]) {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	has := func(names []string, prefix string) bool {
+		for _, n := range names {
+			if strings.HasPrefix(n, prefix) {
+				return true
+			}
+		}
+		return false
+	}
+	const own = "github.com/perfline/perfline/profiling_test."
+	if names := sample(); !has(names, own) || !has(names, "testing.") {
+		t.Errorf("all modules: %v", names)
+	}
+	if names := sample(profiling.ModuleMain); !has(names, own) || has(names, "testing.") || has(names, "runtime.") {
+		t.Errorf("the main module: %v", names)
+	}
+	if names := sample(profiling.ModuleStandard); has(names, own) || !has(names, "testing.") {
+		t.Errorf("the standard library: %v", names)
+	}
+	if names := sample("go.opentelemetry.io/otel/trace"); len(names) != 0 {
+		t.Errorf("a module that is on no stack: %v", names)
+	}
+}
+
+// Processors come and go while a session runs.
+func TestGOMAXPROCSChanges(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	was := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(was)
+	for _, n := range []int{1, 4, 1, 8} {
+		runtime.GOMAXPROCS(n)
+		profiling.ForceSample()
+	}
+	if tr := stop(t, p); len(tr.Samples) < 4 || tr.Stats.Gaps != 0 {
+		t.Errorf("%d samples and %d gaps, want the 4 forced ones at least, and none", len(tr.Samples), tr.Stats.Gaps)
+	}
+}

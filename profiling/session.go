@@ -1,0 +1,193 @@
+package profiling
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// A session is an abstract producer of samples (JS Self-Profiling, Profiling
+// Sessions). What is guarded by nothing belongs to the hub's goroutine until closed
+// is set, then to finish.
+type session struct {
+	hub    *hub
+	o      Options
+	onFull func()
+
+	origin time.Time // of its timeline
+	offset int64     // what a time by sampling.Now lacks to be one since origin
+
+	build   *builder
+	thin    thinner
+	begun   int64  // by sampling.Now
+	release func() // ends the labelling of spans
+	closed  bool   // it takes no samples any more
+
+	stopping atomic.Bool
+	ended    atomic.Int64  // by sampling.Now, when it was stopped; 0 before
+	done     chan struct{} // closed when trace and err are there
+	trace    *Trace
+	err      error
+
+	mu       sync.Mutex // guards what follows
+	unwatch  func() bool
+	finished bool
+	engine   string
+	interval time.Duration
+	paused   int64 // since when, by sampling.Now; 0 while it is not
+	stats    Stats
+}
+
+func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
+	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), origin: tl.Origin(), done: make(chan struct{})}
+	before := sampling.Now()
+	at := tl.Now()
+	s.offset = int64(at) - (before + (sampling.Now()-before)/2)
+	return s
+}
+
+// watch ends the session when ctx is over.
+func (s *session) watch(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.finished {
+		s.unwatch = context.AfterFunc(ctx, s.stop)
+	}
+}
+
+func (s *session) state() State {
+	if s.ended.Load() != 0 {
+		return Stopped
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused != 0 {
+		return Paused
+	}
+	return Started
+}
+
+func (s *session) realInterval() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.interval
+}
+
+// uses notes which engine samples for the session, and at which interval.
+func (s *session) uses(engine string, interval time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.engine, s.interval = engine, interval
+}
+
+func (s *session) engineName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine
+}
+
+// budget is the share of a core that a wall engine may take for the session.
+func (s *session) budget() float64 {
+	if s.o.WallBudget == 0 {
+		return 0.01
+	}
+	return s.o.WallBudget
+}
+
+// pause and resume tell the session that nothing is sampled between two times.
+func (s *session) pause(at int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused == 0 {
+		s.paused = at
+	}
+}
+
+func (s *session) resume(at int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused != 0 {
+		s.stats.Gaps++
+		s.stats.GapTime += time.Duration(at - s.paused)
+		s.paused = 0
+	}
+}
+
+// counts are the session's up to now, with a gap that has not ended.
+func (s *session) counts() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.stats
+	if s.paused != 0 {
+		until := s.ended.Load()
+		if until == 0 {
+			until = sampling.Now()
+		}
+		c.Gaps++
+		c.GapTime += time.Duration(max(0, until-s.paused))
+	}
+	return c
+}
+
+func (s *session) lose(n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Lost += n
+}
+
+// take adds a sample, unless it is not this session's turn.
+func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
+	if end := s.ended.Load(); s.closed || s.begun == 0 || sm.At < s.begun || end != 0 && sm.At > end {
+		return
+	}
+	own := *sm
+	if !forced && !s.thin.turn(&own) {
+		return
+	}
+	s.build.add(&own, time.Duration(own.At+s.offset), s.build.context(ran.key(), ran.context))
+	s.mu.Lock()
+	built := &s.build.t.Stats
+	s.stats.Samples, s.stats.Truncated, s.stats.Filtered = built.Samples, built.Truncated, built.Filtered
+	s.mu.Unlock()
+	if len(s.build.t.Samples) >= s.o.MaxBufferSize {
+		s.closed = true
+		s.ended.CompareAndSwap(0, max(own.At, 1))
+	}
+}
+
+// stop ends the session, and returns when that is done.
+func (s *session) stop() {
+	if s.stopping.Swap(true) {
+		<-s.done
+		return
+	}
+	s.ended.CompareAndSwap(0, sampling.Now())
+	mine := false
+	s.hub.do(func() { mine = s.hub.detach(s) })
+	if mine {
+		s.finish()
+	}
+	<-s.done
+}
+
+// finish makes the trace. The hub has let go of the session.
+func (s *session) finish() {
+	s.mu.Lock()
+	s.finished = true
+	unwatch := s.unwatch
+	engine, interval := s.engine, s.interval
+	s.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	t := s.build.trace()
+	t.Origin, t.Engine, t.Interval = s.origin, engine, interval
+	t.Started, t.Stopped = time.Duration(s.begun+s.offset), time.Duration(s.ended.Load()+s.offset)
+	t.Stats = s.counts()
+	s.trace = t
+	close(s.done)
+}

@@ -1,0 +1,71 @@
+package profiling
+
+import (
+	"strings"
+	"unsafe"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// ranFor is what a sample ran for: the span that was active on its goroutine, and the
+// program's own labels.
+type ranFor struct {
+	tag  unsafe.Pointer
+	span *labels.Span
+	user []labels.Label
+	text []labels.Label // of an engine that has no tags
+}
+
+func resolve(s *sampling.Sample) (r ranFor) {
+	if s.Tag != nil {
+		r.tag = s.Tag
+		r.span, r.user = labels.Resolve(s.Tag, s.At)
+	}
+	r.text = s.Labels
+	return r
+}
+
+// key is equal for what is the same. It is nil for nothing.
+func (r *ranFor) key() any {
+	switch {
+	case len(r.text) > 0:
+		var b strings.Builder
+		for _, l := range r.text {
+			b.WriteString(l.Key + "\x00" + l.Value + "\x00")
+		}
+		return b.String()
+	case len(r.user) > 0:
+		return labelledRun{r.tag, r.span}
+	case r.span != nil:
+		return r.span
+	}
+	return nil
+}
+
+// labelledRun is a span's run on goroutines with the labels at tag, whose address
+// nothing else gets while this is kept.
+type labelledRun struct {
+	tag  unsafe.Pointer
+	span *labels.Span
+}
+
+// context describes it.
+func (r *ranFor) context(any) (c Context) {
+	user := r.user
+	if r.span != nil {
+		c = Context{TraceID: r.span.TraceID, SpanID: r.span.SpanID, SpanName: r.span.Name}
+	}
+	if len(r.text) > 0 {
+		var traceID trace.TraceID
+		var spanID trace.SpanID
+		traceID, spanID, c.SpanName, user, _ = labels.FromText(r.text)
+		c.TraceID, c.SpanID = traceID, spanID
+	}
+	for _, l := range user {
+		c.Labels = append(c.Labels, Label(l))
+	}
+	return c
+}

@@ -1,0 +1,74 @@
+package profiling
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// A thinner takes, of the samples that an engine makes at its interval, as many as
+// a session with a longer one wants.
+//
+// CPU samples are thinned at random within each interval of CPU time: taking every
+// fifth would favour a thread when several take turns. Those of a wall tick are
+// taken or left together.
+type thinner struct {
+	wall     bool
+	interval time.Duration
+	random   func() float64 // in [0, 1); nil is math/rand's
+
+	// CPU: time that passed, the interval it is in, and when in it a sample is due.
+	passed, stratum, due float64
+	// Wall: the tick looked at last, whether it was taken, and the one taken before.
+	tick, taken int64
+	turnOfTick  bool
+	share       time.Duration // the wall time that one goroutine's sample stands for
+}
+
+// set changes the interval; that of the engine is not longer.
+func (t *thinner) set(wall bool, interval time.Duration) {
+	if t.random == nil {
+		t.random = rand.Float64
+	}
+	t.wall = wall
+	if interval != t.interval {
+		t.interval, t.passed, t.stratum = interval, 0, 0
+		t.due = t.random() * float64(interval)
+	}
+}
+
+// turn reports whether the session takes the sample, and changes its count and its
+// weight to what it then stands for.
+func (t *thinner) turn(s *sampling.Sample) bool {
+	if t.wall {
+		return t.wallTurn(s)
+	}
+	t.passed += float64(s.Weight)
+	n := 0
+	// The tolerance is for intervals that are no whole number of nanoseconds.
+	for t.passed+float64(s.Count) > t.due {
+		n++
+		t.stratum += float64(t.interval)
+		t.due = t.stratum + t.random()*float64(t.interval)
+	}
+	s.Count, s.Weight = n, time.Duration(n)*t.interval
+	return n > 0
+}
+
+func (t *thinner) wallTurn(s *sampling.Sample) bool {
+	if s.At != t.tick {
+		t.tick = s.At
+		// A tick that comes a little early is still the one meant.
+		t.turnOfTick = t.taken == 0 || time.Duration(s.At-t.taken) >= t.interval-t.interval/8
+		if t.turnOfTick {
+			t.share = s.Weight / time.Duration(max(1, s.Count))
+			if t.taken != 0 {
+				t.share = time.Duration(s.At - t.taken)
+			}
+			t.taken = s.At
+		}
+	}
+	s.Weight = t.share * time.Duration(s.Count)
+	return t.turnOfTick
+}
