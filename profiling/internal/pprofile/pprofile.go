@@ -1,0 +1,42 @@
+// Package pprofile reads the samples of profiles in pprof's format, for engines
+// that have nothing better to read.
+package pprofile
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// Fill sets s.Stack and s.Labels to those of p, and reuses their memory. The
+// profile must be valid, as [profile.ParseData] checks. Inlined calls are symbols
+// like the others; an address without a name is the symbol "unknown".
+func Fill(s *sampling.Sample, p *profile.Sample, symbols *sampling.Symbols) {
+	s.Stack = s.Stack[:0]
+	for _, location := range p.Location {
+		if len(location.Line) == 0 {
+			s.Stack = append(s.Stack, symbols.Place(sampling.Symbol{Name: "unknown"}))
+		}
+		for _, line := range location.Line {
+			f := line.Function
+			name := f.Name
+			if name == "" {
+				name = "unknown"
+			}
+			s.Stack = append(s.Stack, symbols.Place(sampling.Symbol{
+				Name: name, File: f.Filename,
+				StartLine: int(max(f.StartLine, 0)), Line: int(max(line.Line, 0)),
+			}))
+		}
+	}
+	s.Labels = s.Labels[:0]
+	for _, key := range slices.Sorted(maps.Keys(p.Label)) {
+		for _, value := range p.Label[key] {
+			s.Labels = append(s.Labels, labels.Label{Key: key, Value: value})
+		}
+	}
+}

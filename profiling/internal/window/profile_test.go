@@ -1,0 +1,126 @@
+package window
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// What becomes of a profile's samples, one by one.
+func TestSamplesOfAProfile(t *testing.T) {
+	types := []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}
+	function := func(name string) *profile.Line {
+		return &profile.Line{Function: &profile.Function{Name: name, Filename: "f.go", StartLine: 3}, Line: 7}
+	}
+	at := func(lines ...*profile.Line) *profile.Location {
+		l := &profile.Location{}
+		for _, line := range lines {
+			l.Line = append(l.Line, *line)
+		}
+		return l
+	}
+	symbol := func(name string) *sampling.Symbol {
+		return &sampling.Symbol{Name: name, File: "f.go", StartLine: 3, Line: 7}
+	}
+	deep := &profile.Sample{Value: []int64{1, 10}}
+	for range 64 {
+		deep.Location = append(deep.Location, at(function("m.f")))
+	}
+	for name, c := range map[string]struct {
+		types  []*profile.ValueType
+		sample profile.Sample
+		want   *sampling.Sample // nil: none
+		lost   uint64
+	}{
+		"inlined calls": {types, profile.Sample{
+			Value:    []int64{3, 30},
+			Location: []*profile.Location{at(function("m.leaf"), function("m.inliner")), at(function("main.main"))},
+			Label:    map[string][]string{"b": {"2"}, "a": {"1"}},
+		}, &sampling.Sample{
+			At: 5, Count: 3, Weight: 30,
+			Stack:  []*sampling.Symbol{symbol("m.leaf"), symbol("m.inliner"), symbol("main.main")},
+			Labels: []labels.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
+		}, 0},
+		"names that are not known": {types, profile.Sample{
+			Value:    []int64{1, 10},
+			Location: []*profile.Location{at(), at(&profile.Line{Function: &profile.Function{StartLine: -1}, Line: -1})},
+		}, &sampling.Sample{
+			At: 5, Count: 1, Weight: 10, Stack: []*sampling.Symbol{{Name: "unknown"}, {Name: "unknown"}},
+		}, 0},
+		"no stack":          {types, profile.Sample{Value: []int64{1, 10}}, &sampling.Sample{At: 5, Count: 1, Weight: 10, Marker: sampling.Other}, 0},
+		"counts nothing":    {types, profile.Sample{Value: []int64{0, 0}}, nil, 0},
+		"lost by pprof":     {types, profile.Sample{Value: []int64{4, 40}, Location: []*profile.Location{at(function("runtime/pprof.lostProfileEvent"))}}, nil, 4},
+		"lost of cgo":       {types, profile.Sample{Value: []int64{2, 20}, Location: []*profile.Location{at(function("runtime._LostExternalCode")), at(function("runtime._ExternalCode"))}}, nil, 2},
+		"lost in atomics":   {types, profile.Sample{Value: []int64{2, 20}, Location: []*profile.Location{at(function("runtime._LostSIGPROFDuringAtomic64"))}}, nil, 2},
+		"another profile's": {types[:1], profile.Sample{Value: []int64{1}}, nil, 1},
+		"too deep": {types, *deep, func() *sampling.Sample {
+			s := &sampling.Sample{At: 5, Count: 1, Weight: 10, Cut: true}
+			for range 64 {
+				s.Stack = append(s.Stack, symbol("m.f"))
+			}
+			return s
+		}(), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := New()
+			got := &collected{}
+			e.emitProfile(&profile.Profile{SampleType: c.types, Sample: []*profile.Sample{&c.sample}}, 5, got.emit)
+			var want []sampling.Sample
+			if c.want != nil {
+				want = append(want, *c.want)
+			}
+			if !reflect.DeepEqual(got.samples, want) {
+				t.Errorf("samples %+v, want %+v", got.samples, want)
+			}
+			if e.Lost() != c.lost {
+				t.Errorf("Lost() = %d, want %d", e.Lost(), c.lost)
+			}
+		})
+	}
+}
+
+// FuzzProfile reads what was once a window, and what the fuzzer made of it.
+func FuzzProfile(f *testing.F) {
+	for _, label := range []string{"", "a"} {
+		var b bytes.Buffer
+		if err := pprof.StartCPUProfile(&b); err != nil {
+			f.Fatal(err)
+		}
+		pprof.Do(f.Context(), pprof.Labels(label, "v"), func(context.Context) { work70(50 * time.Millisecond) })
+		pprof.StopCPUProfile()
+		p, err := profile.ParseData(b.Bytes())
+		if err != nil {
+			f.Fatal(err)
+		}
+		var plain bytes.Buffer // not compressed: a changed byte is a changed field
+		if err := p.WriteUncompressed(&plain); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(plain.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := profile.ParseData(data)
+		if err != nil {
+			return
+		}
+		e := New()
+		e.emitProfile(p, 1, func(s *sampling.Sample) {
+			if s.Count < 1 || s.At != 1 {
+				t.Errorf("Count %d, At %d: want a count, and the time given", s.Count, s.At)
+			}
+			for _, f := range s.Stack {
+				if f.Name == "" || f.Line < 0 || f.StartLine < 0 {
+					t.Errorf("symbol %+v: want a name, and lines that are not negative", *f)
+				}
+			}
+		})
+	})
+}

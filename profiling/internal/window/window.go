@@ -1,0 +1,203 @@
+// Package window samples CPU time with runtime/pprof alone: the fallback for where
+// the runtime's own log of samples cannot be read.
+//
+// It records profiles of a second each, one after the other, at the 100 Hz that
+// runtime/pprof has. A sample's time is the end of its window, so that a second is
+// the resolution; between two windows nothing is sampled for some hundred
+// microseconds.
+//
+// # Others
+//
+// There is one CPU profiler in a process, and runtime/pprof has no owners. Whoever
+// calls StartCPUProfile during a window gets an error. Whoever calls
+// StopCPUProfile ends the window: the engine emits what it had and leaves the
+// profiler alone. It tells by the profile that is written without its asking, and
+// looks after waiting for any StopCPUProfile that is under way. What remains is the
+// moment between looking and its own StopCPUProfile, some hundred nanoseconds: who
+// stops the window and starts a profile inside it has that profile ended.
+package window
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/profiling/internal/pprofile"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+const (
+	interval = 10 * time.Millisecond // runtime/pprof's
+	period   = time.Second
+	deepest  = 64 // calls that the runtime's CPU profiler sees
+)
+
+// An Engine is the fallback's [sampling.Engine].
+type Engine struct {
+	window  *window // the one under way, nil when there is none
+	symbols *sampling.Symbols
+	lost    uint64
+	sample  sampling.Sample // the one that is emitted, to reuse its memory
+}
+
+var _ sampling.Engine = (*Engine)(nil)
+
+// New makes an engine.
+func New() *Engine { return &Engine{symbols: sampling.NewSymbols()} }
+
+// Name implements [sampling.Engine].
+func (e *Engine) Name() string { return "pprof windows" }
+
+// Interval is always 10 ms.
+func (e *Engine) Interval(time.Duration) time.Duration { return interval }
+
+// Period is always a second.
+func (e *Engine) Period() time.Duration { return period }
+
+// Start implements [sampling.Engine]. The interval is always that of
+// [Engine.Interval].
+func (e *Engine) Start(time.Duration) error {
+	if e.window != nil {
+		return nil
+	}
+	w, err := begin()
+	if err != nil {
+		return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
+	}
+	e.window = w
+	return nil
+}
+
+// Tick implements [sampling.Engine]: it ends the window, begins the next one and
+// emits the samples of the one that ended.
+func (e *Engine) Tick(emit func(*sampling.Sample)) error {
+	if e.window == nil {
+		return nil
+	}
+	ended := e.window
+	e.window = nil
+	var err error
+	if ended.end() {
+		err = sampling.ErrTaken
+	} else if e.window, err = begin(); err != nil {
+		err = fmt.Errorf("%w: %w", sampling.ErrTaken, err)
+	}
+	e.emit(ended, emit)
+	return err
+}
+
+// Flush implements [sampling.Engine]. It is a Tick, and costs as much.
+func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) }
+
+// Stop implements [sampling.Engine].
+func (e *Engine) Stop(emit func(*sampling.Sample)) {
+	if e.window == nil {
+		return
+	}
+	e.window.end()
+	e.emit(e.window, emit)
+	e.window = nil
+	e.sample = sampling.Sample{}
+}
+
+// Lost implements [sampling.Engine]: what the profiles themselves say was lost, and
+// one for a profile that could not be read.
+func (e *Engine) Lost() uint64 { return e.lost }
+
+func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
+	p, err := profile.ParseData(w.profile.Bytes())
+	if err != nil {
+		e.lost++
+		return
+	}
+	e.emitProfile(p, w.ended.Load(), emit)
+}
+
+// emitProfile emits the samples of a valid CPU profile that ended at the time given.
+func (e *Engine) emitProfile(p *profile.Profile, at int64, emit func(*sampling.Sample)) {
+	if len(p.SampleType) != 2 {
+		e.lost++
+		return
+	}
+	for _, from := range p.Sample {
+		count, weight := from.Value[0], from.Value[1]
+		if count < 1 {
+			continue
+		}
+		s := &e.sample
+		pprofile.Fill(s, from, e.symbols)
+		if isLost(s.Stack) {
+			e.lost += uint64(count)
+			continue
+		}
+		s.At = at
+		s.Count, s.Weight = int(count), time.Duration(weight)
+		s.Marker = classify(s.Stack)
+		s.Cut = len(s.Stack) >= deepest
+		emit(s)
+	}
+}
+
+// isLost says whether a stack is one of those by which the runtime and
+// runtime/pprof count samples that they could not keep.
+func isLost(stack []*sampling.Symbol) bool {
+	if len(stack) == 0 {
+		return false
+	}
+	switch stack[0].Name {
+	case "runtime/pprof.lostProfileEvent", "runtime._LostExternalCode", "runtime._LostSIGPROFDuringAtomic64":
+		return true
+	}
+	return false
+}
+
+// A window is a profile under way, or ended. Its profile may be read once end
+// returned.
+type window struct {
+	profile bytes.Buffer
+	ended   atomic.Int64 // by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
+}
+
+func begin() (*window, error) {
+	w := new(window)
+	if err := pprof.StartCPUProfile(w); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Write is for runtime/pprof.
+func (w *window) Write(p []byte) (int, error) {
+	w.ended.CompareAndSwap(0, sampling.Now())
+	return w.profile.Write(p)
+}
+
+// end ends the window, or returns that somebody else did. In both cases its profile
+// is written then.
+func (w *window) end() (taken bool) {
+	// Somebody's StopCPUProfile may be under way, with nothing written yet. Ours would
+	// wait for it, and end what they start next. Looking waits for it as well.
+	if idle() {
+		return true
+	}
+	if w.ended.Load() == 0 {
+		pprof.StopCPUProfile()
+		return false
+	}
+	idle() // It may have been under way since the first look only: wait again.
+	return true
+}
+
+// idle says whether no CPU profile is under way. It waits for a StopCPUProfile that
+// is. There is no other way to ask than to start one.
+func idle() bool {
+	if _, err := begin(); err != nil {
+		return false
+	}
+	pprof.StopCPUProfile()
+	return true
+}

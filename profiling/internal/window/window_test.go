@@ -1,0 +1,361 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestIntervalIsFixed(t *testing.T) {
+	e := New()
+	for _, asked := range []time.Duration{math.MinInt64, 0, time.Millisecond, time.Hour} {
+		if got := e.Interval(asked); got != 10*time.Millisecond {
+			t.Errorf("Interval(%v) = %v, want 10ms", asked, got)
+		}
+	}
+	if got := e.Period(); got != time.Second {
+		t.Errorf("Period() = %v, want 1s", got)
+	}
+}
+
+// Two functions that share the CPU time 70 to 30, under labels of their own, over
+// several windows.
+func TestSplit(t *testing.T) {
+	e := start(t)
+	began := sampling.Now()
+	c := &collected{}
+	var long, all time.Duration
+	for range 4 {
+		for range 5 {
+			pprof.Do(t.Context(), pprof.Labels("part", "70", "at", "x"), func(context.Context) { long += work70(70 * time.Millisecond) })
+			pprof.Do(t.Context(), pprof.Labels("part", "30"), func(context.Context) { all += work30(30 * time.Millisecond) })
+		}
+		if err := e.Tick(c.emit); err != nil {
+			t.Fatalf("Tick: %v", err)
+		}
+	}
+	all += long
+	ended := sampling.Now()
+	e.Stop(c.emit)
+	var in70, in30 time.Duration
+	last := began
+	for _, s := range c.samples {
+		if s.At < last || s.At > ended {
+			t.Errorf("sample at %d: want it after %d and before %d", s.At, last, ended)
+		}
+		last = s.At
+		var want []labels.Label
+		switch {
+		case on(s, "work70"):
+			in70 += s.Weight
+			want = []labels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}
+		case on(s, "work30"):
+			in30 += s.Weight
+			want = []labels.Label{{Key: "part", Value: "30"}}
+		default:
+			continue
+		}
+		if s.Weight != time.Duration(s.Count)*10*time.Millisecond || s.Count < 1 {
+			t.Errorf("Count %d, Weight %v: want 10 ms each", s.Count, s.Weight)
+		}
+		if !slices.Equal(s.Labels, want) {
+			t.Errorf("labels %v, want %v", s.Labels, want)
+		}
+		if s.Tag != nil || s.Cut {
+			t.Errorf("Tag %v, Cut %v: want neither", s.Tag, s.Cut)
+		}
+		// inlined into whoever called it, and there nevertheless
+		if !on(s, ".work") {
+			t.Errorf("stack without the inlined call: %s", s.Stack[0].Name)
+		}
+		for _, f := range s.Stack {
+			if strings.HasSuffix(f.Name, "work70") && (f.StartLine == 0 || f.Line <= f.StartLine || !strings.HasSuffix(f.File, "window_test.go")) {
+				t.Errorf("symbol %+v: want where work70 begins, and a line after", *f)
+			}
+		}
+	}
+	// Counts are small: 200 samples, of a share of CPU time that other programs thin out.
+	got, want := float64(in70)/float64(in70+in30), float64(long)/float64(all)
+	t.Logf("share of work70: %.1f %% of %v, %.1f %% of time", got*100, in70+in30, want*100)
+	if math.Abs(got-want) > 0.1 {
+		t.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.1", got, want)
+	}
+	if e.Lost() != 0 {
+		t.Errorf("Lost() = %d, want 0", e.Lost())
+	}
+}
+
+//go:noinline
+func work70(d time.Duration) time.Duration {
+	return work(d)
+}
+
+//go:noinline
+func work30(d time.Duration) time.Duration {
+	return work(d)
+}
+
+func work(d time.Duration) time.Duration {
+	began := time.Now()
+	for time.Since(began) < d {
+	}
+	return time.Since(began)
+}
+
+func TestFlush(t *testing.T) {
+	e := start(t)
+	work70(100 * time.Millisecond)
+	c := &collected{}
+	if err := e.Flush(c.emit); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.samples) == 0 {
+		t.Error("Flush emitted nothing, want what was sampled up to now")
+	}
+	work70(100 * time.Millisecond)
+	before := len(c.samples)
+	e.Stop(c.emit)
+	if len(c.samples) == before {
+		t.Error("Stop emitted nothing, want what was sampled since")
+	}
+}
+
+func TestStop(t *testing.T) {
+	e := New()
+	nothing := func(*sampling.Sample) { t.Error("a sample of an engine that does not run") }
+	for range 2 {
+		e.Stop(nothing)
+		if err := errors.Join(e.Tick(nothing), e.Flush(nothing)); err != nil {
+			t.Errorf("Tick and Flush of an engine that does not run: %v", err)
+		}
+		for range 2 { // a second Start changes nothing
+			if err := e.Start(time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.Stop(func(*sampling.Sample) {})
+		if err := pprof.StartCPUProfile(io.Discard); err != nil {
+			t.Fatalf("after Stop: %v", err)
+		}
+		e.Stop(nothing)
+		if err := pprof.StartCPUProfile(io.Discard); err == nil {
+			t.Error("a second Stop ended somebody else's profile")
+		}
+		pprof.StopCPUProfile()
+	}
+}
+
+func TestBusy(t *testing.T) {
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	e := New()
+	if err := e.Start(interval); !errors.Is(err, sampling.ErrBusy) {
+		t.Errorf("Start while somebody else profiles: %v, want %v", err, sampling.ErrBusy)
+	}
+	if err := e.Tick(nil); err != nil {
+		t.Errorf("Tick of an engine that did not start: %v", err)
+	}
+	pprof.StopCPUProfile()
+	if err := e.Start(interval); err != nil {
+		t.Errorf("Start once nobody profiles: %v", err)
+	}
+	e.Stop(func(*sampling.Sample) {})
+}
+
+func TestTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		next func(*Engine, func(*sampling.Sample)) error
+		err  error
+	}{
+		"seen by Tick":  {(*Engine).Tick, sampling.ErrTaken},
+		"seen by Flush": {(*Engine).Flush, sampling.ErrTaken},
+		"seen by Stop":  {func(e *Engine, emit func(*sampling.Sample)) error { e.Stop(emit); return nil }, nil},
+	} {
+		for _, profiles := range []bool{false, true} {
+			if profiles {
+				name += ", by somebody who profiles"
+			}
+			t.Run(name, func(t *testing.T) {
+				e := start(t)
+				work70(100 * time.Millisecond)
+				pprof.StopCPUProfile()
+				taken := sampling.Now()
+				if profiles {
+					if err := pprof.StartCPUProfile(io.Discard); err != nil {
+						t.Fatal(err)
+					}
+					defer pprof.StopCPUProfile()
+				}
+				got := &collected{}
+				if err := c.next(e, got.emit); !errors.Is(err, c.err) {
+					t.Errorf("%v, want %v", err, c.err)
+				}
+				if len(got.samples) == 0 {
+					t.Error("no samples, want those until the window was ended")
+				}
+				for _, s := range got.samples {
+					if s.At > taken {
+						t.Errorf("sample at %d, want it at the window's end, before %d", s.At, taken)
+					}
+				}
+				if err := pprof.StartCPUProfile(io.Discard); profiles != (err != nil) {
+					t.Errorf("somebody else profiles: %v; now: %v: want it left alone", profiles, err)
+				}
+				if !profiles {
+					pprof.StopCPUProfile()
+				}
+				if err := e.Tick(func(*sampling.Sample) { t.Error("a sample of a window that is over") }); err != nil {
+					t.Errorf("Tick after it was taken: %v, want nothing", err)
+				}
+			})
+		}
+	}
+}
+
+// Somebody stops and starts profiles while the engine ticks: nobody panics or
+// waits for ever, all profiles can be read, and the engine comes back.
+func TestConflicts(t *testing.T) {
+	const conflicts = 200
+	var (
+		wg            sync.WaitGroup
+		profiles, cut int // of somebody else; ended by the engine
+	)
+	running, free, done := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+	wg.Go(func() {
+		defer close(done)
+		for range conflicts {
+			<-running
+			pprof.StopCPUProfile()             // the engine's, as some do "to be sure"
+			if w, err := begin(); err == nil { // else the engine was first
+				work30(100 * time.Microsecond)
+				if w.ended.Load() != 0 {
+					cut++
+				}
+				pprof.StopCPUProfile()
+				profiles++
+				if _, err := profile.ParseData(w.profile.Bytes()); err != nil {
+					t.Errorf("profile of somebody else: %v", err)
+				}
+			}
+			tell(free)
+		}
+	})
+	e := New()
+	var started, busy, taken int
+	emit := func(*sampling.Sample) {}
+	for runs, over := false, false; !over; {
+		if runs {
+			if err := e.Tick(emit); errors.Is(err, sampling.ErrTaken) {
+				runs = false
+				taken++
+			} else if err != nil {
+				t.Fatalf("Tick: %v", err)
+			}
+		} else if err := e.Start(interval); errors.Is(err, sampling.ErrBusy) {
+			busy++
+			select {
+			case <-free:
+			case <-done:
+			}
+		} else if err != nil {
+			t.Fatalf("Start: %v", err)
+		} else {
+			runs = true
+			started++
+		}
+		if runs {
+			tell(running)
+		}
+		select {
+		case <-done:
+			over = true
+		default:
+		}
+	}
+	wg.Wait()
+	e.Stop(emit)
+	t.Logf("%d conflicts: %d profiles of somebody else, %d cut; engine started %d times, busy %d, taken %d", conflicts, profiles, cut, started, busy, taken)
+	if profiles == 0 || started < 2 || taken == 0 || e.Lost() != 0 {
+		t.Errorf("profiles %d, started %d, taken %d, lost %d: want all to be had, and none lost", profiles, started, taken, e.Lost())
+	}
+	if cut > conflicts/50 { // the moment that the package's comment tells of
+		t.Errorf("%d of somebody else's %d profiles were ended by the engine, want next to none", cut, profiles)
+	}
+	c := &collected{}
+	if err := e.Start(interval); err != nil {
+		t.Fatalf("Start after all: %v", err)
+	}
+	work70(100 * time.Millisecond)
+	e.Stop(c.emit)
+	if len(c.samples) == 0 {
+		t.Error("no samples after all conflicts, want some")
+	}
+}
+
+func tell(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // told already
+	}
+}
+
+// start makes an engine that runs until the test ends.
+func start(t testing.TB) *Engine {
+	t.Helper()
+	e := New()
+	if err := e.Start(interval); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Stop(func(*sampling.Sample) {}) })
+	return e
+}
+
+// collected is copies of samples that were emitted.
+type collected struct{ samples []sampling.Sample }
+
+func (c *collected) emit(s *sampling.Sample) {
+	copied := *s
+	copied.Stack, copied.Labels = slices.Clone(s.Stack), slices.Clone(s.Labels)
+	c.samples = append(c.samples, copied)
+}
+
+// on says whether a function whose name ends in suffix is on the stack.
+func on(s sampling.Sample, suffix string) bool {
+	return slices.ContainsFunc(s.Stack, func(f *sampling.Symbol) bool { return strings.HasSuffix(f.Name, suffix) })
+}
+
+func BenchmarkRotation(b *testing.B) {
+	e := start(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := e.Tick(func(*sampling.Sample) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What somebody else pays for being looked for.
+func BenchmarkIdle(b *testing.B) {
+	start(b)
+	for b.Loop() {
+		if idle() {
+			b.Fatal("idle while a window is under way")
+		}
+	}
+}
