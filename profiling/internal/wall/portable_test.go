@@ -1,0 +1,37 @@
+//go:build !go1.26 || go1.27 || perfline_portable
+
+package wall
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime/pprof"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		for _, user := range []string{"a", "b"} {
+			pprof.Do(t.Context(), pprof.Labels("user", user, "at", "x"), func(context.Context) {
+				go waiting(wake)
+				go waiting(wake)
+			})
+		}
+		go waiting(wake)
+		synctest.Wait()
+		got := map[string]int{}
+		for _, s := range tick(t, start(t, time.Second)) {
+			if on(s, "waiting") {
+				got[fmt.Sprint(s.Labels)] += s.Count
+			}
+		}
+		if want := map[string]int{"[{at x} {user a}]": 2, "[{at x} {user b}]": 2, "[]": 1}; !maps.Equal(got, want) {
+			t.Errorf("goroutines by labels: %v, want %v", got, want)
+		}
+		close(wake)
+	})
+}

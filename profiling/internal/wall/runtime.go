@@ -1,0 +1,115 @@
+//go:build go1.26 && !go1.27 && !perfline_portable
+
+package wall
+
+import (
+	"unsafe"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+const name = "wall"
+
+// profileWithLabels fills both slices, of equal length, with what the n goroutines
+// do, the calling one first; or fills nothing and returns false when they are too
+// short. It leaves out the goroutines of the runtime itself. It makes each stack
+// anew, and keeps none.
+//
+//go:linkname profileWithLabels runtime.pprof_goroutineProfileWithLabels
+func profileWithLabels(records []record, tags []unsafe.Pointer) (n int, ok bool)
+
+// A record has the layout of internal/profilerecord.StackRecord.
+type record struct{ stack []uintptr }
+
+// goroutines takes goroutine profiles, and keeps the memory that they need.
+type goroutines struct {
+	source  func([]record, []unsafe.Pointer) (int, bool) // [profileWithLabels], but for tests
+	records []record
+	tags    []unsafe.Pointer
+	index   map[key]int // in groups
+	groups  []group
+}
+
+// A key is what goroutines of one group have in common: the bytes of their return
+// addresses, and their labels.
+type key struct {
+	stack string
+	tag   unsafe.Pointer
+}
+
+type group struct {
+	stack []uintptr
+	tag   unsafe.Pointer
+	count int
+}
+
+func newGoroutines() goroutines {
+	return goroutines{source: profileWithLabels, index: map[key]int{}}
+}
+
+// profile makes s each of the groups of equal goroutines, but for the calling one,
+// and calls each; or it returns how many goroutines it missed.
+func (g *goroutines) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
+	n, ok := g.read()
+	if !ok {
+		return n
+	}
+	for i, r := range g.records[:n] {
+		if i == 0 || r.stack == nil { // nil: it ended, or became the runtime's, meanwhile
+			continue
+		}
+		words := unsafe.SliceData(r.stack)
+		k := key{unsafe.String((*byte)(unsafe.Pointer(words)), len(r.stack)*int(unsafe.Sizeof(*words))), g.tags[i]}
+		at, known := g.index[k]
+		if !known {
+			at = len(g.groups)
+			g.index[k] = at
+			g.groups = append(g.groups, group{stack: r.stack, tag: k.tag})
+		}
+		g.groups[at].count++
+	}
+	for _, of := range g.groups {
+		s.Stack = s.Stack[:0]
+		for _, pc := range of.stack {
+			s.Stack = append(s.Stack, symbols.PC(pc))
+		}
+		// Every goroutine's stack begins with goexit, which says nothing but that it is whole.
+		outermost := len(s.Stack) - 1
+		s.Cut = outermost < 0 || s.Stack[outermost].Name != "runtime.goexit"
+		if !s.Cut {
+			s.Stack = s.Stack[:outermost]
+		}
+		s.Tag, s.Count = of.tag, of.count
+		each()
+	}
+	s.Tag = nil
+	// The runtime writes fewer records than it says when a goroutine ends meanwhile:
+	// those of this tick must not be there at the next one. Nor are they to hold memory.
+	clear(g.records)
+	clear(g.tags)
+	clear(g.index)
+	clear(g.groups)
+	g.groups = g.groups[:0]
+	return 0
+}
+
+// read fills records and tags, and returns how many there are. It gives up when the
+// goroutines became more between asking and reading three times.
+func (g *goroutines) read() (n int, ok bool) {
+	if len(g.records) == 0 {
+		n, _ = g.source(nil, nil)
+		g.grow(n)
+	}
+	for range 3 {
+		if n, ok = g.source(g.records, g.tags); ok {
+			return n, true
+		}
+		g.grow(n)
+	}
+	return n, false
+}
+
+func (g *goroutines) grow(n int) {
+	n += n/4 + 16
+	g.records, g.tags = make([]record, n), make([]unsafe.Pointer, n)
+}

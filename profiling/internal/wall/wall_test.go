@@ -1,0 +1,319 @@
+package wall
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget float64
+		err    string
+	}{
+		"default":        {0, ""},
+		"smallest":       {math.SmallestNonzeroFloat64, ""},
+		"a core":         {1, ""},
+		"more than one":  {1.01, "wall: budget 1.01: must be a fraction of one core, above 0 and at most 1, or 0 for 0.01"},
+		"negative":       {-0.1, "wall: budget -0.1: must be a fraction of one core, above 0 and at most 1, or 0 for 0.01"},
+		"not a number":   {math.NaN(), "wall: budget NaN: must be a fraction of one core, above 0 and at most 1, or 0 for 0.01"},
+		"infinite":       {math.Inf(1), "wall: budget +Inf: must be a fraction of one core, above 0 and at most 1, or 0 for 0.01"},
+		"minus infinite": {math.Inf(-1), "wall: budget -Inf: must be a fraction of one core, above 0 and at most 1, or 0 for 0.01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			e, err := New(c.budget)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.err {
+				t.Errorf("New(%v) = %q, want %q", c.budget, got, c.err)
+			}
+			if (e == nil) != (err != nil) {
+				t.Errorf("New(%v) = %v, %v: want one of the two", c.budget, e, err)
+			}
+		})
+	}
+	if e := start(t, 0); e.pace.budget != 0.01 {
+		t.Errorf("budget of New(0) = %v, want 0.01", e.pace.budget)
+	}
+}
+
+func TestInterval(t *testing.T) {
+	e := newEngine(t)
+	for asked, want := range map[time.Duration]time.Duration{
+		math.MinInt64: time.Millisecond, -1: time.Millisecond, 0: time.Millisecond, time.Microsecond: time.Millisecond,
+		time.Millisecond: time.Millisecond, 1234567: 1234567, math.MaxInt64: math.MaxInt64,
+	} {
+		if got := e.Interval(asked); got != want {
+			t.Errorf("Interval(%v) = %v, want %v", asked, got, want)
+		}
+		if err := e.Start(asked); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Period(); got != want {
+			t.Errorf("Period after Start(%v) = %v, want %v", asked, got, want)
+		}
+		e.Stop(nil)
+	}
+}
+
+// A goroutine that works at two things in turn and one that sleeps: the samples say
+// what the clock says.
+func TestSplit(t *testing.T) {
+	const ticks = 1000
+	var (
+		stop      atomic.Bool
+		wg        sync.WaitGroup
+		long, all time.Duration
+	)
+	wake, slept := make(chan struct{}), make(chan struct{})
+	wg.Go(func() { asleep(slept, wake) })
+	wg.Go(func() {
+		for !stop.Load() {
+			// Of a length that ticks cannot be in step with.
+			unit := time.Duration(100+rand.IntN(200)) * time.Microsecond
+			l := work70(7 * unit)
+			long += l
+			all += l + work30(3*unit)
+		}
+	})
+	<-slept
+	e := start(t, time.Millisecond)
+	began := e.last
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	var in70, in30, sleeping time.Duration
+	var sleeps int
+	for range ticks {
+		<-ticker.C
+		for _, s := range tick(t, e) {
+			switch {
+			case on(s, "work70"):
+				in70 += s.Weight
+			case on(s, "work30"):
+				in30 += s.Weight
+			case on(s, "asleep"):
+				sleeping += s.Weight
+				sleeps += s.Count
+				if s.Marker != sampling.Idle && s.Marker != sampling.Running { // running: not yet asleep
+					t.Errorf("marker of a goroutine that waits: %v, want idle", s.Marker)
+				}
+			}
+		}
+	}
+	stop.Store(true)
+	close(wake)
+	wg.Wait()
+	got, want := float64(in70)/float64(in70+in30), float64(long)/float64(all)
+	t.Logf("share of work70: %.1f %% of samples, %.1f %% of time", got*100, want*100)
+	if math.Abs(got-want) > 0.06 {
+		t.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.06", got, want)
+	}
+	elapsed := time.Duration(e.last - began)
+	if sleeps != ticks || sleeping != elapsed {
+		t.Errorf("the goroutine that sleeps: Count %d, Weight %v; want %d and all of %v", sleeps, sleeping, ticks, elapsed)
+	}
+	// Between two calls the one that works is in neither.
+	if worked := in70 + in30; worked > elapsed || worked < elapsed*9/10 {
+		t.Errorf("weight of the goroutine that works: %v, want nearly %v", worked, elapsed)
+	}
+}
+
+//go:noinline
+func work70(d time.Duration) time.Duration { return work(d) }
+
+//go:noinline
+func work30(d time.Duration) time.Duration { return work(d) }
+
+func work(d time.Duration) time.Duration {
+	began := time.Now()
+	for time.Since(began) < d {
+	}
+	return time.Since(began)
+}
+
+//go:noinline
+func asleep(slept chan<- struct{}, wake <-chan struct{}) {
+	close(slept)
+	<-wake
+}
+
+func TestEqualGoroutinesAreOneSample(t *testing.T) {
+	const n = 1000
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		for range n {
+			go waiting(wake)
+		}
+		synctest.Wait()
+		clock := int64(5e9)
+		e := newEngine(t)
+		e.now = func() int64 { return clock }
+		if err := e.Start(10 * time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []struct {
+			after, weight time.Duration
+		}{
+			{11 * time.Millisecond, n * 21 * time.Millisecond}, // the interval before Start, and what passed since
+			{10 * time.Millisecond, n * 10 * time.Millisecond},
+			{time.Second, n * time.Second},
+		} {
+			clock += int64(want.after)
+			var equal []sampling.Sample
+			for _, s := range tick(t, e) {
+				if on(s, "waiting") {
+					equal = append(equal, s)
+				}
+			}
+			if len(equal) != 1 {
+				t.Fatalf("tick %d: %d samples of equal goroutines, want 1", i, len(equal))
+			}
+			s := equal[0]
+			if s.Count != n || s.Weight != want.weight || s.At != clock || s.Marker != sampling.Idle || s.Cut {
+				t.Errorf("tick %d: Count %d, Weight %v, At %d, Marker %v, Cut %v; want %d, %v, %d, idle, whole",
+					i, s.Count, s.Weight, s.At, s.Marker, s.Cut, n, want.weight, clock)
+			}
+			if outermost := s.Stack[len(s.Stack)-1].Name; !strings.Contains(outermost, "waiting") {
+				t.Errorf("tick %d: outermost call %s, want the goroutine's function", i, outermost)
+			}
+		}
+		close(wake)
+	})
+}
+
+//go:noinline
+func waiting(wake <-chan struct{}) { <-wake }
+
+func TestSamplerIsLeftOut(t *testing.T) {
+	e := start(t, time.Second)
+	for range 3 {
+		for _, s := range tick(t, e) {
+			if on(s, "Tick") || on(s, "TestSamplerIsLeftOut") {
+				t.Errorf("the goroutine that samples is among the samples: %s", names(s))
+			}
+		}
+	}
+}
+
+func TestDeepStackIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		go deep(300, wake)
+		synctest.Wait()
+		found := false
+		for _, s := range tick(t, start(t, time.Second)) {
+			if on(s, ".deep") {
+				found = true
+				if !s.Cut || len(s.Stack) != 128 {
+					t.Errorf("stack of 300 calls: Cut %v with %d calls, want it cut to 128", s.Cut, len(s.Stack))
+				}
+			} else if s.Cut {
+				t.Errorf("stack of %d calls is cut: %s", len(s.Stack), names(s))
+			}
+		}
+		if !found {
+			t.Error("no sample of the deep stack")
+		}
+		close(wake)
+	})
+}
+
+//go:noinline
+func deep(calls int, wake <-chan struct{}) {
+	if calls > 1 {
+		deep(calls-1, wake)
+		return
+	}
+	<-wake
+}
+
+func TestStop(t *testing.T) {
+	e := newEngine(t)
+	e.Stop(nil) // not started
+	if got := tick(t, e); got != nil {
+		t.Errorf("Tick before Start: %d samples, want none", len(got))
+	}
+	for range 2 {
+		for range 2 { // a second Start changes nothing
+			if err := e.Start(time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(tick(t, e)) == 0 {
+			t.Error("Tick: no samples, want some")
+		}
+		if err := e.Flush(func(*sampling.Sample) { t.Error("Flush emitted, want nothing") }); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			e.Stop(func(*sampling.Sample) { t.Error("Stop emitted, want nothing") })
+		}
+		if got := tick(t, e); got != nil {
+			t.Errorf("Tick after Stop: %d samples, want none", len(got))
+		}
+	}
+	if e.Lost() != 0 {
+		t.Errorf("Lost() = %d, want 0", e.Lost())
+	}
+}
+
+func newEngine(t testing.TB) *Engine {
+	t.Helper()
+	e, err := New(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// start makes an engine that runs until the test ends.
+func start(t testing.TB, interval time.Duration) *Engine {
+	t.Helper()
+	e := newEngine(t)
+	if err := e.Start(interval); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Stop(nil) })
+	return e
+}
+
+// tick returns copies of what a tick emits.
+func tick(t testing.TB, e *Engine) (all []sampling.Sample) {
+	t.Helper()
+	err := e.Tick(func(s *sampling.Sample) {
+		c := *s
+		c.Stack, c.Labels = slices.Clone(s.Stack), slices.Clone(s.Labels)
+		all = append(all, c)
+	})
+	if err != nil {
+		t.Fatalf("Tick: %v", err)
+	}
+	return all
+}
+
+// on says whether a function whose name ends in suffix is on the stack.
+func on(s sampling.Sample, suffix string) bool {
+	return slices.ContainsFunc(s.Stack, func(f *sampling.Symbol) bool { return strings.HasSuffix(f.Name, suffix) })
+}
+
+func names(s sampling.Sample) string {
+	var all []string
+	for _, f := range s.Stack {
+		all = append(all, f.Name)
+	}
+	return strings.Join(all, " < ")
+}
