@@ -99,7 +99,7 @@ func TestCPUTime(t *testing.T) {
 	before := cpuTime()
 	began := time.Now()
 	for cpuTime()-before < 5*time.Millisecond {
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > 10*time.Second {
 			t.Fatal("the CPU clock does not move")
 		}
 	}

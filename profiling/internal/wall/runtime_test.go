@@ -80,8 +80,8 @@ func TestLost(t *testing.T) {
 	whole = true
 	clock += int64(time.Second)
 	got := tick(t, e)
-	if len(got) != 1 || got[0].Weight != 3*time.Second || e.Lost() != lost {
-		t.Errorf("tick after a lost one: %v, Lost %d; want one sample of 3 s, and %d", got, e.Lost(), lost)
+	if len(got) != 1 || got[0].Weight != 2*time.Second || e.Lost() != lost {
+		t.Errorf("tick after a lost one: %v, Lost %d; want one sample of 2 s, and %d", got, e.Lost(), lost)
 	}
 }
 

@@ -4,10 +4,40 @@
 // Every tick takes a goroutine profile, and emits a sample for each distinct pair
 // of stack and labels: Count says how many goroutines have it, Weight is the time
 // since the tick before, times Count. So the weights of one goroutine's samples sum
-// to the time that it lived, up to a tick at either end.
+// to the time that it lived, up to a tick at either end. The first tick stands for
+// the interval.
 //
-// A tick costs time in proportion to the goroutines, and stops the world twice for
-// a moment. Period grows so that the CPU time of ticks stays inside a budget.
+// # What it sees
+//
+//   - Every goroutine that exists when the tick begins, with its labels, but for the
+//     sampling one and the runtime's own: the collector's workers are not there, a
+//     goroutine that helps them is. One that lives shorter than a tick is there as
+//     often as its length says: right in the sum of many, not for the single one.
+//   - A goroutine that waits is seen where it waits. One that runs is seen where it
+//     can be stopped, which is nearly everywhere, and one that is ready but has no CPU
+//     where it was: it counts as running.
+//   - In a system call or in C code, the stack up to the call. What C calls is not
+//     seen, unless the program told the runtime how ([runtime.SetCgoTraceback]).
+//   - At most 128 calls of a stack, or what GODEBUG=profstackdepth says.
+//
+// # What it costs
+//
+// A tick takes time in proportion to the goroutines, some 1 µs each, and the runtime
+// allocates a stack for each. It stops the world twice: not for as long as it
+// lasts, but until every thread is at a safe point, which is tens of microseconds
+// while there are CPUs to spare, and milliseconds where the threads themselves wait
+// for one. Another goroutine profile in the process waits for the tick, and the tick
+// for it.
+//
+// Period grows so that the CPU time of ticks, what emitting costs included, stays
+// inside a budget. What the garbage of a tick costs the collector is not counted.
+//
+// # Where it comes from
+//
+// From the function of the runtime that runtime/pprof takes its goroutine profile
+// from, for the Go releases whose layout of records is known. Elsewhere, or with the
+// build tag perfline_portable, from the profile that runtime/pprof writes, at three
+// to five times the cost; samples have the text of labels then.
 package wall
 
 import (
@@ -31,6 +61,7 @@ type Engine struct {
 	goroutines goroutines
 	symbols    *sampling.Symbols
 	running    bool
+	ticked     bool  // since Start
 	last       int64 // when the weights emitted so far end
 	lost       uint64
 	sample     sampling.Sample // the one that is emitted, to reuse its memory
@@ -72,8 +103,7 @@ func (e *Engine) Start(interval time.Duration) error {
 	}
 	interval = e.Interval(interval)
 	e.pace = newPace(e.pace.budget, interval)
-	e.last = e.now() - int64(interval)
-	e.running = true
+	e.running, e.ticked = true, false
 	return nil
 }
 
@@ -87,6 +117,9 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	defer runtime.UnlockOSThread()
 	began := e.cpu()
 	at := e.now()
+	if !e.ticked {
+		e.ticked, e.last = true, at-int64(e.pace.interval)
+	}
 	s := &e.sample
 	missed := e.goroutines.profile(s, e.symbols, func() {
 		s.At = at

@@ -92,7 +92,7 @@ func TestSplit(t *testing.T) {
 	})
 	<-slept
 	e := start(t, time.Millisecond)
-	began := e.last
+	var began int64
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	var in70, in30, sleeping time.Duration
@@ -100,6 +100,9 @@ func TestSplit(t *testing.T) {
 	for range ticks {
 		<-ticker.C
 		for _, s := range tick(t, e) {
+			if began == 0 {
+				began = s.At - int64(time.Millisecond)
+			}
 			switch {
 			case on(s, "work70"):
 				in70 += s.Weight
@@ -168,7 +171,8 @@ func TestEqualGoroutinesAreOneSample(t *testing.T) {
 		for i, want := range []struct {
 			after, weight time.Duration
 		}{
-			{11 * time.Millisecond, n * 21 * time.Millisecond}, // the interval before Start, and what passed since
+			{15 * time.Millisecond, n * 10 * time.Millisecond}, // the interval
+			{11 * time.Millisecond, n * 11 * time.Millisecond},
 			{10 * time.Millisecond, n * 10 * time.Millisecond},
 			{time.Second, n * time.Second},
 		} {
@@ -189,6 +193,16 @@ func TestEqualGoroutinesAreOneSample(t *testing.T) {
 			}
 			if outermost := s.Stack[len(s.Stack)-1].Name; !strings.Contains(outermost, "waiting") {
 				t.Errorf("tick %d: outermost call %s, want the goroutine's function", i, outermost)
+			}
+		}
+		e.Stop(nil)
+		if err := e.Start(20 * time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		clock += int64(time.Hour)
+		for _, s := range tick(t, e) {
+			if want := n * 20 * time.Millisecond; on(s, "waiting") && s.Weight != want {
+				t.Errorf("Weight in the first tick after an hour's stop: %v, want the interval's %v", s.Weight, want)
 			}
 		}
 		close(wake)
