@@ -3,8 +3,8 @@
 //
 // It records profiles of a second each, one after the other, at the 100 Hz that
 // runtime/pprof has. A sample's time is the end of its window, so that a second is
-// the resolution; between two windows nothing is sampled for some hundred
-// microseconds.
+// the resolution. Between two windows nothing is sampled while runtime/pprof writes
+// the first: one to five milliseconds.
 //
 // # Others
 //
