@@ -5,8 +5,9 @@
 //
 //	go run ./shop -for 10s
 //
-// and it ends with a table of its routes, one of its measures and the slowest
-// request as a waterfall. With OTEL_EXPORTER_OTLP_ENDPOINT set, its traces go to
+// and it ends with a table of its routes, one of its measures, the functions that
+// ran most and the slowest request as a waterfall, with what ran in each of its
+// spans. With OTEL_EXPORTER_OTLP_ENDPOINT set, its traces go to
 // that backend too. Without -for it serves until it is interrupted.
 package main
 
@@ -29,6 +30,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 )
 
 func main() {
@@ -36,10 +38,11 @@ func main() {
 	duration := flag.Duration("for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
 	rps := flag.Int("rps", 100, "requests per second of the load, 1 to 20000")
 	svg := flag.String("svg", "", "file to draw the slowest request into")
+	profile := flag.String("profile", "", "file to write the load's CPU profile into, for go tool pprof")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *addr, *svg, *duration, *rps)
+	err := run(ctx, *addr, *svg, *profile, *duration, *rps)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shop:", err)
@@ -47,7 +50,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, addr, svg string, duration time.Duration, rps int) error {
+func run(ctx context.Context, addr, svg, profile string, duration time.Duration, rps int) error {
 	if duration < 0 {
 		return fmt.Errorf("-for %v: must not be negative", duration)
 	}
@@ -100,9 +103,17 @@ func run(ctx context.Context, addr, svg string, duration time.Duration, rps int)
 	fmt.Printf("shop: http://%s\n", shop.Addr)
 
 	var l *load
+	var cpu, wall *profiling.Trace
 	if duration > 0 {
+		samples, err := startSampling(ctx)
+		if err != nil {
+			return err
+		}
 		l = newLoad("http://"+shop.Addr, rps)
 		l.run(ctx, duration)
+		if cpu, wall, err = samples.stop(); err != nil {
+			return err
+		}
 	} else {
 		<-ctx.Done()
 	}
@@ -117,9 +128,11 @@ func run(ctx context.Context, addr, svg string, duration time.Duration, rps int)
 	observer.Default().Deliver()
 	if l != nil {
 		report(os.Stdout, l, measures)
+		reportHottest(os.Stdout, cpu)
+		err = errors.Join(err, writeProfile(profile, cpu))
 		if slow := pl.Recent().Slowest(); len(slow) > 0 {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{}), draw(svg, slow[0]))
+			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{Profile: wall}), draw(svg, slow[0]))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))

@@ -20,3 +20,5 @@ func startLine(f *runtime.Frame) int {
 	_, line := f.Func.FileLine(f.Entry)
 	return line
 }
+
+func symbolName(f *runtime.Frame) string { return f.Function }

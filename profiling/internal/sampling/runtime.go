@@ -13,6 +13,13 @@ func Now() int64 { return nanotime() }
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
 
+// symbolName is the function's name as profiles of runtime/pprof have it: with the
+// shapes of type arguments, where f.Function has dots.
+//
+//go:linkname symbolName runtime/pprof.runtime_FrameSymbolName
+//go:noescape
+func symbolName(f *runtime.Frame) string
+
 //go:linkname startLine runtime/pprof.runtime_FrameStartLine
 //go:noescape
 func startLine(f *runtime.Frame) int

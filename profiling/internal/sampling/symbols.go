@@ -48,7 +48,7 @@ func (t *Symbols) PC(pc uintptr) *Symbol {
 		return s
 	}
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	s := Symbol{Name: f.Function, File: f.File, Line: f.Line, StartLine: startLine(&f)}
+	s := Symbol{Name: symbolName(&f), File: f.File, Line: f.Line, StartLine: startLine(&f)}
 	if s.Name == "" {
 		s.Name = "unknown"
 	}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// sampling is what samples the shop during its load: what runs, every 10 ms of CPU
+// time, and what all goroutines do, running or waiting, as often as 3 % of a core
+// allows.
+type sampling struct{ cpu, wall *profiling.Profiler }
+
+func startSampling(ctx context.Context) (s sampling, err error) {
+	s.cpu, err = profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 100_000})
+	if err != nil {
+		return s, err
+	}
+	s.wall, err = profiling.Start(ctx, profiling.Options{SampleInterval: time.Millisecond, MaxBufferSize: 2_000_000, Wall: true, WallBudget: 0.03})
+	return s, err
+}
+
+func (s sampling) stop() (cpu, wall *profiling.Trace, err error) {
+	cpu, err = s.cpu.Stop()
+	wall, wallErr := s.wall.Stop()
+	return cpu, wall, errors.Join(err, wallErr)
+}
+
+// reportHottest tells which functions ran most.
+func reportHottest(w io.Writer, t *profiling.Trace) {
+	var total time.Duration
+	for _, s := range t.Samples {
+		total += s.Weight
+	}
+	fmt.Fprintf(w, "\nThe hottest functions of %d samples, one every %v of CPU time:\n", len(t.Samples), t.Interval)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
+	fmt.Fprintln(tw, "self\twith what it calls\t function")
+	for _, f := range t.Hottest(5) {
+		fmt.Fprintf(tw, "%s\t%s\t %s\n", share(f.Self), share(f.Total), f.Name)
+	}
+	_ = tw.Flush() // to a terminal: nobody to tell
+}
+
+// writeProfile writes a trace for go tool pprof, if a file is named.
+func writeProfile(file string, t *profiling.Trace) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.WritePprof(f), f.Close())
+}
