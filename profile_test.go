@@ -1,0 +1,122 @@
+package perfline_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling"
+)
+
+//go:noinline
+func half() { keep(spin(50)) }
+
+//go:noinline
+func third() { keep(spin(30)) }
+
+//go:noinline
+func fifth() { keep(spin(20)) }
+
+//go:noinline
+func spin(percent int) (x uint64) {
+	x = 88172645463325252
+	for range percent * 4_000 {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+//go:noinline
+func keep(uint64) {}
+
+// Samples are of the span that their goroutine was in, whoever made it, and of no
+// other; and the time that each gets is the time that it took.
+func TestSamplesHaveTheirSpans(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "none")
+	pl, err := perfline.Start(t.Context(), perfline.Config{Service: "test", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })
+	tracer := pl.TracerProvider().Tracer("test")
+	want := map[string]float64{"half": 50, "third": 30, "fifth": 20}
+	for name, o := range map[string]profiling.Options{
+		"cpu":  {},
+		"wall": {SampleInterval: 2 * time.Millisecond, Wall: true, WallBudget: 0.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.MaxBufferSize = 1_000_000
+			p, err := profiling.Start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range runtime.GOMAXPROCS(0) {
+				wg.Go(func() {
+					for p.Stats().Samples < 2_000 {
+						ctx, span := tracer.Start(t.Context(), "around")
+						func() {
+							_, inner := tracer.Start(ctx, "half")
+							defer inner.End()
+							half()
+						}()
+						func() {
+							_, inner := marks.Start(ctx, "third")
+							defer inner.End()
+							third()
+						}()
+						span.SetName("fifth") // the label is the name it was begun with
+						fifth()
+						span.End()
+					}
+				})
+			}
+			wg.Wait()
+			tr, err := p.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]time.Duration{}
+			var total time.Duration
+			samples := 0
+			for _, s := range tr.Samples {
+				function := ""
+				for c := range tr.Calls(s) {
+					if name, ok := strings.CutPrefix(c.Name, "github.com/perfline/perfline_test."); ok && want[name] > 0 {
+						function = name
+					}
+				}
+				if function == "" {
+					continue
+				}
+				span := "none"
+				if s.ContextID != profiling.None {
+					span = tr.Contexts[s.ContextID].SpanName
+				}
+				if expected := map[string]string{"half": "half", "third": "third", "fifth": "around"}[function]; span != expected {
+					t.Errorf("at %v: a sample of %s is under the span %q, want %q", s.Timestamp, function, span, expected)
+				}
+				got[function] += s.Weight
+				total += s.Weight
+				samples++
+			}
+			for name, share := range want {
+				is := float64(got[name]) / float64(total) * 100
+				t.Logf("%s: %.1f %% of %d samples, want %.0f", name, is, samples, share)
+				// Four standard deviations of that many samples, and what three calls weigh.
+				if is < share-6 || is > share+6 {
+					t.Errorf("%s has %.1f %% of the time, want about %.0f", name, is, share)
+				}
+			}
+		})
+	}
+}
