@@ -1,0 +1,188 @@
+package profiling
+
+import (
+	"iter"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// None stands where a trace has no id to give: a sample without a stack or a
+// context, the bottom of a stack, a frame without a resource.
+const None = -1
+
+// A Trace is what a session recorded: the ProfilerTrace dictionary of JS
+// Self-Profiling ("The ProfilerTrace Dictionary"), and beside it what that has no
+// room for: the engine, the spans, the lines that ran.
+//
+// Resources, Frames, Stacks and Contexts hold no two equal elements, and a stack's
+// parent stands before it. A trace of a session or of [ReadTrace] keeps these
+// rules. One made by hand must, too: what writes a trace returns an error for an
+// id that is out of range, the other methods panic.
+//
+// A sample costs 48 bytes; stacks, frames and resources cost what the program's
+// code is, however many samples there are. Methods only read, so that a trace may be
+// used from several goroutines as long as nobody changes it.
+type Trace struct {
+	Resources []string // files, exactly those of Frames
+	Frames    []Frame
+	Stacks    []Stack  // a trie: each is its parent and one frame more
+	Samples   []Sample // by time
+
+	Contexts []Context
+	// Origin is the wall-clock time of timestamp 0. It is zero when it is not known.
+	Origin time.Time
+	// Interval is the interval in use, see Profiler.SampleInterval.
+	Interval time.Duration
+	// Engine says what took the samples: "wall" for wall-clock time, anything else for
+	// CPU time.
+	Engine string
+	// Started and Stopped are when the session ran, since Origin.
+	Started, Stopped time.Duration
+	Stats            Stats
+
+	places []place
+}
+
+// A Frame is a function ("The ProfilerFrame Dictionary").
+type Frame struct {
+	Name       string // with the package's path
+	ResourceID int    // index in Trace.Resources, or None
+	Line       int    // where the function begins, from 1; 0 when it is not known
+	Column     int    // from 1; 0 when it is not known, as it always is in Go
+}
+
+// A Stack is a frame and the stack that it was called from ("The ProfilerStack
+// Dictionary").
+type Stack struct {
+	FrameID  int // index in Trace.Frames
+	ParentID int // index in Trace.Stacks, below this one's own; None at the bottom
+}
+
+// A Sample is what ran at a moment ("The ProfilerSample Dictionary").
+type Sample struct {
+	Timestamp time.Duration // since the trace's Origin
+	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
+	ContextID int           // index in Trace.Contexts; None when there was no span and no label
+	Count     int           // how many goroutines or ticks it stands for, at least 1
+	Weight    time.Duration // the CPU or wall time it stands for, of all Count together
+	place     int32         // of the innermost line in Trace.places, from 1; 0 when lines are not known
+	Marker    Marker
+	Truncated bool // the stack was deeper than the engine could see: its outer end is missing
+}
+
+// A Context is what a sample ran for: the span that was active on its goroutine,
+// and the labels that the user had set there.
+type Context struct {
+	TraceID  trace.TraceID // zero without a span, as are SpanID and SpanName
+	SpanID   trace.SpanID
+	SpanName string
+	Labels   []Label // by key, each key once
+}
+
+// A Label is a profiler label, see runtime/pprof.Labels.
+type Label struct{ Key, Value string }
+
+// Stats counts what a session met. It is the whole session's, also in a trace that
+// was selected from it.
+type Stats struct {
+	Samples   uint64 // recorded
+	Lost      uint64 // taken by the engine, which could not keep them
+	Truncated uint64 // of Samples, those whose stack was cut
+	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
+	// Gaps is how often somebody else had the CPU profiler, and GapTime for how long
+	// in all: nothing was sampled then.
+	Gaps    int
+	GapTime time.Duration
+}
+
+// A Marker says what kind of work was sampled (the markers extension of JS
+// Self-Profiling). The engine decides how much of it can be told.
+type Marker uint8
+
+// The markers. Their order is that of the engines' own.
+const (
+	Running Marker = iota // ordinary code
+	GC                    // garbage collection
+	Syscall               // in a system call
+	Idle                  // not running: waiting
+	Other                 // the scheduler, code that is not Go's, and what cannot be told
+)
+
+// String is empty for Running, as ordinary code has no marker.
+func (m Marker) String() string {
+	switch m {
+	case Running:
+		return ""
+	case GC:
+		return "gc"
+	case Syscall:
+		return "syscall"
+	case Idle:
+		return "idle"
+	default:
+		return "other"
+	}
+}
+
+// A place is a line of a stack: stacks tell functions apart, as the specification
+// has it, and places also the lines that ran or called in them.
+type place struct {
+	parent int32 // in Trace.places, from 1, below its own; 0 at the bottom
+	stack  int32 // index in Trace.Stacks
+	line   int32
+}
+
+// A Call is a function on a sample's stack, with the line that it was at.
+type Call struct {
+	Name      string
+	File      string // empty when it is not known
+	StartLine int    // where the function begins, 0 when it is not known
+	Line      int    // that ran, or that called the next inner function; 0 when it is not known
+}
+
+// Calls goes through the stack of one of the trace's samples, innermost first,
+// which is the order in which pprof has it. Lines that ran are known in a session's
+// trace and in what was selected from it; JSON does not carry them.
+func (t *Trace) Calls(s Sample) iter.Seq[Call] {
+	return func(yield func(Call) bool) {
+		for at := t.leaf(s); at.stack >= 0; at = t.caller(at) {
+			if !yield(t.call(at)) {
+				return
+			}
+		}
+	}
+}
+
+// A position is a stack and, when lines are known, the place that belongs to it.
+type position struct {
+	stack int
+	place int32
+}
+
+func (t *Trace) leaf(s Sample) position {
+	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
+		s.place = 0 // the caller gave the sample another stack, or it is another trace's
+	}
+	return position{s.StackID, s.place}
+}
+
+func (t *Trace) caller(at position) position {
+	if at.place > 0 {
+		at.place = t.places[at.place-1].parent
+	}
+	at.stack = t.Stacks[at.stack].ParentID
+	return at
+}
+
+func (t *Trace) call(at position) Call {
+	f := t.Frames[t.Stacks[at.stack].FrameID]
+	c := Call{Name: f.Name, StartLine: f.Line}
+	if f.ResourceID >= 0 {
+		c.File = t.Resources[f.ResourceID]
+	}
+	if at.place > 0 {
+		c.Line = int(t.places[at.place-1].line)
+	}
+	return c
+}
