@@ -1,0 +1,140 @@
+package profiling
+
+import (
+	"io"
+
+	"github.com/google/pprof/profile"
+)
+
+// Engines that measure wall-clock time have this name in [Trace] Engine.
+const wallEngine = "wall"
+
+// WritePprof writes [Trace.Profile] as go tool pprof reads it: gzipped protocol
+// buffers.
+func (t *Trace) WritePprof(w io.Writer) error {
+	p, err := t.Profile()
+	if err != nil {
+		return err
+	}
+	return p.Write(w)
+}
+
+// Profile converts the trace to a profile for go tool pprof, with the lines that
+// ran where the trace has them. A trace of CPU time has the values samples/count
+// and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
+// samples/count and wall/nanoseconds. Samples of the same lines and context are one
+// of the profile's. Its labels are those of the user and, of a span, span_id,
+// span_name and trace_id; these win over the user's. Samples without a stack are
+// those of a function "[no-stack]", so that no time is missing.
+//
+// Samples share their lists of locations and their maps of labels: Copy makes a profile
+// that can be changed sample by sample. Memory depends on the different stacks and
+// contexts. A trace whose ids or order are wrong is an error.
+func (t *Trace) Profile() (*profile.Profile, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	kind := "cpu"
+	if t.Engine == wallEngine {
+		kind = "wall"
+	}
+	p := &profile.Profile{
+		SampleType:    []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: kind, Unit: "nanoseconds"}},
+		PeriodType:    &profile.ValueType{Type: kind, Unit: "nanoseconds"},
+		Period:        int64(t.Interval),
+		DurationNanos: int64(t.Stopped - t.Started),
+		// Names, files and lines are all there will ever be: nothing is to be looked up.
+		Mapping: []*profile.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
+	}
+	if !t.Origin.IsZero() {
+		p.TimeNanos = t.Origin.Add(t.Started).UnixNano()
+	}
+	type key struct {
+		at      position
+		context int
+	}
+	l := locations{t: t, p: p, stacks: map[position][]*profile.Location{}, lines: map[Call]*profile.Location{}, functions: map[Call]*profile.Function{}}
+	samples, labels := map[key]*profile.Sample{}, map[int]map[string][]string{}
+	for _, s := range t.Samples {
+		k := key{t.leaf(s), s.ContextID}
+		to := samples[k]
+		if to == nil {
+			to = &profile.Sample{Location: l.stack(k.at), Value: make([]int64, 2)}
+			if s.ContextID != None {
+				if labels[s.ContextID] == nil {
+					labels[s.ContextID] = pprofLabels(&t.Contexts[s.ContextID])
+				}
+				to.Label = labels[s.ContextID]
+			}
+			samples[k] = to
+			p.Sample = append(p.Sample, to)
+		}
+		to.Value[0] += int64(s.Count)
+		to.Value[1] += int64(s.Weight)
+	}
+	return p, p.CheckValid()
+}
+
+func pprofLabels(c *Context) map[string][]string {
+	labels := make(map[string][]string, len(c.Labels)+3)
+	for _, l := range c.Labels {
+		labels[l.Key] = []string{l.Value}
+	}
+	if c.SpanID.IsValid() {
+		labels["span_id"] = []string{c.SpanID.String()}
+		labels["trace_id"] = []string{c.TraceID.String()}
+		labels["span_name"] = []string{c.SpanName}
+	}
+	return labels
+}
+
+// locations makes a profile's locations and functions, each once and numbered from 1 as
+// they come.
+type locations struct {
+	t         *Trace
+	p         *profile.Profile
+	stacks    map[position][]*profile.Location
+	lines     map[Call]*profile.Location
+	functions map[Call]*profile.Function // by calls whose Line is 0
+}
+
+func (l *locations) stack(leaf position) []*profile.Location {
+	if stack, known := l.stacks[leaf]; known {
+		return stack
+	}
+	var stack []*profile.Location
+	for at := leaf; at.stack != None; at = l.t.caller(at) {
+		stack = append(stack, l.location(l.t.call(at)))
+	}
+	if stack == nil {
+		stack = append(stack, l.location(Call{Name: noStack}))
+	}
+	l.stacks[leaf] = stack
+	return stack
+}
+
+func (l *locations) location(c Call) *profile.Location {
+	loc := l.lines[c]
+	if loc == nil {
+		loc = &profile.Location{
+			ID: uint64(len(l.p.Location) + 1), Mapping: l.p.Mapping[0],
+			Line: []profile.Line{{Function: l.function(c), Line: int64(c.Line)}},
+		}
+		l.lines[c] = loc
+		l.p.Location = append(l.p.Location, loc)
+	}
+	return loc
+}
+
+func (l *locations) function(c Call) *profile.Function {
+	c.Line = 0
+	f := l.functions[c]
+	if f == nil {
+		// Without a SystemName: go tool pprof takes one that equals the name for C++ and
+		// cuts the (*T) out of a generic type's method.
+		f = &profile.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File, StartLine: int64(c.StartLine)}
+		l.functions[c] = f
+		l.p.Function = append(l.p.Function, f)
+	}
+	return f
+}
