@@ -1,0 +1,302 @@
+//go:build go1.26 && !go1.27 && !perfline_portable && (linux || darwin)
+
+package cpuprof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/pprof"
+	"time"
+	"unsafe"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+const (
+	usualTick = 10 * time.Millisecond
+	period    = 100 * time.Millisecond
+	deepest   = 64 // frames that the runtime keeps of a stack, see its maxCPUProfStack
+	// overdue is when a read that sleeps is given up: a signal is handled in microseconds,
+	// but a process may be stopped for a while.
+	overdue = 2 * time.Second
+)
+
+// An Engine samples what runs on the CPU. Its intervals are CPU time of a thread: a
+// process that does nothing has no samples.
+//
+// The Stack is what runtime/pprof would write: all logical frames but runtime.goexit.
+// The Tag is valid as long as anybody refers to it.
+type Engine struct {
+	symbols  *sampling.Symbols
+	owner    owner
+	decoder  decoder
+	interval time.Duration // that a record counts as; 0 when the engine does not run
+	shortest time.Duration
+	lost     uint64
+	overdue  time.Duration
+	entry    uintptr // of nudge
+	nudged   record  // the last one that nudge left, without its stack
+
+	// Kept for their memory.
+	sample sampling.Sample
+	pcs    []uintptr
+}
+
+var _ sampling.Engine = (*Engine)(nil)
+
+// New makes an engine that does not run. It fails with an error that wraps
+// [ErrUnsupported] where there is none; whether the runtime is what the engine takes it
+// for shows when it starts.
+func New() (*Engine, error) {
+	return &Engine{
+		symbols:  sampling.NewSymbols(),
+		shortest: tick(),
+		overdue:  overdue,
+		entry:    reflect.ValueOf(nudge).Pointer(),
+	}, nil
+}
+
+// Name is "cpu".
+func (e *Engine) Name() string { return "cpu" }
+
+// Period is how often Tick is to be called. That keeps the log, of 1 900 deep stacks at
+// least, from getting full, and others who stop us from waiting for long.
+func (e *Engine) Period() time.Duration { return period }
+
+// Lost counts samples that found the log full, and what the runtime or the engine could
+// not make out.
+func (e *Engine) Lost() uint64 { return e.lost }
+
+// Interval is a whole fraction of a second: 1 s at the longest, and the kernel's tick at
+// the shortest, since timers of CPU time are looked at then only.
+func (e *Engine) Interval(asked time.Duration) time.Duration {
+	return time.Second / time.Duration(e.rate(asked))
+}
+
+// rate is how often a second to sample for an interval that is not longer than asked.
+func (e *Engine) rate(asked time.Duration) int {
+	asked = min(max(asked, e.shortest), time.Second)
+	// The lowest n for which 1 s / n, rounded down, is at most asked: what Interval
+	// returns must be its own interval. A tick that is no whole fraction must not be
+	// undercut.
+	return int(min(time.Second/(asked+1)+1, time.Second/e.shortest))
+}
+
+// Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap
+// [ErrUnsupported]: the log is not as expected, and nothing runs.
+func (e *Engine) Start(interval time.Duration) error {
+	if e.interval != 0 {
+		return fmt.Errorf("it runs already, at an interval of %v", e.interval)
+	}
+	hz := e.rate(interval)
+	if err := e.owner.acquire(hz); err != nil {
+		return err
+	}
+	e.decoder = decoder{}
+	e.interval = time.Second / time.Duration(hz)
+	discard := func(s *sampling.Sample) { e.lost += uint64(s.Count) }
+	switch err := e.test(hz, discard); {
+	case err == nil:
+		return nil
+	case errors.Is(err, sampling.ErrTaken):
+		e.taken()
+		return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
+	default:
+		e.Stop(discard)
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+}
+
+// test reads what there is and checks whether it is what the engine takes it for.
+func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
+	own := goroutineLabels()
+	defer setGoroutineLabels(own)
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
+	labels := goroutineLabels()
+
+	e.nudged = record{}
+	before := sampling.Now()
+	if err := e.read(discard); err != nil {
+		return err
+	}
+	after := sampling.Now()
+	switch n := e.nudged; {
+	case e.decoder.hz != hz:
+		return fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)
+	case !sleeps: // no signal could be sent
+		return nil
+	case n.count != 1:
+		return errors.New("a signal that was sent is not in the log")
+	case n.at < before || n.at > after:
+		return fmt.Errorf("a signal sent between %d and %d is in the log at %d", before, after, n.at)
+	case n.tag != labels:
+		return errors.New("a signal's record does not have the labels of the goroutine that got it")
+	}
+	return nil
+}
+
+// Tick emits what the log holds. When signals no longer arrive it says the same as
+// when the profiler was taken, so that Start looks into it.
+func (e *Engine) Tick(emit func(*sampling.Sample)) error {
+	if e.interval == 0 {
+		return nil
+	}
+	err := e.read(emit)
+	switch {
+	case errors.Is(err, sampling.ErrTaken):
+		e.taken()
+	case err != nil:
+		e.Stop(emit)
+		err = fmt.Errorf("%w: %w", sampling.ErrTaken, err)
+	}
+	return err
+}
+
+// taken makes room for who ended the log.
+func (e *Engine) taken() {
+	e.interval = 0
+	e.owner.taken()
+}
+
+// Flush is Tick.
+func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) }
+
+// Stop ends sampling.
+func (e *Engine) Stop(emit func(*sampling.Sample)) {
+	if e.interval == 0 {
+		return
+	}
+	runtime.SetCPUProfileRate(0)
+	drain(func(data []uint64, tags []unsafe.Pointer) { e.records(data, tags, emit) })
+	e.owner.release()
+	e.interval = 0
+}
+
+// drain reads a log to its end, whose rate is 0.
+func drain(each func([]uint64, []unsafe.Pointer)) {
+	for {
+		data, tags, eof := readProfile()
+		if eof {
+			return
+		}
+		each(data, tags)
+	}
+}
+
+// read emits what the log holds. [sampling.ErrTaken] means that it ended, though the
+// engine did not end it. After any other error the log is still ours.
+func (e *Engine) read(emit func(*sampling.Sample)) error {
+	// Who sleeps is woken by the log's end. The log is ours for as long as we read, so
+	// that it is not somebody else's that is ended.
+	expired := make(chan struct{})
+	alarm := time.AfterFunc(e.overdue, func() {
+		runtime.SetCPUProfileRate(0)
+		close(expired)
+	})
+	err := e.readNudged(emit)
+	if !alarm.Stop() {
+		<-expired
+		return fmt.Errorf("no signal within %v", e.overdue)
+	}
+	return err
+}
+
+// readNudged reads until the record that a nudge left: what remains in the log when one
+// was read, because it wraps around, must not make us sleep nor wait for the next tick.
+func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
+	if err := nudge(); err != nil {
+		return fmt.Errorf("sending SIGPROF: %w", err)
+	}
+	for {
+		data, tags, eof := readProfile()
+		switch {
+		case eof:
+			return sampling.ErrTaken
+		case len(data) == 0:
+			return nil
+		}
+		nudged, full := e.records(data, tags, emit)
+		switch {
+		case nudged && sleeps:
+			return nil
+		case full: // the nudge may have been lost
+			if err := nudge(); err != nil {
+				return fmt.Errorf("sending SIGPROF: %w", err)
+			}
+		}
+	}
+}
+
+// records emits the samples of one read. It reports whether the record of a nudge was
+// among them, or may have been, and whether the log was full.
+func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampling.Sample)) (nudged, full bool) {
+	dropped, err := e.decoder.decode(data, tags, func(r record) {
+		switch {
+		case r.lost > 0:
+			e.lost += uint64(r.lost)
+			full = true
+		case e.isNudge(r.stack):
+			r.stack = nil
+			e.nudged = r
+			nudged = true
+		default:
+			e.emit(r, emit)
+		}
+	})
+	if err != nil {
+		e.lost += uint64(dropped)
+		return true, full
+	}
+	return nudged, full
+}
+
+// isNudge reports whether nudge is on a stack. It is a few frames from the innermost,
+// which make the system call.
+func (e *Engine) isNudge(stack []uint64) bool {
+	const frames, size = 8, 4096 // size: more than nudge has
+	for _, pc := range stack[:min(len(stack), frames)] {
+		if uintptr(pc)-e.entry >= size {
+			continue
+		}
+		if f := runtime.FuncForPC(uintptr(pc) - 1); f != nil && f.Entry() == e.entry {
+			return true
+		}
+	}
+	return false
+}
+
+// emit makes a record a sample.
+func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
+	e.pcs = e.pcs[:0]
+	for _, pc := range r.stack {
+		e.pcs = append(e.pcs, uintptr(pc))
+	}
+	cut := len(e.pcs) >= deepest
+	if cut {
+		e.pcs = expandFinalInlineFrame(e.pcs)
+	}
+	s := &e.sample
+	s.Stack = s.Stack[:0]
+	for _, pc := range e.pcs {
+		symbol := e.symbols.PC(pc)
+		switch symbol.Name {
+		case "runtime._LostExternalCode", "runtime._LostSIGPROFDuringAtomic64":
+			e.lost += uint64(r.count)
+			return
+		case "runtime.main", "runtime.mstart", "runtime.mstart0", "runtime.mstart1", "runtime.rt0_go":
+			cut = false
+		case "runtime.goexit":
+			cut = false
+			continue
+		}
+		s.Stack = append(s.Stack, symbol)
+	}
+	s.At, s.Tag, s.Count, s.Cut = r.at, r.tag, r.count, cut
+	s.Weight = e.interval * time.Duration(r.count)
+	s.Marker = sampling.Classify(s.Stack)
+	emit(s)
+	s.Tag = nil
+}

@@ -1,0 +1,106 @@
+//go:build linux && go1.26 && !go1.27 && !perfline_portable
+
+package cpuprof
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// pester makes n samples.
+func pester(t *testing.T, n int) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for range n {
+		if err := syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), syscall.SIGPROF); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The log has room for 1<<14 records at most.
+func TestLogThatIsFull(t *testing.T) {
+	e := started(t)
+	for range 3 {
+		const n = 1<<14 + 1000
+		lost, seen := e.Lost(), 0
+		pester(t, n)
+		if err := e.Tick(func(s *sampling.Sample) { seen += s.Count }); err != nil {
+			t.Fatal(err)
+		}
+		if lost = e.Lost() - lost; lost < 1000 || seen < 1000 || int(lost)+seen < n {
+			t.Errorf("of %d samples %d were seen and %d lost", n, seen, lost)
+		}
+	}
+}
+
+// Where the log wraps around, a read ends early.
+func TestLogThatWrapsAround(t *testing.T) {
+	e := started(t)
+	for range 50 {
+		const n = 1500
+		seen := 0
+		pester(t, n)
+		if err := e.Tick(func(s *sampling.Sample) { seen += s.Count }); err != nil {
+			t.Fatal(err)
+		}
+		if seen < n {
+			t.Errorf("a tick saw %d of %d samples", seen, n)
+		}
+	}
+	if e.Lost() != 0 {
+		t.Errorf("%d samples lost", e.Lost())
+	}
+}
+
+func TestNudgesAreNoSamples(t *testing.T) {
+	e := started(t)
+	for range 100 {
+		err := e.Tick(func(s *sampling.Sample) {
+			for _, f := range s.Stack {
+				if strings.HasSuffix(f.Name, "cpuprof.nudge") {
+					t.Error("a sample has nudge on its stack")
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A runtime that is not as expected must neither hang nor keep the profiler.
+func TestUnsupported(t *testing.T) {
+	e := newEngine(t)
+	e.entry, e.overdue = 0, time.Millisecond // no record is known for a nudge's
+	err := e.Start(e.Interval(0))
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "no signal within 1ms") {
+		t.Errorf("Start: %v; want an error that wraps ErrUnsupported and says why", err)
+	}
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	pprof.StopCPUProfile()
+}
+
+func TestSignalsThatStopArriving(t *testing.T) {
+	e := started(t)
+	entry := e.entry
+	e.entry, e.overdue = 0, time.Millisecond
+	if err := e.Tick(discard); !errors.Is(err, sampling.ErrTaken) {
+		t.Errorf("Tick: %v", err)
+	}
+	e.entry, e.overdue = entry, overdue
+	if err := e.Start(e.Interval(0)); err != nil {
+		t.Errorf("Start: %v", err)
+	}
+}

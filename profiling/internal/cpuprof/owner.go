@@ -1,0 +1,182 @@
+//go:build go1.26 && !go1.27 && !perfline_portable && (linux || darwin)
+
+package cpuprof
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// An owner makes the runtime's log ours, and gives it back. Two readers of one log
+// corrupt it, and runtime/pprof panics; so we only read while runtime/pprof believes
+// that it profiles for us, and its own reader has ended:
+//
+//   - acquire starts a CPU profile that is written to a gate, and turns the rate off.
+//     The profile's reader gets EOF, and then waits in the gate's Write. Now the log is
+//     off, and it is ours: others' StartCPUProfile fails, and their StopCPUProfile
+//     waits, with runtime/pprof's lock, until that reader ends, which takes an open
+//     gate. We turn the rate on again.
+//   - A StopCPUProfile of somebody else's turns the rate off, and we read EOF. Then
+//     taken opens the gate, and they go on; we must not stop anything, since it may be
+//     their next profile.
+//   - release stops our profile: rate off, log read to EOF, StopCPUProfile, gate open.
+//
+// What comes in between:
+//
+//   - Stop while acquire waits for the reader, or until it turns the rate on: they wait
+//     at the gate, but the log that they turned off is on again, and we would never see
+//     EOF. So acquire asks by a StartCPUProfile of its own, with the rate on. That it is
+//     refused means that nobody has the lock while our profile runs: any later Stop
+//     turns our log off. Else it waits for the lock. Then we look whether a goroutine is
+//     in StopCPUProfile and waits for the reader; our own never is at that time. If so we
+//     give it all up. What we asked for is then refused because they profile, or it is
+//     a new profile of ours, which acquire begins anew with.
+//   - Stop while we release: release asks in the same way before it stops, so that it
+//     never queues up behind a Stop: the next profile of theirs would be the one that is
+//     stopped. Left is the time between the refusal and the lock's being ours, some
+//     50 ns: a Stop in it, followed by a Start before we get the lock, ends that
+//     profile early, and whole.
+//   - Start and Stop, one Stop after another, Stop then Start, all repeated: as long as
+//     the gate is closed at most one Stop can be past the lock, so each of the above
+//     happens at most once for each profile of ours.
+//   - An execution trace has its own log; its samples of the CPU come from our signals.
+//   - runtime.SetCPUProfileRate(0), by somebody who did not set it, looks like a Stop:
+//     we give up, but runtime/pprof takes that profile for running until anybody stops it.
+//
+// While somebody waits in StopCPUProfile for us to see EOF we keep them waiting; that
+// ends with the next read.
+type owner struct {
+	gate *gate // that our profile is written to; nil when the log is not ours
+}
+
+const (
+	// soon is when an answer is normally there. After patience, and twice as long, and so
+	// on, it is worth while to look at all goroutines for what keeps it.
+	soon     = 50 * time.Microsecond
+	patience = 2 * time.Millisecond
+)
+
+// acquire makes the log ours, on at hz, or returns an error that wraps
+// [sampling.ErrBusy].
+func (o *owner) acquire(hz int) error {
+	g := newGate()
+	err := pprof.StartCPUProfile(g)
+	for err == nil {
+		runtime.SetCPUProfileRate(0)
+		<-g.parked
+		runtime.SetCPUProfileRate(hz)
+		next := newGate()
+		answer := make(chan error, 1)
+		go func() { answer <- pprof.StartCPUProfile(next) }()
+		if refused(answer) {
+			o.gate = g
+			return nil
+		}
+		runtime.SetCPUProfileRate(0)
+		drain(func([]uint64, []unsafe.Pointer) {})
+		g.open()
+		g, err = next, <-answer
+	}
+	return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
+}
+
+// refused waits for an answer, or until somebody is found to wait for us.
+func refused(answer <-chan error) bool {
+	for wait := patience; ; wait *= 2 {
+		select {
+		case <-answer:
+			return true
+		case <-time.After(wait):
+			if stopWaits() {
+				return false
+			}
+		}
+	}
+}
+
+// taken gives the log up of which EOF was read unasked.
+func (o *owner) taken() {
+	o.gate.open()
+	o.gate = nil
+}
+
+// release gives the log up, whose rate is off and of which EOF was read.
+func (o *owner) release() {
+	const asking, stopping, passed = 0, 1, 2
+	var state atomic.Int32
+	done := make(chan struct{})
+	next := newGate()
+	next.open()
+	go func() {
+		defer close(done)
+		err := pprof.StartCPUProfile(next)
+		// Nothing may come between here and the lock. Nil: a Stop of theirs was waiting, and
+		// by asking we got a profile of our own.
+		if err == nil || state.CompareAndSwap(asking, stopping) {
+			pprof.StopCPUProfile()
+		}
+	}()
+	time.Sleep(soon)
+	for wait := patience; state.Load() == asking; wait *= 2 {
+		time.Sleep(wait)
+		if state.Load() == asking && stopWaits() && state.CompareAndSwap(asking, passed) {
+			break
+		}
+	}
+	o.gate.open()
+	o.gate = nil
+	<-done
+}
+
+// stopWaits reports whether a goroutine is in pprof.StopCPUProfile and waits there for
+// the profile's reader to end. To tell, it stops the world for a moment.
+func stopWaits() bool {
+	var stacks []runtime.StackRecord
+	for n, ok := runtime.GoroutineProfile(nil); !ok; {
+		stacks = make([]runtime.StackRecord, n+50)
+		n, ok = runtime.GoroutineProfile(stacks)
+		stacks = stacks[:min(n, len(stacks))]
+	}
+	for i := range stacks {
+		frames := runtime.CallersFrames(stacks[i].Stack())
+		for inner := ""; ; {
+			f, more := frames.Next()
+			if f.Function == "runtime/pprof.StopCPUProfile" && strings.HasPrefix(inner, "runtime.chanrecv") {
+				return true
+			}
+			if inner = f.Function; !more {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// A gate is the writer of a CPU profile that nobody wants. The first Write waits until
+// it is open.
+type gate struct {
+	parked chan struct{} // closed at the first Write
+	opened chan struct{}
+	once   sync.Once
+}
+
+func newGate() *gate {
+	return &gate{parked: make(chan struct{}), opened: make(chan struct{})}
+}
+
+func (g *gate) open() { close(g.opened) }
+
+// Write drops p.
+func (g *gate) Write(p []byte) (int, error) {
+	g.once.Do(func() { close(g.parked) })
+	<-g.opened
+	return len(p), nil
+}

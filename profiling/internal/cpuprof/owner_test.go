@@ -1,0 +1,140 @@
+//go:build go1.26 && !go1.27 && !perfline_portable && (linux || darwin)
+
+package cpuprof
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// A foreigner profiles through runtime/pprof, in one of the ways that are seen.
+type foreigner struct {
+	name      string
+	stopFirst bool // as pyroscope-go does at each upload
+	stopLast  bool // though the start failed
+}
+
+var foreigners = []foreigner{
+	{name: "stop and start", stopFirst: true},
+	{name: "start"},
+	{name: "start or stop", stopLast: true},
+}
+
+// profile takes a profile and checks it, or returns true when it was refused one.
+func (f foreigner) profile(t *testing.T) (refused bool) {
+	t.Helper()
+	if f.stopFirst {
+		pprof.StopCPUProfile()
+	}
+	var b bytes.Buffer
+	if err := pprof.StartCPUProfile(&b); err != nil {
+		if f.stopLast {
+			pprof.StopCPUProfile()
+		}
+		return true
+	}
+	burn(1000)
+	end := time.Now()
+	pprof.StopCPUProfile()
+	p, err := profile.Parse(&b)
+	if err != nil {
+		t.Errorf("%s: the foreign profile is broken: %v", f.name, err)
+		return false
+	}
+	if p.Period != int64(10*time.Millisecond) {
+		t.Errorf("%s: the foreign profile has a sample every %v: want 10ms, which it asked for", f.name, time.Duration(p.Period))
+	}
+	if missing := end.UnixNano() - p.TimeNanos - p.DurationNanos; missing > 0 {
+		t.Errorf("%s: the foreign profile ended %v before it was stopped", f.name, time.Duration(missing))
+	}
+	return false
+}
+
+// Whatever others do at whatever moment, they get whole profiles, nothing waits for
+// ever, and we resume.
+func TestConflicts(t *testing.T) {
+	const conflicts = 1000
+	e := newEngine(t)
+	var (
+		turns   = make(chan struct{}, 1) // a foreigner acts for each
+		one     sync.Mutex               // foreigner at a time
+		all     sync.WaitGroup
+		refused atomic.Int64
+	)
+	for _, f := range foreigners {
+		all.Go(func() {
+			for range turns {
+				one.Lock()
+				if f.profile(t) {
+					refused.Add(1)
+				}
+				one.Unlock()
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	turn := func() {
+		if random.IntN(2) > 0 {
+			return
+		}
+		select {
+		case turns <- struct{}{}:
+		default:
+		}
+	}
+	var stopped, taken, busy int
+	for taken+busy+int(refused.Load()) < conflicts && !t.Failed() {
+		turn()
+		err := e.Start(e.Interval(0))
+		if errors.Is(err, sampling.ErrBusy) {
+			busy++
+			one.Lock() // it is over then
+			one.Unlock()
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range (stopped + taken) % 8 {
+			turn()
+			burn(100)
+			runtime.Gosched()
+			if err = e.Tick(discard); err != nil {
+				break
+			}
+		}
+		switch {
+		case err == nil:
+			turn()
+			e.Stop(discard)
+			stopped++
+		case errors.Is(err, sampling.ErrTaken):
+			taken++
+		default:
+			t.Fatal(err)
+		}
+	}
+	close(turns)
+	all.Wait()
+	t.Logf("taken %d times, busy at %d starts, stopped undisturbed %d times; they were refused %d times",
+		taken, busy, stopped, refused.Load())
+	if taken == 0 || busy == 0 || stopped == 0 || refused.Load() == 0 {
+		t.Error("one kind of conflict never happened")
+	}
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("after all were done: %v", err)
+	}
+	pprof.StopCPUProfile()
+}
