@@ -86,12 +86,15 @@ func burnBoth() {
 //go:noinline
 func burnDeep(depth int) {
 	if depth > 0 {
-		burnDeep(depth - 1)
+		deeper(depth)
 	} else {
-		burn(1000)
+		burn40()
 	}
-	sink++ // the call above is no tail call
+	sink++ // the calls above are no tail calls
 }
+
+// deeper is inlined into burnDeep.
+func deeper(depth int) { burnDeep(depth - 1) }
 
 func TestInterval(t *testing.T) {
 	const ms = time.Millisecond
@@ -169,11 +172,22 @@ func TestSamples(t *testing.T) {
 
 func TestDeepStacks(t *testing.T) {
 	e := started(t)
-	sampled(t, e, "burnDeep", 3, func() { burnDeep(100) }, func(s *sampling.Sample) {
+	inlined := 0
+	sampled(t, e, "burnDeep", 5, func() { burnDeep(100) }, func(s *sampling.Sample) {
 		if !s.Cut || len(s.Stack) < deepest {
 			t.Errorf("more than 100 frames: cut=%v, %d frames; want it cut after %d", s.Cut, len(s.Stack), deepest)
 		}
+		// The runtime keeps a frame that was inlined without the one it was inlined into.
+		if outermost := s.Stack[len(s.Stack)-1]; outermost.Name != here+"burnDeep" {
+			t.Errorf("the outermost frame is %s, which was inlined into burnDeep", outermost.Name)
+		}
+		if len(s.Stack) > deepest {
+			inlined++
+		}
 	})
+	if inlined == 0 {
+		t.Errorf("no stack was cut within an inlined frame")
+	}
 }
 
 func TestTagIsTheGoroutinesLabels(t *testing.T) {

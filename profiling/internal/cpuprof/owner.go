@@ -74,25 +74,29 @@ func (o *owner) acquire(hz int) error {
 		<-g.parked
 		runtime.SetCPUProfileRate(hz)
 		next := newGate()
-		answer := make(chan error, 1)
-		go func() { answer <- pprof.StartCPUProfile(next) }()
-		if refused(answer) {
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			err = pprof.StartCPUProfile(next)
+		}()
+		if comes(answered) { // a refusal: it runs
 			o.gate = g
 			return nil
 		}
 		runtime.SetCPUProfileRate(0)
 		drain(func([]uint64, []unsafe.Pointer) {})
 		g.open()
-		g, err = next, <-answer
+		g = next
+		<-answered
 	}
 	return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
 }
 
-// refused waits for an answer, or until somebody is found to wait for us.
-func refused(answer <-chan error) bool {
+// comes waits for an answer, or until somebody is found to wait for us.
+func comes(answered <-chan struct{}) bool {
 	for wait := patience; ; wait *= 2 {
 		select {
-		case <-answer:
+		case <-answered:
 			return true
 		case <-time.After(wait):
 			if stopWaits() {

@@ -99,8 +99,8 @@ func TestConflicts(t *testing.T) {
 		turn()
 		err := e.Start(e.Interval(0))
 		if errors.Is(err, sampling.ErrBusy) {
-			busy++
 			one.Lock() // it is over then
+			busy++
 			one.Unlock()
 			continue
 		}

@@ -1,0 +1,14 @@
+//go:build !go1.26 || go1.27 || perfline_portable || !(linux || darwin)
+
+package cpuprof
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestUnsupported(t *testing.T) {
+	if e, err := New(); e != nil || !errors.Is(err, ErrUnsupported) {
+		t.Errorf("New: %v, %v; want an error that wraps ErrUnsupported", e, err)
+	}
+}
