@@ -238,6 +238,15 @@ func TestStart(t *testing.T) {
 			t.Error("no error of a second Start")
 		}
 	})
+	t.Run("free after Stop", func(t *testing.T) {
+		for range 20 {
+			started(t).Stop(discard)
+			if err := pprof.StartCPUProfile(io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			pprof.StopCPUProfile()
+		}
+	})
 	t.Run("not running", func(t *testing.T) {
 		e := newEngine(t)
 		e.Stop(discard)

@@ -42,8 +42,8 @@ import (
 //   - Stop while we release: release asks in the same way before it stops, so that it
 //     never queues up behind a Stop: the next profile of theirs would be the one that is
 //     stopped. Left is the time between the refusal and the lock's being ours, some
-//     50 ns: a Stop in it, followed by a Start before we get the lock, ends that
-//     profile early, and whole.
+//     50 ns: after a Stop that gets the lock in it, and a Start that gets it before us,
+//     we end that profile early, though not broken.
 //   - Start and Stop, one Stop after another, Stop then Start, all repeated: as long as
 //     the gate is closed at most one Stop can be past the lock, so each of the above
 //     happens at most once for each profile of ours.
@@ -54,7 +54,8 @@ import (
 // While somebody waits in StopCPUProfile for us to see EOF we keep them waiting; that
 // ends with the next read.
 type owner struct {
-	gate *gate // that our profile is written to; nil when the log is not ours
+	gate     *gate  // that our profile is written to; nil when the log is not ours
+	stopping func() // nil, or what a test does while our StopCPUProfile waits for the gate
 }
 
 const (
@@ -114,18 +115,23 @@ func (o *owner) taken() {
 
 // release gives the log up, whose rate is off and of which EOF was read.
 func (o *owner) release() {
+	for o.gate != nil {
+		o.gate = o.stop()
+	}
+}
+
+// stop ends the profile at the gate. If somebody else did that and, by asking, we got a
+// new one, it returns the gate of that, with the log in the state it had.
+func (o *owner) stop() *gate {
 	const asking, stopping, passed = 0, 1, 2
 	var state atomic.Int32
-	done := make(chan struct{})
+	var err error
 	next := newGate()
-	next.open()
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := pprof.StartCPUProfile(next)
-		// Nothing may come between here and the lock. Nil: a Stop of theirs was waiting, and
-		// by asking we got a profile of our own.
-		if err == nil || state.CompareAndSwap(asking, stopping) {
-			pprof.StopCPUProfile()
+		if err = pprof.StartCPUProfile(next); err != nil && state.CompareAndSwap(asking, stopping) {
+			pprof.StopCPUProfile() // at once, see owner
 		}
 	}()
 	time.Sleep(soon)
@@ -135,9 +141,17 @@ func (o *owner) release() {
 			break
 		}
 	}
+	if o.stopping != nil && state.Load() == stopping {
+		o.stopping()
+	}
 	o.gate.open()
-	o.gate = nil
 	<-done
+	if err != nil {
+		return nil
+	}
+	runtime.SetCPUProfileRate(0)
+	<-next.parked
+	return next
 }
 
 // stopWaits reports whether a goroutine is in pprof.StopCPUProfile and waits there for

@@ -32,8 +32,8 @@ var foreigners = []foreigner{
 	{name: "start or stop", stopLast: true},
 }
 
-// profile takes a profile and checks it, or returns true when it was refused one.
-func (f foreigner) profile(t *testing.T) (refused bool) {
+// profile takes a profile and checks it. It may be refused one, or that ends early.
+func (f foreigner) profile(t *testing.T) (refused, early bool) {
 	t.Helper()
 	if f.stopFirst {
 		pprof.StopCPUProfile()
@@ -43,7 +43,7 @@ func (f foreigner) profile(t *testing.T) (refused bool) {
 		if f.stopLast {
 			pprof.StopCPUProfile()
 		}
-		return true
+		return true, false
 	}
 	burn(1000)
 	end := time.Now()
@@ -51,15 +51,26 @@ func (f foreigner) profile(t *testing.T) (refused bool) {
 	p, err := profile.Parse(&b)
 	if err != nil {
 		t.Errorf("%s: the foreign profile is broken: %v", f.name, err)
-		return false
+		return false, false
 	}
 	if p.Period != int64(10*time.Millisecond) {
 		t.Errorf("%s: the foreign profile has a sample every %v: want 10ms, which it asked for", f.name, time.Duration(p.Period))
 	}
-	if missing := end.UnixNano() - p.TimeNanos - p.DurationNanos; missing > 0 {
-		t.Errorf("%s: the foreign profile ended %v before it was stopped", f.name, time.Duration(missing))
+	return false, p.TimeNanos+p.DurationNanos < end.UnixNano()
+}
+
+// overtaken waits until somebody stops our profile, and reports whether that is not we.
+func overtaken() bool {
+	stacks := make([]byte, 1<<20)
+	for {
+		all := stacks[:runtime.Stack(stacks, true)]
+		for stack := range bytes.SplitSeq(all, []byte("\n\n")) {
+			if bytes.Contains(stack, []byte("[chan receive")) && bytes.Contains(stack, []byte("runtime/pprof.StopCPUProfile()")) {
+				return !bytes.Contains(stack, []byte("(*owner).stop"))
+			}
+		}
+		runtime.Gosched()
 	}
-	return false
 }
 
 // Whatever others do at whatever moment, they get whole profiles, nothing waits for
@@ -72,13 +83,23 @@ func TestConflicts(t *testing.T) {
 		one     sync.Mutex               // foreigner at a time
 		all     sync.WaitGroup
 		refused atomic.Int64
+		early   atomic.Int64
 	)
+	inWindow := int64(0) // see owner
+	e.owner.stopping = func() {
+		if overtaken() {
+			inWindow++
+		}
+	}
 	for _, f := range foreigners {
 		all.Go(func() {
 			for range turns {
 				one.Lock()
-				if f.profile(t) {
+				switch r, short := f.profile(t); {
+				case r:
 					refused.Add(1)
+				case short:
+					early.Add(1)
 				}
 				one.Unlock()
 			}
@@ -128,8 +149,11 @@ func TestConflicts(t *testing.T) {
 	}
 	close(turns)
 	all.Wait()
-	t.Logf("taken %d times, busy at %d starts, stopped undisturbed %d times; they were refused %d times",
-		taken, busy, stopped, refused.Load())
+	t.Logf("taken %d times, busy at %d starts, stopped %d times, overtaken at %d of these; they were refused %d times",
+		taken, busy, stopped, inWindow, refused.Load())
+	if early.Load() > inWindow {
+		t.Errorf("%d foreign profiles ended before they were stopped: at most %d may have", early.Load(), inWindow)
+	}
 	if taken == 0 || busy == 0 || stopped == 0 || refused.Load() == 0 {
 		t.Error("one kind of conflict never happened")
 	}
