@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/pprof/profile"
 
@@ -161,4 +162,53 @@ func TestConflicts(t *testing.T) {
 		t.Errorf("after all were done: %v", err)
 	}
 	pprof.StopCPUProfile()
+}
+
+// Who stops our profile after we turned its rate off waits for us unseen.
+func TestReleaseWhileSomebodyWaits(t *testing.T) {
+	waited := func(t *testing.T, then func()) {
+		t.Helper()
+		var o owner
+		if err := o.acquire(100); err != nil {
+			t.Fatal(err)
+		}
+		runtime.SetCPUProfileRate(0)
+		drain(func([]uint64, []unsafe.Pointer) {})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			pprof.StopCPUProfile()
+			then()
+		}()
+		for !stopWaits() {
+			runtime.Gosched()
+		}
+		o.release()
+		<-done
+	}
+	t.Run("and goes", func(t *testing.T) {
+		waited(t, func() {})
+		if err := pprof.StartCPUProfile(io.Discard); err != nil {
+			t.Errorf("after it was released: %v", err)
+		}
+		pprof.StopCPUProfile()
+	})
+	t.Run("and starts", func(t *testing.T) {
+		started := 0
+		for range 20 {
+			var err error
+			waited(t, func() { err = pprof.StartCPUProfile(io.Discard) })
+			if err != nil { // it was ours for a moment
+				continue
+			}
+			started++
+			if pprof.StartCPUProfile(io.Discard) == nil {
+				t.Error("the profile of who waited was stopped by us")
+			}
+			pprof.StopCPUProfile()
+		}
+		if started == 0 {
+			t.Error("who waited could never start")
+		}
+	})
 }
