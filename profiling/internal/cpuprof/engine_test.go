@@ -139,7 +139,7 @@ func TestSamples(t *testing.T) {
 	e := started(t)
 	counts := map[string]int{}
 	total, last := 0, began
-	sampled(t, e, "burnBoth", 200, burnBoth, func(s *sampling.Sample) {
+	sampled(t, e, "burnBoth", 150, burnBoth, func(s *sampling.Sample) {
 		switch {
 		case s.At < last || s.At > sampling.Now():
 			t.Errorf("a sample at %d: the one before is at %d, and it is %d", s.At, last, sampling.Now())

@@ -42,8 +42,8 @@ import (
 //   - Stop while we release: release asks in the same way before it stops, so that it
 //     never queues up behind a Stop: the next profile of theirs would be the one that is
 //     stopped. Left is the time between the refusal and the lock's being ours, some
-//     50 ns: after a Stop that gets the lock in it, and a Start that gets it before us,
-//     we end that profile early, though not broken.
+//     100 ns when nobody queues for it: after a Stop that gets the lock in it, and a
+//     Start that gets it before us, we end that profile early, though not broken.
 //   - Start and Stop, one Stop after another, Stop then Start, all repeated: as long as
 //     the gate is closed at most one Stop can be past the lock, so each of the above
 //     happens at most once for each profile of ours.
@@ -66,7 +66,7 @@ const (
 )
 
 // acquire makes the log ours, on at hz, or returns an error that wraps
-// [sampling.ErrBusy].
+// [sampling.ErrBusy]. It waits while a StopCPUProfile writes somebody's profile.
 func (o *owner) acquire(hz int) error {
 	g := newGate()
 	err := pprof.StartCPUProfile(g)
