@@ -1,0 +1,60 @@
+//go:build go1.26 && !go1.27 && !perfline_portable && !race
+
+// The race detector allocates on its own account.
+
+package labels
+
+import (
+	"testing"
+	"unsafe"
+)
+
+func TestAllocs(t *testing.T) {
+	ctx := t.Context()
+	pair := func() { Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name").End(1) }
+	check := func(what string, want float64, f func()) {
+		t.Helper()
+		if got := testing.AllocsPerRun(1000, f); got != want {
+			t.Errorf("%s: %v allocations, want %v", what, got, want)
+		}
+	}
+	check("Begin and End, off", 0, pair)
+	check("Context, off", 0, func() { Context(ctx, nil) })
+	on(t)
+	check("Begin and End", 1, pair)
+	s := begin(1)
+	check("Begin and End inside another", 1, pair)
+	check("Resolve", 0, func() { Resolve(getLabels(), 1) })
+	check("FromContext of another", 0, func() { FromContext(ctx) })
+	c := Context(ctx, s)
+	check("FromContext", 0, func() { FromContext(c) })
+	check("Context", 1, func() { Context(ctx, s) })
+	s.End(1)
+	label("app", "shop")
+	check("Begin and End among labels of the program's", 3, pair)
+	setLabels(nil)
+	if size := unsafe.Sizeof(Span{}); size > 256 {
+		t.Errorf("a Span has %d bytes, want at most 256, a size class", size)
+	}
+}
+
+func BenchmarkBeginEnd(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		user []string
+		on   bool
+	}{{"off", nil, false}, {"on", nil, true}, {"among 2 labels", []string{"app", "shop", "zone", "a"}, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			if c.on {
+				on(b)
+			}
+			label(c.user...)
+			defer setLabels(nil)
+			ctx := b.Context()
+			b.ReportAllocs()
+			for b.Loop() {
+				Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name").End(1)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+//go:build go1.26 && !go1.27 && !perfline_portable
+
+package labels
+
+import (
+	"context"
+	"runtime/pprof"
+	"slices"
+	"testing"
+)
+
+func ours(s *Span) []Label { return s.own[:] }
+
+func TestPprofDoInside(t *testing.T) {
+	on(t)
+	before := label("app", "shop")
+	defer setLabels(nil)
+	base := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
+	s := begin(1)
+	ctx := Context(base, s)
+	pprof.Do(ctx, pprof.Labels("step", "pay"), func(ctx context.Context) {
+		wantSpan(t, "in Do", s)
+		want := append([]Label{{"app", "shop"}}, ours(s)...)
+		want = slices.Insert(want, 3, Label{"step", "pay"})
+		if got := current().list; !slices.Equal(got, want) {
+			t.Errorf("labels in Do are %v, want %v", got, want)
+		}
+		if v, ok := pprof.Label(ctx, "app"); v != "shop" || !ok {
+			t.Errorf("the context has app=%q", v)
+		}
+		in := current()
+		inner := begin(2) // its own context cannot carry it
+		pprof.Do(ctx, pprof.Labels("deeper", "yes"), func(context.Context) {
+			wantSpan(t, "in a Do under Do's context", s) // that one's labels are made
+		})
+		inner.End(1)
+		setLabels(nil)
+		pprof.SetGoroutineLabels(ctx)
+		wantLabels(t, "Do's context has", in)
+	})
+	wantLabels(t, "after Do", &s.set)
+	s.End(1)
+	wantLabels(t, "after the span", before)
+}
+
+// Under a context that carries the outer span, the goroutine's own span counts.
+func TestPprofDoInsideASpanWithoutContext(t *testing.T) {
+	on(t)
+	outer := begin(1)
+	ctx := Context(t.Context(), outer)
+	inner := begin(2)
+	pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do", inner) })
+	wantLabels(t, "after Do", &inner.set)
+	elsewhere(func() { // one that inherited it, and one that works for others
+		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do of an inheritor", inner) })
+		setLabels(nil)
+		other := begin(3)
+		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do elsewhere", outer) })
+		other.End(1)
+		setLabels(nil)
+	})
+	inner.End(1)
+	pprof.Do(ctx, pprof.Labels(), func(context.Context) { wantSpan(t, "in Do after the inner", outer) })
+	wantLabels(t, "after the inner", &outer.set)
+	outer.End(1)
+}
+
+// A context outlives its span: then it has what is around, to the end what it had.
+func TestContextAfterTheSpan(t *testing.T) {
+	on(t)
+	base := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
+	outer := begin(1)
+	inner := begin(2)
+	ctx := Context(base, inner)
+	for _, c := range []struct {
+		what string
+		want *Span
+	}{{"inside", inner}, {"after the inner", outer}, {"after both", nil}} {
+		if got := FromContext(ctx); got != c.want {
+			t.Errorf("%s: the context has %v, want %v", c.what, name(got), name(c.want))
+		}
+		if v, ok := pprof.Label(ctx, "app"); v != "shop" || !ok { // not the goroutine's
+			t.Errorf("%s: the program's label is %q", c.what, v)
+		}
+		if c.want != nil {
+			c.want.End(1)
+		}
+	}
+	if got, want := fromContext(ctx), fromContext(base); got != want {
+		t.Errorf("in the end the context's labels are %v, want %v", got, want)
+	}
+}
+
+func TestContextPassesOtherValuesOn(t *testing.T) {
+	on(t)
+	type key struct{}
+	s := begin(1)
+	defer s.End(1)
+	if v := Context(context.WithValue(t.Context(), key{}, 7), s).Value(key{}); v != 7 {
+		t.Errorf("the value is %v, want 7", v)
+	}
+}

@@ -1,0 +1,131 @@
+//go:build !go1.26 || go1.27 || perfline_portable
+
+package labels
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A Span is a span that labels goroutines, through runtime/pprof only: it cannot ask
+// which labels a goroutine has, so they are taken to be those of the context given.
+// A goroutine that others have labelled otherwise gets those when the span ends, and
+// one that outlives its span keeps the span's, which nobody can tell from a span that
+// goes on.
+//
+// Its methods may be called concurrently, and those of a nil Span do nothing.
+type Span struct {
+	goroutine uint64
+	labels    pprof.LabelSet
+	labelled  context.Context //nolint:containedctx // it carries the goroutine's labels while this is the innermost
+	ended     atomic.Bool
+
+	// What follows is guarded by goroutines.mu.
+	prev   *Span           // around this one on its goroutine
+	before context.Context //nolint:containedctx // it carries what is to be restored without a prev
+
+	TraceID [16]byte
+	SpanID  [8]byte
+	Name    string // as labelled: valid UTF-8 of bounded length
+}
+
+// goroutines are the innermost spans of the goroutines that have any that have not
+// ended.
+var goroutines struct {
+	mu   sync.Mutex // guards what follows, and fields of every Span
+	span map[uint64]*Span
+}
+
+// Begin labels the calling goroutine with a span that begins, beside the labels that
+// ctx carries. It returns nil when goroutines are not labelled.
+func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string) *Span {
+	if !On() {
+		return nil
+	}
+	s := &Span{goroutine: goroutineID(), before: ctx, TraceID: traceID, SpanID: spanID, Name: labelName(name)}
+	s.labels = pprof.Labels(spanIDKey, hex.EncodeToString(spanID[:]), spanNameKey, s.Name, traceIDKey, hex.EncodeToString(traceID[:]))
+	s.labelled = pprof.WithLabels(ctx, s.labels)
+	g := &goroutines
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.span == nil {
+		g.span = map[uint64]*Span{}
+	}
+	if s.prev = g.span[s.goroutine]; s.prev != nil {
+		s.prev.settle()
+	}
+	g.span[s.goroutine] = s
+	pprof.SetGoroutineLabels(s.labelled)
+	return s
+}
+
+// settle takes spans that have ended out of the chain under s.
+func (s *Span) settle() {
+	for s.prev != nil && s.prev.ended.Load() {
+		s.prev, s.before = s.prev.prev, s.prev.before
+	}
+}
+
+// End ends the span. On the goroutine that began it, it restores the labels of the
+// span around it or of the context given to Begin. Other goroutines keep their labels.
+// Further calls do nothing.
+func (s *Span) End(int64) {
+	if s == nil || s.ended.Swap(true) {
+		return
+	}
+	g := &goroutines
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.settle()
+	if g.span[s.goroutine] != s {
+		return
+	}
+	restored := s.before
+	if s.prev == nil {
+		delete(g.span, s.goroutine)
+	} else {
+		g.span[s.goroutine] = s.prev
+		restored = s.prev.labelled
+	}
+	if s.goroutine == goroutineID() {
+		pprof.SetGoroutineLabels(restored)
+	}
+}
+
+// goroutineID is the number in "goroutine 7 [running]:".
+func goroutineID() uint64 {
+	var buf [64]byte
+	_, rest, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte(" "))
+	number, _, _ := bytes.Cut(rest, []byte(" "))
+	id, _ := strconv.ParseUint(string(number), 10, 64) // 0 for all when it is written otherwise
+	return id
+}
+
+// Resolve knows nothing: a label pointer cannot be read here.
+func Resolve(unsafe.Pointer, int64) (*Span, []Label) { return nil, nil }
+
+// Context returns a context that carries s as runtime/pprof has labels carried, so
+// that pprof.Do under it adds to the span's labels, and restores them.
+func Context(ctx context.Context, s *Span) context.Context {
+	if s == nil {
+		return ctx
+	}
+	return context.WithValue(pprof.WithLabels(ctx, s.labels), spanKey{}, s)
+}
+
+type spanKey struct{}
+
+// FromContext is the span that ctx carries, nil for none or one that has ended.
+func FromContext(ctx context.Context) *Span {
+	if s, ok := ctx.Value(spanKey{}).(*Span); ok && !s.ended.Load() {
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+//go:build go1.26 && !go1.27 && !perfline_portable
+
+package labels
+
+import (
+	"context"
+	"encoding/hex"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A set is the runtime's labels of a goroutine: a *set is what g.labels points to,
+// a *runtime/pprof.labelMap. It does not change once a goroutine has it. Its list is
+// sorted by key without duplicates.
+type set struct{ list []Label }
+
+//go:linkname setLabels runtime/pprof.runtime_setProfLabel
+func setLabels(labels unsafe.Pointer)
+
+//go:linkname getLabels runtime/pprof.runtime_getProfLabel
+func getLabels() unsafe.Pointer
+
+func current() *set { return (*set)(getLabels()) }
+
+func (m *set) labels() []Label {
+	if m == nil {
+		return nil
+	}
+	return m.list
+}
+
+// A Span is a span that labels goroutines, in one allocation. Its first field makes
+// it labels as the runtime and runtime/pprof know them; when they merge labels of
+// the program's with it, the new set's strings are still those of text.
+//
+// Its methods may be called concurrently, and those of a nil Span do nothing.
+type Span struct {
+	set
+	own   [3]Label     // the list of a span on a goroutine without other labels
+	ended atomic.Int64 // by the clock of samples; 0 while it has not
+	text  text
+	depth int32 // at least the length of the chain of prev
+
+	// The goroutine's labels before are prev or, without one, base: a set that
+	// is not a Span, or nil. All in a chain of prev have the same base.
+	prev atomic.Pointer[Span]
+	base atomic.Pointer[set]
+
+	TraceID [16]byte
+	SpanID  [8]byte
+	Name    string // as labelled: valid UTF-8 of bounded length
+}
+
+// maxDepth bounds a chain of prev, for programs that leave spans without an end on
+// a goroutine. The span over a full chain restores its base.
+const maxDepth = 1 << 10
+
+// Begin labels the calling goroutine with a span that begins. It returns nil when
+// goroutines are not labelled.
+func Begin(_ context.Context, traceID [16]byte, spanID [8]byte, name string) *Span {
+	if !On() {
+		return nil
+	}
+	s := &Span{TraceID: traceID, SpanID: spanID, Name: labelName(name)}
+	hex.Encode(s.text.span[:], spanID[:])
+	s.text.secret = *secret()
+	hex.Encode(s.text.trace[:], traceID[:])
+	s.own = [3]Label{
+		{spanIDKey, unsafe.String(&s.text.span[0], len(s.text.span))},
+		{spanNameKey, s.Name},
+		{traceIDKey, unsafe.String(&s.text.trace[0], len(s.text.trace))},
+	}
+	before := current()
+	s.list = s.own[:]
+	if user := before.labels(); len(users(user)) > 0 {
+		s.list = merge(user, s.own[:])
+	}
+	s.over(before)
+	setLabels(unsafe.Pointer(s))
+	return s
+}
+
+// over puts s over the labels that its goroutine has.
+func (s *Span) over(before *set) {
+	below := find(before.labels())
+	if below == nil || &below.set != before { // others' labels, with a span's among them or not
+		s.base.Store(before)
+		return
+	}
+	below.settle()
+	s.base.Store(below.base.Load())
+	if s.depth = below.depth + 1; s.depth >= maxDepth { // those that were taken out count no more
+		s.depth = 0
+		for p := below; p != nil; p = p.prev.Load() {
+			s.depth++
+		}
+	}
+	if s.depth < maxDepth {
+		s.prev.Store(below)
+	} else {
+		s.depth = 0
+	}
+}
+
+// End ends the span, at now by the clock of samples. On a goroutine whose labels are
+// this span's it restores what was before, or of that what has not ended. Other
+// goroutines keep their labels, which mean nothing any more: see [Resolve]. Further
+// calls do nothing.
+func (s *Span) End(now int64) {
+	if s == nil || !s.ended.CompareAndSwap(0, max(now, 1)) {
+		return
+	}
+	s.settle()
+	if current() != &s.set {
+		return
+	}
+	before := s.base.Load() // before prev, see forget
+	if p := s.prev.Load(); p != nil {
+		before = &p.set
+	}
+	setLabels(unsafe.Pointer(before))
+}
+
+// merge is list with add in place of labels of the same key. Both are sorted by key
+// without duplicates, and so is the result, as runtime/pprof relies on.
+func merge(list, add []Label) []Label {
+	all := make([]Label, 0, len(list)+len(add))
+	for _, l := range list {
+		for len(add) > 0 && add[0].Key < l.Key {
+			all, add = append(all, add[0]), add[1:]
+		}
+		if len(add) == 0 || add[0].Key != l.Key {
+			all = append(all, l)
+		}
+	}
+	return append(all, add...)
+}
+
+func (s *Span) live() bool { return s.ended.Load() == 0 }
+
+func (s *Span) liveAt(at int64) bool {
+	ended := s.ended.Load()
+	return ended == 0 || at < ended
+}
+
+// next is the span under s, nil if there is none.
+func (s *Span) next() *Span {
+	base := s.base.Load() // before prev, see forget
+	if p := s.prev.Load(); p != nil {
+		return p
+	}
+	return find(base.labels())
+}
+
+// nearest is the first of s and those under it that has not ended, nil if all have.
+func (s *Span) nearest() *Span {
+	for s != nil && !s.live() {
+		s = s.next()
+	}
+	return s
+}
+
+// settle takes spans that have ended out of the chain under s, so that a goroutine
+// whose spans end elsewhere does not keep them: it is called for a span when it ends
+// and when another begins over it. After that a span that goes on keeps of those that
+// have ended at most as many as were live together when it was begun over.
+func (s *Span) settle() {
+	p := s.prev.Load()
+	if p != nil && !p.live() {
+		for p != nil && !p.live() {
+			p = p.prev.Load()
+		}
+		s.prev.Store(p)
+	}
+	if p != nil {
+		return
+	}
+	if r := find(s.base.Load().labels()); r != nil && !r.live() {
+		r.forget()
+	}
+}
+
+// forget is settle for a span that has ended and that labels of the program's have
+// been merged with: those name it for good, and what it has below may be such labels
+// in turn. Whoever reads both fields reads base first: prev counts when it is there,
+// and it is there before base changes.
+func (s *Span) forget() {
+	n := s.nearest()
+	s.prev.Store(n)
+	switch {
+	case n != nil:
+		s.base.Store(n.base.Load())
+	case find(s.base.Load().labels()) != nil:
+		s.base.Store(nil)
+	}
+}
+
+// Resolve tells what a goroutine worked for at a time, by the label pointer that it
+// had: the span that began there, or of those around it the nearest that had not
+// ended; nil for none. user are the program's own labels, not to be changed.
+//
+// A span around that ended between at and the call may have been forgotten; then it
+// is the one around that.
+func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
+	list := (*set)(tag).labels()
+	s = find(list)
+	if s == nil {
+		return nil, list
+	}
+	for s != nil && !s.liveAt(at) {
+		s = s.next()
+	}
+	return s, users(list)
+}
+
+// Current is the span that the calling goroutine works for, nil for none.
+func Current() *Span { return find(current().labels()).nearest() }
