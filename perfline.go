@@ -24,7 +24,10 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 )
+
+var _ bridge.Labeler = profiling.SpanLabels{}
 
 // Config configures [Start]. The zero value leaves everything to OpenTelemetry's
 // variables; a field that is set wins over its variable.
@@ -102,7 +105,7 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 		p.delivery = exporter.NewDelivery(target, c.Queue)
 		next = append(next, p.delivery)
 	}
-	p.processor = bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline))
+	p.processor = bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline), bridge.WithLabeler(profiling.SpanLabels{}))
 	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor)}
 	if c.Sampler != nil {
 		opts = append(opts, sdktrace.WithSampler(c.Sampler))

@@ -97,7 +97,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		b := s.Bridge
 		observe(o, bridged, attribute.KeyValue{}, map[string]uint64{"event": b.Events, "measure": b.Measures, "span": b.Spans,
 			"unattached": b.Unattached, "late": b.Late, "limited": b.Limited, "aged_out": b.AgedOut, "unmade": b.Unmade, "overflow": b.Overflow,
-			"unjoined": b.Unjoined, "hurried": b.Hurried})
+			"unjoined": b.Unjoined, "unlabelled": b.Unlabelled, "hurried": b.Hurried})
 		d := s.Delivery
 		observe(o, delivery, attribute.KeyValue{}, map[string]uint64{"accepted": d.Accepted, "delivered": d.Delivered,
 			"failed": d.Failed, "dropped": d.Dropped})

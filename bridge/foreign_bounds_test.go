@@ -15,7 +15,7 @@ func (u *underWay) waiting() (n int) {
 	for i := range u.shards {
 		s := &u.shards[i]
 		s.mu.Lock()
-		n += len(s.timelines)
+		n += len(s.spans)
 		s.mu.Unlock()
 	}
 	return n

@@ -145,6 +145,7 @@ type request struct {
 	m        *middleware
 	tl       *observer.Timeline
 	span     trace.Span
+	starting serving.Starting
 	borrowed bool // the span is of other instrumentation
 	method   method
 	body     countedBody
@@ -216,7 +217,8 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
 		}
 	}
-	q.Context, q.span = m.tracer.Start(ctx, q.name(r, ""), s.options...)
+	ctx, q.span = m.tracer.Start(q.starting.Under(ctx), q.name(r, ""), s.options...)
+	q.Context = q.starting.Carry(ctx)
 }
 
 // name is the span's name for a route, which may not be known yet.

@@ -16,6 +16,7 @@ type Option func(*options)
 type options struct {
 	timeline *observer.Timeline
 	limits   sdktrace.SpanLimits
+	labeler  Labeler
 }
 
 func newOptions(opts []Option) options {
@@ -49,6 +50,7 @@ type Processor struct {
 	hub      *hub
 	next     sdktrace.SpanProcessor
 	limits   sdktrace.SpanLimits
+	labeler  Labeler                                 // nil: none
 	provider atomic.Pointer[sdktrace.TracerProvider] // the one whose spans come here
 	stopped  atomic.Bool
 }
@@ -62,7 +64,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // made the span. It replaces a [Sync] on the same timeline.
 func NewProcessor(next sdktrace.SpanProcessor, opts ...Option) *Processor {
 	o := newOptions(opts)
-	p := &Processor{next: next, limits: o.limits}
+	p := &Processor{next: next, limits: o.limits, labeler: o.labeler}
 	o.timeline.Attach(func(current observer.Bridge) observer.Bridge {
 		h, ok := current.(*hub)
 		if !ok {
@@ -84,7 +86,8 @@ func (p *Processor) Bind(tp *sdktrace.TracerProvider) {
 	}
 }
 
-// OnStart notes under which request the span is made and passes it on.
+// OnStart notes under which request the span is made, has the goroutine labelled for
+// it, and passes it on.
 func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.provider.Load() == nil {
 		if tp, ok := s.TracerProvider().(*sdktrace.TracerProvider); ok {
@@ -92,7 +95,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		}
 	}
 	if !p.stopped.Load() {
-		p.hub.starts(parent, s)
+		p.hub.starts(parent, s, p)
 	}
 	p.next.OnStart(parent, s)
 }
@@ -101,6 +104,9 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 // other instrumentation becomes an entry of its request's timeline.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
+		if p.labeler != nil && p.hub.foreign.labels.Load() > 0 { // begun before
+			p.hub.foreign.takeLabel(keyOf(s.SpanContext())).end()
+		}
 		return
 	}
 	p.hub.ends(s)
@@ -153,6 +159,7 @@ func (p *Processor) Shutdown(ctx context.Context) error {
 func (p *Processor) Stats() Stats {
 	s := p.hub.stats.read()
 	s.Unjoined = p.hub.foreign.unjoined.Load()
+	s.Unlabelled = p.hub.foreign.unlabelled.Load()
 	return s
 }
 

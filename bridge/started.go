@@ -13,6 +13,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
+
+	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/observer"
 )
 
 // A startedSpan is the span of a measure begun with marks.Start. Its id is
@@ -29,6 +32,7 @@ type startedSpan struct {
 	anchor   sdktrace.ReadOnlySpan // the nearest span above that the SDK made
 	to       []*Processor
 	provider trace.TracerProvider
+	label    label
 	over     atomic.Bool // it was handed over
 
 	mu sync.Mutex // guards what follows: other libraries' additions
@@ -49,6 +53,11 @@ var _ trace.Span = (*startedSpan)(nil)
 // ending is a startedSpan in the scope of the measure that ends it, where a
 // *startedSpan is the scope of entries under it.
 type ending startedSpan
+
+var _ observer.Opened = (*ending)(nil)
+
+// Ended implements [observer.Opened].
+func (e *ending) Ended() { e.label.end() }
 
 // node is a context and the span it carries, in one allocation.
 type node struct {
@@ -147,10 +156,12 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		n.span.anchor = anchor
 		n.span.to = to
 		n.span.provider = parent.TracerProvider()
+		n.span.label = begin(ctx, to, n.span.sc, name)
+		under := context.Context(n)
 		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
-			return trace.ContextWithSpan(ctx, &n.span), (*ending)(&n.span)
+			under = trace.ContextWithSpan(ctx, &n.span)
 		}
-		return n, (*ending)(&n.span)
+		return n.span.label.context(under), (*ending)(&n.span)
 	}
 	// Nothing to take the resource and the sampling decision from: no span, a
 	// remote one, or one of a provider without a processor.
@@ -158,15 +169,33 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 	if tracer == nil {
 		return ctx, unsampled{}
 	}
+	var starting *serving.Starting
+	if by != nil && by.labeler != nil {
+		starting = &serving.Starting{}
+		ctx = starting.Under(ctx)
+	}
 	ctx, span := tracer.Start(ctx, valid(name), trace.WithTimestamp(start))
+	if starting != nil {
+		ctx = starting.Carry(ctx)
+	}
 	if !span.IsRecording() {
 		return ctx, unsampled{}
 	}
-	return ctx, &openedSpan{span: span, by: by}
+	return ctx, &openedSpan{span: span, by: by, hub: h}
 }
 
 // openedSpan is the scope of a measure that is a span of a tracer's already.
 type openedSpan struct {
 	span trace.Span
 	by   *Processor // whose provider's tracer, nil if it is nobody's here
+	hub  *hub       // nil with Sync
+}
+
+var _ observer.Opened = (*openedSpan)(nil)
+
+// Ended implements [observer.Opened]: the span itself is ended off the request's path.
+func (o *openedSpan) Ended() {
+	if o.hub != nil && o.hub.foreign.labels.Load() > 0 {
+		o.hub.foreign.takeLabel(keyOf(o.span.SpanContext())).end()
+	}
 }

@@ -14,6 +14,7 @@ type Stats struct {
 	Unmade     uint64 // measures under no local span that were recorded right before their provider's Shutdown, lost
 	Overflow   uint64 // marks, measures and spans that found the bridge's queue full because a next processor hangs, lost
 	Unjoined   uint64 // spans of other instrumentation that did not join their request's timeline: too many had not ended
+	Unlabelled uint64 // spans that profiles know no more before their end: too many with a label had not ended
 	Hurried    uint64 // spans handed over at once, without their marks, because the timeline had no room
 }
 

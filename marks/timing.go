@@ -15,14 +15,15 @@ import (
 // The pointer that Time and Start return does not escape by itself: a Timing
 // that stays in its function costs no allocation.
 type Timing struct {
-	tl    *observer.Timeline // nil: nothing wants the measure
-	scope any
-	name  string
-	start time.Duration
-	ended atomic.Bool
-	n     int // attributes in attrs
-	attrs [observer.InlineAttrs]slog.Attr
-	more  []slog.Attr
+	tl     *observer.Timeline // nil: nothing wants the measure
+	scope  any
+	name   string
+	start  time.Duration
+	ended  atomic.Bool
+	opened bool // the scope is that of an interval which a bridge opened
+	n      int  // attributes in attrs
+	attrs  [observer.InlineAttrs]slog.Attr
+	more   []slog.Attr
 }
 
 // Time begins a measure that End records. It is meant for a piece of work
@@ -70,7 +71,7 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	start := tl.Now()
 	ctx, opened := tl.Start(ctx, name, start)
 	if opened != nil {
-		scope = opened
+		scope, t.opened = opened, true
 	}
 	t.scope = scope
 	t.set(tl, name, attrs)
@@ -94,6 +95,11 @@ func (t *Timing) End(attrs ...slog.Attr) {
 		return
 	}
 	duration := t.tl.Now() - t.start
+	if t.opened {
+		if o, ok := t.scope.(observer.Opened); ok {
+			o.Ended()
+		}
+	}
 	all := attrs
 	if t.n > 0 {
 		all = t.attrs[:t.n]

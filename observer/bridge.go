@@ -36,6 +36,12 @@ type Bridge interface {
 	Collect(pass iter.Seq[*Entry]) (again bool)
 }
 
+// An Opened is a scope that Start of a [Bridge] returned and that is told when its
+// interval ends: on the goroutine that ends it, before the measure is recorded.
+type Opened interface {
+	Ended()
+}
+
 // A SyncBridge is a Bridge that acts on entries while they are recorded, on the
 // recording goroutine. It is for tracing systems whose spans take no events
 // after their end.

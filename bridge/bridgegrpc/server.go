@@ -108,8 +108,9 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	c := &call{method: methodOf(info)}
 	span, borrowed := serving.Span(ctx)
 	if !borrowed {
-		ctx, span = h.start(ctx, info, c.method)
+		ctx, span = h.start(c.starting.Under(h.propagators.Extract(ctx, incoming{ctx})), info, c.method)
 		c.span = span
+		ctx = c.starting.Carry(ctx)
 	}
 	c.tl = h.parent.NewChildAt(serving.Start(span))
 	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
@@ -119,7 +120,6 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
-	ctx = h.propagators.Extract(ctx, incoming{ctx})
 	attrs := make([]attribute.KeyValue, 0, 8)
 	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
 	if p, ok := peer.FromContext(ctx); ok {

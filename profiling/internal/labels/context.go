@@ -56,7 +56,7 @@ func (c *labelled) Value(key any) any {
 	if s == nil {
 		return c.Context.Value(key)
 	}
-	if inner := Current(); inner.under(s) {
+	if inner := innermost(); inner.under(s) {
 		s = inner
 	}
 	m := &s.set

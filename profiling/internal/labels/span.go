@@ -213,5 +213,5 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	return s, users(list)
 }
 
-// Current is the span that the calling goroutine works for, nil for none.
-func Current() *Span { return find(current().labels()).nearest() }
+// innermost is the span that the calling goroutine works for, nil for none.
+func innermost() *Span { return find(current().labels()).nearest() }

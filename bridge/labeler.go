@@ -1,0 +1,72 @@
+package bridge
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A Labeler tells a profiler for which span a goroutine works. profiling.SpanLabels
+// is one.
+//
+//   - Begin is called on the goroutine that starts a span, a sampled one, with the
+//     context it is started under. It returns nil when nobody profiles; then the
+//     others are not called.
+//   - End is called when the span has ended, on the goroutine that ended it, which
+//     may be another one. It may be called more than once; the first call counts.
+//   - Context returns a context that carries the label, for the code that works under
+//     the span: that of marks.Start, [Middleware] and bridgegrpc's server.
+//
+// They may be called concurrently, and must be quick and not block.
+type Labeler interface {
+	Begin(ctx context.Context, span trace.SpanContext, name string) (label any)
+	End(label any)
+	Context(ctx context.Context, label any) context.Context
+}
+
+// WithLabeler has the goroutines that start spans of the processor's provider
+// labelled: spans of any instrumentation, and those of measures begun with marks.Start.
+// Of several processors of a provider the first with a Labeler labels. With [Sync],
+// which does not see spans start, it does nothing.
+func WithLabeler(l Labeler) Option {
+	return func(o *options) { o.labeler = l }
+}
+
+// A label is a Labeler's, of a span; the zero value is none.
+type label struct {
+	by    Labeler
+	token any
+}
+
+// begin labels the calling goroutine for the first of to that can.
+func begin(ctx context.Context, to []*Processor, span trace.SpanContext, name string) label {
+	if by := labelerOf(to); by != nil {
+		if token := by.labeler.Begin(ctx, span, valid(name)); token != nil {
+			return label{by.labeler, token}
+		}
+	}
+	return label{}
+}
+
+// labelerOf is the processor that labels for those of a provider, nil for none.
+func labelerOf(all []*Processor) *Processor {
+	for _, p := range all {
+		if p.labeler != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (l label) end() {
+	if l.by != nil {
+		l.by.End(l.token)
+	}
+}
+
+func (l label) context(ctx context.Context) context.Context {
+	if l.by == nil {
+		return ctx
+	}
+	return l.by.Context(ctx, l.token)
+}
