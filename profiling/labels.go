@@ -1,4 +1,3 @@
-// Package profiling samples what a service does, and for which span.
 package profiling
 
 import (

@@ -50,7 +50,7 @@ var _ sampling.Engine = (*Engine)(nil)
 // New makes an engine that does not run. It fails with an error that wraps
 // [ErrUnsupported] where there is none; whether the runtime is what the engine takes it
 // for shows when it starts.
-func New() (*Engine, error) {
+func New(symbols *sampling.Symbols) (*Engine, error) {
 	return &Engine{
 		symbols:  sampling.NewSymbols(),
 		shortest: tick(),

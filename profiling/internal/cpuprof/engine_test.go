@@ -22,7 +22,7 @@ func discard(*sampling.Sample) {}
 
 func newEngine(t *testing.T) *Engine {
 	t.Helper()
-	e, err := New()
+	e, err := New(sampling.NewSymbols())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 type Engine struct{ sampling.Engine }
 
 // New fails with an error that wraps [ErrUnsupported].
-func New() (*Engine, error) {
+func New(*sampling.Symbols) (*Engine, error) {
 	return nil, fmt.Errorf("%w: that is known for Go 1.26 on linux and darwin, in builds without the tag perfline_portable; this is %s on %s",
 		ErrUnsupported, runtime.Version(), runtime.GOOS)
 }

@@ -5,10 +5,12 @@ package cpuprof
 import (
 	"errors"
 	"testing"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
 func TestUnsupported(t *testing.T) {
-	if e, err := New(); e != nil || !errors.Is(err, ErrUnsupported) {
+	if e, err := New(sampling.NewSymbols()); e != nil || !errors.Is(err, ErrUnsupported) {
 		t.Errorf("New: %v, %v; want an error that wraps ErrUnsupported", e, err)
 	}
 }

@@ -215,3 +215,6 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 
 // innermost is the span that the calling goroutine works for, nil for none.
 func innermost() *Span { return find(current().labels()).nearest() }
+
+// Tag is the calling goroutine's labels as samples have them.
+func Tag() unsafe.Pointer { return getLabels() }

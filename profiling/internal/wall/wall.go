@@ -71,7 +71,7 @@ var _ sampling.Engine = (*Engine)(nil)
 
 // New makes an engine that may use the fraction budget of one core, above 0 and at
 // most 1; 0 means 0.01.
-func New(budget float64) (*Engine, error) {
+func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 	if budget == 0 {
 		budget = defaultBudget
 	}
@@ -82,7 +82,7 @@ func New(budget float64) (*Engine, error) {
 		now: sampling.Now, cpu: cpuTime,
 		pace:       newPace(budget, shortest),
 		goroutines: newGoroutines(),
-		symbols:    sampling.NewSymbols(),
+		symbols:    symbols,
 	}, nil
 }
 
@@ -124,7 +124,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	missed := e.goroutines.profile(s, e.symbols, func() {
 		s.At = at
 		s.Weight = time.Duration(s.Count) * time.Duration(at-e.last)
-		s.Marker = classify(s.Stack)
+		s.Marker = sampling.Classify(s.Stack)
 		emit(s)
 	})
 	if missed > 0 {

@@ -34,7 +34,7 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			e, err := New(c.budget)
+			e, err := New(c.budget, sampling.NewSymbols())
 			if err != nil {
 				got = err.Error()
 			}
@@ -47,7 +47,7 @@ func TestBudget(t *testing.T) {
 		})
 	}
 	if e := start(t, 0); e.pace.budget != 0.01 {
-		t.Errorf("budget of New(0) = %v, want 0.01", e.pace.budget)
+		t.Errorf("budget of New(0, sampling.NewSymbols()) = %v, want 0.01", e.pace.budget)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestStop(t *testing.T) {
 
 func newEngine(t testing.TB) *Engine {
 	t.Helper()
-	e, err := New(0)
+	e, err := New(0, sampling.NewSymbols())
 	if err != nil {
 		t.Fatal(err)
 	}

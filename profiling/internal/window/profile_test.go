@@ -70,7 +70,7 @@ func TestSamplesOfAProfile(t *testing.T) {
 		}(), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := New()
+			e := New(sampling.NewSymbols())
 			got := &collected{}
 			e.emitProfile(&profile.Profile{SampleType: c.types, Sample: []*profile.Sample{&c.sample}}, 5, got.emit)
 			var want []sampling.Sample
@@ -111,7 +111,7 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e := New()
+		e := New(sampling.NewSymbols())
 		e.emitProfile(p, 1, func(s *sampling.Sample) {
 			if s.Count < 1 || s.At != 1 {
 				t.Errorf("Count %d, At %d: want a count, and the time given", s.Count, s.At)

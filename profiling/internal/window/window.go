@@ -47,7 +47,7 @@ type Engine struct {
 var _ sampling.Engine = (*Engine)(nil)
 
 // New makes an engine.
-func New() *Engine { return &Engine{symbols: sampling.NewSymbols()} }
+func New(symbols *sampling.Symbols) *Engine { return &Engine{symbols: symbols} }
 
 // Name implements [sampling.Engine].
 func (e *Engine) Name() string { return "pprof windows" }
@@ -136,7 +136,7 @@ func (e *Engine) emitProfile(p *profile.Profile, at int64, emit func(*sampling.S
 		}
 		s.At = at
 		s.Count, s.Weight = int(count), time.Duration(weight)
-		s.Marker = classify(s.Stack)
+		s.Marker = sampling.Classify(s.Stack)
 		s.Cut = len(s.Stack) >= deepest
 		emit(s)
 	}

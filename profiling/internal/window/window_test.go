@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestIntervalIsFixed(t *testing.T) {
-	e := New()
+	e := New(sampling.NewSymbols())
 	for _, asked := range []time.Duration{math.MinInt64, 0, time.Millisecond, time.Hour} {
 		if got := e.Interval(asked); got != 10*time.Millisecond {
 			t.Errorf("Interval(%v) = %v, want 10ms", asked, got)
@@ -136,7 +136,7 @@ func TestFlush(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	e := New()
+	e := New(sampling.NewSymbols())
 	nothing := func(*sampling.Sample) { t.Error("a sample of an engine that does not run") }
 	for range 2 {
 		e.Stop(nothing)
@@ -164,7 +164,7 @@ func TestBusy(t *testing.T) {
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	e := New()
+	e := New(sampling.NewSymbols())
 	if err := e.Start(interval); !errors.Is(err, sampling.ErrBusy) {
 		t.Errorf("Start while somebody else profiles: %v, want %v", err, sampling.ErrBusy)
 	}
@@ -256,7 +256,7 @@ func TestConflicts(t *testing.T) {
 			tell(free)
 		}
 	})
-	e := New()
+	e := New(sampling.NewSymbols())
 	var started, busy, taken int
 	emit := func(*sampling.Sample) {}
 	for runs, over := false, false; !over; {
@@ -318,7 +318,7 @@ func tell(c chan<- struct{}) {
 // start makes an engine that runs until the test ends.
 func start(t testing.TB) *Engine {
 	t.Helper()
-	e := New()
+	e := New(sampling.NewSymbols())
 	if err := e.Start(interval); err != nil {
 		t.Fatal(err)
 	}
