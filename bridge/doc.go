@@ -60,6 +60,14 @@
 // one counts. Span limits (OTEL_SPAN_*, OTEL_EVENT_*) apply to what the bridge
 // makes as they do to what the SDK makes.
 //
+// # Profiles
+//
+// With a [Labeler] ([WithLabeler]) profilers know which span a goroutine works for: the
+// one that it started last of those that have not ended. A context carries the labels
+// from [Middleware], marks.Start and bridgegrpc's server on, for pprof.Do; under spans of
+// other instrumentation alone, whose contexts are their own, pprof.Do sets the program's
+// labels without the span's.
+//
 // # What it guarantees
 //
 //   - Every mark made on a sampled span before its End becomes an event of that

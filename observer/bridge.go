@@ -21,8 +21,8 @@ type Bridge interface {
 
 	// Start opens an interval of the given name whose children other code may
 	// add under the context returned. The scope returned is that of the measure
-	// recorded when the interval ends. It returns ctx itself and a nil scope
-	// when there is nothing to open.
+	// recorded when the interval ends; an [Opened] is told of that. It returns ctx
+	// itself and a nil scope when there is nothing to open.
 	Start(ctx context.Context, name string, start time.Time) (context.Context, any)
 
 	// Collect takes what was recorded since the last pass. An entry and its
