@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The requirements of Performance Timeline 2 (PT) and User Timing 3 (UT), in the
-// order of their numbers. Tests carry the numbers of what they cover: in the names
+// The requirements of Performance Timeline 2 (PT), User Timing 3 (UT) and JS
+// Self-Profiling (JSP), in the order of their numbers. Tests carry the numbers of what they cover: in the names
 // of functions (TestX_PT3_UT7) and of subtests ("PT-3 …"), or in the label of a
 // single check.
 var requirements = map[string][]string{
@@ -84,6 +84,40 @@ var requirements = map[string][]string{
 		26: "recommended names of marks",
 		27: "times are monotonic and of the same clock as now",
 	},
+	"JSP": {
+		1:  "a sample has a stack: frames from the outermost to the innermost",
+		2:  "a session is started, paused or stopped, and begins started",
+		3:  "while started it is sampled at each interval, as well as can be",
+		4:  "while paused or stopped it is not sampled",
+		5:  "started and paused may alternate, stopped is final",
+		6:  "sessions in the background are paused",
+		7:  "several sessions at once",
+		8:  "a full buffer stops its session, tells that session's profiler alone, and takes no more",
+		9:  "the trace can be had after that",
+		10: "a timestamp is the time since the session's origin, by the clock of now",
+		11: "a sample without a stack has no stackId",
+		12: "stacks are interned from the outside in; a frame that is left out is skipped",
+		13: "frames of other origins are left out",
+		14: "built-ins have a name only",
+		15: "a frame has its function's name, file and position",
+		16: "no two resources, frames or stacks are equal; ids are indexes, a parent's below its child's",
+		17: "resources are exactly those captured",
+		18: "samples come in the order of time",
+		19: "a profiler has one session",
+		20: "sampleInterval is the one in use: as asked, or the next lower that is supported",
+		21: "stopped is true exactly when the session is, also while stop is on its way",
+		22: "a negative interval and one that is no number are errors, 0 is not",
+		23: "interval and buffer size must be given",
+		24: "what the policy does not allow is an error",
+		25: "it starts at once, and its trace with four empty lists",
+		26: "stop ends the session and gives the trace",
+		27: "nothing is sampled after stop",
+		28: "the trace's members, in JSON too",
+		29: "a sample can be forced in all sessions",
+		30: "markers",
+		31: "timestamps are no finer than now",
+		32: "documents of other origins and their frames",
+	},
 }
 
 // notApplicable are the requirements that no test can cover, and why.
@@ -94,11 +128,15 @@ var notApplicable = map[string]string{
 	"PT-34": "structured cloning and realms do not exist in Go",
 	"UT-7":  "values are not cloned, so cloning cannot fail",
 	"UT-10": "options together with an end mark: impossible by Measure's types",
+
+	"JSP-6":  "background: a process has none",
+	"JSP-31": "now is not coarsened, so that nothing can be finer",
+	"JSP-32": "there are no documents; modules are the origins of frames, see JSP-13",
 }
 
 func TestEveryRequirementHasATest(t *testing.T) {
 	covered := map[string][]string{}
-	for _, dir := range []string{"observer", "marks"} {
+	for _, dir := range []string{"observer", "marks", "profiling"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no tests in %s: %v", dir, err)
@@ -125,7 +163,7 @@ func TestEveryRequirementHasATest(t *testing.T) {
 			case !left:
 				tested++
 				slices.Sort(tests)
-				t.Logf("%-5s %s: %s", id, text, strings.Join(slices.Compact(tests), ", "))
+				t.Logf("%-6s %s: %s", id, text, strings.Join(slices.Compact(tests), ", "))
 			}
 		}
 	}
@@ -139,8 +177,9 @@ func TestEveryRequirementHasATest(t *testing.T) {
 }
 
 var (
-	inFunction = regexp.MustCompile(`_(PT|UT)([0-9]+)`)
-	inSubtest  = regexp.MustCompile(`\b(PT|UT)-([0-9]+)`)
+	inFunction = regexp.MustCompile(`_(PT|UT|JSP)([0-9]+)`)
+	inSubtest  = regexp.MustCompile(`\b(PT|UT|JSP)-([0-9]+)`)
+	begins     = regexp.MustCompile(`^(PT|UT|JSP)-`)
 )
 
 // idsOf finds the numbers in the names of a file's tests, subtests and checks, and
@@ -167,7 +206,7 @@ func idsOf(t *testing.T, file string) map[string]string {
 					return !slices.Contains([]string{"Error", "Errorf", "Fatal", "Fatalf", "Log", "Logf", "Skip", "Skipf"}, s.Sel.Name)
 				}
 			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && (strings.HasPrefix(text, "PT-") || strings.HasPrefix(text, "UT-")) {
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && begins.MatchString(text) {
 					for _, m := range inSubtest.FindAllStringSubmatch(text, -1) {
 						ids[m[1]+"-"+m[2]] = fn.Name.Name
 					}

@@ -15,7 +15,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
@@ -23,8 +22,6 @@ import (
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/labels"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // labelsNow are the labels of the calling goroutine, as profiles have them.
 func labelsNow(t *testing.T) map[string]string {
