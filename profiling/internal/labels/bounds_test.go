@@ -130,8 +130,8 @@ func TestChainsAreNotCutShort(t *testing.T) {
 		next := begin(2)
 		elsewhere(func() { last.End(1) })
 		last = next
-		if below := last.next(); below.nearest() != outer {
-			t.Fatalf("around the last is %v", name(below.nearest()))
+		if below := last.next(); below.nearest(goroutine()) != outer {
+			t.Fatalf("around the last is %v", name(below.nearest(goroutine())))
 		}
 	}
 	last.End(1)

@@ -52,7 +52,7 @@ func (c *labelled) Value(key any) any {
 	if key != carried.key {
 		return c.Context.Value(key)
 	}
-	s := c.span.nearest()
+	s := c.span.nearest(c.span.g)
 	if s == nil {
 		return c.Context.Value(key)
 	}

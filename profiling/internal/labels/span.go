@@ -36,10 +36,13 @@ func (m *set) labels() []Label {
 // Its methods may be called concurrently, and those of a nil Span do nothing.
 type Span struct {
 	set
-	own   [3]Label     // the list of a span on a goroutine without other labels
-	ended atomic.Int64 // by the clock of samples; 0 while it has not
+	own [3]Label // the list of a span on a goroutine without other labels
+	// ended is when the span ended, by the clock of samples, negative if that was not on
+	// the goroutine that began it; 0 while it has not.
+	ended atomic.Int64
 	text  text
-	depth int32 // at least the length of the chain of prev
+	depth int32   // at least the length of the chain of prev
+	g     uintptr // the goroutine that began it, see goroutine
 
 	// The goroutine's labels before are prev or, without one, base: a set that
 	// is not a Span, or nil. All in a chain of prev have the same base.
@@ -61,7 +64,7 @@ func Begin(_ context.Context, traceID [16]byte, spanID [8]byte, name string) *Sp
 	if !On() {
 		return nil
 	}
-	s := &Span{TraceID: traceID, SpanID: spanID, Name: labelName(name)}
+	s := &Span{TraceID: traceID, SpanID: spanID, Name: labelName(name), g: goroutine()}
 	hex.Encode(s.text.span[:], spanID[:])
 	s.text.secret = *secret()
 	hex.Encode(s.text.trace[:], traceID[:])
@@ -89,6 +92,9 @@ func (s *Span) over(before *set) {
 	}
 	below.settle()
 	s.base.Store(below.base.Load())
+	if below.left(s.g) {
+		return
+	}
 	if s.depth = below.depth + 1; s.depth >= maxDepth { // those that were taken out count no more
 		s.depth = 0
 		for p := below; p != nil; p = p.prev.Load() {
@@ -102,20 +108,31 @@ func (s *Span) over(before *set) {
 	}
 }
 
-// End ends the span, at now by the clock of samples. On a goroutine whose labels are
-// this span's it restores what was before, or of that what has not ended. Other
-// goroutines keep their labels, which mean nothing any more: see [Resolve]. Further
-// calls do nothing.
+// End ends the span, at now by the clock of samples. On the goroutine that began it, and
+// on none else, it restores what was before, or of that what has not ended: also of
+// spans above it that others ended. Further calls do nothing.
 func (s *Span) End(now int64) {
-	if s == nil || !s.ended.CompareAndSwap(0, max(now, 1)) {
+	if s == nil || s.ended.Load() != 0 {
+		return
+	}
+	now, on := max(now, 1), goroutine()
+	if on == 0 || on != s.g {
+		now = -now
+	}
+	if !s.ended.CompareAndSwap(0, now) {
 		return
 	}
 	s.settle()
-	if current() != &s.set {
+	labels := current()
+	top := find(labels.labels())
+	if top == nil || &top.set != labels || top.live() || top.g != on {
 		return
 	}
-	before := s.base.Load() // before prev, see forget
-	if p := s.prev.Load(); p != nil {
+	if top != s {
+		top.settle()
+	}
+	before := top.base.Load() // before prev, see forget
+	if p := top.prev.Load(); p != nil {
 		before = &p.set
 	}
 	setLabels(unsafe.Pointer(before))
@@ -140,8 +157,13 @@ func (s *Span) live() bool { return s.ended.Load() == 0 }
 
 func (s *Span) liveAt(at int64) bool {
 	ended := s.ended.Load()
-	return ended == 0 || at < ended
+	return ended == 0 || at < max(ended, -ended)
 }
+
+// left reports whether the span's own goroutine ended it, and g is another one: that
+// has outlived what it was started under. Of a span that was ended elsewhere it cannot
+// be told who outlived it: the goroutine that began it goes on under what is around.
+func (s *Span) left(g uintptr) bool { return s.ended.Load() > 0 && s.g != g }
 
 // next is the span under s, nil if there is none.
 func (s *Span) next() *Span {
@@ -152,9 +174,13 @@ func (s *Span) next() *Span {
 	return find(base.labels())
 }
 
-// nearest is the first of s and those under it that has not ended, nil if all have.
-func (s *Span) nearest() *Span {
+// nearest is what the labels of s mean on a goroutine: the first of s and those under
+// it that has not ended, nil if all have or if the goroutine has outlived one.
+func (s *Span) nearest(g uintptr) *Span {
 	for s != nil && !s.live() {
+		if s.left(g) {
+			return nil
+		}
 		s = s.next()
 	}
 	return s
@@ -168,7 +194,11 @@ func (s *Span) settle() {
 	p := s.prev.Load()
 	if p != nil && !p.live() {
 		for p != nil && !p.live() {
-			p = p.prev.Load()
+			if p.left(s.g) {
+				p = nil
+			} else {
+				p = p.prev.Load()
+			}
 		}
 		s.prev.Store(p)
 	}
@@ -185,7 +215,7 @@ func (s *Span) settle() {
 // in turn. Whoever reads both fields reads base first: prev counts when it is there,
 // and it is there before base changes.
 func (s *Span) forget() {
-	n := s.nearest()
+	n := s.nearest(s.g)
 	s.prev.Store(n)
 	switch {
 	case n != nil:
@@ -196,8 +226,10 @@ func (s *Span) forget() {
 }
 
 // Resolve tells what a goroutine worked for at a time, by the label pointer that it
-// had: the span that began there, or of those around it the nearest that had not
-// ended; nil for none. user are the program's own labels, not to be changed.
+// had: the span that began there; nil when that had ended, on its own goroutine, since
+// who has its labels then has outlived it. When it had ended elsewhere it is, of those
+// around it, the nearest that had not. user are the program's own labels, not to be
+// changed.
 //
 // A span around that ended between at and the call may have been forgotten; then it
 // is the one around that.
@@ -207,14 +239,21 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	if s == nil {
 		return nil, list
 	}
+	user, g := users(list), s.g
+	if s.ended.Load() > 0 && !s.liveAt(at) {
+		return nil, user
+	}
 	for s != nil && !s.liveAt(at) {
+		if s.left(g) {
+			return nil, user
+		}
 		s = s.next()
 	}
-	return s, users(list)
+	return s, user
 }
 
 // innermost is the span that the calling goroutine works for, nil for none.
-func innermost() *Span { return find(current().labels()).nearest() }
+func innermost() *Span { return find(current().labels()).nearest(goroutine()) }
 
 // Tag is the calling goroutine's labels as samples have them.
 func Tag() unsafe.Pointer { return getLabels() }

@@ -108,13 +108,28 @@ func TestEndOnAnInheritor(t *testing.T) {
 	elsewhere(func() {
 		wantSpan(t, "the inheritor", inner)
 		inner.End(1)
-		wantLabels(t, "the inheritor after its end", &outer.set)
+		wantLabels(t, "the inheritor after its end", &inner.set)
 	})
 	wantSpan(t, "the goroutine that began it", outer)
 	next := begin(3)
 	next.End(2)
 	outer.End(3)
 	wantLabels(t, "after all", nil)
+}
+
+// The end of a span restores the labels of before also under spans that others ended.
+func TestEndUnderASpanEndedElsewhere(t *testing.T) {
+	on(t)
+	before := label("app", "shop")
+	defer setLabels(nil)
+	outer, inner, innermost := begin(1), begin(2), begin(3)
+	elsewhere(func() {
+		inner.End(1)
+		innermost.End(2)
+	})
+	wantLabels(t, "before the end", &innermost.set)
+	outer.End(3)
+	wantLabels(t, "after it", before)
 }
 
 // A goroutine that outlives the spans it was started under belongs to none.
@@ -126,7 +141,7 @@ func TestInheritorOutlives(t *testing.T) {
 	ended, seen := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(seen)
-		for _, want := range []*Span{s, outer, nil} {
+		for _, want := range []*Span{s, nil, nil} {
 			<-ended
 			wantSpan(t, "the inheritor", want)
 			if _, user := Resolve(getLabels(), 1<<60); !slices.Equal(user, before.list) {
