@@ -2,8 +2,10 @@ package perfline_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 )
@@ -118,5 +121,16 @@ func TestSamplesHaveTheirSpans(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the exporter takes for the scope of measures is what the bridge gives them.
+func TestScopeOfMeasures(t *testing.T) {
+	source, err := os.ReadFile("exporter/moments.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("const measureScope = %q", bridge.ScopeName); !strings.Contains(string(source), want) {
+		t.Errorf("exporter/moments.go does not have %s", want)
 	}
 }

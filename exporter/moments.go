@@ -150,6 +150,9 @@ func working(t *profiling.Trace, s profiling.Sample) string {
 		}
 	}
 	name = name[strings.LastIndexByte(name, '/')+1:]
+	if name == "" {
+		name = "[no stack]"
+	}
 	if s.Marker == profiling.Idle {
 		name += " (waits)"
 	}

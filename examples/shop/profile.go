@@ -32,13 +32,16 @@ func (s sampling) stop() (cpu, wall *profiling.Trace, err error) {
 	return cpu, wall, errors.Join(err, wallErr)
 }
 
-// reportHottest tells which functions ran most.
+// reportHottest tells which functions ran most in requests: under a span.
 func reportHottest(w io.Writer, t *profiling.Trace) {
+	t = t.Select(func(s profiling.Sample) bool {
+		return s.ContextID != profiling.None && t.Contexts[s.ContextID].SpanID.IsValid()
+	})
 	var total time.Duration
 	for _, s := range t.Samples {
 		total += s.Weight
 	}
-	fmt.Fprintf(w, "\nThe hottest functions of %d samples, one every %v of CPU time:\n", len(t.Samples), t.Interval)
+	fmt.Fprintf(w, "\nWhat ran in requests: %v of CPU in all, sampled every %v, the hottest functions first:\n", total, t.Interval)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
 	fmt.Fprintln(tw, "self\twith what it calls\t function")

@@ -1,0 +1,123 @@
+package exporter
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+func ofMeasure(s *tracetest.SpanStub) {
+	s.InstrumentationScope = instrumentation.Scope{Name: measureScope}
+}
+
+// sampled is a request with a trace of it: a handler that queries, and measures two
+// things, one within the other; another request's samples are in the trace too.
+func sampled(t *testing.T) (Request, *profiling.Trace) {
+	t.Helper()
+	r := NewRecent(RecentConfig{})
+	root := span(1, 1, 0, "GET /x", 0, 100*ms, event("cache.miss", 15*ms, attribute.String("key", "k")))
+	for _, s := range []func(){
+		func() { r.OnEnd(span(1, 2, 1, "query", 10*ms, 30*ms)) },
+		func() { r.OnEnd(span(1, 3, 1, "render", 40*ms, 90*ms, ofMeasure)) },
+		func() { r.OnEnd(span(1, 4, 1, "encode", 70*ms, 80*ms, ofMeasure)) },
+		func() { r.OnEnd(span(1, 5, 1, "started", 40*ms, 90*ms, ofMeasure)) }, // by marks.Start: it has samples of its own
+		func() { r.OnEnd(root) },
+	} {
+		s()
+	}
+	tr := &profiling.Trace{
+		Origin: base.Add(-time.Hour),
+		Frames: []profiling.Frame{{Name: "example.com/app.handle", ResourceID: profiling.None}, {Name: "example.com/db.(*Conn).Query", ResourceID: profiling.None},
+			{Name: "runtime.mallocgc", ResourceID: profiling.None}, {Name: "encoding/json.Marshal", ResourceID: profiling.None}},
+		Stacks: []profiling.Stack{{FrameID: 0, ParentID: profiling.None}, {FrameID: 1, ParentID: 0}, {FrameID: 2, ParentID: 0}, {FrameID: 3, ParentID: 0}},
+	}
+	for _, id := range []int{1, 2, 5, 42} {
+		sc := span(1, id, 0, "", 0, 0).SpanContext()
+		tr.Contexts = append(tr.Contexts, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
+	}
+	other := span(2, 1, 0, "", 0, 0).SpanContext()
+	tr.Contexts = append(tr.Contexts, profiling.Context{TraceID: other.TraceID(), SpanID: root.SpanContext().SpanID()})
+	add := func(at time.Duration, stack, context int, marker profiling.Marker) {
+		tr.Samples = append(tr.Samples, profiling.Sample{Timestamp: time.Hour + at, StackID: stack, ContextID: context, Count: 1, Weight: 10 * ms, Marker: marker})
+	}
+	add(5*ms, 0, 0, profiling.Running)
+	add(20*ms, 1, 1, profiling.Idle)
+	add(25*ms, 3, 3, profiling.Running)              // under a span that was not kept
+	add(26*ms, 3, 4, profiling.Running)              // another request's, of a span with the same id
+	add(27*ms, 3, profiling.None, profiling.Running) // nobody's
+	add(45*ms, 2, 0, profiling.Running)              // in render
+	add(50*ms, 3, 2, profiling.Running)              // in started
+	add(75*ms, 3, 0, profiling.Running)              // in encode, which is within render
+	add(85*ms, 0, 0, profiling.Running)              // in render again
+	add(95*ms, profiling.None, 0, profiling.Other)   // after both
+	return r.Requests()[0], tr
+}
+
+// A request's spans, marks and samples are on one clock and in order, and each sample
+// belongs to the innermost thing that it was taken in.
+func TestMoments(t *testing.T) {
+	q, tr := sampled(t)
+	var got []string
+	for _, m := range q.Moments(tr) {
+		what := "begins"
+		switch {
+		case m.Mark != nil:
+			what = "mark " + m.Mark.Name
+		case m.Sample != nil:
+			what = "sample " + working(tr, *m.Sample)
+		}
+		got = append(got, fmt.Sprintf("%v %s: %s", m.At, m.Span.Name(), what))
+	}
+	want := []string{
+		"0s GET /x: begins",
+		"5ms GET /x: sample app.handle",
+		"10ms query: begins",
+		"15ms GET /x: mark cache.miss",
+		"20ms query: sample db.(*Conn).Query (waits)",
+		"40ms render: begins",
+		"40ms started: begins",
+		"45ms render: sample app.handle",
+		"50ms started: sample json.Marshal",
+		"70ms encode: begins",
+		"75ms encode: sample json.Marshal",
+		"85ms render: sample app.handle",
+		"95ms GET /x: sample [no stack]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+	if n := len(q.Moments(nil)); n != 6 {
+		t.Errorf("without a trace %d moments, want 5 spans and a mark", n)
+	}
+}
+
+func TestWaterfallWithProfile(t *testing.T) {
+	q, tr := sampled(t)
+	var got bytes.Buffer
+	if err := q.WriteWaterfall(&got, WaterfallOptions{Profile: tr}); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "waterfall_profile.txt")
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+}
