@@ -61,8 +61,8 @@ func TestStartRefuses_JSP22_JSP23(t *testing.T) {
 		{"a budget of more than a core", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: 1.5}, "WallBudget 1.5"},
 	}
 	if math.MaxInt > math.MaxUint32 {
-		tooLarge := math.MaxUint32
-		tooLarge++
+		limit := uint64(math.MaxUint32)
+		tooLarge := int(limit + 1)
 		tests = append(tests, struct {
 			name string
 			o    profiling.Options

@@ -56,9 +56,7 @@ func attribution(ctx context.Context, _ int, _ time.Duration) error {
 		if err != nil {
 			return err
 		}
-		// As long as it takes for that many samples of these functions.
-		length := enough * p.SampleInterval() / time.Duration(runtime.GOMAXPROCS(0)) * 5 / 4
-		runSplit(ctx, tracer, length)
+		runSplit(ctx, tracer, func() bool { return p.Stats().Samples >= enough })
 		t, err := p.Stop()
 		if err != nil {
 			return err
@@ -68,13 +66,13 @@ func attribution(ctx context.Context, _ int, _ time.Duration) error {
 	return nil
 }
 
-func runSplit(ctx context.Context, tracer trace.Tracer, length time.Duration) {
+func runSplit(ctx context.Context, tracer trace.Tracer, done func() bool) {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			ctx, root := tracer.Start(ctx, "split")
 			defer root.End()
-			for begin := time.Now(); time.Since(begin) < length && ctx.Err() == nil; {
+			for !done() && ctx.Err() == nil {
 				for _, s := range split {
 					_, span := tracer.Start(ctx, s.name)
 					s.do()
