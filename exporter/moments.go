@@ -73,7 +73,7 @@ func (q Request) samples(t *profiling.Trace) []Moment {
 	var all []Moment
 	for i := range t.Samples {
 		sample := &t.Samples[i]
-		span := contexts[int(sample.ContextID)]
+		span := contexts[sample.ContextID]
 		if span == nil {
 			continue
 		}

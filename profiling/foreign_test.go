@@ -109,10 +109,12 @@ func TestExecutionTraceMeanwhile(t *testing.T) {
 func burnUntil(t *testing.T, p *profiling.Profiler, n uint64) {
 	t.Helper()
 	until(t, "samples", func() bool {
-		burn(1_000_000)
+		burned = burn(1_000_000)
 		return p.Stats().Samples >= n
 	})
 }
+
+var burned uint64 // else there would be nothing to compute
 
 //go:noinline
 func burn(n int) (x uint64) {

@@ -95,17 +95,14 @@ func TestPolicy_JSP24(t *testing.T) {
 	o := profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10}
 	other := o
 	other.Modules = []string{"go.opentelemetry.io/otel/trace"}
-	local := func(ctx context.Context, o profiling.Options) (*profiling.Profiler, error) {
-		return profiling.Start(ctx, o)
-	}
 	for _, tt := range []struct {
 		name, setting string
 		start         func(context.Context, profiling.Options) (*profiling.Profiler, error)
 		o             profiling.Options
 		refused       string // in the error; "" for none
 	}{
-		{"own code", "", local, o, ""},
-		{"own code, off", "off", local, o, "PERFLINE_PROFILING is off"},
+		{"own code", "", profiling.Start, o, ""},
+		{"own code, off", "off", profiling.Start, o, "PERFLINE_PROFILING is off"},
 		{"outside", "", profiling.Policy{}.Start, o, "Policy.Remote"},
 		{"outside, allowed by the application", "", profiling.Policy{Remote: true}.Start, o, ""},
 		{"outside, allowed by who runs it", "remote", profiling.Policy{}.Start, o, ""},

@@ -46,7 +46,7 @@ func attribution(ctx context.Context, _ int, _ time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer pl.Shutdown(ctx)
+	defer func() { _ = pl.Shutdown(ctx) }() // it delivers nothing anywhere
 	tracer := pl.TracerProvider().Tracer("benchmarks")
 	fmt.Println("Attribution: three functions, each under a span of its own, in a known split.")
 	fmt.Println("\n| engine | samples | fifty | thirty | twenty | under another's span | under none |\n|---|---:|---:|---:|---:|---:|---:|")

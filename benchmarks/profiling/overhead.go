@@ -28,10 +28,10 @@ func overhead(ctx context.Context, rounds int, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer pl.Shutdown(ctx)
+	defer func() { _ = pl.Shutdown(ctx) }() // it delivers nothing anywhere
 	works := []struct {
 		name string
-		open func() (do func() error, close func())
+		open func(context.Context) (do func() error, done func())
 	}{{"a loop on every core", openLoop}, {"HTTP requests, one after the other from each client", openHTTP}}
 	fmt.Printf("Overhead: %d rounds of %v. CPU of the process for each unit of work, latencies of a unit, bytes allocated in a second, heap in use at the end.\n", rounds, length)
 	for _, w := range works {
@@ -45,7 +45,7 @@ func overhead(ctx context.Context, rounds int, length time.Duration) error {
 				&cost{name: "perfline, 10 ms", idle: idle, against: off, profile: ours(profiling.Options{})},
 				&cost{name: "perfline, `Wall`, 10 ms asked", idle: idle, against: off, profile: ours(profiling.Options{Wall: true})})
 		}
-		do, closeWork := w.open()
+		do, closeWork := w.open(ctx)
 		for i := range rounds {
 			fmt.Fprintf(os.Stderr, "\r%s: round %d of %d ", w.name, i+1, rounds)
 			for k := range rows { // each round begins with another row
@@ -183,16 +183,16 @@ func median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-func openLoop() (do func() error, done func()) {
-	return func() error { spin(200_000); return nil }, func() {}
+func openLoop(context.Context) (do func() error, done func()) {
+	return func() error { sink(spin(200_000)); return nil }, func() {}
 }
 
 // openHTTP serves requests that do a little work, measured by perfline.
-func openHTTP() (do func() error, done func()) {
+func openHTTP(ctx context.Context) (do func() error, done func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /work", func(w http.ResponseWriter, r *http.Request) {
 		ctx, t := marks.Start(r.Context(), "work")
-		spin(20_000)
+		sink(spin(20_000))
 		t.End()
 		marks.Mark(ctx, "done")
 		_, _ = io.WriteString(w, "ok")
@@ -201,7 +201,11 @@ func openHTTP() (do func() error, done func()) {
 	client := srv.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	return func() error {
-		resp, err := client.Get(srv.URL + "/work")
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+"/work", http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
 		if err != nil {
 			return err
 		}

@@ -48,12 +48,12 @@ func sessions(ctx context.Context, _ int, _ time.Duration) error {
 	var foreign *bytes.Buffer
 	for second := 1; second <= seconds && ctx.Err() == nil; second++ {
 		<-tick.C
-		row := fmt.Sprintf("| %d |", second)
+		fmt.Printf("| %d |", second)
 		for _, p := range all {
 			s := p.Stats()
-			row += fmt.Sprintf(" %s | %d | %d, %v |", p.State(), s.Samples, s.Gaps, s.GapTime.Round(time.Millisecond))
+			fmt.Printf(" %s | %d | %d, %v |", p.State(), s.Samples, s.Gaps, s.GapTime.Round(time.Millisecond))
 		}
-		fmt.Println(row)
+		fmt.Println()
 		switch second {
 		case 3, 7:
 			foreign = &bytes.Buffer{}
