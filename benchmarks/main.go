@@ -59,7 +59,7 @@ func run(rounds int, length time.Duration, only string) error {
 		return fmt.Errorf("-only: %w", err)
 	}
 	var chosen []*row
-	for _, r := range slices.Concat(timelineRows(), otelRows(), requestRows(), httpRows(), peerRows()) {
+	for _, r := range slices.Concat(timelineRows(), otelRows(), labelRows(), requestRows(), httpRows(), peerRows()) {
 		if pattern.MatchString(r.group + ": " + r.name) {
 			chosen = append(chosen, r)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 )
 
 const otelGroup = "to the span's processor"
@@ -50,7 +51,8 @@ func newWay(bridged bool, depth int, opts ...sdktrace.TracerProviderOption) *way
 	if bridged {
 		w.tl = quiet()
 		w.base = observer.NewContext(w.base, w.tl)
-		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl), bridge.WithSpanLimits(limits))
+		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl), bridge.WithSpanLimits(limits),
+			bridge.WithLabeler(profiling.SpanLabels{})) // as perfline.Start does; nothing is labelled without a session
 	}
 	w.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(p))...)
 	w.tracer = w.provider.Tracer("benchmarks")

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+const labelGroup = "a span that a profiler can tell"
+
+// Names of rows, that budgets refer to.
+const (
+	plainSpan   = "OpenTelemetry `Start`/`End`"
+	theirLabels = "the same with otel-profiling-go"
+	unlabelled  = "OpenTelemetry `Start`/`End` before perfline's processor"
+	labelled    = "the same while a session samples"
+)
+
+// labelRows are spans whose goroutines are labelled for profilers, and those that are
+// not.
+func labelRows() (rows []*row) {
+	span := func(ctx context.Context, tracer trace.Tracer, n int) {
+		for range n {
+			_, s := tracer.Start(ctx, "t")
+			s.End()
+		}
+	}
+	for _, r := range []struct {
+		name    string
+		bridged bool
+		op      func(context.Context, trace.Tracer, int)
+		wrap    func(trace.TracerProvider) trace.TracerProvider
+		around  func() (func(), error)
+	}{
+		{plainSpan, false, span, nil, nil},
+		{theirLabels, false, span, profiled, nil},
+		{unlabelled, true, span, nil, nil},
+		{labelled, true, span, nil, session},
+		{"perfline `Start…End`", true, ours(startEnd0), nil, nil},
+		{"perfline `Start…End` while a session samples", true, ours(startEnd0), nil, session},
+	} {
+		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
+			w := newWay(r.bridged, 1, sampling(true))
+			if r.wrap != nil {
+				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
+			}
+			return &bench{
+				burst: perSpan, settle: w.settle, around: r.around, check: w.spans(true),
+				op:    w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) }),
+				close: func() error { return w.provider.Shutdown(context.Background()) },
+			}, nil
+		}})
+	}
+	return rows
+}
+
+// session samples until the function returned is called.
+func session() (stop func(), err error) {
+	p, err := profiling.Start(context.Background(), profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _, _ = p.Stop() }, nil
+}
