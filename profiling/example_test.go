@@ -3,9 +3,41 @@ package profiling_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/perfline/perfline/profiling"
 )
+
+func ExampleStart() {
+	p, err := profiling.Start(context.Background(), profiling.Options{
+		SampleInterval: 10 * time.Millisecond,
+		MaxBufferSize:  10_000,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	func() { // the work; to have a sample for certain it takes one
+		profiling.ForceSample()
+	}()
+	trace, err := p.Stop()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, s := range trace.Samples {
+		for call := range trace.Calls(s) { // innermost first
+			if strings.Contains(call.Name, ".ExampleStart") {
+				fmt.Println(call.Name, filepath.Base(call.File))
+			}
+		}
+	}
+	// Output:
+	// github.com/perfline/perfline/profiling_test.ExampleStart.func1 example_test.go
+	// github.com/perfline/perfline/profiling_test.ExampleStart example_test.go
+}
 
 // Workers were there before the requests that they work for: Do tells the profiler
 // whose time it is.

@@ -116,6 +116,7 @@ func sample(name string) sampling.Sample {
 
 // emit lets the engine have samples, and waits until the sessions have them.
 func (d *desk) emit(n int) {
+	synctest.Wait()
 	for range n {
 		d.engine.queue = append(d.engine.queue, sample("f"))
 	}

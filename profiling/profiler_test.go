@@ -3,10 +3,13 @@ package profiling_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -245,6 +248,43 @@ func TestModules_JSP13_JSP14(t *testing.T) {
 	if names := sample("go.opentelemetry.io/otel/trace"); len(names) != 0 {
 		t.Errorf("a module that is on no stack: %v", names)
 	}
+}
+
+// A session under a context that is over has stopped, and its trace is there.
+func TestStartUnderAContextThatIsOver(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "stopped", p.Stopped)
+	stop(t, p)
+}
+
+// Sessions that come and go, one after the other and at once, leave nothing behind,
+// and the profiler free.
+func TestSessionsComeAndGo(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for k := range 50 {
+				p, err := profiling.Start(t.Context(), profiling.Options{SampleInterval: time.Duration(i+k) * time.Millisecond, MaxBufferSize: 1 + k, Wall: i%4 == 0})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := p.Stop(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("after the last session: %v", err)
+	}
+	pprof.StopCPUProfile()
 }
 
 // Processors come and go while a session runs.

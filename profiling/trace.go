@@ -97,7 +97,12 @@ type Stats struct {
 }
 
 // A Marker says what kind of work was sampled (the markers extension of JS
-// Self-Profiling). The engine decides how much of it can be told.
+// Self-Profiling), as far as the stack tells. On the engines of the CPU nothing is
+// ever Idle, since what waits is not seen, and GC is the collector's own goroutines and
+// the allocations that have to help it. The wall engine does not see the runtime's
+// goroutines: there GC is the help only. Time in the kernel is Syscall when the call was
+// made through package syscall or the runtime's pollers; C code is Other, unless Go
+// called it: then it is Running, with the Go function that called.
 type Marker uint8
 
 // The markers. Their order is that of the engines' own.
