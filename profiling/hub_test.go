@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,9 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// An engine that does as it is told. Everything but what the hub calls is done
-// while the bubble stands still.
+// An engine that does as it is told, see tell.
 type fakeEngine struct {
+	mu          sync.Mutex // guards what follows
 	busy, taken bool
 	fails       error
 	unsupported bool
@@ -35,6 +36,8 @@ func (e *fakeEngine) Interval(asked time.Duration) time.Duration {
 func (e *fakeEngine) Period() time.Duration { return 10 * time.Millisecond }
 
 func (e *fakeEngine) Start(interval time.Duration) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
 	case e.on:
 		return errors.New("started twice")
@@ -49,6 +52,8 @@ func (e *fakeEngine) Start(interval time.Duration) error {
 }
 
 func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for i := range e.queue {
 		emit(&e.queue[i])
 	}
@@ -65,9 +70,16 @@ func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
 
 func (e *fakeEngine) Tick(emit func(*sampling.Sample)) error  { return e.read(emit) }
 func (e *fakeEngine) Flush(emit func(*sampling.Sample)) error { return e.read(emit) }
-func (e *fakeEngine) Lost() uint64                            { return e.lost }
+
+func (e *fakeEngine) Lost() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lost
+}
 
 func (e *fakeEngine) Stop(emit func(*sampling.Sample)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for i := range e.onStop {
 		emit(&e.onStop[i])
 	}
@@ -109,6 +121,19 @@ func (d *desk) start(ctx context.Context, interval time.Duration, size int, onFu
 	return p
 }
 
+// tell lets the test at the engine.
+func (d *desk) tell(f func(e *fakeEngine)) {
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
+	f(d.engine)
+}
+
+// runs reports whether the engine does.
+func (d *desk) runs() (on bool) {
+	d.tell(func(e *fakeEngine) { on = e.on })
+	return on
+}
+
 // sample is one of 10 ms, taken now, of a function.
 func sample(name string) sampling.Sample {
 	return sampling.Sample{At: sampling.Now(), Stack: []*sampling.Symbol{{Name: name, File: "f.go", StartLine: 1, Line: 2}}, Count: 1, Weight: 10 * time.Millisecond}
@@ -116,10 +141,11 @@ func sample(name string) sampling.Sample {
 
 // emit lets the engine have samples, and waits until the sessions have them.
 func (d *desk) emit(n int) {
-	synctest.Wait()
-	for range n {
-		d.engine.queue = append(d.engine.queue, sample("f"))
-	}
+	d.tell(func(e *fakeEngine) {
+		for range n {
+			e.queue = append(e.queue, sample("f"))
+		}
+	})
 	d.pass()
 }
 
@@ -153,13 +179,13 @@ func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.wantState(p, Started)
 		d.emit(3)
-		d.engine.busy, d.engine.taken = true, true
+		d.tell(func(e *fakeEngine) { e.busy, e.taken = true, true })
 		d.pass()
 		d.wantState(p, Paused)
 		time.Sleep(time.Second)
 		d.wantState(p, Paused)
-		d.engine.queue = nil
-		d.engine.busy = false
+		d.tell(func(e *fakeEngine) { e.queue = nil })
+		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.pass()
 		d.wantState(p, Started)
 		d.emit(2)
@@ -171,7 +197,7 @@ func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 		if tr.Stats.Gaps != 1 || tr.Stats.GapTime <= 0 {
 			t.Errorf("gaps %d of %v, want one of some length", tr.Stats.Gaps, tr.Stats.GapTime)
 		}
-		if d.engine.on {
+		if d.runs() {
 			t.Error("the engine runs without a session")
 		}
 		d.pass()
@@ -182,13 +208,13 @@ func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 // A session may begin while somebody else has the profiler.
 func TestStartWhileBusy(t *testing.T) {
 	onDesk(t, func(d *desk) {
-		d.engine.busy = true
+		d.tell(func(e *fakeEngine) { e.busy = true })
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.wantState(p, Paused)
 		if s := p.Stats(); s.Gaps != 1 {
 			t.Errorf("%d gaps while the session is paused, want the one that lasts", s.Gaps)
 		}
-		d.engine.busy = false
+		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.pass()
 		d.wantState(p, Started)
 		d.emit(1)
@@ -202,7 +228,7 @@ func TestStartWhileBusy(t *testing.T) {
 // afterwards.
 func TestStopWhilePaused(t *testing.T) {
 	onDesk(t, func(d *desk) {
-		d.engine.busy = true
+		d.tell(func(e *fakeEngine) { e.busy = true })
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		tr := d.stop(p)
 		if len(tr.Samples) != 0 || tr.Stats.Gaps != 1 || tr.Stats.GapTime != tr.Stopped-tr.Started {
@@ -251,7 +277,7 @@ func TestBufferFullWhileTuning(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		full := make(chan struct{})
 		slow := d.start(d.Context(), 10*time.Millisecond, 2, func(*Profiler) { close(full) })
-		d.engine.onStop = []sampling.Sample{sample("f"), sample("f"), sample("f")}
+		d.tell(func(e *fakeEngine) { e.onStop = []sampling.Sample{sample("f"), sample("f"), sample("f")} })
 		fast := d.start(d.Context(), time.Millisecond, 0)
 		<-full
 		d.wantState(slow, Stopped)
@@ -329,8 +355,9 @@ func TestInterval_JSP20(t *testing.T) {
 func TestStopTakesWhatWasBefore_JSP27(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.engine.queue = []sampling.Sample{sample("before"), sample("after")}
-		d.engine.queue[1].At += int64(time.Hour)
+		after := sample("after")
+		after.At += int64(time.Hour)
+		d.tell(func(e *fakeEngine) { e.queue = []sampling.Sample{sample("before"), after} })
 		tr := d.stop(p)
 		if len(tr.Frames) != 1 || tr.Frames[0].Name != "before" {
 			t.Errorf("frames %+v, want before only", tr.Frames)
@@ -355,10 +382,10 @@ func TestContextEndsSession(t *testing.T) {
 func TestLostSamplesAreCounted(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.engine.lost = 7
+		d.tell(func(e *fakeEngine) { e.lost = 7 })
 		d.pass()
 		late := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.engine.lost = 9
+		d.tell(func(e *fakeEngine) { e.lost = 9 })
 		if got := d.stop(p).Stats.Lost; got != 9 {
 			t.Errorf("lost %d, want 9", got)
 		}
@@ -374,14 +401,14 @@ func TestEngineFails(t *testing.T) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.emit(2)
 		broken := errors.New("broken")
-		d.engine.fails = broken
+		d.tell(func(e *fakeEngine) { e.fails = broken })
 		d.pass()
 		d.wantState(p, Stopped)
 		tr, err := p.Stop()
 		if !errors.Is(err, broken) || len(tr.Samples) != 2 {
 			t.Errorf("Stop: %d samples, error %v, want 2 and %v", len(tr.Samples), err, broken)
 		}
-		d.engine.fails, d.engine.on = nil, false
+		d.tell(func(e *fakeEngine) { e.fails, e.on = nil, false })
 		again := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.emit(1)
 		if tr := d.stop(again); len(tr.Samples) != 1 {
@@ -415,8 +442,8 @@ func TestManySessions(t *testing.T) {
 		if tr := d.stop(stay); len(tr.Samples) != 4 {
 			t.Errorf("the session that stayed has %d samples, want 4", len(tr.Samples))
 		}
-		if len(d.hub.sessions) != 0 || d.engine.on {
-			t.Errorf("%d sessions left, engine on: %v", len(d.hub.sessions), d.engine.on)
+		if len(d.hub.sessions) != 0 || d.runs() {
+			t.Errorf("%d sessions left, engine on: %v", len(d.hub.sessions), d.runs())
 		}
 	})
 }
