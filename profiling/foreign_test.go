@@ -2,10 +2,14 @@ package profiling_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"runtime/pprof"
 	"runtime/trace"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -125,6 +129,108 @@ func burn(n int) (x uint64) {
 		x ^= x << 17
 	}
 	return x
+}
+
+// What ran right before Stop is in the trace, of whatever engine.
+func TestShortSession_JSP27(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	for begin := time.Now(); time.Since(begin) < 300*time.Millisecond; { // less than a window of the portable engine
+		burned = burn(1_000_000)
+	}
+	tr := stop(t, p)
+	found := false
+	for _, s := range tr.Samples {
+		for c := range tr.Calls(s) {
+			found = found || strings.HasSuffix(c.Name, "profiling_test.burn")
+		}
+		if s.Timestamp < tr.Started || s.Timestamp > tr.Stopped {
+			t.Errorf("a sample at %v of a session from %v to %v", s.Timestamp, tr.Started, tr.Stopped)
+		}
+	}
+	if !found {
+		t.Errorf("none of %d samples is of what ran", len(tr.Samples))
+	}
+}
+
+// Who tests in a bubble may meet sessions from outside of it.
+func TestSessionsAndBubbles(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	before := p.Stats().Samples
+	synctest.Test(t, func(t *testing.T) {
+		profiling.ForceSample()
+		other, err := profiling.Start(t.Context(), profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop(t, other)
+		stop(t, p)
+	})
+	if n := p.Stats().Samples - before; n < 1 {
+		t.Errorf("%d samples were taken in the bubble, want the one that was forced", n)
+	}
+}
+
+// The profiler's own goroutine has nothing of whoever started it.
+func TestProfilerHasNoLabels(t *testing.T) {
+	var p *profiling.Profiler
+	pprof.Do(t.Context(), pprof.Labels("customer", "secret"), func(context.Context) {
+		p = start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	})
+	w := start(t, profiling.Options{SampleInterval: time.Millisecond, Wall: true, WallBudget: 1})
+	until(t, "a tick", func() bool { return w.Stats().Samples > 0 })
+	tr := stop(t, w)
+	stop(t, p)
+	for _, s := range tr.Samples {
+		for c := range tr.Calls(s) {
+			if strings.HasPrefix(c.Name, "github.com/perfline/perfline/profiling.(*hub)") && s.ContextID != profiling.None {
+				t.Fatalf("%s runs with %+v", c.Name, tr.Contexts[s.ContextID])
+			}
+		}
+	}
+}
+
+// A profile that somebody stops, and whose writer takes its time, holds nobody up.
+func TestForeignWriterHangs(t *testing.T) {
+	w := &slowWriter{entered: make(chan struct{}), open: make(chan struct{})}
+	if err := pprof.StartCPUProfile(w); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		pprof.StopCPUProfile()
+	}()
+	<-w.entered
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	profiling.ForceSample()
+	if p.State() != profiling.Paused {
+		t.Errorf("the state is %s", p.State())
+	}
+	stop(t, p)
+	q := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	close(w.open)
+	<-stopped
+	until(t, "started", func() bool { return q.State() == profiling.Started })
+	stop(t, q)
+	// What was asked for meanwhile is withdrawn.
+	until(t, "the profiler is free", func() bool {
+		if err := pprof.StartCPUProfile(io.Discard); err != nil {
+			return false
+		}
+		pprof.StopCPUProfile()
+		return true
+	})
+}
+
+type slowWriter struct {
+	entered, open chan struct{}
+	once          sync.Once
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	w.once.Do(func() { close(w.entered) })
+	<-w.open
+	return len(b), nil
 }
 
 // A stack that is deeper than the engine sees is cut, and says so.

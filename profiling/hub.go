@@ -1,9 +1,11 @@
 package profiling
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
@@ -54,11 +56,13 @@ func newHub(wall bool) *hub {
 	return h
 }
 
-// do runs f on the hub's goroutine and returns when that has been done.
+// do runs f on the hub's goroutine and returns when that has been done. It waits by a
+// mutex: a channel made in a bubble of testing/synctest cannot be closed outside.
 func (h *hub) do(f func()) {
-	done := make(chan struct{})
+	var done sync.Mutex
+	done.Lock()
 	h.mu.Lock()
-	h.queue = append(h.queue, func() { f(); close(done) })
+	h.queue = append(h.queue, func() { f(); done.Unlock() })
 	if !h.running {
 		h.running = true
 		go h.run()
@@ -68,10 +72,13 @@ func (h *hub) do(f func()) {
 	case h.wake <- struct{}{}:
 	default:
 	}
-	<-done
+	done.Lock() //nolint:staticcheck // it is waited for, nothing is guarded
+	done.Unlock()
 }
 
 func (h *hub) run() {
+	// The labels of whoever started the first session are not ours.
+	pprof.SetGoroutineLabels(context.Background())
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -105,13 +112,20 @@ func (h *hub) run() {
 func (h *hub) attach(s *session) (err error) {
 	h.do(func() {
 		h.flush()
+		if len(h.sessions) == 0 && h.engine != nil {
+			h.lost = h.engine.Lost() // while nobody was there
+		}
 		h.sessions = append(h.sessions, s)
 		if err = h.tune(); err != nil {
 			h.sessions = slices.DeleteFunc(h.sessions, func(x *session) bool { return x == s })
+			if again := h.tune(); again != nil {
+				h.fail(again)
+			}
 			return
 		}
 		s.release = labels.Hold()
 		s.begun = sampling.Now()
+		h.pace() // which looks at when it began
 		if !h.on {
 			s.pause(s.begun)
 		}
@@ -146,10 +160,11 @@ func (h *hub) remove(s *session) {
 // intervals, and not without a session.
 func (h *hub) tune() error {
 	if len(h.sessions) == 0 {
-		if h.on {
+		if h.engine != nil {
 			h.engine.Stop(h.emit)
-			h.on = false
+			h.lost = h.engine.Lost()
 		}
+		h.on = false
 		return nil
 	}
 	budget := 1.0
@@ -166,20 +181,33 @@ func (h *hub) tune() error {
 	}
 	interval := time.Duration(0)
 	for i, s := range h.sessions {
-		own := max(h.engine.Interval(s.o.SampleInterval), s.o.SampleInterval)
-		s.uses(h.engine.Name(), own)
-		s.thin.set(h.wall, own)
-		if i == 0 || own < interval {
+		if own := h.engine.Interval(s.o.SampleInterval); i == 0 || own < interval {
 			interval = own
 		}
 	}
-	interval = h.engine.Interval(interval)
-	if h.on && interval == h.interval {
-		return nil
+	if !h.on || interval != h.interval {
+		h.halt()
+		h.interval = interval
+		if err := h.start(); err != nil {
+			return err
+		}
 	}
-	h.halt()
-	h.interval = interval
-	return h.start()
+	h.pace()
+	return nil
+}
+
+// pace tells the sessions which of the engine's samples are theirs, and how often that
+// is.
+func (h *hub) pace() {
+	for _, s := range h.sessions {
+		own := max(h.engine.Interval(s.o.SampleInterval), s.o.SampleInterval)
+		if h.wall { // every so many ticks, not less often than asked
+			tick := max(h.interval, h.engine.Period())
+			own = tick * max(1, s.o.SampleInterval/tick)
+		}
+		s.uses(h.engine.Name(), own)
+		s.thin.set(h.wall, own, s.begun)
+	}
 }
 
 // halt stops the engine; the sessions are paused until start.
@@ -190,6 +218,7 @@ func (h *hub) halt() {
 	h.pause()
 	h.engine.Stop(h.emit)
 	h.on = false
+	h.charge()
 }
 
 func (h *hub) pause() {
@@ -243,10 +272,8 @@ func (h *hub) tick() {
 			h.next = now.Add(h.engine.Period())
 		}
 	}
-	if h.wall { // its interval changes
-		for _, s := range h.sessions {
-			s.uses(h.engine.Name(), max(h.engine.Interval(s.o.SampleInterval), s.o.SampleInterval, h.engine.Period()))
-		}
+	if h.wall { // its period changes
+		h.pace()
 	}
 }
 
@@ -259,18 +286,25 @@ func (h *hub) flush() {
 
 func (h *hub) read(from func(func(*sampling.Sample)) error) {
 	err := from(h.emit)
-	if n := h.engine.Lost() - h.lost; n > 0 {
-		h.lost += n
-		for _, s := range h.sessions {
-			s.lose(n)
-		}
-	}
+	h.charge()
 	if errors.Is(err, sampling.ErrTaken) {
 		h.on = false
 		h.pause()
 		h.next = time.Now().Add(retry)
 	} else if err != nil {
+		h.reap()
 		h.fail(err)
+	}
+}
+
+// charge tells the sessions what the engine lost.
+func (h *hub) charge() {
+	n := h.engine.Lost() - h.lost
+	h.lost += n
+	for _, s := range h.sessions {
+		if s.begun != 0 {
+			s.lose(n)
+		}
 	}
 }
 
@@ -285,6 +319,11 @@ func (h *hub) reap() {
 		h.remove(s) // which reads the engine when it has to be tuned: others may be full now
 		go func() {
 			s.finish()
+			defer func() {
+				if v := recover(); v != nil {
+					slog.Error("profiling: OnSampleBufferFull panicked; the session has its trace", "panic", v)
+				}
+			}()
 			s.onFull()
 		}()
 	}
@@ -292,11 +331,13 @@ func (h *hub) reap() {
 
 // fail ends all sessions, because the engine does not work any more.
 func (h *hub) fail(err error) {
-	h.halt()
 	now := sampling.Now()
 	for _, s := range h.sessions {
 		s.closed = true
 		s.ended.CompareAndSwap(0, now)
+	}
+	h.halt()
+	for _, s := range h.sessions {
 		s.err = err
 		s.release()
 		go s.finish()

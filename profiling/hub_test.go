@@ -19,6 +19,7 @@ type fakeEngine struct {
 	mu          sync.Mutex // guards what follows
 	busy, taken bool
 	fails       error
+	failsAt     time.Duration // the interval at which Start fails, and nothing else; 0 for none
 	unsupported bool
 	on          bool
 	starts      []time.Duration // the intervals of each Start
@@ -43,6 +44,8 @@ func (e *fakeEngine) Start(interval time.Duration) error {
 		return errors.New("started twice")
 	case e.unsupported:
 		return cpuprof.ErrUnsupported
+	case e.failsAt != 0 && e.failsAt == interval:
+		return e.fails
 	case e.busy:
 		return sampling.ErrBusy
 	}
@@ -64,6 +67,9 @@ func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
 	case e.taken:
 		e.on, e.taken = false, false
 		return sampling.ErrTaken
+	}
+	if e.failsAt != 0 {
+		return nil
 	}
 	return e.fails
 }
@@ -281,8 +287,8 @@ func TestBufferFullWhileTuning(t *testing.T) {
 		fast := d.start(d.Context(), time.Millisecond, 0)
 		<-full
 		d.wantState(slow, Stopped)
-		if tr := d.stop(slow); len(tr.Samples) != 2 {
-			t.Errorf("%d samples in a buffer of 2", len(tr.Samples))
+		if tr := d.stop(slow); len(tr.Samples) != 2 || tr.Stats.GapTime != 0 {
+			t.Errorf("%d samples in a buffer of 2, gaps of %v, want none of after its end", len(tr.Samples), tr.Stats.GapTime)
 		}
 		if tr := d.stop(fast); len(tr.Samples) != 0 {
 			t.Errorf("a session has %d samples from before it began", len(tr.Samples))
@@ -386,11 +392,16 @@ func TestLostSamplesAreCounted(t *testing.T) {
 		d.pass()
 		late := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.tell(func(e *fakeEngine) { e.lost = 9 })
+		d.pass()
 		if got := d.stop(p).Stats.Lost; got != 9 {
 			t.Errorf("lost %d, want 9", got)
 		}
 		if got := d.stop(late).Stats.Lost; got != 2 {
 			t.Errorf("the later session lost %d, want the 2 since it began", got)
+		}
+		d.tell(func(e *fakeEngine) { e.lost = 1000 }) // nobody's
+		if got := d.stop(d.start(d.Context(), 10*time.Millisecond, 0)).Stats.Lost; got != 0 {
+			t.Errorf("a session lost %d, of before it began", got)
 		}
 	})
 }
@@ -444,6 +455,69 @@ func TestManySessions(t *testing.T) {
 		}
 		if len(d.hub.sessions) != 0 || d.runs() {
 			t.Errorf("%d sessions left, engine on: %v", len(d.hub.sessions), d.runs())
+		}
+	})
+}
+
+// An engine that does not start ends nothing but the attempt.
+func TestEngineDoesNotStart(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		stay := d.start(d.Context(), 10*time.Millisecond, 0)
+		broken := errors.New("broken")
+		d.tell(func(e *fakeEngine) { e.failsAt = time.Millisecond; e.fails = broken })
+		s := newSession(d.hub, Options{SampleInterval: time.Millisecond, MaxBufferSize: 10}, observer.NewTimeline(observer.TimelineOptions{}), nil, func() {})
+		if err := d.hub.attach(s); !errors.Is(err, broken) {
+			t.Errorf("attach: %v, want %v", err, broken)
+		}
+		d.tell(func(e *fakeEngine) { e.fails = nil })
+		d.wantState(stay, Started)
+		d.emit(3)
+		if tr := d.stop(stay); len(tr.Samples) != 3 {
+			t.Errorf("the session that was there has %d samples, want 3", len(tr.Samples))
+		}
+	})
+}
+
+// A buffer that is full when the engine breaks is full, and its session whole.
+func TestFullWhenTheEngineFails(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		full := make(chan struct{})
+		p := d.start(d.Context(), 10*time.Millisecond, 2, func(*Profiler) { close(full) })
+		d.tell(func(e *fakeEngine) { e.fails = errors.New("broken") })
+		d.emit(2)
+		<-full
+		if tr := d.stop(p); len(tr.Samples) != 2 {
+			t.Errorf("%d samples, want 2", len(tr.Samples))
+		}
+	})
+}
+
+// A callback that panics is reported; the process goes on.
+func TestCallbackPanics(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(d.Context(), 10*time.Millisecond, 1, func(*Profiler) { panic("user") })
+		d.emit(1)
+		if tr := d.stop(p); len(tr.Samples) != 1 {
+			t.Errorf("%d samples, want 1", len(tr.Samples))
+		}
+	})
+}
+
+// A wall session gets every so many ticks, as many as make the interval asked for or
+// the next shorter one.
+func TestWallIntervals_JSP20(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{}}
+		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
+		// The engine's own period is 10 ms.
+		for asked, want := range map[time.Duration]time.Duration{0: 10, 10 * time.Millisecond: 10, 15 * time.Millisecond: 10, 25 * time.Millisecond: 20, 30 * time.Millisecond: 30} {
+			fast := d.start(t.Context(), 10*time.Millisecond, 0)
+			p := d.start(t.Context(), asked, 0)
+			if got := p.SampleInterval(); got != want*time.Millisecond {
+				t.Errorf("asked for %v: %v, want %d ms", asked, got, want)
+			}
+			d.stop(p)
+			d.stop(fast)
 		}
 	})
 }

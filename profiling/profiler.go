@@ -117,6 +117,5 @@ func (p *Profiler) Stats() Stats { return p.s.counts() }
 // It fails if the engine did, with the trace up to then.
 func (p *Profiler) Stop() (*Trace, error) {
 	p.s.stop()
-	<-p.s.done
 	return p.s.trace, p.s.err
 }

@@ -28,8 +28,8 @@ type session struct {
 	closed  bool   // it takes no samples any more
 
 	stopping atomic.Bool
-	ended    atomic.Int64  // by sampling.Now, when it was stopped; 0 before
-	done     chan struct{} // closed when trace and err are there
+	ended    atomic.Int64 // by sampling.Now, when it was stopped; 0 before
+	ready    sync.Mutex   // locked until trace and err are there; see hub.do
 	trace    *Trace
 	err      error
 
@@ -43,7 +43,8 @@ type session struct {
 }
 
 func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
-	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), origin: tl.Origin(), done: make(chan struct{})}
+	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), origin: tl.Origin()}
+	s.ready.Lock()
 	before := sampling.Now()
 	at := tl.Now()
 	s.offset = int64(at) - (before + (sampling.Now()-before)/2)
@@ -98,23 +99,28 @@ func (s *session) budget() float64 {
 	return s.o.WallBudget
 }
 
-// pause and resume tell the session that nothing is sampled between two times.
+// pause and resume tell the session that nothing is sampled between two times. What
+// comes after its end is no gap of its.
 func (s *session) pause(at int64) {
+	end := s.ended.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.paused == 0 {
+	if s.paused == 0 && (end == 0 || at < end) {
 		s.paused = at
 	}
 }
 
 func (s *session) resume(at int64) {
+	if end := s.ended.Load(); end != 0 {
+		at = min(at, end)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.paused != 0 {
+	if s.paused != 0 && at >= s.paused {
 		s.stats.Gaps++
 		s.stats.GapTime += time.Duration(at - s.paused)
-		s.paused = 0
 	}
+	s.paused = 0
 }
 
 // counts are the session's up to now, with a gap that has not ended.
@@ -127,8 +133,10 @@ func (s *session) counts() Stats {
 		if until == 0 {
 			until = sampling.Now()
 		}
-		c.Gaps++
-		c.GapTime += time.Duration(max(0, until-s.paused))
+		if until >= s.paused {
+			c.Gaps++
+			c.GapTime += time.Duration(until - s.paused)
+		}
 	}
 	return c
 }
@@ -141,10 +149,16 @@ func (s *session) lose(n uint64) {
 
 // take adds a sample, unless it is not this session's turn.
 func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
-	if end := s.ended.Load(); s.closed || s.begun == 0 || sm.At < s.begun || end != 0 && sm.At > end {
+	if s.closed || s.begun == 0 || sm.At < s.begun {
 		return
 	}
 	own := *sm
+	if end := s.ended.Load(); end != 0 && sm.At > end {
+		if sm.Since == 0 || sm.Since > end {
+			return
+		}
+		own.At = end // it was before, for all that is known
+	}
 	if !forced && !s.thin.turn(&own) {
 		return
 	}
@@ -162,7 +176,7 @@ func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
 // stop ends the session, and returns when that is done.
 func (s *session) stop() {
 	if s.stopping.Swap(true) {
-		<-s.done
+		s.wait()
 		return
 	}
 	s.ended.CompareAndSwap(0, sampling.Now())
@@ -171,7 +185,13 @@ func (s *session) stop() {
 	if mine {
 		s.finish()
 	}
-	<-s.done
+	s.wait()
+}
+
+// wait returns when the trace is there.
+func (s *session) wait() {
+	s.ready.Lock()
+	s.ready.Unlock() //nolint:staticcheck // it is waited for, nothing is guarded
 }
 
 // finish makes the trace. The hub has let go of the session.
@@ -188,6 +208,6 @@ func (s *session) finish() {
 	t.Origin, t.Engine, t.Interval = s.origin, engine, interval
 	t.Started, t.Stopped = time.Duration(s.begun+s.offset), time.Duration(s.ended.Load()+s.offset)
 	t.Stats = s.counts()
-	s.trace = t
-	close(s.done)
+	s.trace, s.build = t, nil // which would keep labels and symbols
+	s.ready.Unlock()
 }

@@ -23,15 +23,16 @@ type thinner struct {
 	// Wall: the tick looked at last, whether it was taken, and the one taken before.
 	tick, taken int64
 	turnOfTick  bool
+	begun       int64         // when the session began: what was before is not its
 	share       time.Duration // the wall time that one goroutine's sample stands for
 }
 
 // set changes the interval; that of the engine is not longer.
-func (t *thinner) set(wall bool, interval time.Duration) {
+func (t *thinner) set(wall bool, interval time.Duration, begun int64) {
 	if t.random == nil {
 		t.random = rand.Float64
 	}
-	t.wall = wall
+	t.wall, t.begun = wall, begun
 	if interval != t.interval {
 		t.interval, t.passed, t.stratum = interval, 0, 0
 		t.due = t.random() * float64(interval)
@@ -65,6 +66,8 @@ func (t *thinner) wallTurn(s *sampling.Sample) bool {
 			t.share = s.Weight / time.Duration(max(1, s.Count))
 			if t.taken != 0 {
 				t.share = time.Duration(s.At - t.taken)
+			} else {
+				t.share = min(t.share, time.Duration(s.At-t.begun))
 			}
 			t.taken = s.At
 		}

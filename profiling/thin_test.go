@@ -23,7 +23,7 @@ func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var th thinner
-			th.set(false, tt.session)
+			th.set(false, tt.session, 0)
 			n, weight := 0, time.Duration(0)
 			for range total {
 				s := sampling.Sample{Count: 1, Weight: tt.engine}
@@ -47,7 +47,7 @@ func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 // sample would be of one of them only.
 func TestThinnerIsFair(t *testing.T) {
 	var th thinner
-	th.set(false, 20*time.Millisecond)
+	th.set(false, 20*time.Millisecond, 0)
 	var of [2]int
 	const total = 20_000
 	for i := range total {
@@ -65,7 +65,7 @@ func TestThinnerIsFair(t *testing.T) {
 // A sample of several counts for several.
 func TestThinnerThinsCounts(t *testing.T) {
 	var th thinner
-	th.set(false, 50*time.Millisecond)
+	th.set(false, 50*time.Millisecond, 0)
 	s := sampling.Sample{Count: 100, Weight: time.Second}
 	if !th.turn(&s) || s.Count < 19 || s.Count > 20 || s.Weight != time.Duration(s.Count)*50*time.Millisecond {
 		t.Errorf("100 samples of 10 ms became %d for %v, want 20 for 1s", s.Count, s.Weight)
@@ -76,7 +76,7 @@ func TestThinnerThinsCounts(t *testing.T) {
 // since the tick taken before.
 func TestThinnerOfWallTicks(t *testing.T) {
 	var th thinner
-	th.set(true, 30*time.Millisecond)
+	th.set(true, 30*time.Millisecond, 0)
 	weight := map[int]time.Duration{}
 	for tick := range 301 {
 		for goroutines := 1; goroutines <= 2; goroutines++ {

@@ -52,7 +52,7 @@ var _ sampling.Engine = (*Engine)(nil)
 // for shows when it starts.
 func New(symbols *sampling.Symbols) (*Engine, error) {
 	return &Engine{
-		symbols:  sampling.NewSymbols(),
+		symbols:  symbols,
 		shortest: tick(),
 		overdue:  overdue,
 		entry:    reflect.ValueOf(nudge).Pointer(),
@@ -167,6 +167,7 @@ func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) 
 // Stop ends sampling.
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	if e.interval == 0 {
+		e.owner.withdraw()
 		return
 	}
 	runtime.SetCPUProfileRate(0)

@@ -55,6 +55,7 @@ import (
 // ends with the next read.
 type owner struct {
 	gate     *gate  // that our profile is written to; nil when the log is not ours
+	asked    *asked // what StartCPUProfile has not answered yet; nil when nothing
 	stopping func() // nil, or what a test does while our StopCPUProfile waits for the gate
 }
 
@@ -63,13 +64,54 @@ const (
 	// on, it is worth while to look at all goroutines for what keeps it.
 	soon     = 50 * time.Microsecond
 	patience = 2 * time.Millisecond
+	// unanswered is when acquire returns without an answer.
+	unanswered = 100 * time.Millisecond
 )
 
+// An asked is a StartCPUProfile under way. It waits while a StopCPUProfile writes
+// somebody's profile, for as long as their writer takes.
+type asked struct {
+	gate   *gate
+	answer chan error
+}
+
+func ask() *asked {
+	a := &asked{gate: newGate(), answer: make(chan error, 1)}
+	go func() { a.answer <- pprof.StartCPUProfile(a.gate) }()
+	return a
+}
+
+// withdraw ends what was asked for, should it be granted.
+func (o *owner) withdraw() {
+	a := o.asked
+	if a == nil {
+		return
+	}
+	o.asked = nil
+	go func() {
+		if <-a.answer == nil {
+			runtime.SetCPUProfileRate(0)
+			<-a.gate.parked
+			(&owner{gate: a.gate}).release()
+		}
+	}()
+}
+
 // acquire makes the log ours, on at hz, or returns an error that wraps
-// [sampling.ErrBusy]. It waits while a StopCPUProfile writes somebody's profile.
+// [sampling.ErrBusy]. When that is because there is no answer yet, the next call gets
+// it, or withdraw.
 func (o *owner) acquire(hz int) error {
-	g := newGate()
-	err := pprof.StartCPUProfile(g)
+	if o.asked == nil {
+		o.asked = ask()
+	}
+	g := o.asked.gate
+	var err error
+	select {
+	case err = <-o.asked.answer:
+		o.asked = nil
+	case <-time.After(unanswered):
+		return fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
+	}
 	for err == nil {
 		runtime.SetCPUProfileRate(0)
 		<-g.parked

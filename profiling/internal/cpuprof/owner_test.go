@@ -121,7 +121,8 @@ func TestConflicts(t *testing.T) {
 		turn()
 		err := e.Start(e.Interval(0))
 		if errors.Is(err, sampling.ErrBusy) {
-			one.Lock() // it is over then
+			e.Stop(discard) // what was asked for must not keep them waiting
+			one.Lock()      // it is over then
 			busy++
 			one.Unlock()
 			continue

@@ -21,7 +21,8 @@ import (
 //     to now is wanted at once. Both emit samples in the order of time. [ErrTaken],
 //     after the last samples were emitted, means that somebody else took the
 //     profiler: it runs no longer, and Start may be called again.
-//   - Stop ends it, after emitting what is left. It does nothing when it does not run.
+//   - Stop ends it, after emitting what is left. When it does not run it takes back a Start
+//     that was busy, if that matters to the engine.
 //   - A Sample and what it points to is valid until emit returns, but for its
 //     Stack's symbols, which are valid as long as anybody refers to them.
 type Engine interface {
@@ -48,6 +49,9 @@ var (
 
 // A Sample is a stack at a moment, or several goroutines' equal ones.
 type Sample struct {
+	// Since is when the sample may have been taken at the earliest, where that is not known
+	// better than to be between Since and At; otherwise 0.
+	Since  int64
 	At     int64          // by [Now]; of a sample without a time the engine puts one
 	Stack  []*Symbol      // innermost first; empty when nothing is known
 	Tag    unsafe.Pointer // the goroutine's labels as the runtime has them, or nil

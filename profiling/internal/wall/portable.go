@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	name = "wall, portable"
+	name = "wall"
 	// self is on the stack of the goroutine that samples.
 	self = "github.com/perfline/perfline/profiling/internal/wall.(*Engine).Tick"
 	// deepest is how many calls the runtime sees, unless GODEBUG=profstackdepth says otherwise.

@@ -33,12 +33,14 @@ import (
 const (
 	interval = 10 * time.Millisecond // runtime/pprof's
 	period   = time.Second
-	deepest  = 64 // calls that the runtime's CPU profiler sees
+	patience = 100 * time.Millisecond // with who has the profiler
+	deepest  = 64                     // calls that the runtime's CPU profiler sees
 )
 
 // An Engine is the fallback's [sampling.Engine].
 type Engine struct {
-	window  *window // the one under way, nil when there is none
+	window  *window      // the one under way, nil when there is none
+	asked   chan granted // answers a Start that was busy because there was no answer yet; nil for none
 	symbols *sampling.Symbols
 	lost    uint64
 	sample  sampling.Sample // the one that is emitted, to reuse its memory
@@ -50,7 +52,7 @@ var _ sampling.Engine = (*Engine)(nil)
 func New(symbols *sampling.Symbols) *Engine { return &Engine{symbols: symbols} }
 
 // Name implements [sampling.Engine].
-func (e *Engine) Name() string { return "pprof windows" }
+func (e *Engine) Name() string { return "window" }
 
 // Interval is always 10 ms.
 func (e *Engine) Interval(time.Duration) time.Duration { return interval }
@@ -64,12 +66,32 @@ func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
 		return nil
 	}
-	w, err := begin()
-	if err != nil {
-		return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
+	// It waits while a StopCPUProfile writes somebody's profile, for as long as their writer
+	// takes.
+	if e.asked == nil {
+		e.asked = make(chan granted, 1)
+		go func() {
+			w, err := begin()
+			e.asked <- granted{w, err}
+		}()
 	}
-	e.window = w
-	return nil
+	select {
+	case g := <-e.asked:
+		e.asked = nil
+		if g.err != nil {
+			return fmt.Errorf("%w: %w", sampling.ErrBusy, g.err)
+		}
+		e.window = g.window
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
+	}
+}
+
+// granted is what came of asking for a window.
+type granted struct {
+	window *window
+	err    error
 }
 
 // Tick implements [sampling.Engine]: it ends the window, begins the next one and
@@ -95,6 +117,14 @@ func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) 
 
 // Stop implements [sampling.Engine].
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
+	if asked := e.asked; asked != nil {
+		e.asked = nil
+		go func() {
+			if g := <-asked; g.err == nil {
+				g.window.end()
+			}
+		}()
+	}
 	if e.window == nil {
 		return
 	}
@@ -114,6 +144,7 @@ func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
 		e.lost++
 		return
 	}
+	e.sample.Since = w.begun
 	e.emitProfile(p, w.ended.Load(), emit)
 }
 
@@ -158,12 +189,13 @@ func isLost(stack []*sampling.Symbol) bool {
 // A window is a profile under way, or ended. Its profile may be read once end
 // returned.
 type window struct {
+	begun   int64 // by [sampling.Now]
 	profile bytes.Buffer
 	ended   atomic.Int64 // by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
 }
 
 func begin() (*window, error) {
-	w := new(window)
+	w := &window{begun: sampling.Now()}
 	if err := pprof.StartCPUProfile(w); err != nil {
 		return nil, err
 	}
