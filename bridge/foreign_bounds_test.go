@@ -10,14 +10,33 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// waiting are the spans of other instrumentation that have not ended.
-func (u *underWay) waiting() (n int) {
+// each calls f with what is known of each span that has not ended.
+func (u *underWay) each(f func(running)) {
 	for i := range u.shards {
 		s := &u.shards[i]
 		s.mu.Lock()
-		n += len(s.spans)
+		for _, e := range s.lists {
+			for ; e != nil; e = e.next {
+				f(e.running)
+			}
+		}
 		s.mu.Unlock()
 	}
+}
+
+// waiting are the spans of other instrumentation that have not ended.
+func (u *underWay) waiting() (n int) {
+	u.each(func(running) { n++ })
+	return n
+}
+
+// labels are the spans that have one.
+func (u *underWay) labels() (n int) {
+	u.each(func(r running) {
+		if r.label.by != nil {
+			n++
+		}
+	})
 	return n
 }
 

@@ -70,9 +70,11 @@ func (h *hub) learned() { h.retarget(func(all []*Processor) []*Processor { retur
 
 // remove reports how many processors are left.
 func (h *hub) remove(p *Processor) int {
-	return h.retarget(func(all []*Processor) []*Processor {
+	left := h.retarget(func(all []*Processor) []*Processor {
 		return slices.DeleteFunc(all, func(x *Processor) bool { return x == p })
 	})
+	p.labels.Store(false)
+	return left
 }
 
 func (h *hub) retarget(change func([]*Processor) []*Processor) int {
@@ -85,6 +87,9 @@ func (h *hub) retarget(change func([]*Processor) []*Processor) int {
 		}
 	}
 	h.targets.Store(t)
+	for _, p := range t.all {
+		p.labels.Store(labelerOf(t.by[p.provider.Load()]) == p)
+	}
 	return len(t.all)
 }
 

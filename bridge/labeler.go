@@ -32,17 +32,17 @@ func WithLabeler(l Labeler) Option {
 	return func(o *options) { o.labeler = l }
 }
 
-// A label is a Labeler's, of a span; the zero value is none.
+// A label is of a span; the zero value is none.
 type label struct {
-	by    Labeler
+	by    *Processor // whose Labeler's it is
 	token any
 }
 
-// begin labels the calling goroutine for the first of to that can.
-func begin(ctx context.Context, to []*Processor, span trace.SpanContext, name string) label {
-	if by := labelerOf(to); by != nil {
-		if token := by.labeler.Begin(ctx, span, valid(name)); token != nil {
-			return label{by.labeler, token}
+// begin labels the calling goroutine. p may be nil, and labels nothing then.
+func (p *Processor) begin(ctx context.Context, span trace.SpanContext, name string) label {
+	if p != nil {
+		if token := p.labeler.Begin(ctx, span, valid(name)); token != nil {
+			return label{p, token}
 		}
 	}
 	return label{}
@@ -60,7 +60,7 @@ func labelerOf(all []*Processor) *Processor {
 
 func (l label) end() {
 	if l.by != nil {
-		l.by.End(l.token)
+		l.by.labeler.End(l.token)
 	}
 }
 
@@ -68,5 +68,5 @@ func (l label) context(ctx context.Context) context.Context {
 	if l.by == nil {
 		return ctx
 	}
-	return l.by.Context(ctx, l.token)
+	return l.by.labeler.Context(ctx, l.token)
 }

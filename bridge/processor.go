@@ -51,6 +51,7 @@ type Processor struct {
 	next     sdktrace.SpanProcessor
 	limits   sdktrace.SpanLimits
 	labeler  Labeler                                 // nil: none
+	labels   atomic.Bool                             // it is the one that labels for its provider; the hub's
 	provider atomic.Pointer[sdktrace.TracerProvider] // the one whose spans come here
 	stopped  atomic.Bool
 }
@@ -104,7 +105,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 // other instrumentation becomes an entry of its request's timeline.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
-		if p.labeler != nil && p.hub.foreign.labels.Load() > 0 { // begun before
+		if p.labeler != nil && p.hub.foreign.labelled.Load() { // begun before
 			p.hub.foreign.takeLabel(keyOf(s.SpanContext())).end()
 		}
 		return

@@ -156,7 +156,7 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		n.span.anchor = anchor
 		n.span.to = to
 		n.span.provider = parent.TracerProvider()
-		n.span.label = begin(ctx, to, n.span.sc, name)
+		n.span.label = labelerOf(to).begin(ctx, n.span.sc, name)
 		under := context.Context(n)
 		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
 			under = trace.ContextWithSpan(ctx, &n.span)
@@ -195,7 +195,7 @@ var _ observer.Opened = (*openedSpan)(nil)
 
 // Ended implements [observer.Opened]: the span itself is ended off the request's path.
 func (o *openedSpan) Ended() {
-	if o.hub != nil && o.hub.foreign.labels.Load() > 0 {
+	if o.hub != nil && o.hub.foreign.labelled.Load() {
 		o.hub.foreign.takeLabel(keyOf(o.span.SpanContext())).end()
 	}
 }
