@@ -14,14 +14,15 @@ import (
 //     others are not called.
 //   - End is called when the span has ended, on the goroutine that ended it, which
 //     may be another one. It may be called more than once; the first call counts.
-//   - Context returns a context that carries the label, for the code that works under
-//     the span: that of marks.Start, [Middleware] and bridgegrpc's server.
+//   - Value is what the context of the code that works under the span answers for a
+//     key, that of marks.Start, [Middleware] and bridgegrpc's server: the label, in the
+//     profiler's way, and ctx.Value(key) for what is not of the profiler.
 //
 // They may be called concurrently, and must be quick and not block.
 type Labeler interface {
 	Begin(ctx context.Context, span trace.SpanContext, name string) (label any)
 	End(label any)
-	Context(ctx context.Context, label any) context.Context
+	Value(ctx context.Context, label, key any) any
 }
 
 // WithLabeler has the goroutines that start spans of the processor's provider
@@ -64,9 +65,26 @@ func (l label) end() {
 	}
 }
 
+// value is what a context over ctx that carries the label answers for key.
+func (l label) value(ctx context.Context, key any) any {
+	if l.by == nil {
+		return ctx.Value(key)
+	}
+	return l.by.labeler.Value(ctx, l.token, key)
+}
+
 func (l label) context(ctx context.Context) context.Context {
 	if l.by == nil {
 		return ctx
 	}
-	return l.by.labeler.Context(ctx, l.token)
+	return &labelled{ctx, l}
 }
+
+// labelled is a context that carries a label.
+type labelled struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	label           label
+}
+
+// Value implements [context.Context].
+func (c *labelled) Value(key any) any { return c.label.value(c.Context, key) }

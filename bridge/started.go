@@ -59,7 +59,7 @@ var _ observer.Opened = (*ending)(nil)
 // Ended implements [observer.Opened].
 func (e *ending) Ended() { e.label.end() }
 
-// node is a context and the span it carries, in one allocation.
+// node is a context and the span it carries, with its label, in one allocation.
 type node struct {
 	context.Context     //nolint:containedctx // it is a context, wrapping its parent
 	key             any // OpenTelemetry's key for the active span
@@ -70,7 +70,7 @@ func (n *node) Value(key any) any {
 	if key == n.key {
 		return &n.span
 	}
-	return n.Context.Value(key)
+	return n.span.label.value(n.Context, key)
 }
 
 func (s *startedSpan) SpanContext() trace.SpanContext       { return s.sc }
@@ -159,9 +159,9 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		n.span.label = labelerOf(to).begin(ctx, n.span.sc, name)
 		under := context.Context(n)
 		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
-			under = trace.ContextWithSpan(ctx, &n.span)
+			under = n.span.label.context(trace.ContextWithSpan(ctx, &n.span))
 		}
-		return n.span.label.context(under), (*ending)(&n.span)
+		return under, (*ending)(&n.span)
 	}
 	// Nothing to take the resource and the sampling decision from: no span, a
 	// remote one, or one of a provider without a processor.

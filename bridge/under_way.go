@@ -137,6 +137,9 @@ func (u *underWay) take(k spanKey) running {
 	s := u.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.n == 0 { // as for most programs, without a look at cold memory
+		return running{}
+	}
 	at := s.find(k)
 	if *at == nil {
 		return running{}

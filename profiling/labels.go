@@ -31,10 +31,10 @@ func (SpanLabels) Begin(ctx context.Context, span trace.SpanContext, name string
 // of before; others' labels it leaves.
 func (SpanLabels) End(label any) { label.(*labels.Span).End(sampling.Now()) }
 
-// Context returns a context that carries the label, so that pprof.Do and
-// pprof.WithLabels under it add to the span's labels.
-func (SpanLabels) Context(ctx context.Context, label any) context.Context {
-	return labels.Context(ctx, label.(*labels.Span))
+// Value is what a context over ctx answers for key that carries the label, so that
+// pprof.Do and pprof.WithLabels under it add to the span's labels.
+func (SpanLabels) Value(ctx context.Context, label, key any) any {
+	return labels.Value(ctx, label.(*labels.Span), key)
 }
 
 // Do runs f, and has the profiler count the calling goroutine's time for the span

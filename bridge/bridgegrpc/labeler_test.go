@@ -26,8 +26,11 @@ func (n names) Begin(_ context.Context, _ trace.SpanContext, name string) any {
 
 func (n names) End(label any) { delete(n.live, label.(string)) }
 
-func (n names) Context(ctx context.Context, label any) context.Context {
-	return context.WithValue(ctx, key{}, label)
+func (n names) Value(ctx context.Context, label, k any) any {
+	if k == (key{}) {
+		return label
+	}
+	return ctx.Value(k)
 }
 
 // The goroutine of a call is labelled while it runs, and the handler's context

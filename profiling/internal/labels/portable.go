@@ -111,13 +111,18 @@ func goroutineID() uint64 {
 // Resolve knows nothing: a label pointer cannot be read here.
 func Resolve(unsafe.Pointer, int64) (*Span, []Label) { return nil, nil }
 
-// Context returns a context that carries s as runtime/pprof has labels carried, so
-// that pprof.Do under it adds to the span's labels, and restores them.
-func Context(ctx context.Context, s *Span) context.Context {
-	if s == nil {
-		return ctx
+// Value is what a context over ctx that carries s answers for key. Such a context
+// carries s as runtime/pprof has labels carried, so that pprof.Do under it adds to the
+// span's labels, and restores them.
+func Value(ctx context.Context, s *Span, key any) any {
+	switch key {
+	case spanKey{}:
+		return s
+	case labelsKey():
+		return pprof.WithLabels(ctx, s.labels).Value(key)
+	default:
+		return ctx.Value(key)
 	}
-	return context.WithValue(pprof.WithLabels(ctx, s.labels), spanKey{}, s)
 }
 
 type spanKey struct{}

@@ -1,0 +1,54 @@
+//go:build go1.26 && !go1.27 && !perfline_portable && !race
+
+// The race detector allocates on its own account.
+
+package profiling_test
+
+import (
+	"context"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/labels"
+)
+
+// A label is one allocation, and its way into contexts and back none. The collector is
+// held off: AllocsPerRun counts what other goroutines allocate too.
+func TestAllocs(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(
+		sdktrace.NewBatchSpanProcessor(nil), bridge.WithTimeline(tl), bridge.WithLabeler(profiling.SpanLabels{}))))
+	defer func() {
+		if err := tp.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	base := observer.NewContext(context.Background(), tl)
+	for range 1 << 15 { // fill the pool of chunks
+		marks.Mark(base, "warm")
+	}
+	tl.Flush()
+	tracer := tp.Tracer("t")
+	ctx, outer := tracer.Start(base, "outer")
+	defer outer.End()
+	for _, c := range []struct {
+		name string
+		f    func()
+	}{
+		{"a span", func() { _, span := tracer.Start(ctx, "s"); span.End() }},
+		{"marks.Start", func() { _, m := marks.Start(ctx, "m"); m.End() }},
+	} {
+		off := testing.AllocsPerRun(1000, c.f)
+		release := labels.Hold()
+		on := testing.AllocsPerRun(1000, c.f)
+		release()
+		if on != off+1 {
+			t.Errorf("%s: %v allocations with a label, %v without, want one more", c.name, on, off)
+		}
+	}
+}
