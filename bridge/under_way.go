@@ -72,7 +72,7 @@ func (s *spanShard) add(at **spanEntry, k spanKey, r running) {
 	} else {
 		s.free = e.next
 	}
-	*e = spanEntry{key: k, running: r}
+	e.key, e.running, e.next = k, r, nil
 	*at = e
 	s.n++
 }
