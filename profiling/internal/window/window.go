@@ -69,11 +69,12 @@ func (e *Engine) Start(time.Duration) error {
 	// It waits while a StopCPUProfile writes somebody's profile, for as long as their writer
 	// takes.
 	if e.asked == nil {
-		e.asked = make(chan granted, 1)
+		answer := make(chan granted, 1)
 		go func() {
 			w, err := begin()
-			e.asked <- granted{w, err}
+			answer <- granted{w, err}
 		}()
+		e.asked = answer
 	}
 	select {
 	case g := <-e.asked:
