@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"strings"
@@ -19,18 +20,18 @@ import (
 )
 
 //go:noinline
-func half() { keep(spin(50)) }
+func half(scale int) { keep(spin(50 * scale)) }
 
 //go:noinline
-func third() { keep(spin(30)) }
+func third(scale int) { keep(spin(30 * scale)) }
 
 //go:noinline
-func fifth() { keep(spin(20)) }
+func fifth(scale int) { keep(spin(20 * scale)) }
 
 //go:noinline
-func spin(percent int) (x uint64) {
+func spin(n int) (x uint64) {
 	x = 88172645463325252
-	for range percent * 4_000 {
+	for range n {
 		x ^= x << 13
 		x ^= x >> 7
 		x ^= x << 17
@@ -66,19 +67,21 @@ func TestSamplesHaveTheirSpans(t *testing.T) {
 			for range runtime.GOMAXPROCS(0) {
 				wg.Go(func() {
 					for p.Stats().Samples < 2_000 {
+						// Work that always takes as long could keep in step with the kernel's clock.
+						scale := 1000 + rand.IntN(6000)
 						ctx, span := tracer.Start(t.Context(), "around")
 						func() {
 							_, inner := tracer.Start(ctx, "half")
 							defer inner.End()
-							half()
+							half(scale)
 						}()
 						func() {
 							_, inner := marks.Start(ctx, "third")
 							defer inner.End()
-							third()
+							third(scale)
 						}()
 						span.SetName("fifth") // the label is the name it was begun with
-						fifth()
+						fifth(scale)
 						span.End()
 					}
 				})

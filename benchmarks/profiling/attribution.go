@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,19 +21,17 @@ import (
 var split = []struct {
 	name  string
 	share int // percent
-	do    func()
+	do    func(scale int)
 }{{"fifty", 50, fifty}, {"thirty", 30, thirty}, {"twenty", 20, twenty}}
 
-const piece = 4_000 // of spin, for each percent: some tens of microseconds
+//go:noinline
+func fifty(scale int) { sink(spin(50 * scale)) }
 
 //go:noinline
-func fifty() { sink(spin(50 * piece)) }
+func thirty(scale int) { sink(spin(30 * scale)) }
 
 //go:noinline
-func thirty() { sink(spin(30 * piece)) }
-
-//go:noinline
-func twenty() { sink(spin(20 * piece)) }
+func twenty(scale int) { sink(spin(20 * scale)) }
 
 // sink keeps the call to spin from being the last thing its caller does.
 //
@@ -56,7 +55,11 @@ func attribution(ctx context.Context, _ int, _ time.Duration) error {
 		if err != nil {
 			return err
 		}
-		runSplit(ctx, tracer, func() bool { return p.Stats().Samples >= enough })
+		want := uint64(enough)
+		if o.Wall {
+			want *= 4 // it sees every other goroutine, too
+		}
+		runSplit(ctx, tracer, func() bool { return p.Stats().Samples >= want })
 		t, err := p.Stop()
 		if err != nil {
 			return err
@@ -73,9 +76,11 @@ func runSplit(ctx context.Context, tracer trace.Tracer, done func() bool) {
 			ctx, root := tracer.Start(ctx, "split")
 			defer root.End()
 			for !done() && ctx.Err() == nil {
+				// Work that always takes as long could keep in step with the kernel's clock.
+				scale := 1000 + rand.IntN(6000)
 				for _, s := range split {
 					_, span := tracer.Start(ctx, s.name)
-					s.do()
+					s.do(scale)
 					span.End()
 				}
 			}
