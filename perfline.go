@@ -51,6 +51,7 @@ type Config struct {
 type Pipeline struct {
 	timeline  *observer.Timeline
 	provider  *sdktrace.TracerProvider
+	tracers   trace.TracerProvider // provider's, with contexts that carry profiler labels
 	processor *bridge.Processor
 	delivery  *exporter.Delivery // nil without a backend
 	recent    *exporter.Recent
@@ -113,7 +114,8 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	p.provider = sdktrace.NewTracerProvider(opts...)
 	p.processor.Bind(p.provider)
 
-	otel.SetTracerProvider(p.provider)
+	p.tracers = profiling.TracerProvider(p.provider)
+	otel.SetTracerProvider(p.tracers)
 	if reader != nil {
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
@@ -167,10 +169,10 @@ func newResource(ctx context.Context, c Config) (*resource.Resource, error) {
 // TracerProvider makes spans that belong to this pipeline; with
 // OTEL_SDK_DISABLED it is the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
-	if p.provider == nil {
+	if p.tracers == nil {
 		return otel.GetTracerProvider()
 	}
-	return p.provider
+	return p.tracers
 }
 
 // Recent holds the most recent requests, with and without a backend.

@@ -22,8 +22,10 @@ type WaterfallOptions struct {
 	Width   int // columns; 0 means 100, less than 60 counts as 60
 	MaxRows int // rows for spans and marks; 0 means 60; what does not fit is summed up in one row
 
-	// Profile adds, below each span that was sampled, the hottest functions that ran in
-	// it and how much time their samples stand for.
+	// Profile adds, below each span that was sampled, the three hottest functions in it: of
+	// each sample the innermost that is not the runtime's, and whether it waits. The time
+	// is what the samples stand for, of all goroutines that work for the span together; a
+	// few samples are a rough estimate of it.
 	Profile *profiling.Trace
 }
 

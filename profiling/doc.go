@@ -10,7 +10,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	err = trace.OfSpan(id).WritePprof(file) // go tool pprof file
+//	err = trace.WritePprof(file) // go tool pprof file
 //
 // A [Trace] has the resources, frames, stacks and samples of the specification, and
 // its JSON is exactly that. Beside them it keeps the line that ran, the span and the
@@ -37,7 +37,8 @@
 // else's pprof.StartCPUProfile gets its usual error; who calls pprof.StopCPUProfile
 // first, as some agents do, takes the profiler over. Sessions are paused then, and
 // when it is free again they go on: [Stats] counts these gaps and their length.
-// A profile that runs when a session starts is left alone in the same way.
+// A profile that runs when a session starts is left alone: the session is paused
+// until that ends.
 //
 // # What it guarantees
 //
@@ -46,9 +47,11 @@
 //     distinct stacks.
 //   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
 //     the trace.
-//   - A sample has the span that was active on its goroutine, or none when that has
-//     ended; see [SpanLabels]. Spans that began before the first session started are
-//     not known.
+//   - A sample has the sampled span that was active on its goroutine, or none when that
+//     has ended; see [SpanLabels]. Spans that began before the first session started, and
+//     those that OpenTelemetry's sampler left out, are not known. A measure of
+//     marks.Time labels nothing: its samples are of the span around it, and
+//     exporter.Request.Moments tells them apart.
 //   - All functions and methods may be called concurrently.
 //
 // It does not see what the kernel or code of other languages does inside, nor

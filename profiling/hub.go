@@ -25,6 +25,10 @@ var (
 	wallClock = newHub(true)
 )
 
+// lazy is how long the engine goes on at an interval that is shorter than anybody wants
+// any more: each change costs the other sessions a gap.
+const lazy = 10 * time.Second
+
 // retry is how often a profiler that somebody else has is asked for.
 const retry = 20 * time.Millisecond
 
@@ -45,6 +49,7 @@ type hub struct {
 	budget   float64 // that a wall engine was made with
 	on       bool    // the engine runs
 	interval time.Duration
+	slower   time.Time // since lazy before then a longer interval would do; zero when not
 	next     time.Time // when the engine, or another try to start it, is due
 	lost     uint64    // by the engine, as told to the sessions
 	sessions []*session
@@ -164,7 +169,7 @@ func (h *hub) tune() error {
 			h.engine.Stop(h.emit)
 			h.lost = h.engine.Lost()
 		}
-		h.on = false
+		h.on, h.slower = false, time.Time{}
 		return nil
 	}
 	budget := 1.0
@@ -185,7 +190,14 @@ func (h *hub) tune() error {
 			interval = own
 		}
 	}
-	if !h.on || interval != h.interval {
+	switch {
+	case h.on && interval > h.interval && h.slower.IsZero():
+		h.slower = time.Now().Add(lazy)
+	case h.on && interval == h.interval:
+		h.slower = time.Time{}
+	}
+	if !h.on || interval < h.interval || interval > h.interval && !time.Now().Before(h.slower) {
+		h.slower = time.Time{}
 		h.halt()
 		h.interval = interval
 		if err := h.start(); err != nil {
@@ -274,6 +286,11 @@ func (h *hub) tick() {
 	}
 	if h.wall { // its period changes
 		h.pace()
+	}
+	if h.on && !h.slower.IsZero() && !time.Now().Before(h.slower) {
+		if err := h.tune(); err != nil {
+			h.fail(err)
+		}
 	}
 }
 

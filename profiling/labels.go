@@ -38,7 +38,7 @@ func (SpanLabels) Value(ctx context.Context, label, key any) any {
 }
 
 // Do runs f, and has the profiler count the calling goroutine's time for the span
-// active in ctx meanwhile, whether that has ended or not. Goroutines that are started
+// active in ctx meanwhile, also if that has ended already: f is its work. Goroutines that are started
 // with a go statement while the span is active need no Do: it is for those that were
 // there before, which work for one span after the other:
 //

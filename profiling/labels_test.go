@@ -81,6 +81,40 @@ func setUp(t *testing.T) (trace.TracerProvider, context.Context) {
 	return tp, observer.NewContext(context.Background(), tl)
 }
 
+// pprof.Do under a span of any instrumentation keeps the span, if the provider's
+// contexts carry labels; else the end of the span puts things right.
+func TestPprofDoUnderASpan(t *testing.T) {
+	tp, base := setUp(t)
+	defer labels.Hold()()
+	of := trace.SpanContextFromContext
+	pprof.Do(base, pprof.Labels("app", "shop"), func(base context.Context) {
+		tracer := profiling.TracerProvider(tp).Tracer("t")
+		outerCtx, outer := tracer.Start(base, "outer")
+		ctx, inner := tracer.Start(outerCtx, "inner")
+		pprof.Do(ctx, pprof.Labels("step", "pay"), func(ctx context.Context) {
+			wantLabels(t, "in Do", of(ctx), "inner", "app", "shop", "step", "pay")
+			deeper, deepest := tracer.Start(ctx, "deepest")
+			pprof.Do(deeper, pprof.Labels("step", "pack"), func(ctx context.Context) {
+				wantLabels(t, "in Do in Do", of(ctx), "deepest", "app", "shop", "step", "pack")
+			})
+			deepest.End()
+			wantLabels(t, "after the span in Do", of(ctx), "inner", "app", "shop", "step", "pay")
+		})
+		wantLabels(t, "after Do", of(ctx), "inner", "app", "shop")
+		inner.End()
+		wantLabels(t, "after the inner span", of(outerCtx), "outer", "app", "shop")
+
+		ctx, inner = tp.Tracer("t").Start(outerCtx, "bare")
+		pprof.Do(base, pprof.Labels("step", "pay"), func(context.Context) {})
+		wantLabels(t, "after Do with a context that knows nothing", trace.SpanContext{}, "", "app", "shop")
+		inner.End()
+		wantLabels(t, "after the bare span", of(outerCtx), "outer", "app", "shop")
+		outer.End()
+		wantLabels(t, "after all spans", trace.SpanContext{}, "", "app", "shop")
+		_ = ctx
+	})
+}
+
 // All kinds of spans in each other, with labels of the program's around, between and
 // inside.
 func TestSpanLabels(t *testing.T) {

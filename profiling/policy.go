@@ -13,11 +13,11 @@ import (
 // runs it, did not allow (JS Self-Profiling, Feature Policy).
 var ErrNotAllowed = errors.New("profiling is not allowed")
 
-// Variable is the environment variable that says who may start sessions: "off"
+// EnvVariable is the environment variable that says who may start sessions: "off"
 // nobody; "remote" the application's own code and those from outside, as if their
 // [Policy] allowed it; empty, the application's own code, and those from outside
 // if their Policy allows it.
-const Variable = "PERFLINE_PROFILING"
+const EnvVariable = "PERFLINE_PROFILING"
 
 // A Policy says what sessions may do that somebody outside the program asks for, by
 // a request for example. The zero Policy refuses them all (the feature's default
@@ -26,7 +26,9 @@ type Policy struct {
 	Remote bool // such sessions may be started
 
 	// Modules are the modules whose frames such sessions may see, as in
-	// [Options].Modules; empty means [ModuleMain] and [ModuleStandard].
+	// [Options].Modules; empty means [ModuleMain] and [ModuleStandard]. Frames name files
+	// as they were when the program was built, with their folders unless it was built with
+	// -trimpath.
 	Modules []string
 }
 
@@ -39,7 +41,7 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 		return nil, err
 	}
 	if !p.Remote && setting != "remote" {
-		return nil, fmt.Errorf("profiling: a session from outside: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, Variable)
+		return nil, fmt.Errorf("profiling: a session from outside: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, EnvVariable)
 	}
 	seen := p.Modules
 	if len(seen) == 0 {
@@ -56,14 +58,14 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	return Start(ctx, o)
 }
 
-// environment is what Variable says.
+// environment is what EnvVariable says.
 func environment() (string, error) {
-	switch v := strings.ToLower(strings.TrimSpace(os.Getenv(Variable))); v {
+	switch v := strings.ToLower(strings.TrimSpace(os.Getenv(EnvVariable))); v {
 	case "", "remote":
 		return v, nil
 	case "off":
-		return "", fmt.Errorf("profiling: %w: %s is off", ErrNotAllowed, Variable)
+		return "", fmt.Errorf("profiling: %w: %s is off", ErrNotAllowed, EnvVariable)
 	default:
-		return "", fmt.Errorf("profiling: %s=%q: must be off, remote or empty", Variable, v)
+		return "", fmt.Errorf("profiling: %s=%q: must be off, remote or empty", EnvVariable, v)
 	}
 }

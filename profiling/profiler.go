@@ -14,11 +14,12 @@ import (
 type Options struct {
 	// SampleInterval is the time between samples. What is used is this or the next
 	// shorter interval that the engine supports, and its shortest when there is none or
-	// when it is 0; [Profiler.SampleInterval] tells. It must not be negative.
+	// when it is 0: with "cpu" the kernel's tick, often 4 ms. [Profiler.SampleInterval]
+	// tells. It must not be negative. 10 ms is a good choice.
 	SampleInterval time.Duration
 
 	// MaxBufferSize is how many samples the session may take, 1 to 2³²-1. It stops
-	// when it has that many. A sample takes some 60 bytes.
+	// when it has that many. A sample takes 48 bytes.
 	MaxBufferSize int
 
 	// OnSampleBufferFull is called, on a goroutine of its own, when the session has
@@ -55,7 +56,7 @@ type Profiler struct{ s *session }
 
 // Start begins a session, which samples when Start returns, or is paused because
 // somebody else uses the CPU profiler. It ends with [Profiler.Stop], when its buffer
-// is full or when ctx is over. Timestamps are since the origin of the timeline in
+// is full or when ctx is over, which it may be already. Timestamps are since the origin of the timeline in
 // ctx, of the process timeline if there is none.
 //
 // Errors name the option, its value and the rule; they wrap [ErrNotAllowed] if who

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// The policy of whoever runs the tests must not decide them.
-	if err := os.Unsetenv(profiling.Variable); err != nil {
+	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
@@ -114,7 +114,7 @@ func TestPolicy_JSP24(t *testing.T) {
 		{"outside, a module of the policy", "", profiling.Policy{Remote: true, Modules: other.Modules}.Start, other, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv(profiling.Variable, tt.setting)
+			t.Setenv(profiling.EnvVariable, tt.setting)
 			p, err := tt.start(t.Context(), tt.o)
 			if tt.refused == "" {
 				if err != nil {
@@ -129,7 +129,7 @@ func TestPolicy_JSP24(t *testing.T) {
 		})
 	}
 	t.Run("a setting that does not exist", func(t *testing.T) {
-		t.Setenv(profiling.Variable, "maybe")
+		t.Setenv(profiling.EnvVariable, "maybe")
 		if _, err := profiling.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"maybe"`) {
 			t.Errorf("error %v, want one that names the value", err)
 		}

@@ -28,7 +28,8 @@ func (t *Trace) OfTrace(id trace.TraceID) *Trace {
 	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id })
 }
 
-// OfSpan selects the samples that ran for one span, not those of its children.
+// OfSpan selects the samples that ran for one span, not those of its children. Spans
+// that are measures of marks.Time have none, see exporter.Request.Moments.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id })
 }
@@ -104,7 +105,8 @@ type FunctionTime struct {
 }
 
 // Hottest lists at most n functions, those with the most time of their own first.
-// Time is the samples' Weight.
+// Time is the samples' Weight, of which a trace read from JSON has none. Most time of a
+// "wall" trace is waiting: Select what is not Idle to see what runs.
 func (t *Trace) Hottest(n int) []FunctionTime {
 	weights := make([]time.Duration, len(t.Stacks))
 	for i := range t.Samples {

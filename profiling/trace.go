@@ -76,7 +76,7 @@ type Sample struct {
 type Context struct {
 	TraceID  trace.TraceID // zero without a span, as are SpanID and SpanName
 	SpanID   trace.SpanID
-	SpanName string
+	SpanName string  // that it was started with: the route of a request is not known then
 	Labels   []Label // by key, each key once
 }
 
@@ -90,8 +90,10 @@ type Stats struct {
 	Lost      uint64 // taken by the engine, which could not keep them
 	Truncated uint64 // of Samples, those whose stack was cut
 	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
-	// Gaps is how often somebody else had the CPU profiler, and GapTime for how long
-	// in all: nothing was sampled then.
+	// Gaps is how often nothing was sampled for a time, and GapTime how long in all: while
+	// somebody else had the CPU profiler, and for some milliseconds whenever a session that
+	// comes or goes changes the engine's interval. Around a gap up to a tick of the kernel's
+	// clock of each thread's time is lost besides, which nobody can count.
 	Gaps    int
 	GapTime time.Duration
 }

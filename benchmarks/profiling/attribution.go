@@ -39,8 +39,8 @@ func twenty(scale int) { sink(spin(20 * scale)) }
 func sink(uint64) {}
 
 // attribution runs the split under each engine until there are enough samples.
-func attribution(ctx context.Context, _ int, _ time.Duration) error {
-	const enough = 3000
+func attribution(ctx context.Context, rounds int, _ time.Duration) error {
+	enough := uint64(300 * rounds)
 	pl, err := perfline.Start(ctx, perfline.Config{Service: "benchmark", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func attribution(ctx context.Context, _ int, _ time.Duration) error {
 		if err != nil {
 			return err
 		}
-		want := uint64(enough)
+		want := enough
 		if o.Wall {
 			want *= 4 // it sees every other goroutine, too
 		}

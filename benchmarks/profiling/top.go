@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,7 +98,7 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 			fmt.Printf("| %s | %.2f | %.2f | %+.2f |\n", name, theirs[name], ours[name], apart)
 		}
 	}
-	fmt.Printf("\nThe furthest apart are %.2f points.\n", worst)
+	fmt.Printf("\nThe furthest apart are %.2f points; with that many samples chance alone makes some %.1f.\n", worst, 100/math.Sqrt(float64(min(n, m))))
 	return nil
 }
 

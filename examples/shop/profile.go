@@ -44,7 +44,7 @@ func reportHottest(w io.Writer, t *profiling.Trace) {
 	fmt.Fprintf(w, "\nWhat ran in requests: %v of CPU in all, sampled every %v, the hottest functions first:\n", total, t.Interval)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
-	fmt.Fprintln(tw, "self\twith what it calls\t function")
+	fmt.Fprintln(tw, "self\ttotal\t function")
 	for _, f := range t.Hottest(5) {
 		fmt.Fprintf(tw, "%s\t%s\t %s\n", share(f.Self), share(f.Total), f.Name)
 	}

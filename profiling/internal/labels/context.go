@@ -37,7 +37,7 @@ func Value(ctx context.Context, s *Span, key any) any {
 	if n == nil {
 		return ctx.Value(key)
 	}
-	if inner := innermost(); inner.under(n) {
+	if inner := Innermost(); inner.under(n) {
 		n = inner
 	}
 	var more []Label // that the goroutine did not have when s began

@@ -99,6 +99,13 @@ func (s *Span) End(int64) {
 	}
 }
 
+// Innermost is the span that the calling goroutine works for, nil for none.
+func Innermost() *Span {
+	goroutines.mu.Lock()
+	defer goroutines.mu.Unlock()
+	return goroutines.span[goroutineID()]
+}
+
 // goroutineID is the number in "goroutine 7 [running]:".
 func goroutineID() uint64 {
 	var buf [64]byte

@@ -124,7 +124,11 @@ func (s *Span) End(now int64) {
 	s.settle()
 	labels := current()
 	top := find(labels.labels())
-	if top == nil || &top.set != labels || top.live() || top.g != on {
+	switch base := s.base.Load(); {
+	case top == nil && on == s.g && (labels == nil || labels == base):
+		// pprof.Do was under s with a context that does not carry it, and left its own.
+		top = s
+	case top == nil || &top.set != labels || top.live() || top.g != on:
 		return
 	}
 	if top != s {
@@ -251,8 +255,8 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	return s, user
 }
 
-// innermost is the span that the calling goroutine works for, nil for none.
-func innermost() *Span { return find(current().labels()).nearest(goroutine()) }
+// Innermost is the span that the calling goroutine works for, nil for none.
+func Innermost() *Span { return find(current().labels()).nearest(goroutine()) }
 
 // Tag is the calling goroutine's labels as samples have them.
 func Tag() unsafe.Pointer { return getLabels() }
