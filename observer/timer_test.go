@@ -146,7 +146,8 @@ func TestTimelinesRunNothingWhileIdle(t *testing.T) {
 		tl.NewChild().Entries()
 		tl.Stats()
 	}
-	if n := runtime.NumGoroutine(); n > before {
+	// The runtime's own, which run cleanups of other tests, come and go.
+	if n := runtime.NumGoroutine(); n > before+10 {
 		t.Errorf("%d goroutines more after 100 timelines were made", n-before)
 	}
 }

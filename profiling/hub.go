@@ -37,6 +37,8 @@ const retry = 20 * time.Millisecond
 type hub struct {
 	wall bool
 	make func(budget float64) (sampling.Engine, error)
+	// fallback makes the engine for when that of make turns out not to work.
+	fallback func() sampling.Engine
 
 	mu      sync.Mutex // guards what follows
 	queue   []func()   // to do on the hub's goroutine
@@ -58,6 +60,7 @@ type hub struct {
 func newHub(wall bool) *hub {
 	h := &hub{wall: wall, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols()}
 	h.make = h.newEngine
+	h.fallback = func() sampling.Engine { return window.New(h.symbols) }
 	return h
 }
 
@@ -249,8 +252,7 @@ func (h *hub) start() error {
 	if errors.Is(err, cpuprof.ErrUnsupported) {
 		// It was tried, and does not work here.
 		slog.Warn("profiling: samples come without their time, from runtime/pprof", "reason", err)
-		h.engine = window.New(h.symbols)
-		h.lost = 0
+		h.engine, h.lost = h.fallback(), 0
 		return h.tune()
 	}
 	if errors.Is(err, sampling.ErrBusy) {

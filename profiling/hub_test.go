@@ -217,7 +217,8 @@ func TestStartWhileBusy(t *testing.T) {
 		d.tell(func(e *fakeEngine) { e.busy = true })
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.wantState(p, Paused)
-		if s := p.Stats(); s.Gaps != 1 {
+		d.hub.do(func() { d.hub.force(nil, nil) }) // nothing is sampled, not by force either
+		if s := p.Stats(); s.Gaps != 1 || s.Samples != 0 {
 			t.Errorf("%d gaps while the session is paused, want the one that lasts", s.Gaps)
 		}
 		d.tell(func(e *fakeEngine) { e.busy = false })
@@ -258,7 +259,13 @@ func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
 		large := d.start(d.Context(), 10*time.Millisecond, 0, func(*Profiler) { t.Error("the other session's buffer is full") })
 		d.emit(2)
 		d.wantState(small, Started)
-		d.emit(5)
+		d.tell(func(e *fakeEngine) { // several of one moment, as a wall tick has
+			for range 5 {
+				e.queue = append(e.queue, sample("f"))
+				e.queue[len(e.queue)-1].At = e.queue[0].At
+			}
+		})
+		d.pass()
 		d.wantState(small, Stopped)
 		d.wantState(large, Started)
 		if full != 1 {
@@ -273,6 +280,20 @@ func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
 		}
 		if tr := d.stop(large); len(tr.Samples) != 7 {
 			t.Errorf("the other session has %d samples, want 7", len(tr.Samples))
+		}
+	})
+}
+
+// A buffer that the last samples before Stop fill is full.
+func TestBufferFullAtStop_JSP8(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		full := 0
+		p := d.start(d.Context(), 10*time.Millisecond, 2, func(*Profiler) { full++ })
+		d.tell(func(e *fakeEngine) { e.queue = []sampling.Sample{sample("f"), sample("f"), sample("f")} })
+		tr := d.stop(p)
+		synctest.Wait()
+		if len(tr.Samples) > 2 || full != 1 {
+			t.Errorf("%d samples, samplebufferfull %d times, want at most 2 and once", len(tr.Samples), full)
 		}
 	})
 }
@@ -311,9 +332,14 @@ func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
 		if tr := d.stop(fast); len(tr.Samples) != 100 || tr.Stats.Gaps != 0 {
 			t.Errorf("the session of 10 ms has %d samples and %d gaps, want 100 and none", len(tr.Samples), tr.Stats.Gaps)
 		}
+		time.Sleep(lazy - time.Second)
 		brief := d.start(d.Context(), 10*time.Millisecond, 0) // it needs no change
 		d.stop(brief)
-		time.Sleep(lazy + time.Second)
+		time.Sleep(2 * time.Second)
+		if want := "[50ms 10ms]"; intervals(d.engine) != want {
+			t.Errorf("a while after the faster one left, and soon after another did, the engine was started with %v, want %v", intervals(d.engine), want)
+		}
+		time.Sleep(lazy)
 		d.pass()
 		tr := d.stop(slow)
 		if len(tr.Samples) != 20 {
@@ -365,9 +391,10 @@ func TestInterval_JSP20(t *testing.T) {
 func TestStopTakesWhatWasBefore_JSP27(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		after := sample("after")
+		earlier, after := sample("earlier"), sample("after")
+		earlier.At -= int64(time.Hour)
 		after.At += int64(time.Hour)
-		d.tell(func(e *fakeEngine) { e.queue = []sampling.Sample{sample("before"), after} })
+		d.tell(func(e *fakeEngine) { e.queue = []sampling.Sample{earlier, sample("before"), after} })
 		tr := d.stop(p)
 		if len(tr.Frames) != 1 || tr.Frames[0].Name != "before" {
 			t.Errorf("frames %+v, want before only", tr.Frames)
@@ -524,4 +551,45 @@ func TestWallIntervals_JSP20(t *testing.T) {
 			d.stop(fast)
 		}
 	})
+}
+
+// An engine that turns out not to work here is replaced by the one that works
+// everywhere.
+func TestFallback(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		broken := d.engine
+		d.tell(func(e *fakeEngine) { e.unsupported = true })
+		d.engine = &fakeEngine{}
+		d.hub.make = func(float64) (sampling.Engine, error) { return broken, nil }
+		d.hub.fallback = func() sampling.Engine { return d.engine }
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.wantState(p, Started)
+		d.emit(2)
+		if tr := d.stop(p); len(tr.Samples) != 2 {
+			t.Errorf("%d samples, want 2", len(tr.Samples))
+		}
+	})
+}
+
+// A context that outlives its session does not keep it.
+func TestContextLetsGo(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		ctx := &watched{Context: d.Context()}
+		d.stop(d.start(ctx, 10*time.Millisecond, 0))
+		if ctx.left != 1 {
+			t.Errorf("the context was left %d times, want once", ctx.left)
+		}
+	})
+}
+
+type watched struct {
+	context.Context
+	left int
+}
+
+// Done is not that of a context of the standard library, which would know how to leave.
+func (w *watched) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (w *watched) AfterFunc(func()) (stop func() bool) {
+	return func() bool { w.left++; return true }
 }

@@ -7,9 +7,11 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"runtime/pprof"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -214,4 +216,41 @@ func TestDo(t *testing.T) {
 	span.End()
 	close(jobs)
 	<-done
+}
+
+// A sample's context is its span, and the labels that the program has set.
+func TestContextsOfSamples(t *testing.T) {
+	tp, base := setUp(t)
+	p := start(t, profiling.Options{SampleInterval: time.Hour})
+	tracer := profiling.TracerProvider(tp).Tracer("t")
+	profiling.ForceSample()
+	var want []profiling.Context
+	pprof.Do(base, pprof.Labels("tenant", "acme", "app", "shop"), func(ctx context.Context) {
+		profiling.ForceSample()
+		ctx, span := tracer.Start(ctx, "query")
+		profiling.ForceSample()
+		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { profiling.ForceSample() })
+		sc := span.SpanContext()
+		app, step, tenant := profiling.Label{Key: "app", Value: "shop"}, profiling.Label{Key: "step", Value: "pay"}, profiling.Label{Key: "tenant", Value: "acme"}
+		want = []profiling.Context{
+			{Labels: []profiling.Label{app, tenant}},
+			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profiling.Label{app, tenant}},
+			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profiling.Label{app, step, tenant}},
+		}
+		span.End()
+	})
+	_, span := tracer.Start(base, "alone")
+	profiling.ForceSample()
+	span.End()
+	sc := span.SpanContext()
+	want = append(want, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "alone"})
+	tr := stop(t, p)
+	if len(tr.Samples) != 5 || tr.Samples[0].ContextID != profiling.None {
+		t.Fatalf("samples %+v, want 5, the first without a context", tr.Samples)
+	}
+	for i, s := range tr.Samples[1:] {
+		if got := tr.Contexts[s.ContextID]; !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("sample %d ran for %+v, want %+v", i+1, got, want[i])
+		}
+	}
 }

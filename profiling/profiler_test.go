@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/observer"
@@ -94,6 +95,14 @@ func TestShortestInterval_JSP20_JSP22(t *testing.T) {
 	}
 }
 
+// starts is called when a span starts, by OpenTelemetry.
+type starts func()
+
+func (f starts) OnStart(context.Context, sdktrace.ReadWriteSpan) { f() }
+func (starts) OnEnd(sdktrace.ReadOnlySpan)                       {}
+func (starts) Shutdown(context.Context) error                    { return nil }
+func (starts) ForceFlush(context.Context) error                  { return nil }
+
 func TestPolicy_JSP24(t *testing.T) {
 	o := profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10}
 	other := o
@@ -120,7 +129,16 @@ func TestPolicy_JSP24(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				stop(t, p)
+				_, span := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(starts(profiling.ForceSample))).Tracer("t").Start(t.Context(), "s")
+				span.End()
+				tr := stop(t, p)
+				deps := false // whether frames of other modules are seen
+				for _, f := range tr.Frames {
+					deps = deps || strings.HasPrefix(f.Name, "go.opentelemetry.io/otel/sdk/")
+				}
+				if own := tt.name == "own code"; deps != own {
+					t.Errorf("frames of other modules: %v, want %v", deps, own)
+				}
 				return
 			}
 			if !errors.Is(err, profiling.ErrNotAllowed) || !strings.Contains(err.Error(), tt.refused) {
@@ -254,7 +272,7 @@ func TestModules_JSP13_JSP14(t *testing.T) {
 func TestStartUnderAContextThatIsOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10})
+	p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,12 @@ func TestThinnerOfWallTicks(t *testing.T) {
 		}
 	}
 	// The first tick stands for the engine's own interval.
+	var late thinner
+	late.set(true, 30*time.Millisecond, int64(time.Second))
+	s := sampling.Sample{At: int64(time.Second) + int64(time.Millisecond), Count: 2, Weight: 2 * time.Minute}
+	if !late.turn(&s) || s.Weight != 2*time.Millisecond {
+		t.Errorf("a first tick a millisecond after the session began weighs %v for 2 goroutines, want 2ms", s.Weight)
+	}
 	for n, got := range weight {
 		if want := time.Duration(n) * 3010 * time.Millisecond; got != want {
 			t.Errorf("the samples of %d goroutines stand for %v, want %v", n, got, want)

@@ -91,9 +91,6 @@ func (s *Span) over(before *set) {
 	}
 	below.settle()
 	s.base.Store(below.base.Load())
-	if below.left(s.g) {
-		return
-	}
 	if s.depth = below.depth + 1; s.depth >= maxDepth { // those that were taken out count no more
 		s.depth = 0
 		for p := below; p != nil; p = p.prev.Load() {

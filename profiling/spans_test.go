@@ -1,0 +1,24 @@
+package profiling
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// Of an engine that knows labels as text only, a sample's context is what they say.
+func TestContextFromText(t *testing.T) {
+	at := func(list ...labels.Label) ranFor { return resolve(&sampling.Sample{Labels: list}) }
+	span := []labels.Label{{Key: "app", Value: "shop"}, {Key: "span_id", Value: "0000000000000102"}, {Key: "span_name", Value: "query"}, {Key: "trace_id", Value: "0000000000000000000000000000000a"}}
+	of := at(span...)
+	want := Context{TraceID: [16]byte{15: 10}, SpanID: [8]byte{6: 1, 7: 2}, SpanName: "query", Labels: []Label{{"app", "shop"}}}
+	if got := of.context(nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	same, other, none := at(span...), at(span[1:]...), at()
+	if of.key() != same.key() || of.key() == other.key() || none.key() != nil {
+		t.Errorf("keys %v, of the same %v, of another %v, of nothing %v", of.key(), same.key(), other.key(), none.key())
+	}
+}
