@@ -80,8 +80,8 @@ func (h *hub) do(f func()) {
 	case h.wake <- struct{}{}:
 	default:
 	}
-	done.Lock() //nolint:staticcheck // it is waited for, nothing is guarded
-	done.Unlock()
+	done.Lock()
+	done.Unlock() //nolint:staticcheck // it is waited for, nothing is guarded
 }
 
 func (h *hub) run() {

@@ -541,11 +541,12 @@ func TestWallIntervals_JSP20(t *testing.T) {
 		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{}}
 		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
 		// The engine's own period is 10 ms.
-		for asked, want := range map[time.Duration]time.Duration{0: 10, 10 * time.Millisecond: 10, 15 * time.Millisecond: 10, 25 * time.Millisecond: 20, 30 * time.Millisecond: 30} {
+		const ms = time.Millisecond
+		for asked, want := range map[time.Duration]time.Duration{0: 10 * ms, 10 * ms: 10 * ms, 15 * ms: 10 * ms, 25 * ms: 20 * ms, 30 * ms: 30 * ms} {
 			fast := d.start(t.Context(), 10*time.Millisecond, 0)
 			p := d.start(t.Context(), asked, 0)
-			if got := p.SampleInterval(); got != want*time.Millisecond {
-				t.Errorf("asked for %v: %v, want %d ms", asked, got, want)
+			if got := p.SampleInterval(); got != want {
+				t.Errorf("asked for %v: %v, want %v", asked, got, want)
 			}
 			d.stop(p)
 			d.stop(fast)
