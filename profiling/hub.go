@@ -218,7 +218,7 @@ func (h *hub) pace() {
 		own := max(h.engine.Interval(s.o.SampleInterval), s.o.SampleInterval)
 		if h.wall { // every so many ticks, not less often than asked
 			tick := max(h.interval, h.engine.Period())
-			own = tick * max(1, s.o.SampleInterval/tick)
+			own = max(tick, s.o.SampleInterval.Truncate(tick))
 		}
 		s.uses(h.engine.Name(), own)
 		s.thin.set(h.wall, own, s.begun)
