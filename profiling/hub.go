@@ -120,9 +120,6 @@ func (h *hub) run() {
 func (h *hub) attach(s *session) (err error) {
 	h.do(func() {
 		h.flush()
-		if len(h.sessions) == 0 && h.engine != nil {
-			h.lost = h.engine.Lost() // while nobody was there
-		}
 		h.sessions = append(h.sessions, s)
 		if err = h.tune(); err != nil {
 			h.sessions = slices.DeleteFunc(h.sessions, func(x *session) bool { return x == s })
@@ -170,8 +167,9 @@ func (h *hub) tune() error {
 	if len(h.sessions) == 0 {
 		if h.engine != nil {
 			h.engine.Stop(h.emit)
-			h.lost = h.engine.Lost()
 		}
+		// The next session begins anew: also with the engine, had that to be replaced.
+		h.engine, h.symbols = nil, sampling.NewSymbols()
 		h.on, h.slower = false, time.Time{}
 		return nil
 	}
@@ -185,7 +183,7 @@ func (h *hub) tune() error {
 		if err != nil {
 			return err
 		}
-		h.engine, h.budget, h.lost = engine, budget, 0
+		h.engine, h.budget, h.lost = engine, budget, engine.Lost()
 	}
 	interval := time.Duration(0)
 	for i, s := range h.sessions {

@@ -336,8 +336,8 @@ func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
 		brief := d.start(d.Context(), 10*time.Millisecond, 0) // it needs no change
 		d.stop(brief)
 		time.Sleep(2 * time.Second)
-		if want := "[50ms 10ms]"; intervals(d.engine) != want {
-			t.Errorf("a while after the faster one left, and soon after another did, the engine was started with %v, want %v", intervals(d.engine), want)
+		if want := "[50ms 10ms]"; d.intervals() != want {
+			t.Errorf("a while after the faster one left, and soon after another did, the engine was started with %v, want %v", d.intervals(), want)
 		}
 		time.Sleep(lazy)
 		d.pass()
@@ -348,17 +348,20 @@ func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
 		if tr.Stats.Gaps != 2 {
 			t.Errorf("%d gaps, want one when the faster session came and one a while after it left", tr.Stats.Gaps)
 		}
-		if want := "[50ms 10ms 50ms]"; intervals(d.engine) != want {
-			t.Errorf("the engine was started with %v, want %v", intervals(d.engine), want)
+		if want := "[50ms 10ms 50ms]"; d.intervals() != want {
+			t.Errorf("the engine was started with %v, want %v", d.intervals(), want)
 		}
 	})
 }
 
-func intervals(e *fakeEngine) string {
+// intervals are those that the engine was started with.
+func (d *desk) intervals() string {
 	var s []string
-	for _, d := range e.starts {
-		s = append(s, d.String())
-	}
+	d.tell(func(e *fakeEngine) {
+		for _, i := range e.starts {
+			s = append(s, i.String())
+		}
+	})
 	return "[" + strings.Join(s, " ") + "]"
 }
 
