@@ -3,8 +3,6 @@ package exporter
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -107,17 +105,5 @@ func TestWaterfallWithProfile(t *testing.T) {
 	if err := q.WriteWaterfall(&got, WaterfallOptions{Profile: tr}); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "waterfall_profile.txt")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
-	}
+	compareGolden(t, "waterfall_profile.txt", got.Bytes())
 }

@@ -158,6 +158,24 @@ func TestRecentConcurrently(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
+// compareGolden compares with a file of testdata.
+func compareGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	golden := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestWaterfall(t *testing.T) {
 	r := NewRecent(RecentConfig{})
 	failed := func(s *tracetest.SpanStub) { s.Status.Code = codes.Error }
@@ -174,19 +192,7 @@ func TestWaterfall(t *testing.T) {
 	if err := r.Requests()[0].WriteWaterfall(&got, WaterfallOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "waterfall.txt")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
-	}
+	compareGolden(t, "waterfall.txt", got.Bytes())
 
 	got.Reset()
 	if err := r.Requests()[0].WriteWaterfall(&got, WaterfallOptions{Width: 1, MaxRows: 3}); err != nil {
