@@ -51,7 +51,6 @@ type Config struct {
 type Pipeline struct {
 	timeline  *observer.Timeline
 	provider  *sdktrace.TracerProvider
-	tracers   trace.TracerProvider // provider's, with contexts that carry profiler labels
 	processor *bridge.Processor
 	delivery  *exporter.Delivery // nil without a backend
 	recent    *exporter.Recent
@@ -114,8 +113,7 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	p.provider = sdktrace.NewTracerProvider(opts...)
 	p.processor.Bind(p.provider)
 
-	p.tracers = profiling.TracerProvider(p.provider)
-	otel.SetTracerProvider(p.tracers)
+	otel.SetTracerProvider(profiling.TracerProvider(p.provider))
 	if reader != nil {
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
@@ -166,13 +164,14 @@ func newResource(ctx context.Context, c Config) (*resource.Resource, error) {
 	return nil, fmt.Errorf("perfline: describing the service: %w", err)
 }
 
-// TracerProvider makes spans that belong to this pipeline; with
-// OTEL_SDK_DISABLED it is the global one.
+// TracerProvider makes spans that belong to this pipeline: it is the SDK's, of which
+// the global one is [profiling.TracerProvider]. With OTEL_SDK_DISABLED it is the global
+// one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
-	if p.tracers == nil {
+	if p.provider == nil {
 		return otel.GetTracerProvider()
 	}
-	return p.tracers
+	return p.provider
 }
 
 // Recent holds the most recent requests, with and without a backend.
