@@ -123,8 +123,10 @@ func TestGlobals(t *testing.T) {
 	t.Setenv("OTEL_PROPAGATORS", "b3")
 	pl, _, _ := start(t, perfline.Config{})
 	defer func() { _ = pl.Shutdown(t.Context()) }()
-	if otel.GetTracerProvider() != pl.TracerProvider() {
-		t.Error("the global tracer provider is another")
+	_, span := otel.GetTracerProvider().Tracer("t").Start(t.Context(), "s")
+	defer span.End()
+	if span.TracerProvider() != pl.TracerProvider() {
+		t.Error("spans of the global tracer provider are another's")
 	}
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
 	header := propagation.HeaderCarrier{}
