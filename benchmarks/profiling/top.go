@@ -102,7 +102,8 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 	return nil
 }
 
-var topLine = regexp.MustCompile(`^\s*\S+\s+([0-9.]+)%\s+[0-9.]+%\s+\S+\s+[0-9.]+%\s+(.*)$`)
+// Of the standard profile pprof also knows what was inlined, and says so.
+var topLine = regexp.MustCompile(`^\s*\S+\s+([0-9.]+)%\s+[0-9.]+%\s+\S+\s+[0-9.]+%\s+(.*?)(?: \((?:partial-)?inline\))?$`)
 
 // flat merges profiles into a file and reads the flat percentages that go tool
 // pprof tells of it, with the number of samples.
