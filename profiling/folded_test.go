@@ -107,6 +107,7 @@ func FuzzFolded(f *testing.F) {
 		count = 1 + count&0xffff
 		for stack := range strings.SplitSeq(text, "|") {
 			outermostFirst := strings.Split(strings.ToValidUTF8(stack, "\uFFFD"), ";")
+			outermostFirst = outermostFirst[max(0, len(outermostFirst)-maxDepth):] // which a builder keeps
 			for i, name := range outermostFirst {
 				outermostFirst[i] = strings.ReplaceAll(name, ",", ";") // so that some have one
 			}
