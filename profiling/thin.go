@@ -16,7 +16,6 @@ import (
 type thinner struct {
 	wall     bool
 	interval time.Duration
-	random   func() float64 // in [0, 1); nil is math/rand's
 
 	// CPU: time that passed, the interval it is in, and when in it a sample is due.
 	passed, stratum, due float64
@@ -29,13 +28,10 @@ type thinner struct {
 
 // set changes the interval; that of the engine is not longer.
 func (t *thinner) set(wall bool, interval time.Duration, begun int64) {
-	if t.random == nil {
-		t.random = rand.Float64
-	}
 	t.wall, t.begun = wall, begun
 	if interval != t.interval {
 		t.interval, t.passed, t.stratum = interval, 0, 0
-		t.due = t.random() * float64(interval)
+		t.due = rand.Float64() * float64(interval)
 	}
 }
 
@@ -51,7 +47,7 @@ func (t *thinner) turn(s *sampling.Sample) bool {
 	for t.passed+float64(s.Count) > t.due {
 		n++
 		t.stratum += float64(t.interval)
-		t.due = t.stratum + t.random()*float64(t.interval)
+		t.due = t.stratum + rand.Float64()*float64(t.interval)
 	}
 	s.Count, s.Weight = n, time.Duration(n)*t.interval
 	return n > 0
