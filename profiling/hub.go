@@ -54,6 +54,7 @@ type hub struct {
 	slower   time.Time // since lazy before then a longer interval would do; zero when not
 	next     time.Time // when the engine, or another try to start it, is due
 	lost     uint64    // by the engine, as told to the sessions
+	away     time.Time // since when somebody else has the profiler; zero when nobody has
 	sessions []*session
 }
 
@@ -130,6 +131,7 @@ func (h *hub) attach(s *session) (err error) {
 		}
 		s.release = labels.Hold()
 		s.begun = sampling.Now()
+		s.from = s.begun
 		h.pace() // which looks at when it began
 		if !h.on {
 			s.pause(s.begun)
@@ -170,7 +172,7 @@ func (h *hub) tune() error {
 		}
 		// The next session begins anew: also with the engine, had that to be replaced.
 		h.engine, h.symbols = nil, sampling.NewSymbols()
-		h.on, h.slower = false, time.Time{}
+		h.on, h.slower, h.away = false, time.Time{}, time.Time{}
 		return nil
 	}
 	budget := 1.0
@@ -254,19 +256,32 @@ func (h *hub) start() error {
 		return h.tune()
 	}
 	if errors.Is(err, sampling.ErrBusy) {
-		h.next = time.Now().Add(retry)
+		h.yield()
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	h.on = true
+	if !h.away.IsZero() {
+		slog.Info("profiling: samples are taken again", "gap", time.Since(h.away).Round(time.Millisecond))
+		h.away = time.Time{}
+	}
 	h.next = time.Now().Add(h.engine.Period())
 	now := sampling.Now()
 	for _, s := range h.sessions {
 		s.resume(now)
 	}
 	return nil
+}
+
+// yield leaves the profiler to whoever else has it, until another try.
+func (h *hub) yield() {
+	h.next = time.Now().Add(retry)
+	if h.away.IsZero() {
+		h.away = time.Now()
+		slog.Warn("profiling: somebody else has the CPU profiler; no samples are taken until they are done")
+	}
 }
 
 // tick lets the engine do what is due, or tries to start it again.
@@ -307,7 +322,7 @@ func (h *hub) read(from func(func(*sampling.Sample)) error) {
 	if errors.Is(err, sampling.ErrTaken) {
 		h.on = false
 		h.pause()
-		h.next = time.Now().Add(retry)
+		h.yield()
 	} else if err != nil {
 		h.reap()
 		h.fail(err)

@@ -108,8 +108,19 @@ func (p *Profiler) Stopped() bool { return p.s.state() == Stopped }
 // Engine is what samples: "cpu", "window" or "wall", see the package's comment.
 func (p *Profiler) Engine() string { return p.s.engineName() }
 
-// Stats are the session's counts up to now.
+// Stats are the session's counts, since [Profiler.TakeTrace] was last called if it was.
 func (p *Profiler) Stats() Stats { return p.s.counts() }
+
+// TakeTrace returns what was sampled since Start, or since it was last called, and the
+// session goes on with an empty buffer: for profiling that never ends. Each sample is in
+// one trace only, and none is lost in between. When the session has ended, TakeTrace is
+// Stop.
+func (p *Profiler) TakeTrace() (*Trace, error) {
+	if t := p.s.cut(); t != nil {
+		return t, nil
+	}
+	return p.Stop()
+}
 
 // Stop ends the session and returns its trace, with everything sampled before the
 // call. That can take some milliseconds. Further calls return the same trace, as does

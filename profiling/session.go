@@ -24,6 +24,7 @@ type session struct {
 	build   *builder
 	thin    thinner
 	begun   int64  // by sampling.Now
+	from    int64  // when what is in build began: begun, or when the last part was cut
 	release func() // ends the labelling of spans
 	closed  bool   // it takes no samples any more
 
@@ -127,16 +128,19 @@ func (s *session) resume(at int64) {
 func (s *session) counts() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	until := s.ended.Load()
+	if until == 0 {
+		until = sampling.Now()
+	}
+	return s.countsUntil(until)
+}
+
+// countsUntil is counts with the time that a gap lasts until. s.mu is held.
+func (s *session) countsUntil(at int64) Stats {
 	c := s.stats
-	if s.paused != 0 {
-		until := s.ended.Load()
-		if until == 0 {
-			until = sampling.Now()
-		}
-		if until >= s.paused {
-			c.Gaps++
-			c.GapTime += time.Duration(until - s.paused)
-		}
+	if s.paused != 0 && at >= s.paused {
+		c.Gaps++
+		c.GapTime += time.Duration(at - s.paused)
 	}
 	return c
 }
@@ -194,20 +198,52 @@ func (s *session) wait() {
 	s.ready.Unlock() //nolint:staticcheck // it is waited for, nothing is guarded
 }
 
+// cut ends a part of the session and returns its trace, nil if the session has ended.
+func (s *session) cut() *Trace {
+	var part *builder
+	s.hub.do(func() {
+		if s.ended.Load() != 0 {
+			return
+		}
+		s.hub.flush()
+		if s.closed { // these samples filled its buffer, or the engine failed
+			return
+		}
+		at := sampling.Now()
+		part, s.build = s.build, newBuilder(s.build.keep)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.describe(part, at)
+		s.stats = Stats{}
+		if s.paused != 0 {
+			s.paused = at
+		}
+		s.from = at
+	})
+	if part == nil {
+		return nil
+	}
+	return part.trace()
+}
+
+// describe tells a builder what its trace, which ends at a time, is of. s.mu is held.
+func (s *session) describe(b *builder, at int64) {
+	t := &b.t
+	t.Origin, t.Engine, t.Interval = s.origin, s.engine, s.interval
+	t.Started, t.Stopped = time.Duration(s.from+s.offset), time.Duration(at+s.offset)
+	t.Stats = s.countsUntil(at)
+}
+
 // finish makes the trace. The hub has let go of the session.
 func (s *session) finish() {
 	s.mu.Lock()
 	s.finished = true
 	unwatch := s.unwatch
-	engine, interval := s.engine, s.interval
+	s.describe(s.build, s.ended.Load())
 	s.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 	}
-	t := s.build.trace()
-	t.Origin, t.Engine, t.Interval = s.origin, engine, interval
-	t.Started, t.Stopped = time.Duration(s.begun+s.offset), time.Duration(s.ended.Load()+s.offset)
-	t.Stats = s.counts()
-	s.trace, s.build = t, nil // which would keep labels and symbols
+	s.trace, s.build = s.build.trace(), nil // which would keep labels and symbols
 	s.ready.Unlock()
 }
