@@ -1,4 +1,4 @@
-// Package backend runs real tracing backends for the integration tests. They
+// Package backend runs real backends for the integration tests. They
 // are built from source, once for each machine, and started on free loopback
 // ports.
 package backend

@@ -1,0 +1,127 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// A server is a backend's process, on ports and in a folder that stay the same
+// when it is started again. Its methods are for one goroutine at a time.
+type server struct {
+	name  string         // of the program, for errors
+	bin   string         // the program
+	args  []string       // its arguments
+	env   []string       // what it gets beside this process's environment
+	dir   string         // its working folder, which is the server's own
+	ready string         // the URL that answers 200 when it is ready
+	ports map[string]int // of loopback, by what listens there
+
+	log  syncBuffer
+	proc *process
+}
+
+// newServer builds the program of the nested module called name if need be,
+// which takes minutes the first time, and picks a folder and a port for each of
+// the listeners. The caller calls Stop.
+func newServer(ctx context.Context, name, pkg string, listeners ...string) (*server, error) {
+	bin, err := build(ctx, name, pkg)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(ctx, listeners)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", name)
+	if err != nil {
+		return nil, err
+	}
+	return &server{name: name, bin: bin, dir: dir, ports: ports}, nil
+}
+
+// freePorts asks the kernel for a port for each name. Somebody could take one
+// before the server does; Start fails then, and tells.
+func freePorts(ctx context.Context, names []string) (map[string]int, error) {
+	ports := map[string]int{}
+	for _, name := range names {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // when all are picked: none is picked twice
+		ports[name] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+// Start starts the process, at first or after Kill, and waits until it is ready.
+func (s *server) Start(ctx context.Context) error {
+	cmd := exec.Command(s.bin, s.args...) //nolint:noctx // it outlives ctx, until Stop
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), s.env...)
+	cmd.Stdout, cmd.Stderr = &s.log, &s.log
+	proc, err := startProcess(cmd)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", s.name, err)
+	}
+	s.proc = proc
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err = Poll(ctx, func() (bool, error) {
+		if proc.ended() {
+			return false, fmt.Errorf("it ended before it was ready: %w", proc.err)
+		}
+		return s.answers(ctx), nil
+	})
+	if err != nil {
+		return fmt.Errorf("starting %s: %w\n%s", s.name, errors.Join(err, s.Kill()), s.Log())
+	}
+	return nil
+}
+
+// answers tells whether the process is ready.
+func (s *server) answers(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.ready, http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false // not there yet: it is asked again
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// Kill ends the process at once, as a crash would, and waits for its end; what it
+// had in memory is gone. A second call does nothing.
+func (s *server) Kill() error {
+	if s.proc == nil {
+		return nil
+	}
+	return s.proc.kill()
+}
+
+// Stop ends the process, and kills it if it takes over ten seconds, and removes
+// its folder: it cannot be started again.
+func (s *server) Stop() error {
+	var err error
+	if s.proc != nil {
+		err = s.proc.stop(10 * time.Second)
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// Log is what the process has printed, and those before it.
+func (s *server) Log() string { return s.log.String() }
+
+func (s *server) url(listener string) string {
+	return "http://127.0.0.1:" + strconv.Itoa(s.ports[listener])
+}
