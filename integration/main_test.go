@@ -18,9 +18,12 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// jaeger is shared by the tests that do not kill it; each uses a service name
-// of its own.
-var jaeger *backend.Jaeger
+// The backends are shared by the tests that do not kill them; each uses a service
+// name of its own.
+var (
+	jaeger    *backend.Jaeger
+	pyroscope *backend.Pyroscope
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -32,15 +35,27 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	code = m.Run()
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "jaeger's log:\n"+jaeger.Log())
-	}
-	if err := jaeger.Stop(); err != nil {
+	defer stop("jaeger", jaeger, &code)
+	if pyroscope, err = backend.StartPyroscope(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		code = 1
+		return 1
 	}
-	return code
+	defer stop("pyroscope", pyroscope, &code)
+	return m.Run()
+}
+
+// stop ends a backend after the tests and shows what it printed if they failed.
+func stop(name string, b interface {
+	Log() string
+	Stop() error
+}, code *int) {
+	if *code != 0 {
+		fmt.Fprintf(os.Stderr, "%s's log:\n%s\n", name, b.Log())
+	}
+	if err := b.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		*code = 1
+	}
 }
 
 // ownJaeger is one that a test may kill, or whose services it shares with no other.
@@ -56,6 +71,24 @@ func ownJaeger(ctx context.Context, t *testing.T) *backend.Jaeger {
 		}
 	})
 	return j
+}
+
+// ownPyroscope is one that a test may kill, or whose limits it tries.
+func ownPyroscope(ctx context.Context, t *testing.T) *backend.Pyroscope {
+	t.Helper()
+	p, err := backend.StartPyroscope(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("pyroscope's log:\n%s", p.Log())
+		}
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }
 
 // start starts a pipeline to j with a process timeline of its own.
