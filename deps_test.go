@@ -22,6 +22,12 @@ var allowed = map[string][]string{
 	"":          {"observer", "marks", "bridge", "profiling", "exporter"},
 }
 
+// onlyFor are modules that must not be everybody's: the prefix of their paths, and the folder
+// whose packages alone may import them.
+var onlyFor = map[string]string{
+	"github.com/grafana/": "profiling/pyroscope",
+}
+
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{"observer", "marks", "bridge/internal/servertiming"}
 
@@ -42,6 +48,14 @@ func testImportDirection(t *testing.T, goos string) {
 			t.Errorf("package %s: folder %q is not in the table: say what it may import", pkg, from)
 		}
 		for _, imported := range strings.Fields(imports) {
+			for prefix, dir := range onlyFor {
+				if own := module + "/" + dir; strings.HasPrefix(imported, prefix) && !strings.HasPrefix(pkg+"/", own+"/") {
+					t.Errorf("%s imports %s: only %s may", pkg, imported, own)
+				}
+			}
+			if own := module + "/profiling/pyroscope"; imported == own && from == "profiling" {
+				t.Errorf("%s imports %s: who profiles on demand needs no server's client", pkg, own)
+			}
 			if !strings.HasPrefix(imported+"/", module+"/") {
 				continue
 			}
@@ -86,7 +100,7 @@ func TestModuleStaysLight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "pyroscope", "chromedp", "golangci"} {
+	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "grafana/pyroscope ", "chromedp", "golangci"} {
 		if strings.Contains(string(mod), heavy) {
 			t.Errorf("go.mod requires %s: that belongs into a nested module", heavy)
 		}

@@ -1,0 +1,237 @@
+package pyroscope
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// The variables of [Config], see the package's comment.
+const (
+	envAddress  = "PYROSCOPE_SERVER_ADDRESS"
+	envName     = "PYROSCOPE_APPLICATION_NAME"
+	envLabels   = "PYROSCOPE_LABELS"
+	envUser     = "PYROSCOPE_BASIC_AUTH_USER"
+	envPassword = "PYROSCOPE_BASIC_AUTH_PASSWORD" //nolint:gosec // a variable's name
+	envTenant   = "PYROSCOPE_TENANT_ID"
+	envHeaders  = "PYROSCOPE_HTTP_HEADERS"
+	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
+)
+
+// Defaults and bounds.
+const (
+	defaultInterval = 15 * time.Second
+	minInterval     = time.Second
+	// DefaultQueueSize is how many bytes of profiles wait for delivery when [Config] does
+	// not say: some tens of minutes of a busy service while its server is away.
+	DefaultQueueSize = 16 << 20
+)
+
+// Config configures [Start]. The zero value leaves everything to the variables; a field
+// that is set wins over its variable.
+type Config struct {
+	// ServerAddress is the server's URL, with http or https and a host; what path it has is
+	// kept before /ingest. Else PYROSCOPE_SERVER_ADDRESS.
+	ServerAddress string
+
+	// ApplicationName is the server's service_name: letters, digits and _ . - / only. Else
+	// PYROSCOPE_APPLICATION_NAME, else service.name of Resource, whose other characters
+	// become "_".
+	ApplicationName string
+
+	// Tags are labels of all profiles, at most 15, beside those of PYROSCOPE_LABELS, over which
+	// they win. Names are [a-zA-Z_][a-zA-Z0-9_.]*, where the server makes underscores of dots;
+	// they do not begin with "__" and are not service_name. Values have no "," and no "}", and at
+	// most 2048 bytes.
+	Tags map[string]string
+
+	// BasicAuthUser and BasicAuthPassword are given both or not at all. Else
+	// PYROSCOPE_BASIC_AUTH_USER and PYROSCOPE_BASIC_AUTH_PASSWORD.
+	BasicAuthUser, BasicAuthPassword string
+
+	TenantID string            // of a server with several tenants; else PYROSCOPE_TENANT_ID
+	Headers  map[string]string // sent with every request; else PYROSCOPE_HTTP_HEADERS
+
+	// UploadInterval is how long a profile is, at least a second. Else
+	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
+	UploadInterval time.Duration
+
+	// TraceIDs makes the trace's id a label of samples, too. A server older than June 2026
+	// makes a series of each trace of it.
+	TraceIDs bool
+
+	// QueueSize is how many bytes of profiles may wait for delivery, compressed as they are
+	// sent; 0 means DefaultQueueSize.
+	QueueSize int
+
+	// Resource describes the service: service.namespace, service.version, service.instance.id
+	// and deployment.environment.name become tags, with underscores for dots, unless there are
+	// tags of that name. nil means resource.Default().
+	Resource *resource.Resource
+
+	// HTTPClient sends the profiles. nil means a client of its own, which uses the
+	// environment's proxy, follows no redirects and waits a minute for an answer. Another
+	// should have a Timeout.
+	HTTPClient *http.Client
+
+	Logger *slog.Logger // nil means slog.Default()
+}
+
+// Enabled reports whether a server is given, by the field or its variable.
+func (c Config) Enabled() bool {
+	address, _ := given(c.ServerAddress, "ServerAddress", envAddress)
+	return address != ""
+}
+
+// String leaves out what is often secret: the password, the values of headers, and what
+// is before the address's host or in its query.
+func (c Config) String() string {
+	password := ""
+	if c.BasicAuthPassword != "" {
+		password = "xxxxx"
+	}
+	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v TraceIDs:%t QueueSize:%d}",
+		redact(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
+		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.TraceIDs, c.QueueSize)
+}
+
+// GoString is String, so that %#v shows no secret either.
+func (c Config) GoString() string { return c.String() }
+
+// resolve fills c from the variables and the defaults, and checks it. It returns the
+// tags of all profiles by the names that the server gives them.
+func (c *Config) resolve() (tags map[string]string, err error) {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Resource == nil {
+		c.Resource = resource.Default()
+	}
+	if err := c.resolveAddress(); err != nil {
+		return nil, err
+	}
+	if err := c.resolveAuth(); err != nil {
+		return nil, err
+	}
+	if err := c.resolveInterval(); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.QueueSize < 0:
+		return nil, fmt.Errorf("pyroscope: QueueSize %d: must not be negative", c.QueueSize)
+	case c.QueueSize == 0:
+		c.QueueSize = DefaultQueueSize
+	}
+	if err := c.resolveName(); err != nil {
+		return nil, err
+	}
+	return c.resolveTags()
+}
+
+func (c *Config) resolveAddress() error {
+	raw, from := given(c.ServerAddress, "ServerAddress", envAddress)
+	if raw == "" {
+		return fmt.Errorf("pyroscope: no server: give ServerAddress or %s", envAddress)
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("pyroscope: %s %q: must be a URL with scheme http or https and a host, as %q", from, redact(raw), "http://localhost:4040")
+	}
+	c.ServerAddress = raw
+	return nil
+}
+
+func (c *Config) resolveAuth() error {
+	c.BasicAuthUser, _ = given(c.BasicAuthUser, "BasicAuthUser", envUser)
+	c.BasicAuthPassword, _ = given(c.BasicAuthPassword, "BasicAuthPassword", envPassword)
+	if (c.BasicAuthUser == "") != (c.BasicAuthPassword == "") {
+		missing, with := "BasicAuthPassword or "+envPassword, "user"
+		if c.BasicAuthUser == "" {
+			missing, with = "BasicAuthUser or "+envUser, "password"
+		}
+		return fmt.Errorf("pyroscope: a %s for basic authentication without the other: give %s, too", with, missing)
+	}
+	c.TenantID, _ = given(c.TenantID, "TenantID", envTenant)
+	if !sendable(c.TenantID) {
+		return fmt.Errorf("pyroscope: TenantID (%s) %q: must have no control characters", envTenant, c.TenantID)
+	}
+	from := "Headers"
+	if len(c.Headers) == 0 {
+		raw := strings.TrimSpace(os.Getenv(envHeaders))
+		if raw == "" {
+			return nil
+		}
+		from = envHeaders
+		if err := json.Unmarshal([]byte(raw), &c.Headers); err != nil {
+			// Neither the value nor encoding/json's error: they may hold a secret.
+			return fmt.Errorf(`pyroscope: %s (%d bytes): must be a JSON object of strings, as {"X-Token":"secret"}`, envHeaders, len(raw))
+		}
+	}
+	for name, value := range c.Headers {
+		if !isToken(name) {
+			return fmt.Errorf("pyroscope: %s: name %q: must be a header's name: letters, digits and !#$%%&'*+-.^_`|~", from, name)
+		}
+		if !sendable(value) {
+			return fmt.Errorf("pyroscope: %s: value of %q: must have no control characters", from, name)
+		}
+	}
+	return nil
+}
+
+func (c *Config) resolveInterval() error {
+	from := "UploadInterval"
+	if raw := strings.TrimSpace(os.Getenv(envInterval)); c.UploadInterval == 0 && raw != "" {
+		d, err := time.ParseDuration(raw)
+		if err != nil {
+			return fmt.Errorf("pyroscope: %s %q: must be a duration, as 15s", envInterval, raw)
+		}
+		c.UploadInterval, from = d, envInterval
+	} else if c.UploadInterval == 0 {
+		c.UploadInterval = defaultInterval
+	}
+	if c.UploadInterval < minInterval {
+		return fmt.Errorf("pyroscope: %s %v: must be at least %v", from, c.UploadInterval, minInterval)
+	}
+	return nil
+}
+
+// given is a field's value or that of its variable, and which of the two it is.
+func given(field, name, variable string) (value, from string) {
+	if v := strings.TrimSpace(field); v != "" {
+		return v, name
+	}
+	return strings.TrimSpace(os.Getenv(variable)), variable
+}
+
+// redact leaves the scheme, the host and the path of what should be a URL.
+func redact(raw string) string {
+	if u, err := url.Parse(strings.TrimSpace(raw)); err == nil && u.Host != "" {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	raw, _, _ = strings.Cut(raw, "?")
+	if i := strings.LastIndex(raw, "@"); i >= 0 {
+		return "…" + raw[i:]
+	}
+	return raw
+}
+
+// isToken reports whether s is a token of RFC 9110, section 5.6.2.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !isLetter(r) && !isDigit(r) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+// sendable reports whether net/http sends s as a header's value.
+func sendable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}

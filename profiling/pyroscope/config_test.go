@@ -1,0 +1,214 @@
+package pyroscope
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	for _, v := range []string{envAddress, envName, envLabels, envUser, envPassword, envTenant, envHeaders, envInterval} {
+		_ = os.Unsetenv(v)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func service(name string, more ...attribute.KeyValue) *resource.Resource {
+	return resource.NewSchemaless(append(more, attribute.String("service.name", name))...)
+}
+
+// Each field wins over its variable, which counts when the field is not set.
+func TestConfig(t *testing.T) {
+	fields := Config{
+		ServerAddress: "http://field:4040/base", ApplicationName: "field/app-1.2_x", Tags: map[string]string{"zone": "field", "a.b": "c"},
+		BasicAuthUser: "field", BasicAuthPassword: "fieldpass", TenantID: "field", Headers: map[string]string{"X-A": "field"},
+		UploadInterval: time.Second, QueueSize: 7,
+	}
+	env := map[string]string{
+		envAddress: " https://env ", envName: "env", envLabels: "zone=env, other = x=y ,,", envUser: "env", envPassword: "envpass",
+		envTenant: "env", envHeaders: `{"X-B":"env"}`, envInterval: "1m",
+	}
+	for _, c := range []struct {
+		name   string
+		config Config
+		env    map[string]string
+		want   string
+	}{
+		{
+			"neither", Config{ServerAddress: "http://h"}, nil,
+			"http://h unknown_service_shop map[]   map[] 15s 16777216 map[]",
+		},
+		{
+			"variables", Config{}, env,
+			"https://env env map[] env/envpass env map[X-B:env] 1m0s 16777216 map[other:x=y zone:env]",
+		},
+		{
+			"both", fields, env,
+			"http://field:4040/base field/app-1.2_x map[a.b:c zone:field] field/fieldpass field map[X-A:field] 1s 7 map[a_b:c other:x=y zone:field]",
+		},
+		{
+			"empty counts as unset", Config{ServerAddress: "\t", ApplicationName: " ", Headers: map[string]string{}, Tags: map[string]string{"zone": " "}}, env,
+			"https://env env map[zone: ] env/envpass env map[X-B:env] 1m0s 16777216 map[other:x=y zone:env]",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			c.config.Resource = service("unknown_service:shop")
+			tags, err := c.config.resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			auth := c.config.BasicAuthUser + "/" + c.config.BasicAuthPassword
+			got := fmt.Sprint(c.config.ServerAddress, " ", c.config.ApplicationName, " ", c.config.Tags, " ", strings.TrimPrefix(auth, "/"), " ",
+				c.config.TenantID, " ", c.config.Headers, " ", c.config.UploadInterval, " ", c.config.QueueSize, " ", tags)
+			if got != c.want {
+				t.Errorf("resolved to\n%s, want\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// What is wrong is an error of Start's that says where it came from, what it was and what
+// the rule is.
+func TestConfigErrors(t *testing.T) {
+	many := map[string]string{}
+	for i := range maxTags + 1 {
+		many[fmt.Sprintf("t%d", i)] = "x"
+	}
+	for _, c := range []struct {
+		name   string
+		config Config
+		env    map[string]string
+		want   string
+	}{
+		{"no address", Config{}, nil, "no server: give ServerAddress or PYROSCOPE_SERVER_ADDRESS"},
+		{"address without scheme", Config{ServerAddress: "localhost:4040"}, nil, `ServerAddress "localhost:4040": must be a URL`},
+		{"another scheme", Config{ServerAddress: "ftp://h"}, nil, `ServerAddress "ftp://h": must be a URL`},
+		{"no host", Config{ServerAddress: "http://:4040"}, nil, `ServerAddress "http://:4040": must be a URL`},
+		{"address of the variable", Config{}, map[string]string{envAddress: "http://u:hunter2@h:x/"}, `PYROSCOPE_SERVER_ADDRESS "…@h:x/": must be a URL`},
+		{"name", Config{ApplicationName: "my app"}, nil, `ApplicationName "my app": must have letters, digits and _ . - / only`},
+		{"name of the variable", Config{}, map[string]string{envName: "a{b=c}"}, `PYROSCOPE_APPLICATION_NAME "a{b=c}"`},
+		{"no name at all", Config{Resource: resource.Empty()}, nil, "no name for the application"},
+		{"user without password", Config{BasicAuthUser: "u"}, nil, "give BasicAuthPassword or PYROSCOPE_BASIC_AUTH_PASSWORD, too"},
+		{"password without user", Config{}, map[string]string{envPassword: "hunter2"}, "give BasicAuthUser or PYROSCOPE_BASIC_AUTH_USER, too"},
+		{"tenant", Config{TenantID: "a\nb"}, nil, `TenantID (PYROSCOPE_TENANT_ID) "a\nb": must have no control characters`},
+		{"header name", Config{Headers: map[string]string{"X A": "hunter2"}}, nil, `Headers: name "X A": must be a header's name`},
+		{"empty header name", Config{Headers: map[string]string{"": "hunter2"}}, nil, `Headers: name "": must be a header's name`},
+		{"header value", Config{Headers: map[string]string{"X": "hunter2\n"}}, nil, `Headers: value of "X": must have no control characters`},
+		{"headers that are no object", Config{}, map[string]string{envHeaders: "X=hunter2"}, "PYROSCOPE_HTTP_HEADERS (9 bytes): must be a JSON object of strings"},
+		{"headers that are no strings", Config{}, map[string]string{envHeaders: `{"hunter2":1}`}, "PYROSCOPE_HTTP_HEADERS (13 bytes): must be a JSON object of strings"},
+		{"interval", Config{UploadInterval: time.Second - 1}, nil, "UploadInterval 999.999999ms: must be at least 1s"},
+		{"negative interval", Config{UploadInterval: -1}, nil, "UploadInterval -1ns: must be at least 1s"},
+		{"interval of the variable", Config{}, map[string]string{envInterval: "0s"}, "PYROSCOPE_UPLOAD_INTERVAL 0s: must be at least 1s"},
+		{"no duration", Config{}, map[string]string{envInterval: "15"}, `PYROSCOPE_UPLOAD_INTERVAL "15": must be a duration, as 15s`},
+		{"queue", Config{QueueSize: -1}, nil, "QueueSize -1: must not be negative"},
+		{"too many tags", Config{Tags: many}, nil, "16 tags in Tags and PYROSCOPE_LABELS: must be at most 15"},
+		{"label without value", Config{}, map[string]string{envLabels: "a=b,c"}, `PYROSCOPE_LABELS: "c": must be name=value`},
+		{"label twice", Config{}, map[string]string{envLabels: "a=b,a=c"}, `PYROSCOPE_LABELS: name "a" is given twice`},
+		{"label's name", Config{}, map[string]string{envLabels: "a-b=c"}, `PYROSCOPE_LABELS: name "a-b": must be [a-zA-Z_][a-zA-Z0-9_.]*`},
+		{"tag without name", Config{Tags: map[string]string{"": "x"}}, nil, `Tags: name "": must be [a-zA-Z_]`},
+		{"tag with a digit first", Config{Tags: map[string]string{"1a": "x"}}, nil, `name "1a": must be [a-zA-Z_]`},
+		{"tag with a dot first", Config{Tags: map[string]string{".a": "x"}}, nil, `name ".a": must be [a-zA-Z_]`},
+		{"tag of other letters", Config{Tags: map[string]string{"é": "x"}}, nil, `name "é": must be [a-zA-Z_]`},
+		{"private tag", Config{Tags: map[string]string{"__a": "x"}}, nil, `name "__a": is the server's or the profiler's own`},
+		{"private tag by its dot", Config{Tags: map[string]string{"_.a": "x"}}, nil, `name "_.a": is the server's or the profiler's own`},
+		{"service_name", Config{Tags: map[string]string{"service.name": "x"}}, nil, `name "service.name": is the server's or the profiler's own`},
+		{"span_id", Config{Tags: map[string]string{"span_id": "x"}}, nil, `name "span_id": is the server's or the profiler's own`},
+		{"equal tags", Config{Tags: map[string]string{"a.b": "x", "a_b": "y"}}, nil, `name "a_b": the server takes it for "a.b", which is given, too`},
+		{"long tag name", Config{Tags: map[string]string{strings.Repeat("a", 1025): "x"}}, nil, "must have at most 1024 bytes"},
+		{"comma", Config{Tags: map[string]string{"a": "x,y"}}, nil, `name "a": value "x,y": must have no "," and no "}"`},
+		{"brace", Config{Tags: map[string]string{"a": "}"}}, nil, `name "a": value "}": must have no "," and no "}"`},
+		{"long value", Config{Tags: map[string]string{"a": strings.Repeat("x", 2049)}}, nil, `name "a": value of 2049 bytes: must have at most 2048`},
+		{"value that is no text", Config{Tags: map[string]string{"a": "\xff"}}, nil, `name "a": value "\xff": must be UTF-8`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			if c.config.ServerAddress == "" && c.env[envAddress] == "" && c.name != "no address" {
+				c.config.ServerAddress = "http://127.0.0.1:1"
+			}
+			if c.config.Resource == nil {
+				c.config.Resource = service("shop")
+			}
+			p, err := Start(t.Context(), c.config)
+			if err == nil {
+				_ = p.Shutdown(t.Context())
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "pyroscope: ") {
+				t.Errorf("error %q, want one with %q", err, c.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("error %q tells a secret", err)
+			}
+		})
+	}
+}
+
+func TestEnabled(t *testing.T) {
+	if (Config{ServerAddress: " "}).Enabled() {
+		t.Error("enabled without an address")
+	}
+	if !(Config{ServerAddress: "x"}).Enabled() {
+		t.Error("not enabled by the field")
+	}
+	t.Setenv(envAddress, "x")
+	if !(Config{}).Enabled() {
+		t.Error("not enabled by the variable")
+	}
+}
+
+func TestConfigHasNoSecretsToShow(t *testing.T) {
+	for _, address := range []string{"http://hunter2:hunter2@h/p?token=hunter2", "http://hunter2@h:x/p?hunter2", "hunter2@h"} {
+		c := Config{
+			ServerAddress: address, ApplicationName: "shop", BasicAuthUser: "u", BasicAuthPassword: "hunter2",
+			Headers: map[string]string{"X-Token": "hunter2"}, HTTPClient: http.DefaultClient,
+		}
+		for _, got := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), fmt.Sprint(&c)} {
+			if strings.Contains(got, "hunter2") {
+				t.Errorf("%s tells a secret", got)
+			}
+			for _, want := range []string{"h", "shop", "X-Token"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s does not tell %q", got, want)
+				}
+			}
+		}
+	}
+}
+
+// A service's description becomes tags, whatever is in it; tags given win.
+func TestTagsOfResource(t *testing.T) {
+	c := Config{
+		ServerAddress: "http://h", Tags: map[string]string{"service.version": "given"},
+		Resource: service("étoile:shop {1}", attribute.String("service.namespace", " a,b}c "), attribute.String("service.version", "1"),
+			attribute.String("service.instance.id", strings.Repeat("x", 2047)+"é"), attribute.String("deployment.environment.name", "\xff"),
+			attribute.String("host.name", "not this")),
+	}
+	tags, err := c.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"service_namespace": "a_b_c", "service_version": "given",
+		"service_instance_id": strings.Repeat("x", 2047), "deployment_environment_name": "\uFFFD",
+	}
+	if !maps.Equal(tags, want) || c.ApplicationName != "_toile_shop__1_" {
+		t.Errorf("name %q, tags %v, want %v", c.ApplicationName, tags, want)
+	}
+	const name = "app{__session_id__=0f,a=1,b=2}"
+	if got := seriesName("app", "0f", map[string]string{"b": "2", "a": "1"}); got != name {
+		t.Errorf("series %s, want %s", got, name)
+	}
+}

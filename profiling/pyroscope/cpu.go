@@ -1,0 +1,107 @@
+package pyroscope
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/grafana/pyroscope-go/upstream"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// The session that profiles are cut from. A sample takes 48 bytes, and a core gives at most
+// one each 10 ms: the buffer is for some hundred cores through the default interval.
+const (
+	sampleInterval = 10 * time.Millisecond
+	bufferSize     = 1 << 20
+)
+
+// A session is a profiler's, which a test can play.
+type session interface {
+	TakeTrace() (*profiling.Trace, error)
+	Stop() (*profiling.Trace, error)
+	Stopped() bool
+}
+
+var _ session = (*profiling.Profiler)(nil)
+
+// A cpuProfile is the CPU profile, cut from a session that never ends. It belongs to the
+// pusher's goroutine.
+type cpuProfile struct {
+	start   func(full func()) (session, error)
+	full    chan struct{} // gets a value when the session has stopped because its buffer is full
+	session session       // nil when it could not be started anew
+	fit     fitter
+}
+
+// begin starts a session.
+func (c *cpuProfile) begin() error {
+	s, err := c.start(func() {
+		select {
+		case c.full <- struct{}{}:
+		default: // it is known
+		}
+	})
+	if err != nil {
+		c.session = nil
+		return err
+	}
+	c.session = s
+	return nil
+}
+
+// cut takes what was sampled since the last time. When the session has ended it starts
+// another, unless it is the last cut. The error is about that: what there was is returned.
+func (c *cpuProfile) cut(last bool) (parts []*profiling.Trace, restarted bool, err error) {
+	if c.session == nil {
+		if last {
+			return nil, false, nil
+		}
+		return nil, false, c.begin()
+	}
+	take := c.session.TakeTrace
+	if last {
+		take = c.session.Stop
+	}
+	t, err := take()
+	if t != nil {
+		parts = append(parts, t)
+	}
+	if last || !c.session.Stopped() {
+		return parts, false, err
+	}
+	// It stopped before the part was taken, which is then its last, or since.
+	end, err := c.session.Stop()
+	if end != nil && end != t {
+		parts = append(parts, end)
+	}
+	if again := c.begin(); again != nil {
+		return parts, false, errors.Join(err, again)
+	}
+	return parts, true, err
+}
+
+// uploads makes what is sent of a part of the session: none when nothing ran.
+func (c *cpuProfile) uploads(t *profiling.Trace, end time.Time) ([]*upload, error) {
+	if len(t.Samples) == 0 {
+		return nil, nil
+	}
+	p, err := t.Profile()
+	if err != nil {
+		return nil, fmt.Errorf("pyroscope: %w", err)
+	}
+	length := t.Stopped - t.Started
+	begin := end.Add(-length)
+	p.TimeNanos, p.DurationNanos = begin.UnixNano(), int64(length)
+	c.fit.fit(p)
+	parts, err := encode(p)
+	uploads := make([]*upload, len(parts))
+	for i, data := range parts {
+		uploads[i] = &upload{kind: "cpu", job: upstream.UploadJob{
+			StartTime: begin, EndTime: end, SpyName: spyName, SampleRate: uint32(time.Second / sampleInterval),
+			Units: "samples", AggregationType: "sum", Format: upstream.FormatPprof, Profile: data,
+		}}
+	}
+	return uploads, err
+}

@@ -1,0 +1,283 @@
+package pyroscope
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/grafana/pyroscope-go/upstream"
+)
+
+// The pauses between attempts.
+const (
+	minPause      = 500 * time.Millisecond
+	maxPause      = 30 * time.Second
+	maxRetryAfter = 5 * time.Minute // what a server may ask for
+	lastTries     = 3               // in a row that may fail while shutting down
+)
+
+// An upload is a profile that waits for delivery.
+type upload struct {
+	kind string
+	job  upstream.UploadJob
+	seq  uint64 // in the order of the queue
+}
+
+func (u *upload) size() int { return len(u.job.Profile) }
+
+// A delivery is a queue of profiles and the goroutine that sends them, oldest first.
+// Everything may be called concurrently.
+type delivery struct {
+	send   func(context.Context, *upload) result
+	report *report
+	limit  int // bytes
+
+	life context.Context //nolint:containedctx // that of what is under way, which Shutdown ends
+	kill context.CancelFunc
+	done chan struct{} // closed when the goroutine has ended
+
+	kick chan struct{} // gets a value when a pause is to end
+
+	mu       sync.Mutex // guards what follows
+	queue    []*upload  // without what is under way
+	underWay *upload
+	closing  bool
+	changed  chan struct{} // closed when anything here changed that others wait for
+	stats    Stats         // of the delivery only
+	lastErr  error
+}
+
+func newDelivery(limit int, r *report, send func(context.Context, *upload) result) *delivery {
+	d := &delivery{send: send, report: r, limit: limit, done: make(chan struct{}), kick: make(chan struct{}, 1), changed: make(chan struct{})}
+	d.life, d.kill = context.WithCancel(context.Background())
+	return d
+}
+
+// add queues a profile, and drops the oldest where there is no room for it.
+func (d *delivery) add(u *upload) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stats.Accepted++
+	u.seq = d.stats.Accepted
+	free := d.limit - d.stats.PendingBytes
+	for _, old := range d.queue {
+		free += old.size() // if all were dropped
+	}
+	if u.size() > free {
+		d.overflow()
+		d.tell()
+		return
+	}
+	for d.stats.PendingBytes+u.size() > d.limit {
+		d.overflow()
+		d.stats.Pending--
+		d.stats.PendingBytes -= d.queue[0].size()
+		d.queue[0] = nil
+		d.queue = d.queue[1:]
+	}
+	d.queue = append(d.queue, u)
+	d.stats.Pending++
+	d.stats.PendingBytes += u.size()
+	d.tell()
+}
+
+// overflow counts a profile that there is no room for. d.mu is held.
+func (d *delivery) overflow() {
+	d.stats.Overflow++
+	if d.lastErr == nil {
+		d.lastErr = fmt.Errorf("no room in the queue of %d bytes", d.limit)
+	}
+}
+
+// tell wakes those who wait for a change. d.mu is held.
+func (d *delivery) tell() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// run sends what is queued until it is closed and there is nothing left to send.
+func (d *delivery) run() {
+	failures, last := 0, 0 // in a row, and those of them since it is closing
+	tried := uint64(0)     // what was sent last
+	for {
+		u, closing := d.next()
+		if u == nil {
+			return
+		}
+		if u.seq == tried {
+			d.mu.Lock()
+			d.stats.Retries++
+			d.mu.Unlock()
+		}
+		tried = u.seq
+		r := d.send(d.life, u)
+		d.settle(u, r)
+		if r.outcome == sent || r.profile {
+			failures, last = 0, 0
+			continue
+		}
+		if closing {
+			last++
+			failures = last - 1
+			r.after = min(r.after, maxPause)
+		}
+		if d.life.Err() != nil || last >= lastTries {
+			return
+		}
+		if r.outcome != retryable {
+			continue // the next one may fare better, and is not sent twice
+		}
+		pause := min(minPause<<min(failures, 10), maxPause)
+		failures++
+		if d.pause(max(pause/2+rand.N(pause/2+1), r.after)) {
+			failures = 0
+		}
+	}
+}
+
+// next waits for the oldest profile and takes it out of the queue; nil when there will be
+// none.
+func (d *delivery) next() (u *upload, closing bool) {
+	for {
+		d.mu.Lock()
+		if len(d.queue) > 0 && d.life.Err() == nil {
+			u := d.queue[0]
+			d.queue[0] = nil
+			d.queue = d.queue[1:]
+			d.underWay = u
+			closing := d.closing
+			d.mu.Unlock()
+			select {
+			case <-d.kick: // this is what was wanted
+			default:
+			}
+			return u, closing
+		}
+		changed, closing := d.changed, d.closing
+		d.mu.Unlock()
+		if closing || d.life.Err() != nil {
+			return nil, closing
+		}
+		select {
+		case <-changed:
+		case <-d.life.Done():
+		}
+	}
+}
+
+// settle counts what became of the profile under way; one to be sent again is the oldest
+// that waits.
+func (d *delivery) settle(u *upload, r result) {
+	d.mu.Lock()
+	d.underWay = nil
+	switch r.outcome {
+	case sent:
+		d.stats.Sent++
+	case refused:
+		d.stats.Refused++
+	case unanswered:
+		d.stats.Unanswered++
+	case retryable, cancelled:
+		d.queue = append([]*upload{u}, d.queue...)
+	}
+	if r.outcome != retryable && r.outcome != cancelled {
+		d.stats.Pending--
+		d.stats.PendingBytes -= u.size()
+	}
+	if r.err != nil {
+		d.lastErr = r.err
+	}
+	lost := d.stats.gone()
+	d.tell()
+	d.mu.Unlock()
+	d.report.note(u.kind, r, lost)
+}
+
+// pause waits for the time between two attempts, or until somebody wants it to end, of
+// which it reports whether.
+func (d *delivery) pause(wait time.Duration) bool {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return false
+	case <-d.kick:
+		return true
+	case <-d.life.Done():
+		return true
+	}
+}
+
+// now ends a pause: somebody waits.
+func (d *delivery) now() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// flush returns when all that is queued has been delivered or lost, or when ctx is over.
+// The error tells of what was lost since it was so many.
+func (d *delivery) flush(ctx context.Context, lost uint64) error {
+	until := d.counts().Accepted
+	d.now()
+	for {
+		d.mu.Lock()
+		waiting := d.underWay != nil && d.underWay.seq <= until || len(d.queue) > 0 && d.queue[0].seq <= until
+		changed, now, err := d.changed, d.stats.gone(), d.lastErr
+		d.mu.Unlock()
+		if !waiting {
+			if now > lost {
+				return fmt.Errorf("pyroscope: %d profiles not delivered to %s: %w", now-lost, d.report.to, err)
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-d.done:
+			return fmt.Errorf("pyroscope: flushing to %s: it was shut down", d.report.to)
+		case <-ctx.Done():
+			return fmt.Errorf("pyroscope: flushing to %s: %w", d.report.to, context.Cause(ctx))
+		}
+	}
+}
+
+// close delivers what is queued until ctx is over or the server does not take it, and
+// returns when the goroutine has ended.
+func (d *delivery) close(ctx context.Context) error {
+	defer d.kill()
+	d.mu.Lock()
+	before := d.stats
+	d.closing = true
+	d.tell()
+	d.mu.Unlock()
+	d.now()
+	select {
+	case <-d.done:
+	case <-ctx.Done():
+		d.kill()
+		select {
+		case <-d.done:
+		case <-time.After(afterDeadline):
+		}
+		if now := d.counts(); now.Pending > 0 || now.Unanswered > before.Unanswered {
+			return fmt.Errorf("pyroscope: %d profiles given up that waited for %s, %d that it may have or not: %w",
+				now.Pending, d.report.to, now.Unanswered-before.Unanswered, context.Cause(ctx))
+		}
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.stats.Pending; n > 0 {
+		return fmt.Errorf("pyroscope: %d profiles given up that waited for %s, after %d attempts: %w", n, d.report.to, lastTries, d.lastErr)
+	}
+	return nil
+}
+
+func (d *delivery) counts() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}

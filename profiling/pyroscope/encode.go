@@ -1,0 +1,93 @@
+package pyroscope
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+// Limits of what is sent at once. The server's own are 16,000 samples and 4 MiB
+// uncompressed; a profile that is beyond would be refused as a whole.
+const (
+	maxSamples = 8000
+	maxBytes   = 3 << 20
+)
+
+// encode returns p in pprof's format, in as many parts as the server's limits ask for.
+func encode(p *profile.Profile) ([][]byte, error) {
+	var parts [][]byte
+	todo := [][]*profile.Sample{p.Sample}
+	for len(todo) > 0 {
+		samples := todo[0]
+		todo = todo[1:]
+		n := min(len(samples), maxSamples)
+		if n < len(samples) {
+			todo = append([][]*profile.Sample{samples[:n], samples[n:]}, todo...)
+			continue
+		}
+		// Queries may take profiles of one series and one time for copies of each other,
+		// as replicas have them.
+		var plain bytes.Buffer
+		if err := part(p, samples, time.Duration(len(parts))*time.Millisecond).WriteUncompressed(&plain); err != nil {
+			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w", len(samples), err)
+		}
+		if plain.Len() > maxBytes && n > 1 {
+			todo = append([][]*profile.Sample{samples[:n/2], samples[n/2:]}, todo...)
+			continue
+		}
+		data, err := compress(plain.Bytes())
+		if err != nil {
+			return parts, err
+		}
+		parts = append(parts, data)
+	}
+	return parts, nil
+}
+
+// part is a profile of some of p's samples, with the locations and functions of these.
+func part(p *profile.Profile, samples []*profile.Sample, later time.Duration) *profile.Profile {
+	if len(samples) == len(p.Sample) {
+		return p
+	}
+	q := &profile.Profile{
+		SampleType: p.SampleType, PeriodType: p.PeriodType, Period: p.Period,
+		TimeNanos: p.TimeNanos + int64(later), DurationNanos: p.DurationNanos,
+		Mapping: p.Mapping, Sample: samples,
+	}
+	locations, functions := map[*profile.Location]bool{}, map[*profile.Function]bool{}
+	for _, s := range samples {
+		for _, l := range s.Location {
+			if locations[l] {
+				continue
+			}
+			locations[l] = true
+			q.Location = append(q.Location, l)
+			for _, line := range l.Line {
+				if line.Function != nil && !functions[line.Function] {
+					functions[line.Function] = true
+					q.Function = append(q.Function, line.Function)
+				}
+			}
+		}
+	}
+	return q
+}
+
+// compress favours the program's time over the network's.
+func compress(plain []byte) ([]byte, error) {
+	var to bytes.Buffer
+	w, err := gzip.NewWriterLevel(&to, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(to.Bytes()), nil
+}

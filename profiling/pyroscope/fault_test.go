@@ -1,0 +1,287 @@
+package pyroscope
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A faulty is a server whose handler the test changes.
+type faulty struct {
+	*httptest.Server
+	handler atomic.Pointer[http.HandlerFunc]
+	sent    atomic.Uint64 // profiles it took
+}
+
+func newFaulty(t *testing.T, start func(*httptest.Server), h http.HandlerFunc) *faulty {
+	f := &faulty{}
+	f.set(h)
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*f.handler.Load())(w, r) }))
+	f.Config.ErrorLog = log.New(io.Discard, "", 0) // what its handlers do is meant
+	start(f.Server)
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *faulty) set(h http.HandlerFunc) { f.handler.Store(&h) }
+
+// take is a handler that takes what it is sent.
+func (f *faulty) take(_ http.ResponseWriter, r *http.Request) {
+	if _, err := receive(r); err == nil {
+		f.sent.Add(1)
+	}
+}
+
+// status is a handler that answers so, and tells the client its own secrets.
+func status(code int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		fmt.Fprint(w, "no ", r.Header.Get("X-Token"))
+	}
+}
+
+// raw is a handler that writes to the connection and closes it.
+func raw(answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.WriteString(conn, answer)
+		_ = conn.Close()
+	}
+}
+
+// A flush gives three profiles: CPU, heap and goroutines.
+const perFlush = 3
+
+// Whatever a server does, each profile is counted once, it is said once, and when the
+// server works again what waits is delivered.
+func TestFaults(t *testing.T) {
+	const down, up = "profiles are not delivered", "profiles are delivered again"
+	refusedAll, waits, unknown := Stats{Accepted: perFlush, Refused: perFlush}, Stats{Accepted: perFlush, Pending: perFlush}, Stats{Accepted: perFlush, Unanswered: perFlush}
+	each := func(text string) []string { return []string{text, text, text} }
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    Stats
+		says    string
+		lines   []string
+	}{
+		{"301", status(301, "Location", "/elsewhere"), refusedAll, "301 Moved Permanently", []string{down, up}},
+		{"400", status(400), refusedAll, "400 Bad Request", append(each("is refused"), each("taken again")...)},
+		{"401", status(401), refusedAll, "401 Unauthorized", []string{down, up}},
+		{"403", status(403), refusedAll, "403 Forbidden", []string{down, up}},
+		{"404", status(404), refusedAll, "404 Not Found", []string{down, up}},
+		{"408", status(408), waits, "408 Request Timeout", []string{down, up}},
+		{"413", status(413), refusedAll, "413 Request Entity Too Large", append(each("is refused"), each("taken again")...)},
+		{"422", status(422), refusedAll, "422 Unprocessable Entity", append(each("is refused"), each("taken again")...)},
+		{"429", status(429, "Retry-After", "3600"), waits, "429 Too Many Requests", []string{down, up}},
+		{"500", status(500), waits, "500 Internal Server Error", []string{down, up}},
+		{"503", status(503), waits, "503 Service Unavailable", []string{down, up}},
+		{"no HTTP", raw("garbage\r\n\r\n"), waits, "malformed HTTP", []string{down, up}},
+		{"no answer", raw(""), waits, "EOF", []string{down, up}},
+		{"an answer cut in its header", raw("HTTP/1.1 200 OK\r\nContent-Le"), waits, "connection broken", []string{down, up}},
+		{"too large a header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), waits, "", []string{down, up}},
+		{"an answer cut in its body", raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), Stats{Accepted: perFlush, Sent: perFlush}, "", nil},
+		{"another success", status(204), Stats{Accepted: perFlush, Sent: perFlush}, "", nil},
+		{"endless body", func(w http.ResponseWriter, r *http.Request) {
+			for {
+				if _, err := w.Write(make([]byte, 4096)); err != nil {
+					return
+				}
+			}
+		}, Stats{Accepted: perFlush, Sent: perFlush}, "", nil},
+		{"slow", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, unknown, "Timeout exceeded", []string{down, up}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFaulty(t, (*httptest.Server).Start, c.handler)
+			var said testLog
+			client := &http.Client{
+				Timeout: time.Second, Transport: &http.Transport{MaxResponseHeaderBytes: 64 << 10},
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}
+			if c.want.Unanswered > 0 {
+				client.Timeout = 100 * time.Millisecond
+			}
+			defer client.CloseIdleConnections()
+			p := play(t, Config{
+				ServerAddress: strings.Replace(f.URL, "//", "//hunter2:hunter2@", 1), BasicAuthUser: "user", BasicAuthPassword: "hunter2",
+				Headers: map[string]string{"X-Token": "hunter2"}, HTTPClient: client, Logger: said.logger(),
+			}, time.Now, &played{})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if c.want.Pending > 0 { // it would wait for ever
+				ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+			}
+			err := p.Flush(ctx)
+			if (err == nil) != (c.want.Sent == perFlush) || err != nil && c.want.Pending == 0 && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Flush: %v", err)
+			}
+			got := p.Stats()
+			c.want.PendingBytes, c.want.Retries = got.PendingBytes, got.Retries
+			c.want.LostSamples, c.want.Gaps, c.want.GapTime = 1, 1, time.Millisecond
+			wantStats(t, got, c.want)
+			if (got.PendingBytes > 0) != (got.Pending > 0) {
+				t.Errorf("%d bytes of %d profiles wait", got.PendingBytes, got.Pending)
+			}
+
+			f.set(f.take)
+			if err := p.Flush(t.Context()); err != nil {
+				t.Errorf("Flush to a server that works: %v", err)
+			}
+			if err := p.Shutdown(t.Context()); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+			got = p.Stats()
+			lost := c.want.Refused + c.want.Unanswered
+			if got.Accepted != 3*perFlush || got.Sent != 3*perFlush-lost || got.Pending != 0 || got.PendingBytes != 0 || got.Lost() != lost {
+				t.Errorf("counts in the end are %+v", got)
+			}
+			if n := f.sent.Load(); n != got.Sent && c.want.Sent == 0 {
+				t.Errorf("the server took %d profiles, %d are counted", n, got.Sent)
+			}
+			said.want(t, c.lines...)
+			if text := said.buf.String(); !strings.Contains(text, c.says) && c.lines != nil || strings.Contains(text, "hunter2") {
+				t.Errorf("log tells a secret, or not %q:\n%s", c.says, text)
+			}
+		})
+	}
+}
+
+// A server that is not there yet, and one that dies and comes back, gets what waited.
+func TestServerComesAndGoes(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	var said testLog
+	p := play(t, Config{ServerAddress: "http://" + address, Logger: said.logger()}, time.Now, &played{})
+	var taken uint64
+	for round := range 2 {
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := p.Flush(short); err == nil {
+			t.Error("flushed to a server that is not there")
+		}
+		cancel()
+		f := newFaulty(t, func(s *httptest.Server) {
+			_ = s.Listener.Close()
+			if s.Listener, err = net.Listen("tcp", address); err != nil {
+				t.Fatal(err)
+			}
+			s.Start()
+		}, nil)
+		f.set(f.take)
+		if err := p.Flush(t.Context()); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		f.Close()
+		taken += f.sent.Load()
+	}
+	if s := p.Stats(); s.Sent != taken || s.Sent != s.Accepted || s.Retries == 0 {
+		t.Errorf("the server took %d, counts are %+v", taken, s)
+	}
+	said.want(t, "not delivered", "delivered again", "not delivered", "delivered again")
+	if !strings.Contains(said.buf.String(), "connection refused") {
+		t.Errorf("log does not say why:\n%s", said.buf.String())
+	}
+	if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "3 profiles given up") {
+		t.Errorf("Shutdown without a server: %v", err)
+	}
+	if s := p.Stats(); s.Pending != perFlush || s.Lost() != perFlush {
+		t.Errorf("counts in the end are %+v", s)
+	}
+}
+
+func TestUnknownCertificate(t *testing.T) {
+	f := newFaulty(t, func(s *httptest.Server) {
+		s.StartTLS()
+	}, status(200))
+	var said testLog
+	p := play(t, Config{ServerAddress: f.URL, Logger: said.logger()}, time.Now, &played{})
+	const why = "certificate signed by unknown authority"
+	if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("Shutdown: %v, want one that says %q", err, why)
+	}
+	if s := p.Stats(); s.Pending != s.Accepted || s.Accepted == 0 {
+		t.Errorf("counts are %+v", s)
+	}
+	said.want(t, why)
+}
+
+// Shutdown ends with its context, whatever hangs, and leaves nothing behind, not even a
+// connection that is being made.
+func TestShutdownWhileAnUploadHangs(t *testing.T) {
+	f := newFaulty(t, (*httptest.Server).Start, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections are made, but nobody accepts them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, c := range []struct {
+		name, address string
+		unanswered    uint64
+	}{
+		{"for the answer", f.URL, 1},
+		{"for the connection", "https://" + silent.Addr().String(), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var said testLog
+			p := play(t, Config{ServerAddress: c.address, Logger: said.logger()}, time.Now, &played{})
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			err := p.Shutdown(ctx)
+			if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
+				t.Errorf("Shutdown: %v", err)
+			}
+			s := p.Stats()
+			if s.Accepted != perFlush || s.Unanswered != c.unanswered || s.Pending != perFlush-c.unanswered {
+				t.Errorf("counts are %+v", s)
+			}
+			if again := p.Shutdown(t.Context()); again == nil || again.Error() != err.Error() {
+				t.Errorf("the second Shutdown: %v, want what the first said", again)
+			}
+			if err := p.Flush(t.Context()); err != nil || p.Stats() != s {
+				t.Errorf("Flush after Shutdown: %v, counts %+v", err, p.Stats())
+			}
+		})
+	}
+}
+
+func TestRetryAfterHeader(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		header string
+		want   time.Duration
+	}{
+		{"", 0}, {"0", 0}, {"-5", 0}, {"soon", 0}, {"2", 2 * time.Second}, {"300", maxRetryAfter}, {"301", maxRetryAfter},
+		{"9223372036854775807", maxRetryAfter}, {"99999999999999999999", 0},
+		{"Sat, 21 Nov 2026 12:00:30 GMT", 30 * time.Second}, {"Sat, 21 Nov 2026 11:00:00 GMT", 0}, {"Sun, 22 Nov 2026 12:00:00 GMT", maxRetryAfter},
+	} {
+		if got := retryAfter(c.header, now); got != c.want {
+			t.Errorf("Retry-After: %s is %v, want %v", c.header, got, c.want)
+		}
+	}
+}

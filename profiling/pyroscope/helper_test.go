@@ -1,0 +1,212 @@
+package pyroscope
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/grafana/pyroscope-go/upstream"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// A received is a request as the server reads it.
+type received struct {
+	path, name, from, until, spy, rate, units, aggregation string
+	header                                                 http.Header
+	profile                                                *profile.Profile
+	types                                                  map[string]*upstream.SampleType
+}
+
+// kind tells profiles apart by the types of their values.
+func (r *received) kind() string {
+	switch r.profile.SampleType[0].Type {
+	case "samples":
+		return "cpu"
+	case "alloc_objects":
+		return "heap"
+	case "contentions":
+		return r.types["delay"].DisplayName
+	default:
+		return r.profile.SampleType[0].Type
+	}
+}
+
+func receive(req *http.Request) (*received, error) {
+	q := req.URL.Query()
+	r := &received{
+		path: req.URL.Path, name: q.Get("name"), from: q.Get("from"), until: q.Get("until"), spy: q.Get("spyName"),
+		rate: q.Get("sampleRate"), units: q.Get("units"), aggregation: q.Get("aggregationType"), header: req.Header,
+	}
+	form, err := req.MultipartReader()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch part.FormName() {
+		case "profile":
+			r.profile, err = profile.Parse(part)
+		case "sample_type_config":
+			err = json.NewDecoder(part).Decode(&r.types)
+		default:
+			err = fmt.Errorf("part %q", part.FormName())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// A network is a server without one, so that it may be used in a bubble. What it got is
+// for the test to read when nothing is under way.
+type network struct {
+	t      *testing.T
+	mu     sync.Mutex
+	got    []*received
+	answer int // 0 means 200
+}
+
+func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+	r, err := receive(req)
+	if err != nil {
+		n.t.Errorf("the request is none of Pyroscope's: %v", err)
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.got = append(n.got, r)
+	status := n.answer
+	if status == 0 {
+		status = http.StatusOK
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(bytes.NewReader(nil)), Header: http.Header{}, Request: req}, nil
+}
+
+func (n *network) of(kind string) (got []*received) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.got {
+		if r.kind() == kind {
+			got = append(got, r)
+		}
+	}
+	return got
+}
+
+// played is a session whose traces the test makes.
+type played struct {
+	mu       sync.Mutex
+	at       time.Duration   // where the trace that comes next starts
+	lengths  []time.Duration // of the traces to come, then they are of a second
+	samples  int             // of each trace; 0 means 3
+	stopped  bool
+	full     func()
+	err      error // of Stop
+	final    *profiling.Trace
+	stopNext bool // the next trace is the last
+}
+
+func (p *played) next() *profiling.Trace {
+	length := time.Second
+	if len(p.lengths) > 0 {
+		length, p.lengths = p.lengths[0], p.lengths[1:]
+	}
+	t := &profiling.Trace{
+		Frames: []profiling.Frame{{Name: "main.work", ResourceID: profiling.None}}, Stacks: []profiling.Stack{{FrameID: 0, ParentID: profiling.None}},
+		Origin: time.Unix(0, 0), Interval: sampleInterval, Started: p.at, Stopped: p.at + length,
+		Stats: profiling.Stats{Lost: 1, Gaps: 1, GapTime: time.Millisecond},
+	}
+	n := p.samples
+	if n == 0 {
+		n = 3
+	}
+	for range n {
+		t.Samples = append(t.Samples, profiling.Sample{Timestamp: p.at, ContextID: profiling.None, Count: 1, Weight: sampleInterval})
+	}
+	p.at += length
+	return t
+}
+
+func (p *played) TakeTrace() (*profiling.Trace, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopNext {
+		p.stopped = true
+	}
+	if p.stopped {
+		return p.stop()
+	}
+	return p.next(), nil
+}
+
+func (p *played) Stop() (*profiling.Trace, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	return p.stop()
+}
+
+func (p *played) stop() (*profiling.Trace, error) {
+	if p.final == nil {
+		p.final = p.next()
+	}
+	return p.final, p.err
+}
+
+func (p *played) Stopped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped
+}
+
+// quiet are the snapshots of a process that never blocked: another test may have.
+func quiet(fit fitter) []snapshot { return snapshots(fit)[:2] }
+
+// play starts a pusher with these sessions, one after the other, the last of which lasts.
+func play(t *testing.T, c Config, now func() time.Time, sessions ...*played) *Pusher {
+	t.Helper()
+	if c.ServerAddress == "" {
+		c.ServerAddress = "http://server"
+	}
+	if c.ApplicationName == "" {
+		c.ApplicationName = "app"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Resource = service("app")
+	p, err := start(c, process{now: now, snapshots: quiet, session: func(full func()) (session, error) {
+		s := sessions[0]
+		if len(sessions) > 1 {
+			sessions = sessions[1:]
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.stopped {
+			return nil, fmt.Errorf("no more sessions")
+		}
+		s.full = full
+		return s, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
+	return p
+}

@@ -1,0 +1,247 @@
+package pyroscope
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"runtime/pprof"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// afterDeadline is how long a Shutdown whose context is over waits for the request that it
+// has just cancelled, so that its counts are final.
+const afterDeadline = time.Second
+
+// A Pusher profiles the program and delivers what it finds. Its methods may be called
+// concurrently.
+type Pusher struct {
+	cpu       cpuProfile
+	snapshots []snapshot
+	series    string
+	interval  time.Duration
+	now       func() time.Time
+	log       *slog.Logger
+	delivery  *delivery
+
+	last  time.Time       // when profiles were taken last; the loop's
+	said  map[string]bool // kinds that could not be taken, and were logged; the loop's
+	flush chan chan struct{}
+	stop  chan struct{} // closed by Shutdown
+	done  chan struct{} // closed when the loop has ended
+
+	shutdown sync.Once
+	err      error // of Shutdown
+
+	mu    sync.Mutex // guards stats
+	stats Stats      // of what is taken
+}
+
+// Start profiles from now on, and pushes a profile of each kind every
+// [Config].UploadInterval until Shutdown. Of ctx it takes the timeline only: it does not
+// end with it. A server that is not there is no error.
+//
+// Errors name the field or the variable, the value and the rule; they wrap
+// [profiling.ErrNotAllowed] if who runs the program forbade profiling.
+func Start(ctx context.Context, c Config) (*Pusher, error) {
+	return start(c, process{now: time.Now, snapshots: snapshots, session: func(full func()) (session, error) {
+		return profiling.Start(context.WithoutCancel(ctx), profiling.Options{
+			SampleInterval:     sampleInterval,
+			MaxBufferSize:      bufferSize,
+			OnSampleBufferFull: func(*profiling.Profiler) { full() },
+		})
+	}})
+}
+
+// A process is what is profiled, which a test can play.
+type process struct {
+	now       func() time.Time
+	session   func(full func()) (session, error)
+	snapshots func(fitter) []snapshot
+}
+
+func start(c Config, of process) (*Pusher, error) {
+	tags, err := c.resolve()
+	if err != nil {
+		return nil, err
+	}
+	cl, err := newClient(c, of.now)
+	if err != nil {
+		return nil, err
+	}
+	id := make([]byte, 8)
+	_, _ = rand.Read(id) // never fails
+	fit := newFitter(len(tags), c.TraceIDs)
+	p := &Pusher{
+		cpu:      cpuProfile{start: of.session, full: make(chan struct{}, 1), fit: fit},
+		series:   seriesName(c.ApplicationName, hex.EncodeToString(id), tags),
+		interval: c.UploadInterval, now: of.now, log: c.Logger,
+		last: of.now(), said: map[string]bool{}, flush: make(chan chan struct{}),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	p.delivery = newDelivery(c.QueueSize, newReport(c), func(ctx context.Context, u *upload) result { return cl.send(ctx, &u.job) })
+	if err := p.cpu.begin(); err != nil {
+		cl.end()
+		return nil, err
+	}
+	p.snapshots = of.snapshots(fit)
+	for i := range p.snapshots {
+		// What was before is not of the first profile's time. That one cannot be taken is
+		// told when it is due.
+		_, _ = p.snapshots[i].upload(of.now(), of.now())
+	}
+	go func() {
+		defer close(p.delivery.done)
+		unlabel()
+		cl.start()
+		p.delivery.run()
+		cl.stop()
+	}()
+	go p.run()
+	return p, nil
+}
+
+// unlabel has the profiler count the calling goroutine's time for nobody, instead of for
+// whoever started it.
+func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
+
+// run takes profiles.
+func (p *Pusher) run() {
+	defer close(p.done)
+	unlabel()
+	tick := time.NewTicker(p.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.take(false)
+		case <-p.cpu.full:
+			p.takeCPU(false)
+		case taken := <-p.flush:
+			p.take(false)
+			close(taken)
+		case <-p.stop:
+			p.take(true)
+			return
+		}
+	}
+}
+
+// take takes a profile of each kind and queues it.
+func (p *Pusher) take(last bool) {
+	p.takeCPU(last)
+	end := p.now()
+	begin := end.Add(-max(end.Sub(p.last), 0))
+	p.last = end
+	for i := range p.snapshots {
+		s := &p.snapshots[i]
+		u, err := s.upload(begin, end)
+		if err != nil {
+			p.fail(s.kind, err)
+		}
+		if u != nil {
+			p.add(u)
+		}
+	}
+}
+
+func (p *Pusher) takeCPU(last bool) {
+	parts, restarted, err := p.cpu.cut(last)
+	end := p.now()
+	if restarted {
+		p.mu.Lock()
+		p.stats.Restarts++
+		p.mu.Unlock()
+		p.once("restart", "perfline: the CPU session for the server ended and was started again; so will be others, which are counted", err)
+	} else if err != nil {
+		p.fail("cpu", err)
+	}
+	for _, t := range parts {
+		// The last part ends now, one before it so much earlier.
+		end := end.Add(t.Stopped - parts[len(parts)-1].Stopped)
+		p.mu.Lock()
+		p.stats.LostSamples += t.Stats.Lost
+		p.stats.Gaps += t.Stats.Gaps
+		p.stats.GapTime += t.Stats.GapTime
+		p.mu.Unlock()
+		uploads, err := p.cpu.uploads(t, end)
+		if err != nil {
+			p.fail("cpu", err)
+		}
+		for _, u := range uploads {
+			p.add(u)
+		}
+	}
+}
+
+func (p *Pusher) add(u *upload) {
+	u.job.Name = p.series
+	p.delivery.add(u)
+}
+
+// fail counts a profile that could not be taken.
+func (p *Pusher) fail(kind string, err error) {
+	p.mu.Lock()
+	p.stats.Failed++
+	p.mu.Unlock()
+	p.once(kind, fmt.Sprintf("perfline: no %s profile could be taken; more of them may fail, which are counted", kind), err)
+}
+
+// once logs what need not be said twice.
+func (p *Pusher) once(what, message string, err error) {
+	if p.said[what] {
+		return
+	}
+	p.said[what] = true
+	if err == nil {
+		p.log.Warn(message)
+		return
+	}
+	p.log.Warn(message, "error", err)
+}
+
+// Flush takes profiles now, and returns when all that wait are delivered or lost, of which
+// an error tells, or when ctx is over: while the server is away that can be long. After
+// Shutdown it does nothing.
+func (p *Pusher) Flush(ctx context.Context) error {
+	taken, lost := make(chan struct{}), p.delivery.counts().gone()
+	select {
+	case p.flush <- taken:
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("pyroscope: flushing to %s: %w", p.delivery.report.to, context.Cause(ctx))
+	}
+	select {
+	case <-taken:
+	case <-ctx.Done():
+		return fmt.Errorf("pyroscope: flushing to %s: %w", p.delivery.report.to, context.Cause(ctx))
+	}
+	return p.delivery.flush(ctx, lost)
+}
+
+// Shutdown takes the last profiles and delivers what waits. It gives up, with an error,
+// when ctx is over, whatever is under way being cancelled, or when the server did not take
+// profiles three times in a row. Further calls return the same; Stats are final then.
+func (p *Pusher) Shutdown(ctx context.Context) error {
+	p.shutdown.Do(func() {
+		close(p.stop)
+		<-p.done
+		p.err = p.delivery.close(ctx)
+	})
+	return p.err
+}
+
+// Stats returns the counts.
+func (p *Pusher) Stats() Stats {
+	s := p.delivery.counts()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Failed, s.Restarts = p.stats.Failed, p.stats.Restarts
+	s.LostSamples, s.Gaps, s.GapTime = p.stats.LostSamples, p.stats.Gaps, p.stats.GapTime
+	return s
+}
