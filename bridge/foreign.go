@@ -31,7 +31,9 @@ func (h *hub) starts(ctx context.Context, s sdktrace.ReadOnlySpan, p *Processor)
 	}
 	sc := s.SpanContext()
 	if labels && sc.IsSampled() {
-		r.label = p.begin(ctx, sc, s.Name())
+		parent := s.Parent()
+		r.label = p.begin(ctx, sc, s.Name(), !parent.IsValid() || parent.IsRemote())
+		r.more = p.others.Load()
 	}
 	if r.tl == nil {
 		if r.label.by == nil {
@@ -53,16 +55,19 @@ func (h *hub) carries(tl *observer.Timeline) bool {
 	return tl == h.tl
 }
 
-// ends ends a span's label, and records the span if it is of other instrumentation.
-func (h *hub) ends(s sdktrace.ReadOnlySpan) {
+// ends ends a span's label, which it returns, and records the span if it is of other
+// instrumentation.
+func (h *hub) ends(s sdktrace.ReadOnlySpan) label {
 	if !h.foreign.labelled.Load() && s.InstrumentationScope().Name == ScopeName {
-		return
+		return label{}
 	}
 	r := h.foreign.take(keyOf(s.SpanContext()))
-	r.label.end()
+	if r.label.by != nil {
+		r.label.end(s.Name())
+	}
 	tl := r.tl
 	if tl == nil {
-		return
+		return r.label
 	}
 	typ := observer.Measure
 	var attrs [2]slog.Attr
@@ -78,6 +83,7 @@ func (h *hub) ends(s sdktrace.ReadOnlySpan) {
 	attrs[n] = slog.Any("", f) // without a key: its attributes are the entry's
 	start := s.StartTime()
 	tl.Record(f, typ, s.Name(), tl.Since(start), s.EndTime().Sub(start), attrs[:n+1])
+	return r.label
 }
 
 // foreign is the scope of an entry that is a span already, and its detail: nobody

@@ -88,7 +88,9 @@ func (h *hub) retarget(change func([]*Processor) []*Processor) int {
 	}
 	h.targets.Store(t)
 	for _, p := range t.all {
-		p.labels.Store(labelerOf(t.by[p.provider.Load()]) == p)
+		all := t.by[p.provider.Load()]
+		p.labels.Store(labelerOf(all) == p)
+		p.others.Store(int32(max(0, len(all)-1)))
 	}
 	return len(t.all)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -21,39 +22,51 @@ import (
 type begun struct {
 	name    string
 	span    trace.SpanContext
+	root    bool
 	ends    int
+	endName string
 	endedBy string // the stack
 }
 
 // A fakeLabeler notes what it is asked for.
 type fakeLabeler struct {
-	off  bool
-	mu   sync.Mutex // guards all and what is in it
-	all  []*begun
-	live int
+	off        bool
+	attributes func(*begun) []attribute.KeyValue
+	mu         sync.Mutex // guards all and what is in it
+	all        []*begun
+	live       int
 }
 
-func (f *fakeLabeler) Begin(_ context.Context, span trace.SpanContext, name string) any {
+func (f *fakeLabeler) Begin(_ context.Context, span trace.SpanContext, name string, root bool) any {
 	if f.off {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := &begun{name: name, span: span}
+	l := &begun{name: name, span: span, root: root}
 	f.all = append(f.all, l)
 	f.live++
 	return l
 }
 
-func (f *fakeLabeler) End(token any) {
+func (f *fakeLabeler) End(token any, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := token.(*begun)
 	if l.ends++; l.ends == 1 {
+		l.endName = name
 		f.live--
 		buf := make([]byte, 8<<10)
 		l.endedBy = string(buf[:runtime.Stack(buf, false)])
 	}
+}
+
+// Attributes are none unless told.
+func (f *fakeLabeler) Attributes(token any) []attribute.KeyValue {
+	if f.attributes == nil {
+		return nil
+	}
+	return f.attributes(token.(*begun))
 }
 
 type labelKey struct{}

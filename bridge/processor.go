@@ -52,6 +52,7 @@ type Processor struct {
 	limits   sdktrace.SpanLimits
 	labeler  Labeler                                 // nil: none
 	labels   atomic.Bool                             // it is the one that labels for its provider; the hub's
+	others   atomic.Int32                            // processors of its provider besides; the hub's
 	provider atomic.Pointer[sdktrace.TracerProvider] // the one whose spans come here
 	stopped  atomic.Bool
 }
@@ -106,15 +107,21 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
 		if p.labeler != nil && p.hub.foreign.labelled.Load() { // begun before
-			p.hub.foreign.takeLabel(keyOf(s.SpanContext())).end()
+			p.hub.foreign.takeLabel(keyOf(s.SpanContext())).end(s.Name())
 		}
 		return
 	}
-	p.hub.ends(s)
-	if !p.hub.tl.Post(&endedSpan{span: s, to: p}) {
+	l := p.hub.ends(s)
+	posted := false
+	if l.by == nil {
+		posted = p.hub.tl.Post(&endedSpan{span: s, to: p})
+	} else {
+		posted = p.hub.tl.Post(&labelledSpan{endedSpan{span: s, to: p}, l})
+	}
+	if !posted {
 		// No room: better the span without its marks than no span.
 		p.hub.stats.hurried.Add(1)
-		p.next.OnEnd(s)
+		p.next.OnEnd(l.attributed(s, p))
 	}
 }
 

@@ -57,7 +57,11 @@ type ending startedSpan
 var _ observer.Opened = (*ending)(nil)
 
 // Ended implements [observer.Opened].
-func (e *ending) Ended() { e.label.end() }
+func (e *ending) Ended() {
+	if e.label.by != nil {
+		e.label.end((*startedSpan)(e).renamed())
+	}
+}
 
 // node is a context and the span it carries, with its label, in one allocation.
 type node struct {
@@ -87,6 +91,16 @@ func (s *startedSpan) add(f func(*additions)) {
 		s.added = &additions{}
 	}
 	f(s.added)
+}
+
+// renamed is the name that another library gave it, "" for none.
+func (s *startedSpan) renamed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.added == nil {
+		return ""
+	}
+	return s.added.name
 }
 
 func (s *startedSpan) SetName(name string) { s.add(func(a *additions) { a.name = name }) }
@@ -156,7 +170,7 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		n.span.anchor = anchor
 		n.span.to = to
 		n.span.provider = parent.TracerProvider()
-		n.span.label = labelerOf(to).begin(ctx, n.span.sc, name)
+		n.span.label = labelerOf(to).begin(ctx, n.span.sc, name, false)
 		under := context.Context(n)
 		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
 			under = n.span.label.context(trace.ContextWithSpan(ctx, &n.span))
@@ -189,13 +203,33 @@ type openedSpan struct {
 	span trace.Span
 	by   *Processor // whose provider's tracer, nil if it is nobody's here
 	hub  *hub       // nil with Sync
+	// label is the span's from the measure's end to the span's own.
+	label label
 }
 
 var _ observer.Opened = (*openedSpan)(nil)
 
 // Ended implements [observer.Opened]: the span itself is ended off the request's path.
 func (o *openedSpan) Ended() {
-	if o.hub != nil && o.hub.foreign.labelled.Load() {
-		o.hub.foreign.takeLabel(keyOf(o.span.SpanContext())).end()
+	if o.hub == nil || !o.hub.foreign.labelled.Load() {
+		return
 	}
+	o.label = o.hub.foreign.takeLabel(keyOf(o.span.SpanContext()))
+	o.label.end(nameOf(o.span))
+}
+
+// end ends the span itself, whose label has ended.
+func (o *openedSpan) end(at time.Time) {
+	if o.label.by != nil { // the processors are to find it
+		o.hub.foreign.add(keyOf(o.span.SpanContext()), running{label: o.label, more: o.by.others.Load()})
+	}
+	o.span.End(trace.WithTimestamp(at))
+}
+
+// nameOf is a span's name if it tells, else "".
+func nameOf(s trace.Span) string {
+	if s, ok := s.(interface{ Name() string }); ok {
+		return s.Name()
+	}
+	return ""
 }

@@ -22,6 +22,7 @@ type underWay struct {
 type running struct {
 	tl    *observer.Timeline // the request's that a span of other instrumentation was started under, or nil
 	label label
+	more  int32 // processors of the span's provider that are to be given the label, besides the first
 }
 
 // A spanKey tells spans apart: their ids do in their trace only.
@@ -36,7 +37,7 @@ func keyOf(sc trace.SpanContext) spanKey { return spanKey{sc.TraceID(), sc.SpanI
 // long for what most spans do, to come and to go.
 type spanShard struct {
 	mu    sync.Mutex // guards what follows
-	lists [256]*spanEntry
+	lists [16]*spanEntry // few, to stay in the processor's cache: most programs have some hundred spans under way
 	free  *spanEntry // emptied
 	n     int        // in lists
 	_     [128]byte  // no cache line in common with the next
@@ -57,7 +58,7 @@ func (u *underWay) shard(k spanKey) *spanShard { return &u.shards[k.span[7]%16] 
 
 // find is the place that refers to a span, or that would if it were there. s.mu is held.
 func (s *spanShard) find(k spanKey) **spanEntry {
-	at := &s.lists[k.span[6]]
+	at := &s.lists[k.span[6]%16]
 	for *at != nil && (*at).key != k {
 		at = &(*at).next
 	}
@@ -90,7 +91,7 @@ func (s *spanShard) remove(at **spanEntry) running {
 
 // add notes r of a span; a label that another processor has noted of it stays.
 func (u *underWay) add(k spanKey, r running) {
-	u.put(k, r).label.end() // outside the lock
+	u.put(k, r).label.end("") // outside the lock
 }
 
 // put is add, and returns what made room.
@@ -104,7 +105,7 @@ func (u *underWay) put(k spanKey, r running) (out running) {
 	at := s.find(k)
 	if e := *at; e != nil {
 		if r.label.by == nil {
-			r.label = e.label
+			r.label, r.more = e.label, e.more
 		} else {
 			out.label = e.label
 		}
@@ -112,7 +113,7 @@ func (u *underWay) put(k spanKey, r running) (out running) {
 		return out
 	}
 	if s.n >= maxUnderWay {
-		out = s.removeOne(k.span[6])
+		out = s.removeOne(k.span[6] % 16)
 		at = s.find(k)
 		if out.tl != nil {
 			u.unjoined.Add(1)
@@ -128,11 +129,13 @@ func (u *underWay) put(k spanKey, r running) (out running) {
 // removeOne removes the oldest of a list, or of the next that is not empty. s.mu is held.
 func (s *spanShard) removeOne(list byte) running {
 	for s.lists[list] == nil {
-		list++
+		list = (list + 1) % 16
 	}
 	return s.remove(&s.lists[list])
 }
 
+// take is what is known of a span that has ended. The label stays for the other
+// processors of its provider.
 func (u *underWay) take(k spanKey) running {
 	s := u.shard(k)
 	s.mu.Lock()
@@ -141,13 +144,20 @@ func (u *underWay) take(k spanKey) running {
 		return running{}
 	}
 	at := s.find(k)
-	if *at == nil {
+	e := *at
+	if e == nil {
 		return running{}
 	}
-	return s.remove(at)
+	if e.more == 0 {
+		return s.remove(at)
+	}
+	r := e.running
+	e.more--
+	e.tl = nil
+	return r
 }
 
-// takeLabel leaves the rest for other processors.
+// takeLabel leaves the rest for other processors, and what is for them.
 func (u *underWay) takeLabel(k spanKey) label {
 	s := u.shard(k)
 	s.mu.Lock()
@@ -158,6 +168,10 @@ func (u *underWay) takeLabel(k spanKey) label {
 		return label{}
 	}
 	l := e.label
+	if e.more > 0 {
+		e.more--
+		return l
+	}
 	e.label = label{}
 	if e.tl == nil {
 		s.remove(at)
@@ -178,7 +192,7 @@ func (u *underWay) forget() {
 		}
 		s.mu.Unlock()
 		for _, r := range all {
-			r.label.end()
+			r.label.end("")
 		}
 	}
 }

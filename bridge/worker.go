@@ -58,6 +58,7 @@ type pendingSpan struct {
 // began, with the measure that ended it.
 type finish struct {
 	ended   *endedSpan
+	label   label // of ended
 	started *startedSpan
 	measure *finishedSpan
 }
@@ -66,6 +67,13 @@ type finish struct {
 type endedSpan struct {
 	span sdktrace.ReadOnlySpan
 	to   *Processor
+}
+
+// labelledSpan is an endedSpan that had a label. It is a message of its own: most spans
+// have none, and theirs is half as large.
+type labelledSpan struct {
+	endedSpan
+	label label
 }
 
 // pass handles what one collection brought. A span that ended in it waits until
@@ -82,14 +90,17 @@ func (w *worker) pass(b *batch) {
 		case observer.Measure:
 			w.measure(e)
 		default:
-			if m, ok := e.scope.(*endedSpan); ok {
+			switch m := e.scope.(type) {
+			case *endedSpan:
 				w.arrive(m.span.SpanContext().SpanID(), finish{ended: m})
+			case *labelledSpan:
+				w.arrive(m.span.SpanContext().SpanID(), finish{ended: &m.endedSpan, label: m.label})
 			}
 		}
 	}
 	for _, f := range w.waiting {
 		if f.ended != nil {
-			w.finishSDK(f.ended)
+			w.finishSDK(f.ended, f.label)
 		} else {
 			w.finishStarted(f.started, f.measure)
 		}
@@ -197,7 +208,7 @@ func (w *worker) measure(e *item) {
 		}
 		attrs, _ := w.slab.attributes(w.batch.detail(e), -1, -1) // the SDK applies its own limits
 		s.span.SetAttributes(attrs...)
-		s.span.End(trace.WithTimestamp(e.start.Add(e.duration)))
+		s.end(e.start.Add(e.duration))
 	case trace.Span:
 		o := w.owner(s)
 		if o.sc.IsRemote() || len(o.to) == 0 {
@@ -246,19 +257,20 @@ func (w *worker) handOver(f *finishedSpan, to []*Processor) {
 }
 
 // finishSDK hands over a span of the SDK's with its marks.
-func (w *worker) finishSDK(m *endedSpan) {
+func (w *worker) finishSDK(m *endedSpan, l label) {
 	w.hub.stats.spans.Add(1)
 	id := m.span.SpanContext().SpanID()
+	span := l.attributed(m.span, m.to)
 	p := w.pending[id]
 	if p == nil || (len(p.events) == 0 && p.limited == 0) {
-		m.to.next.OnEnd(m.span)
+		m.to.next.OnEnd(span)
 		return
 	}
 	if p.done.IsZero() { // a provider with two processors ends each span twice
 		p.due = len(w.hub.targets.Load().by[m.to.provider.Load()])
 	}
 	events, dropped := w.merge(id, p, slices.Clone(m.span.Events()), m.span.EndTime(), m.to)
-	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: m.span, events: events, dropped: m.span.DroppedEvents() + dropped})
+	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: span, events: events, dropped: m.span.DroppedEvents() + dropped})
 }
 
 // finishStarted hands over a span that marks.Start began.
@@ -282,6 +294,8 @@ func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 		f.more.status, f.more.links, own = a.status, a.links, a.events
 	}
 	s.mu.Unlock()
+	attrs, dropped, _ := s.label.attributes(f.attrs, s.to[0])
+	f.attrs, f.droppedAttrs = attrs, f.droppedAttrs+dropped
 	if p := w.pending[f.id]; p != nil || len(own) > 0 {
 		if p == nil {
 			p = &pendingSpan{}

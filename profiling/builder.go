@@ -29,7 +29,7 @@ type builder struct {
 	frames    map[Frame]int
 	resources map[string]int
 
-	contexts map[any]int // index in t.Contexts by the keys that context was given
+	contexts map[any]int // index in t.Contexts by the keys that context was given; see named
 	equal    map[string]int
 	unsorted bool
 }
@@ -126,9 +126,13 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	return id
 }
 
+// named is a key that tells the name of its span, which is asked for again when the trace
+// is made: by then the span may have ended.
+type named interface{ Name() string }
+
 // context is the id of what samples ran for, None when that is nothing. Key stands
 // for it, say the pointer to a goroutine's labels; describe tells what a key means
-// and is asked once for each. A nil key is nothing.
+// and is asked once for each. A nil key is nothing. A key may be [named].
 //
 // The builder holds the keys as they are, so that what they point to is not freed
 // and its address not used again while it lives.
@@ -183,6 +187,39 @@ func (b *builder) trace() *Trace {
 	if b.unsorted {
 		slices.SortStableFunc(b.t.Samples, func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	}
+	b.rename()
 	t := b.t // without the maps, which may go
 	return &t
+}
+
+// rename gives contexts the names that their spans have now. Those that are equal then
+// become one.
+func (b *builder) rename() {
+	renamed := false
+	for key, id := range b.contexts {
+		if id == None {
+			continue
+		}
+		if n, ok := key.(named); ok {
+			c := &b.t.Contexts[id]
+			name := n.Name()
+			renamed = renamed || name != c.SpanName
+			c.SpanName = name
+		}
+	}
+	if !renamed {
+		return
+	}
+	before := b.t.Contexts
+	b.t.Contexts = nil
+	clear(b.equal)
+	ids := make([]int, len(before))
+	for i, c := range before {
+		ids[i] = b.contextOf(c)
+	}
+	for i := range b.t.Samples {
+		if s := &b.t.Samples[i]; s.ContextID != None {
+			s.ContextID = ids[s.ContextID]
+		}
+	}
 }

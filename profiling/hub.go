@@ -129,7 +129,7 @@ func (h *hub) attach(s *session) (err error) {
 			}
 			return
 		}
-		s.release = labels.Hold()
+		s.release = s.o.Scope.hold()
 		s.begun = sampling.Now()
 		s.from = s.begun
 		h.pace() // which looks at when it began

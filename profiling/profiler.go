@@ -31,6 +31,9 @@ type Options struct {
 	// sample that has no other frames has no stack.
 	Modules []string
 
+	// Scope is which spans the samples name: [EverySpan], which 0 means, or [LocalRoots].
+	Scope Scope
+
 	// Wall samples all goroutines by the wall clock, those that wait included, instead of
 	// the code that runs by the CPU's.
 	Wall bool
@@ -73,6 +76,9 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 	}
 	if !(o.WallBudget >= 0 && o.WallBudget <= 1) {
 		return nil, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
+	}
+	if err := o.Scope.check("Scope"); err != nil {
+		return nil, err
 	}
 	keep, err := readModules().filter(o.Modules)
 	if err != nil {

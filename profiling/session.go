@@ -166,7 +166,8 @@ func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
 	if !forced && !s.thin.turn(&own) {
 		return
 	}
-	s.build.add(&own, time.Duration(own.At+s.offset), s.build.context(ran.key(), ran.context))
+	in := ran.in(s.o.Scope)
+	s.build.add(&own, time.Duration(own.At+s.offset), s.build.context(in.key(), in.context))
 	s.mu.Lock()
 	built := &s.build.t.Stats
 	s.stats.Samples, s.stats.Truncated, s.stats.Filtered = built.Samples, built.Truncated, built.Filtered

@@ -28,6 +28,15 @@ func resolve(s *sampling.Sample) (r ranFor) {
 	return r
 }
 
+// in is what it ran for in a session of that scope.
+func (r *ranFor) in(scope Scope) ranFor {
+	in := *r
+	if scope == LocalRoots && in.span != nil {
+		in.span = in.span.Root()
+	}
+	return in
+}
+
 // key is equal for what is the same. It is nil for nothing.
 func (r *ranFor) key() any {
 	switch {
@@ -49,14 +58,22 @@ func (r *ranFor) key() any {
 // nothing else gets while this is kept.
 type labelledRun struct {
 	tag  unsafe.Pointer
-	span *labels.Span
+	span *labels.Span // nil for none
+}
+
+// Name implements [named].
+func (l labelledRun) Name() string {
+	if l.span == nil {
+		return ""
+	}
+	return l.span.Name()
 }
 
 // context describes it.
 func (r *ranFor) context(any) (c Context) {
 	user := r.user
 	if r.span != nil {
-		c = Context{TraceID: r.span.TraceID, SpanID: r.span.SpanID, SpanName: r.span.Name}
+		c = Context{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
 	}
 	if len(r.text) > 0 {
 		var traceID trace.TraceID

@@ -76,7 +76,7 @@ type Sample struct {
 type Context struct {
 	TraceID  trace.TraceID // zero without a span, as are SpanID and SpanName
 	SpanID   trace.SpanID
-	SpanName string  // that it was started with: the route of a request is not known then
+	SpanName string  // at its end, such as "GET /products/{id}"; if it went on when the trace was made, that it was started with
 	Labels   []Label // by key, each key once
 }
 

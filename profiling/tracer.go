@@ -33,11 +33,13 @@ type tracer struct {
 }
 
 func (t *tracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if !labels.On() {
+		return t.tracer.Start(ctx, name, o...)
+	}
+	before := labels.Innermost()
 	ctx, span := t.tracer.Start(ctx, name, o...)
-	if labels.On() {
-		if s, sc := labels.Innermost(), span.SpanContext(); s != nil && s.SpanID == sc.SpanID() && s.TraceID == sc.TraceID() {
-			ctx = labels.Context(ctx, s)
-		}
+	if s := labels.Innermost(); s != before && s != nil && s.TraceID() == span.SpanContext().TraceID() {
+		ctx = labels.Context(ctx, s)
 	}
 	return ctx, span
 }

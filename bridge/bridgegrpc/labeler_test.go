@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -19,12 +20,14 @@ type key struct{}
 // names labels with the span's name and keeps those that have not ended.
 type names struct{ live map[string]bool }
 
-func (n names) Begin(_ context.Context, _ trace.SpanContext, name string) any {
+func (n names) Begin(_ context.Context, _ trace.SpanContext, name string, _ bool) any {
 	n.live[name] = true
 	return name
 }
 
-func (n names) End(label any) { delete(n.live, label.(string)) }
+func (n names) End(label any, _ string) { delete(n.live, label.(string)) }
+
+func (n names) Attributes(any) []attribute.KeyValue { return nil }
 
 func (n names) Value(ctx context.Context, label, k any) any {
 	if k == (key{}) {

@@ -11,7 +11,7 @@ import (
 
 func TestAllocs(t *testing.T) {
 	ctx := t.Context()
-	pair := func() { Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name").End(1) }
+	pair := func() { Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name", false).End(1, "") }
 	check := func(what string, want float64, f func()) {
 		t.Helper()
 		if got := testing.AllocsPerRun(1000, f); got != want {
@@ -22,7 +22,7 @@ func TestAllocs(t *testing.T) {
 	check("Context, off", 0, func() { Context(ctx, nil) })
 	on(t)
 	check("Begin and End", 1, pair)
-	s := begin(1)
+	s := Begin(ctx, [16]byte{1}, [8]byte{2}, "around", true)
 	check("Begin and End inside another", 1, pair)
 	check("Resolve", 0, func() { Resolve(getLabels(), 1) })
 	check("FromContext of another", 0, func() { FromContext(ctx) })
@@ -30,12 +30,12 @@ func TestAllocs(t *testing.T) {
 	check("FromContext", 0, func() { FromContext(c) })
 	check("Value of the labels", 0, func() { Value(ctx, s, labelsKey()) })
 	check("Value of something else", 0, func() { Value(ctx, s, ctx) })
-	s.End(1)
+	s.End(1, "")
 	label("app", "shop")
 	check("Begin and End among labels of the program's", 3, pair)
 	setLabels(nil)
-	if size := unsafe.Sizeof(Span{}); size > 256 {
-		t.Errorf("a Span has %d bytes, want at most 256, a size class", size)
+	if size := unsafe.Sizeof(Span{}); size > 240 {
+		t.Errorf("a Span has %d bytes, want at most 240, a size class", size)
 	}
 }
 
@@ -54,7 +54,7 @@ func BenchmarkBeginEnd(b *testing.B) {
 			ctx := b.Context()
 			b.ReportAllocs()
 			for b.Loop() {
-				Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name").End(1)
+				Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name", false).End(1, "")
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func TestChainsAreBounded(t *testing.T) {
 			go func() {
 				defer close(done)
 				for s := range ends {
-					s.End(1)
+					s.End(1, "")
 					ends <- nil
 				}
 			}()
@@ -128,12 +128,12 @@ func TestChainsAreNotCutShort(t *testing.T) {
 	last := begin(2)
 	for range 3 * maxDepth { // each begins before the other ends
 		next := begin(2)
-		elsewhere(func() { last.End(1) })
+		elsewhere(func() { last.End(1, "") })
 		last = next
 		if below := last.next(); below.nearest(goroutine()) != outer {
 			t.Fatalf("around the last is %v", name(below.nearest(goroutine())))
 		}
 	}
-	last.End(1)
-	outer.End(1)
+	last.End(1, "")
+	outer.End(1, "")
 }

@@ -33,13 +33,13 @@ func TestPprofDoInside(t *testing.T) {
 		pprof.Do(ctx, pprof.Labels("deeper", "yes"), func(context.Context) {
 			wantSpan(t, "in a Do under Do's context", s) // that one's labels are made
 		})
-		inner.End(1)
+		inner.End(1, "")
 		setLabels(nil)
 		pprof.SetGoroutineLabels(ctx)
 		wantLabels(t, "Do's context has", in)
 	})
 	wantLabels(t, "after Do", &s.set)
-	s.End(1)
+	s.End(1, "")
 	wantLabels(t, "after the span", before)
 }
 
@@ -56,13 +56,13 @@ func TestPprofDoInsideASpanWithoutContext(t *testing.T) {
 		setLabels(nil)
 		other := begin(3)
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do elsewhere", outer) })
-		other.End(1)
+		other.End(1, "")
 		setLabels(nil)
 	})
-	inner.End(1)
+	inner.End(1, "")
 	pprof.Do(ctx, pprof.Labels(), func(context.Context) { wantSpan(t, "in Do after the inner", outer) })
 	wantLabels(t, "after the inner", &outer.set)
-	outer.End(1)
+	outer.End(1, "")
 }
 
 // A context outlives its span: then it has what is around, to the end what it had.
@@ -83,7 +83,7 @@ func TestContextAfterTheSpan(t *testing.T) {
 			t.Errorf("%s: the program's label is %q", c.what, v)
 		}
 		if c.want != nil {
-			c.want.End(1)
+			c.want.End(1, "")
 		}
 	}
 	if got, want := fromContext(ctx), fromContext(base); got != want {
@@ -95,7 +95,7 @@ func TestContextPassesOtherValuesOn(t *testing.T) {
 	on(t)
 	type key struct{}
 	s := begin(1)
-	defer s.End(1)
+	defer s.End(1, "")
 	if v := Context(context.WithValue(t.Context(), key{}, 7), s).Value(key{}); v != 7 {
 		t.Errorf("the value is %v, want 7", v)
 	}

@@ -4,7 +4,7 @@ package labels
 
 import (
 	"context"
-	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"runtime/pprof"
@@ -29,7 +29,7 @@ func cut(s *Span, between string) []Label {
 func TestLabelsOfOthers(t *testing.T) {
 	on(t)
 	s := begin(1)
-	defer s.End(1)
+	defer s.End(1, "")
 	span, trace := s.list[0].Value, s.list[2].Value
 	header := "00-" + trace + "-" + span + "-01" // as in traceparent
 	for name, list := range map[string][]Label{
@@ -102,7 +102,7 @@ func FuzzMerged(f *testing.F) {
 		inner, more := pairs(inside)
 		label(outer...)
 		s := begin(1)
-		defer s.End(1)
+		defer s.End(1, "")
 		replaced := false
 		for k, v := range more {
 			want[k] = v
@@ -149,15 +149,15 @@ func TestResolveUnderGarbageCollection(t *testing.T) {
 		wg.Go(func() {
 			for i := range byte(200) {
 				before := label("worker", string('0'+w))
-				a := Begin(t.Context(), [16]byte{w, i}, [8]byte{w + 1, i}, "a")
+				a := Begin(t.Context(), [16]byte{w, i}, [8]byte{w + 1, i}, "a", false)
 				tags <- getLabels()
 				pprof.Do(Context(t.Context(), a), pprof.Labels("i", string(rune(i))), func(ctx context.Context) {
-					b := Begin(ctx, [16]byte{w, i}, [8]byte{w + 1, i, 1}, "b")
+					b := Begin(ctx, [16]byte{w, i}, [8]byte{w + 1, i, 1}, "b", false)
 					tags <- getLabels()
-					elsewhere(func() { b.End(5) })
+					elsewhere(func() { b.End(5, "") })
 					tags <- getLabels()
 				})
-				a.End(6)
+				a.End(6, "")
 				wantLabels(t, "after all", before)
 			}
 			setLabels(nil)
@@ -170,7 +170,7 @@ func TestResolveUnderGarbageCollection(t *testing.T) {
 			runtime.GC()
 		}
 		s, user := Resolve(tag, 0)
-		if s == nil || s.own[0].Value != hex.EncodeToString(s.SpanID[:]) || !slices.Contains(user, Label{"worker", string('0' + s.TraceID[0])}) {
+		if s == nil || s.own[0].Value != fmt.Sprintf("%x", s.SpanID()) || !slices.Contains(user, Label{"worker", string('0' + s.TraceID()[0])}) {
 			t.Fatalf("a pointer resolves to %v with %v", name(s), user)
 		}
 	}

@@ -28,7 +28,7 @@ func on(t testing.TB) {
 
 // begin begins span number n.
 func begin(n byte) *Span {
-	return Begin(context.Background(), [16]byte{0: 0xab, 15: n}, [8]byte{7: n}, "span "+string('0'+n))
+	return Begin(context.Background(), [16]byte{0: 0xab, 15: n}, [8]byte{7: n}, "span "+string('0'+n), false)
 }
 
 // label sets labels of the program's own on the goroutine.
@@ -56,7 +56,7 @@ func name(s *Span) string {
 	if s == nil {
 		return "no span"
 	}
-	return s.Name
+	return s.Name()
 }
 
 func wantLabels(t *testing.T, what string, want *set) {

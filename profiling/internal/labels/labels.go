@@ -1,10 +1,12 @@
 // Package labels ties spans to goroutines through the runtime's profiler labels,
 // which every sample carries.
 //
-// While somebody samples ([Hold]), a span labels the goroutine that begins it with
-// span_id, span_name and trace_id, beside the labels that the program has set with
+// While somebody samples every span ([Hold]), a span labels the goroutine that begins it
+// with span_id, span_name and trace_id, beside the labels that the program has set with
 // runtime/pprof, which are there again, the same pointer, when the span has ended.
-// Goroutines that are started meanwhile inherit the labels.
+// Goroutines that are started meanwhile inherit the labels. While local roots are enough
+// ([HoldLocalRoots]), other spans label only goroutines that do not work for their trace
+// yet, and with the local root's name and id.
 //
 // On the version of Go that it knows, the label pointer of a sample leads back to
 // the span ([Resolve]), so that a goroutine that keeps the labels of a span that
@@ -33,20 +35,28 @@ const (
 
 func isOurs(key string) bool { return key == spanIDKey || key == spanNameKey || key == traceIDKey }
 
-// sampling is how many want goroutines to be labelled.
-var sampling atomic.Int32
+// wanted counts who wants goroutines to be labelled, and in units of everySpan those of
+// them who want it for every span.
+var wanted atomic.Int64
+
+const everySpan = 1 << 32
 
 // On reports whether goroutines are labelled.
-func On() bool { return sampling.Load() > 0 }
+func On() bool { return wanted.Load() > 0 }
 
 // Hold has spans that begin from now on label their goroutines, until release is
 // called, which may be called more than once.
-func Hold() (release func()) {
-	sampling.Add(1)
+func Hold() (release func()) { return hold(everySpan + 1) }
+
+// HoldLocalRoots is [Hold] for those who tell local roots apart only.
+func HoldLocalRoots() (release func()) { return hold(1) }
+
+func hold(n int64) (release func()) {
+	wanted.Add(n)
 	var released atomic.Bool
 	return func() {
 		if !released.Swap(true) {
-			sampling.Add(-1)
+			wanted.Add(-n)
 		}
 	}
 }
@@ -109,6 +119,42 @@ func FromText(list []Label) (traceID [16]byte, spanID [8]byte, name string, user
 		return [16]byte{}, [8]byte{}, "", list, false
 	}
 	return traceID, spanID, name, users(list), true
+}
+
+// IsLocalRoot reports whether s is the first span of its trace in this process, for all
+// that was known when it began.
+func (s *Span) IsLocalRoot() bool { return s.named == nil && s.root.SpanID() == s.SpanID() }
+
+// IsSpan reports whether s labels for the span that it began with, and not for the local
+// root in its place.
+func (s *Span) IsSpan() bool { return s.named == nil }
+
+// Root is the local root of the span's trace; s itself when it is that one, or when none
+// was known.
+func (s *Span) Root() *Span { return s.root }
+
+// Name is the span's name at its end, before that the one that it began with: valid
+// UTF-8 of bounded length.
+func (s *Span) Name() string {
+	if s.named != nil {
+		return s.named.Name()
+	}
+	if end := s.endName.Load(); end != nil {
+		return *end
+	}
+	return s.begunName()
+}
+
+// rename notes the name at the end, "" for one that is not known.
+func (s *Span) rename(name string) {
+	if name == "" || name == s.begunName() {
+		return
+	}
+	end := labelName(name) // a variable of its own: name is not to be on the heap
+	s.endName.Store(&end)
+	if s.root != s && s.IsLocalRoot() {
+		s.root.endName.Store(&end)
+	}
 }
 
 // decode reports whether text is an id of id's length.

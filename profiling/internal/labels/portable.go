@@ -4,6 +4,7 @@ package labels
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"runtime"
@@ -31,9 +32,12 @@ type Span struct {
 	prev   *Span           // around this one on its goroutine
 	before context.Context //nolint:containedctx // it carries what is to be restored without a prev
 
-	TraceID [16]byte
-	SpanID  [8]byte
-	Name    string // as labelled: valid UTF-8 of bounded length
+	traceID [16]byte
+	spanID  [8]byte
+	name    string
+	root    *Span // see Root: nothing but the ids and names
+	named   *Span // the one that this is another label of, nil for itself
+	endName atomic.Pointer[string]
 }
 
 // goroutines are the innermost spans of the goroutines that have any that have not
@@ -44,13 +48,33 @@ var goroutines struct {
 }
 
 // Begin labels the calling goroutine with a span that begins, beside the labels that
-// ctx carries. It returns nil when goroutines are not labelled.
-func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string) *Span {
-	if !On() {
+// ctx carries; local tells that it is a local root, which has no parent in this process.
+// It returns nil when goroutines are not labelled, or need not be for this one.
+func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, local bool) *Span {
+	want := wanted.Load()
+	if want == 0 {
 		return nil
 	}
-	s := &Span{goroutine: goroutineID(), before: ctx, TraceID: traceID, SpanID: spanID, Name: labelName(name)}
-	s.labels = pprof.Labels(spanIDKey, hex.EncodeToString(spanID[:]), spanNameKey, s.Name, traceIDKey, hex.EncodeToString(traceID[:]))
+	s := &Span{goroutine: goroutineID(), before: ctx, traceID: traceID, spanID: spanID, name: labelName(name)}
+	if !local {
+		around, innermost := ofTrace(ctx, traceID, s.goroutine)
+		if innermost && want < everySpan {
+			return nil
+		}
+		if around != nil {
+			s.root = around.root
+			if want < everySpan {
+				s.named, s.spanID, s.name = s.root, s.root.spanID, s.root.name
+			} else if around.spanID == spanID {
+				s.named = cmp.Or(around.named, around) // not one that names another, which would make a chain
+			}
+		}
+	}
+	if s.root == nil {
+		s.root = &Span{traceID: traceID, spanID: spanID, name: s.name}
+		s.root.root = s.root
+	}
+	s.labels = pprof.Labels(spanIDKey, hex.EncodeToString(s.spanID[:]), spanNameKey, s.name, traceIDKey, hex.EncodeToString(traceID[:]))
 	s.labelled = pprof.WithLabels(ctx, s.labels)
 	g := &goroutines
 	g.mu.Lock()
@@ -66,6 +90,36 @@ func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string) *
 	return s
 }
 
+// ofTrace is the span of a trace that a goroutine works for: of those that have not ended
+// the innermost, else what ctx carries; nil for none. innermost tells that no span
+// of another trace is over it.
+func ofTrace(ctx context.Context, traceID [16]byte, goroutine uint64) (s *Span, innermost bool) {
+	goroutines.mu.Lock()
+	defer goroutines.mu.Unlock()
+	innermost = true
+	for s = goroutines.span[goroutine]; s != nil; s = s.prev {
+		if s.ended.Load() {
+			continue
+		}
+		if s.traceID == traceID {
+			return s, innermost
+		}
+		innermost = false
+	}
+	if s = FromContext(ctx); s != nil && s.traceID == traceID {
+		return s, false
+	}
+	return nil, false
+}
+
+// TraceID is the span's.
+func (s *Span) TraceID() [16]byte { return s.traceID }
+
+// SpanID is the span's, or that of the local root if it labels for that.
+func (s *Span) SpanID() [8]byte { return s.spanID }
+
+func (s *Span) begunName() string { return s.name }
+
 // settle takes spans that have ended out of the chain under s.
 func (s *Span) settle() {
 	for s.prev != nil && s.prev.ended.Load() {
@@ -73,11 +127,15 @@ func (s *Span) settle() {
 	}
 }
 
-// End ends the span. On the goroutine that began it, it restores the labels of the
-// span around it or of the context given to Begin. Other goroutines keep their labels.
-// Further calls do nothing.
-func (s *Span) End(int64) {
-	if s == nil || s.ended.Swap(true) {
+// End ends the span, with the name that it has then, "" if that is not known. On the
+// goroutine that began it, it restores the labels of the span around it or of the context
+// given to Begin. Other goroutines keep their labels. Further calls do nothing.
+func (s *Span) End(_ int64, name string) {
+	if s == nil || s.ended.Load() {
+		return
+	}
+	s.rename(name)
+	if s.ended.Swap(true) {
 		return
 	}
 	g := &goroutines

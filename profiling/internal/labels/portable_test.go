@@ -34,7 +34,7 @@ func labelled(t *testing.T) map[string]string {
 
 func TestPortable(t *testing.T) {
 	ctx := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
-	begin := func(n byte) *Span { return Begin(ctx, [16]byte{n}, [8]byte{n}, string('0'+n)) }
+	begin := func(n byte) *Span { return Begin(ctx, [16]byte{n}, [8]byte{n}, string('0'+n), false) }
 	if s := begin(1); s != nil {
 		t.Error("a span although nobody holds it")
 	}
@@ -48,19 +48,19 @@ func TestPortable(t *testing.T) {
 	pprof.SetGoroutineLabels(ctx)
 	defer pprof.SetGoroutineLabels(context.Background())
 	a := begin(1)
-	b := Begin(pprof.WithLabels(ctx, pprof.Labels("app", "b's")), [16]byte{2}, [8]byte{2}, "2")
-	c := Begin(pprof.WithLabels(ctx, pprof.Labels("app", "c's")), [16]byte{3}, [8]byte{3}, "3")
+	b := Begin(pprof.WithLabels(ctx, pprof.Labels("app", "b's")), [16]byte{2}, [8]byte{2}, "2", false)
+	c := Begin(pprof.WithLabels(ctx, pprof.Labels("app", "c's")), [16]byte{3}, [8]byte{3}, "3", false)
 	want("inside", "3", "c's")
 	var text []Label
 	for k, v := range labelled(t) {
 		text = append(text, Label{k, v})
 	}
-	if trace, span, name, user, ok := FromText(text); !ok || trace != c.TraceID || span != c.SpanID || name != "3" || len(user) != 1 {
+	if trace, span, name, user, ok := FromText(text); !ok || trace != c.TraceID() || span != c.SpanID() || name != "3" || len(user) != 1 {
 		t.Errorf("%v reads as %x %x %q %v %v", text, trace, span, name, user, ok)
 	}
-	b.End(0)
+	b.End(0, "")
 	want("with the outer ended", "3", "c's")
-	c.End(0)
+	c.End(0, "")
 	want("after the inner", "1", "shop")
 	pprof.Do(Context(ctx, a), pprof.Labels("step", "pay"), func(ctx context.Context) {
 		if got := labelled(t); got["step"] != "pay" || got["span_name"] != "1" {
@@ -75,7 +75,7 @@ func TestPortable(t *testing.T) {
 	go func() {
 		defer close(done)
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("theirs", "x")))
-		a.End(0)
+		a.End(0, "")
 		if got := labelled(t); got["theirs"] != "x" {
 			t.Errorf("the goroutine that ended it is labelled %v", got)
 		}
@@ -85,13 +85,13 @@ func TestPortable(t *testing.T) {
 		t.Error("a context has a span that has ended")
 	}
 	d := begin(4)
-	e := Begin(context.Background(), [16]byte{5}, [8]byte{5}, "5")
-	d.End(0)
-	e.End(0)
+	e := Begin(context.Background(), [16]byte{5}, [8]byte{5}, "5", false)
+	d.End(0, "")
+	e.End(0, "")
 	want("in the end", "", "shop")
 	for range 10_000 { // each ended when the next has begun
 		next := begin(5)
-		d.End(0)
+		d.End(0, "")
 		d = next
 	}
 	if n := len(goroutines.span); n != 1 || d.prev != nil && d.prev.prev != nil {
@@ -102,8 +102,8 @@ func TestPortable(t *testing.T) {
 	for range 50 { // one that goes on, begun while two others were live that then end
 		x, y := begin(6), begin(7)
 		long = append(long, begin(8))
-		y.End(0)
-		x.End(0)
+		y.End(0, "")
+		x.End(0, "")
 		n := 0
 		for s := goroutines.span[d.goroutine]; s != nil; s = s.prev {
 			n++
@@ -114,9 +114,9 @@ func TestPortable(t *testing.T) {
 		t.Errorf("%d spans that have ended are kept", most)
 	}
 	for _, s := range long {
-		s.End(0)
+		s.End(0, "")
 	}
-	d.End(0)
+	d.End(0, "")
 	if len(goroutines.span) != 0 {
 		t.Errorf("spans are kept: %v", goroutines.span)
 	}

@@ -15,8 +15,8 @@ func TestProfilesHaveTheLabels(t *testing.T) {
 	on(t)
 	label("app", "shop")
 	defer setLabels(nil)
-	s := Begin(t.Context(), [16]byte{1}, [8]byte{0x99}, "na\xffme")
-	defer s.End(1)
+	s := Begin(t.Context(), [16]byte{1}, [8]byte{0x99}, "na\xffme", false)
+	defer s.End(1, "")
 	var buf bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&buf, 0); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@
 package labels
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"sync/atomic"
@@ -49,48 +50,119 @@ type Span struct {
 	prev atomic.Pointer[Span]
 	base atomic.Pointer[set]
 
-	TraceID [16]byte
-	SpanID  [8]byte
-	Name    string // as labelled: valid UTF-8 of bounded length
+	root    *Span // see Root: one that has no prev and no base that is a span's, not to keep more
+	named   *Span // the one that this is another label of, nil for itself
+	endName atomic.Pointer[string]
 }
 
 // maxDepth bounds a chain of prev, for programs that leave spans without an end on
 // a goroutine. The span over a full chain restores its base.
 const maxDepth = 1 << 10
 
-// Begin labels the calling goroutine with a span that begins. It returns nil when
-// goroutines are not labelled.
-func Begin(_ context.Context, traceID [16]byte, spanID [8]byte, name string) *Span {
-	if !On() {
+// Begin labels the calling goroutine with a span that begins; local tells that it is a
+// local root, which has no parent in this process. It returns nil when goroutines are not
+// labelled, or need not be for this one.
+func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, local bool) *Span {
+	want := wanted.Load()
+	if want == 0 {
 		return nil
 	}
-	s := &Span{TraceID: traceID, SpanID: spanID, Name: labelName(name), g: goroutine()}
-	hex.Encode(s.text.span[:], spanID[:])
+	var trace [len(text{}.trace)]byte
+	encode(trace[:], traceID[:])
+	g := goroutine()
+	before := current()
+	below := find(before.labels())
+	var around *Span // one of the same trace
+	if !local {
+		if around = below.nearest(g); around != nil && around.text.trace == trace {
+			if want < everySpan {
+				return nil
+			}
+		} else {
+			around = below.ofTrace(ctx, &trace, g)
+		}
+	}
+	s := &Span{g: g}
 	s.text.secret = *secret()
-	hex.Encode(s.text.trace[:], traceID[:])
+	s.text.trace = trace
+	if around != nil && want < everySpan {
+		s.text.span = around.root.text.span
+		s.named, name = around.root, around.root.begunName()
+	} else {
+		encode(s.text.span[:], spanID[:])
+		name = labelName(name)
+		if around != nil && around.text.span == s.text.span {
+			s.named = cmp.Or(around.named, around) // not one that names another, which would make a chain
+		}
+	}
 	// One by one: the write barriers of a copy of all take longer.
 	s.own[0] = Label{spanIDKey, unsafe.String(&s.text.span[0], len(s.text.span))}
-	s.own[1] = Label{spanNameKey, s.Name}
+	s.own[1] = Label{spanNameKey, name}
 	s.own[2] = Label{traceIDKey, unsafe.String(&s.text.trace[0], len(s.text.trace))}
-	before := current()
 	s.list = s.own[:]
-	if user := before.labels(); len(users(user)) > 0 {
-		s.list = merge(user, s.own[:])
+	if before != nil {
+		if user := before.list; !below.plain(before) && len(users(user)) > 0 {
+			s.list = merge(user, s.own[:])
+		}
+		s.over(before, below)
 	}
-	s.over(before)
+	switch {
+	case around != nil:
+		s.root = around.root
+	case below == nil:
+		s.root = s
+	default: // children, which may live for longer, are not to keep what is around this one
+		r := &Span{text: s.text}
+		r.own[1].Value, r.root = name, r
+		s.root = r
+	}
 	setLabels(unsafe.Pointer(s))
 	return s
 }
 
-// over puts s over the labels that its goroutine has.
-func (s *Span) over(before *set) {
-	below := find(before.labels())
+// ofTrace is the span of a trace that the goroutine works for: of those that have not
+// ended the innermost, else what ctx carries; nil for none.
+func (s *Span) ofTrace(ctx context.Context, trace *[32]byte, g uintptr) *Span {
+	for s = s.nearest(g); s != nil; s = s.next().nearest(g) {
+		if s.text.trace == *trace {
+			return s
+		}
+	}
+	if s = FromContext(ctx); s != nil && s.text.trace == *trace {
+		return s
+	}
+	return nil
+}
+
+// plain reports whether labels are those of s, and none beside them.
+func (s *Span) plain(labels *set) bool {
+	return s != nil && &s.set == labels && len(s.list) == len(s.own)
+}
+
+// TraceID is the span's.
+func (s *Span) TraceID() (id [16]byte) {
+	_, _ = hex.Decode(id[:], s.text.trace[:])
+	return id
+}
+
+// SpanID is the span's, or that of the local root if it labels for that.
+func (s *Span) SpanID() (id [8]byte) {
+	_, _ = hex.Decode(id[:], s.text.span[:])
+	return id
+}
+
+func (s *Span) begunName() string { return s.own[1].Value }
+
+// over puts s over the labels that its goroutine has, which may be of the span below.
+func (s *Span) over(before *set, below *Span) {
 	if below == nil || &below.set != before { // others' labels, with a span's among them or not
 		s.base.Store(before)
 		return
 	}
 	below.settle()
-	s.base.Store(below.base.Load())
+	if base := below.base.Load(); base != nil {
+		s.base.Store(base)
+	}
 	if s.depth = below.depth + 1; s.depth >= maxDepth { // those that were taken out count no more
 		s.depth = 0
 		for p := below; p != nil; p = p.prev.Load() {
@@ -104,13 +176,15 @@ func (s *Span) over(before *set) {
 	}
 }
 
-// End ends the span, at now by the clock of samples. On the goroutine that began it, and
-// on none else, it restores what was before, or of that what has not ended: also of
-// spans above it that others ended. Further calls do nothing.
-func (s *Span) End(now int64) {
+// End ends the span, at now by the clock of samples, with the name that it has then, "" if
+// that is not known. On the goroutine that began it, and on none else, it restores what
+// was before, or of that what has not ended: also of spans above it that others ended.
+// Further calls do nothing.
+func (s *Span) End(now int64, name string) {
 	if s == nil || s.ended.Load() != 0 {
 		return
 	}
+	s.rename(name)
 	now, on := max(now, 1), goroutine()
 	if on == 0 || on != s.g {
 		now = -now
@@ -119,8 +193,10 @@ func (s *Span) End(now int64) {
 		return
 	}
 	s.settle()
-	labels := current()
-	top := find(labels.labels())
+	labels, top := current(), s
+	if labels != &s.set {
+		top = find(labels.labels())
+	}
 	switch base := s.base.Load(); {
 	case top == nil && on == s.g && (labels == nil || labels == base):
 		// pprof.Do was under s with a context that does not carry it, and left its own.
