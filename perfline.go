@@ -1,6 +1,7 @@
 package perfline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 var _ bridge.Labeler = profiling.SpanLabels{}
@@ -36,10 +38,11 @@ type Config struct {
 	Version    string               // service.version; else the variables, else the main module's version
 	Attributes []attribute.KeyValue // further resource attributes
 
-	Traces  exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*
-	Queue   exporter.DeliveryConfig // how many spans wait; else OTEL_BSP_*
-	Recent  exporter.RecentConfig   // how many requests stay in memory
-	Sampler sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Traces   exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*
+	Queue    exporter.DeliveryConfig // how many spans wait; else OTEL_BSP_*
+	Recent   exporter.RecentConfig   // how many requests stay in memory
+	Sampler  sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Profiles pyroscope.Config        // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
 
 	// Timeline is the process timeline to carry; nil means observer.Default().
 	Timeline *observer.Timeline
@@ -54,6 +57,7 @@ type Pipeline struct {
 	processor *bridge.Processor
 	delivery  *exporter.Delivery // nil without a backend
 	recent    *exporter.Recent
+	profiles  *pyroscope.Pusher        // nil without a server for profiles
 	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
 	metrics   metric.Registration      // of perfline's own counts
 
@@ -62,15 +66,15 @@ type Pipeline struct {
 
 // Start sets everything up: resource detection, the tracer provider with
 // sampler and limits, delivery over OTLP if an endpoint is given, metrics if
-// OTEL_METRICS_EXPORTER says where to, the most recent requests in memory,
-// propagators (OTEL_PROPAGATORS), and the bridge from the timeline. It sets
-// OpenTelemetry's globals.
+// OTEL_METRICS_EXPORTER says where to, continuous profiling if a Pyroscope server is
+// given, the most recent requests in memory, propagators (OTEL_PROPAGATORS), and the
+// bridge from the timeline. It sets OpenTelemetry's globals.
 //
 // An invalid variable or field is an error that names it, and nothing is
-// started. A backend that is not there is no error. With
-// OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and
+// started. A backend that is not there is no error, nor is PERFLINE_PROFILING=off, with
+// which nothing is profiled. With OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and
 // nothing else leaves it.
-func Start(ctx context.Context, c Config) (*Pipeline, error) {
+func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -85,27 +89,47 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
 		return p, nil
 	}
+	var started []interface{ Shutdown(context.Context) error } // when something after them fails
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, s := range started {
+			err = errors.Join(err, s.Shutdown(ctx))
+		}
+		err = fmt.Errorf("perfline: %w", err)
+	}()
 	res, err := newResource(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	target, err := exporter.New(ctx, c.Traces)
 	if err != nil {
-		return nil, fmt.Errorf("perfline: %w", err)
+		return nil, err
+	}
+	if target != nil {
+		started = append(started, target)
 	}
 	reader, err := exporter.NewMetricReader(ctx)
 	if err != nil {
-		if target != nil {
-			err = errors.Join(err, target.Shutdown(ctx))
+		return nil, err
+	}
+	if reader != nil {
+		started = append(started, reader)
+	}
+	labeler := profiling.SpanLabels{}
+	if c.Profiles.Enabled() {
+		labeler.ProfileIDs = cmp.Or(c.Profiles.Scope, profiling.LocalRoots)
+		if p.profiles, err = startProfiles(ctx, c, res); err != nil {
+			return nil, err
 		}
-		return nil, fmt.Errorf("perfline: %w", err)
 	}
 	next := fanOut{p.recent}
 	if target != nil {
 		p.delivery = exporter.NewDelivery(target, c.Queue)
 		next = append(next, p.delivery)
 	}
-	p.processor = bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline), bridge.WithLabeler(profiling.SpanLabels{}))
+	p.processor = bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler))
 	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor)}
 	if c.Sampler != nil {
 		opts = append(opts, sdktrace.WithSampler(c.Sampler))
@@ -119,10 +143,27 @@ func Start(ctx context.Context, c Config) (*Pipeline, error) {
 		otel.SetMeterProvider(p.meters)
 	}
 	otel.SetErrorHandler(&reporter{log: c.Logger, now: time.Now})
-	if p.metrics, err = p.registerMetrics(otel.GetMeterProvider()); err != nil {
-		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
+	var unavailable error
+	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
+		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
 	}
 	return p, nil
+}
+
+// startProfiles starts continuous profiling; nil if who runs the program forbade it.
+func startProfiles(ctx context.Context, c Config, res *resource.Resource) (*pyroscope.Pusher, error) {
+	if c.Profiles.Resource == nil {
+		c.Profiles.Resource = res
+	}
+	if c.Profiles.Logger == nil {
+		c.Profiles.Logger = c.Logger
+	}
+	p, err := pyroscope.Start(ctx, c.Profiles)
+	if errors.Is(err, profiling.ErrNotAllowed) {
+		c.Logger.Warn("perfline: no profiles are taken", "reason", err)
+		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to push
+	}
+	return p, err
 }
 
 // newResource describes the service: by c, then OTEL_SERVICE_NAME and
@@ -161,7 +202,7 @@ func newResource(ctx context.Context, c Config) (*resource.Resource, error) {
 		c.Logger.Warn("perfline: part of the resource could not be detected; spans lack those attributes", "error", err)
 		return res, nil
 	}
-	return nil, fmt.Errorf("perfline: describing the service: %w", err)
+	return nil, fmt.Errorf("describing the service: %w", err)
 }
 
 // TracerProvider makes spans that belong to this pipeline: it is the SDK's, of which
@@ -186,6 +227,9 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
 	}
+	if p.profiles != nil {
+		err = errors.Join(err, p.profiles.Flush(ctx))
+	}
 	return err
 }
 
@@ -198,6 +242,14 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		if p.provider == nil {
 			return
 		}
+		profiles := make(chan error, 1) // at the same time: neither waits for the other's backend
+		go func() {
+			if p.profiles == nil {
+				profiles <- nil
+				return
+			}
+			profiles <- p.profiles.Shutdown(ctx)
+		}()
 		// Measures without a span become spans only while the provider is open. What
 		// this cannot deliver is counted below.
 		_ = p.provider.ForceFlush(ctx)
@@ -207,7 +259,8 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 			// it has come to them.
 			err = p.processor.Shutdown(ctx)
 		}
-		if p.meters != nil { // after the spans, whose last counts it sends
+		err = errors.Join(err, <-profiles)
+		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}
 		if p.metrics != nil {

@@ -169,7 +169,7 @@ func TestShutdownTellsWhatWasLost(t *testing.T) {
 	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Entries != 1 {
 		t.Fatalf("got %v", err)
 	}
-	for _, s := range []string{"lost 2 spans and 1 marks or measures", "2 spans not taken by the backend", "1 marks made after their span's end"} {
+	for _, s := range []string{"lost 2 spans, 1 marks or measures and 0 profiles", "2 spans not taken by the backend", "1 marks made after their span's end"} {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 // Stats are a pipeline's counts, from the timeline to the backend.
@@ -18,6 +19,7 @@ type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
 	Delivery exporter.DeliveryStats // zero without a backend
+	Profiles pyroscope.Stats        // zero without a server for profiles
 }
 
 // Stats collects what was recorded and returns the counts.
@@ -29,14 +31,18 @@ func (p *Pipeline) Stats() Stats {
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()
 	}
+	if p.profiles != nil {
+		s.Profiles = p.profiles.Stats()
+	}
 	return s
 }
 
 // A LostError is what Shutdown returns when something was lost.
 type LostError struct {
-	Spans   uint64 // accepted for delivery and not taken by the backend
-	Entries uint64 // marks and measures that never reached a span
-	Stats   Stats  // by cause
+	Spans    uint64 // accepted for delivery and not taken by the backend
+	Entries  uint64 // marks and measures that never reached a span
+	Profiles uint64 // taken of the program and not by the server, or not for certain
+	Stats    Stats  // by cause
 }
 
 func (e *LostError) Error() string {
@@ -56,13 +62,21 @@ func (e *LostError) Error() string {
 	add(b.Limited, "marks over their span's event limit")
 	add(b.AgedOut, "marks of spans that never ended")
 	add(b.Unmade, "measures recorded right before the end")
-	return fmt.Sprintf("perfline: lost %d spans and %d marks or measures: %s", e.Spans, e.Entries, strings.Join(causes, ", "))
+	f := e.Stats.Profiles
+	add(f.Refused, "profiles refused by the server")
+	add(f.Unanswered, "profiles that the server did not answer")
+	add(f.Overflow, "profiles dropped at the full queue")
+	add(f.Pending, "profiles given up at the end")
+	return fmt.Sprintf("perfline: lost %d spans, %d marks or measures and %d profiles: %s", e.Spans, e.Entries, e.Profiles, strings.Join(causes, ", "))
 }
 
-func (e *LostError) any() bool { return e.Spans > 0 || e.Entries > 0 }
+func (e *LostError) any() bool { return e.Spans > 0 || e.Entries > 0 || e.Profiles > 0 }
 
 func (s Stats) lost() LostError {
-	return LostError{Spans: s.Delivery.Lost(), Entries: s.Timeline.Total().Overflow + s.Bridge.Lost(), Stats: s}
+	return LostError{
+		Spans: s.Delivery.Lost(), Entries: s.Timeline.Total().Overflow + s.Bridge.Lost(),
+		Profiles: s.Profiles.Lost(), Stats: s,
+	}
 }
 
 // registerMetrics shows the counts as OpenTelemetry metrics:
@@ -70,6 +84,8 @@ func (s Stats) lost() LostError {
 //	perfline.entries   by perfline.entry.type and perfline.outcome
 //	perfline.bridge    by perfline.outcome
 //	perfline.delivery  by perfline.outcome
+//	perfline.profiles  by perfline.outcome
+//	perfline.profiling.gaps, perfline.profiling.gap_time
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
 	m := mp.Meter(bridge.ScopeName)
 	entries, err := m.Int64ObservableCounter("perfline.entries", metric.WithUnit("{entry}"),
@@ -87,6 +103,21 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	if err != nil {
 		return nil, err
 	}
+	profiles, err := m.Int64ObservableCounter("perfline.profiles", metric.WithUnit("{profile}"),
+		metric.WithDescription("Profiles on their way to Pyroscope, by what became of them."))
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := m.Int64ObservableCounter("perfline.profiling.gaps", metric.WithUnit("{gap}"),
+		metric.WithDescription("How often continuous profiling sampled nothing for a time."))
+	if err != nil {
+		return nil, err
+	}
+	gapTime, err := m.Float64ObservableCounter("perfline.profiling.gap_time", metric.WithUnit("s"),
+		metric.WithDescription("How long in all continuous profiling sampled nothing."))
+	if err != nil {
+		return nil, err
+	}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := p.Stats()
 		for typ, t := range s.Timeline {
@@ -101,8 +132,16 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		d := s.Delivery
 		observe(o, delivery, attribute.KeyValue{}, map[string]uint64{"accepted": d.Accepted, "delivered": d.Delivered,
 			"failed": d.Failed, "dropped": d.Dropped})
+		if p.profiles == nil {
+			return nil
+		}
+		f := s.Profiles
+		observe(o, profiles, attribute.KeyValue{}, map[string]uint64{"accepted": f.Accepted, "sent": f.Sent, "refused": f.Refused,
+			"unanswered": f.Unanswered, "overflow": f.Overflow, "retried": f.Retries, "failed": f.Failed})
+		o.ObserveInt64(gaps, int64(f.Gaps))
+		o.ObserveFloat64(gapTime, f.GapTime.Seconds())
 		return nil
-	}, entries, bridged, delivery)
+	}, entries, bridged, delivery, profiles, gaps, gapTime)
 }
 
 func observe(o metric.Observer, c metric.Int64ObservableCounter, kind attribute.KeyValue, outcomes map[string]uint64) {

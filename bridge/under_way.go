@@ -36,11 +36,11 @@ func keyOf(sc trace.SpanContext) spanKey { return spanKey{sc.TraceID(), sc.SpanI
 // A spanShard is a hash table whose entries are used again: a map takes twice as
 // long for what most spans do, to come and to go.
 type spanShard struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex     // guards what follows
 	lists [16]*spanEntry // few, to stay in the processor's cache: most programs have some hundred spans under way
-	free  *spanEntry // emptied
-	n     int        // in lists
-	_     [128]byte  // no cache line in common with the next
+	free  *spanEntry     // emptied
+	n     int            // in lists
+	_     [128]byte      // no cache line in common with the next
 }
 
 type spanEntry struct {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/profiling"
 )
 
 // The variables of [Config], see the package's comment.
@@ -65,6 +67,11 @@ type Config struct {
 	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
 	UploadInterval time.Duration
 
+	// Scope is which spans samples name, in the labels span_id and span_name; 0 means
+	// profiling.LocalRoots: what ran in a request has its server span. Where spans carry the
+	// attribute pyroscope.profile.id, profiling.SpanLabels has to be given the same.
+	Scope profiling.Scope
+
 	// TraceIDs makes the trace's id a label of samples, too. A server older than June 2026
 	// makes a series of each trace of it.
 	TraceIDs bool
@@ -99,9 +106,9 @@ func (c Config) String() string {
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
 	}
-	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v TraceIDs:%t QueueSize:%d}",
+	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v Scope:%d TraceIDs:%t QueueSize:%d}",
 		redact(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
-		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.TraceIDs, c.QueueSize)
+		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.Scope, c.TraceIDs, c.QueueSize)
 }
 
 // GoString is String, so that %#v shows no secret either.

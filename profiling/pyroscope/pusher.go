@@ -1,6 +1,7 @@
 package pyroscope
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -53,6 +54,7 @@ func Start(ctx context.Context, c Config) (*Pusher, error) {
 			SampleInterval:     sampleInterval,
 			MaxBufferSize:      bufferSize,
 			OnSampleBufferFull: func(*profiling.Profiler) { full() },
+			Scope:              cmp.Or(c.Scope, profiling.LocalRoots),
 		})
 	}})
 }

@@ -1,0 +1,114 @@
+package perfline_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/pyroscope"
+)
+
+// takesProfiles is a server that says of which series it was given profiles.
+func takesProfiles(t *testing.T, status int) (url string, names func() []string) {
+	t.Helper()
+	var mu sync.Mutex // guards got
+	var got []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, r.URL.Query().Get("name"))
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return got
+	}
+}
+
+// A server's address, given in either way, is all that continuous profiling takes. What
+// profiles are of is what spans are of.
+func TestProfiles(t *testing.T) {
+	for _, how := range []string{"field", "variable"} {
+		t.Run(how, func(t *testing.T) {
+			url, names := takesProfiles(t, http.StatusOK)
+			c := perfline.Config{Service: "shop", Version: "7"}
+			if how == "field" {
+				c.Profiles.ServerAddress = url
+			} else {
+				t.Setenv("PYROSCOPE_SERVER_ADDRESS", url)
+			}
+			pl, _, log := start(t, c)
+			instance := resourceOf(t, pl)["service.instance.id"]
+			if err := pl.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+			flushed := len(names())
+			if flushed == 0 {
+				t.Error("Flush delivered no profile")
+			}
+			if err := pl.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			all := names()
+			if len(all) <= flushed {
+				t.Error("Shutdown delivered no profile")
+			}
+			for _, name := range all {
+				if !strings.HasPrefix(name, "shop{") || !strings.Contains(name, "service_version=7") || !strings.Contains(name, "service_instance_id="+instance) {
+					t.Errorf("a profile is of %s, spans of shop, version 7, instance %s", name, instance)
+				}
+			}
+			if s := pl.Stats().Profiles; s.Sent != uint64(len(all)) || s.Accepted != s.Sent {
+				t.Errorf("%d profiles arrived, counted are %+v", len(all), s)
+			}
+			if log.Len() > 0 {
+				t.Errorf("logged %s", log)
+			}
+		})
+	}
+}
+
+func TestProfilesThatAreLost(t *testing.T) {
+	url, names := takesProfiles(t, http.StatusUnauthorized)
+	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
+	err := pl.Shutdown(t.Context())
+	var lost *perfline.LostError
+	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(names())) || lost.Spans != 0 || lost.Entries != 0 {
+		t.Errorf("%d profiles were refused: %v", len(names()), err)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "401") {
+		t.Errorf("logged %s", log)
+	}
+}
+
+// Who runs the program may forbid profiling; the rest works.
+func TestProfilesForbidden(t *testing.T) {
+	url, names := takesProfiles(t, http.StatusOK)
+	t.Setenv(profiling.EnvVariable, "off")
+	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
+	if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if n := len(names()); n != 0 || !strings.Contains(log.String(), "no profiles are taken") {
+		t.Errorf("%d profiles; logged %s", n, log)
+	}
+}
+
+// Nothing is left running: goleak looks.
+func TestProfilesMisconfigured(t *testing.T) {
+	t.Setenv("PYROSCOPE_SERVER_ADDRESS", "localhost:4040")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+	if pl, err := perfline.Start(t.Context(), perfline.Config{}); err == nil || !strings.Contains(err.Error(), `PYROSCOPE_SERVER_ADDRESS "localhost:4040"`) {
+		t.Errorf("got %v, %v; want an error that names the variable and its value", pl, err)
+	}
+}
