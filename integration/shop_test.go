@@ -87,7 +87,7 @@ func TestShop(t *testing.T) {
 			parent := byID[s.ParentID].Name
 			switch s.Name {
 			case "checkout", "accepted-to-paid", "encode":
-				if parent != "POST /orders" && parent != "checkout" && parent != "GET /products/{id}" {
+				if parent != "POST /orders" && parent != "checkout" && parent != "GET /products/{id}" && parent != "GET /search" {
 					t.Errorf("parent of %q is %q", s.Name, parent)
 				}
 			case "POST", "sql.conn.exec":
@@ -102,7 +102,7 @@ func TestShop(t *testing.T) {
 				if kind := s.Tags["span.kind"]; (kind == "client" && parent != "POST /orders") || (kind == "server" && parent != s.Name) {
 					t.Errorf("%q is a %v under %q", s.Name, kind, parent)
 				}
-			case "GET /{$}", "GET /products/{id}", "POST /orders":
+			case "GET /{$}", "GET /products/{id}", "GET /search", "POST /orders":
 				routes[s.Name]++
 				if s.Tags["http.response.status_code"] == nil || s.Tags["http.route"] == nil || s.Tags["http.request.method"] == nil {
 					t.Errorf("server span %q lacks status, route or method: %v", s.Name, s.Tags)
@@ -113,8 +113,8 @@ func TestShop(t *testing.T) {
 	if strconv.Itoa(n) != m[1] {
 		t.Errorf("%d spans in Jaeger, the shop says %s", n, m[1])
 	}
-	if len(routes) != 3 {
-		t.Errorf("server spans by route: %v, want three routes", routes)
+	if len(routes) != 4 {
+		t.Errorf("server spans by route: %v, want four routes", routes)
 	}
 	_, shown, _ := strings.Cut(text, "The slowest request:")
 	slowest := slowestTrace.FindStringSubmatch(shown)

@@ -21,6 +21,7 @@ import (
 
 type handler struct {
 	store    *store
+	index    index
 	payments string // base URL of the payment service
 	client   *http.Client
 	shipping *grpc.ClientConn
@@ -41,6 +42,7 @@ func newHandler(s *store, payments string, shipping *grpc.ClientConn) http.Handl
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.home)
 	mux.HandleFunc("GET /products/{id}", h.product)
+	mux.HandleFunc("GET /search", h.search)
 	mux.HandleFunc("POST /orders", h.order)
 	return mux
 }

@@ -86,6 +86,8 @@ func (l *load) run(ctx context.Context, duration time.Duration) {
 func (l *load) request(ctx context.Context) {
 	route, method, path, body := "GET /products/{id}", http.MethodGet, fmt.Sprintf("/products/%d", 1+rand.IntN(200)), ""
 	switch n := rand.IntN(10); {
+	case n < 1:
+		route, path = "GET /search", fmt.Sprintf("/search?q=number+%d", 1+rand.IntN(200))
 	case n < 2:
 		route, path = "GET /", fmt.Sprintf("/?page=%d", rand.IntN(10))
 	case n < 5:

@@ -8,7 +8,8 @@
 // and it ends with a table of its routes, one of its measures, the functions that
 // ran most and the slowest request as a waterfall, with what ran in each of its
 // spans. With OTEL_EXPORTER_OTLP_ENDPOINT set, its traces go to
-// that backend too. Without -for it serves until it is interrupted.
+// that backend too, and with PYROSCOPE_SERVER_ADDRESS its profiles. Without -for it
+// serves until it is interrupted.
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -65,6 +67,10 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	if err != nil {
 		return err
 	}
+	// For the profiles of contention, which the runtime makes when told how often.
+	runtime.SetMutexProfileFraction(100)
+	runtime.SetBlockProfileRate(int(100 * time.Microsecond))
+
 	measures, err := watchMeasures(observer.Default())
 	if err != nil {
 		return err
@@ -94,9 +100,13 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 		return fmt.Errorf("shipping service: %w", err)
 	}
 	defer conn.Close()
-	shop, err := serve(ctx, addr, bridge.Server{
+	outer := http.NewServeMux()
+	outer.Handle("/", bridge.Server{
 		ServerTiming: bridge.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
+	// In place of net/http/pprof's, which fails while profiles are pushed.
+	outer.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
+	shop, err := serve(ctx, addr, outer)
 	if err != nil {
 		return err
 	}

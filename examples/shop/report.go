@@ -81,6 +81,9 @@ func reportDelivery(w io.Writer, s perfline.Stats) {
 	} else {
 		fmt.Fprintln(w, "No backend is configured: set OTEL_EXPORTER_OTLP_ENDPOINT to send the traces to one.")
 	}
+	if f := s.Profiles; f.Accepted > 0 {
+		fmt.Fprintf(w, "%d profiles for Pyroscope: %d delivered, %d lost.\n", f.Accepted, f.Sent, f.Lost())
+	}
 }
 
 func ms(d time.Duration) string {

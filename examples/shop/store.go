@@ -25,6 +25,7 @@ var (
 type product struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
 	Price int64  `json:"price"` // cents
 	Stock int64  `json:"stock"`
 }
@@ -49,10 +50,10 @@ type store struct {
 }
 
 const schema = `
-CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price INTEGER NOT NULL, stock INTEGER NOT NULL);
+CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, about TEXT NOT NULL, price INTEGER NOT NULL, stock INTEGER NOT NULL);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, product INTEGER NOT NULL, quantity INTEGER NOT NULL, total INTEGER NOT NULL, payment TEXT NOT NULL);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200)
-INSERT INTO products SELECT i, 'Product ' || i, 100 + i*7, 1000000 FROM n;`
+INSERT INTO products SELECT i, 'Product ' || i, 'number ' || i || ' of our catalogue, in ' || (i % 7) || ' colours, with a warranty of ' || (i % 5 + 1) || ' years', 100 + i*7, 1000000 FROM n;`
 
 // openStore makes a database in a temporary folder, which Close removes.
 func openStore(ctx context.Context) (*store, error) {
@@ -82,7 +83,7 @@ func (s *store) Close() error {
 }
 
 func (s *store) list(ctx context.Context, page int64) ([]product, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT id, name, price, stock FROM products ORDER BY id LIMIT 20 OFFSET ?", page*20)
+	rows, err := s.db.QueryContext(ctx, "SELECT id, name, about, price, stock FROM products ORDER BY id LIMIT 20 OFFSET ?", page*20)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (s *store) list(ctx context.Context, page int64) ([]product, error) {
 	var list []product
 	for rows.Next() {
 		var p product
-		if err := rows.Scan(&p.ID, &p.Name, &p.Price, &p.Stock); err != nil {
+		if err := rows.Scan(&p.ID, &p.Name, &p.About, &p.Price, &p.Stock); err != nil {
 			return nil, err
 		}
 		list = append(list, p)
