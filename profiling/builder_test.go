@@ -330,6 +330,40 @@ func TestContexts(t *testing.T) {
 	})
 }
 
+// A span may have another name by the time that the trace is made: contexts that are
+// equal then are one.
+func TestNamesWhenTheTraceIsMade(t *testing.T) {
+	b, p := newBuilder(nil), newProgram()
+	a, same, other := &spanKey{"GET", 1}, &spanKey{"HEAD", 1}, &spanKey{"GET", 2}
+	describe := func(key any) Context {
+		k := key.(*spanKey)
+		return Context{SpanID: trace.SpanID{k.id}, SpanName: k.name}
+	}
+	for _, key := range []any{a, nil, same, other, a} {
+		b.add(&sampling.Sample{Stack: p.stack("f"), Count: 1}, 0, b.context(key, describe))
+	}
+	a.name, same.name = "GET /{id}", "GET /{id}"
+	tr := b.trace()
+	want := []Context{{SpanID: trace.SpanID{1}, SpanName: "GET /{id}"}, {SpanID: trace.SpanID{2}, SpanName: "GET"}}
+	if !reflect.DeepEqual(tr.Contexts, want) {
+		t.Errorf("contexts are %+v, want %+v", tr.Contexts, want)
+	}
+	var ids []int
+	for _, s := range tr.Samples {
+		ids = append(ids, s.ContextID)
+	}
+	if want := []int{0, None, 0, 1, 0}; !slices.Equal(ids, want) {
+		t.Errorf("samples have the contexts %v, want %v", ids, want)
+	}
+}
+
+type spanKey struct {
+	name string
+	id   byte
+}
+
+func (k *spanKey) Name() string { return k.name }
+
 func TestAddAllocs(t *testing.T) {
 	p, b, labels := newProgram(), newBuilder(nil), new(int)
 	s := sampling.Sample{Stack: deepStack(p, 30), Count: 1}

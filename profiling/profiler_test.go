@@ -62,6 +62,7 @@ func TestStartRefuses_JSP22_JSP23(t *testing.T) {
 		{"a negative buffer size", profiling.Options{SampleInterval: ms, MaxBufferSize: -1}, "MaxBufferSize -1"},
 		{"a budget of NaN", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: math.NaN()}, "WallBudget NaN"},
 		{"a negative budget", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: -0.1}, "WallBudget -0.1"},
+		{"no scope that there is", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Scope: 3}, "Scope 3"},
 		{"a budget of more than a core", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: 1.5}, "WallBudget 1.5"},
 	}
 	if math.MaxInt > math.MaxUint32 {

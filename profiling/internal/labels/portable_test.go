@@ -121,3 +121,49 @@ func TestPortable(t *testing.T) {
 		t.Errorf("spans are kept: %v", goroutines.span)
 	}
 }
+
+func TestPortableRoots(t *testing.T) {
+	bg := t.Context()
+	of := func(ctx context.Context, trace, span byte, local bool) *Span {
+		return Begin(ctx, [16]byte{trace}, [8]byte{span}, string('0'+span), local)
+	}
+	elsewhere := func(f func()) {
+		done := make(chan struct{})
+		go func() { defer close(done); f() }()
+		<-done
+	}
+	release := HoldLocalRoots()
+	root := of(bg, 1, 1, true)
+	if of(bg, 1, 2, false) != nil {
+		t.Error("a child labels the goroutine of its root")
+	}
+	elsewhere(func() {
+		s := of(Context(bg, root), 1, 2, false)
+		if got := labelled(t); got["span_id"] != "0100000000000000" || got["span_name"] != "1" || s.IsSpan() || s.IsLocalRoot() {
+			t.Errorf("a child elsewhere labels %v", got)
+		}
+		s.End(0, "")
+	})
+	other := of(bg, 2, 3, true)
+	under := of(bg, 1, 4, false)
+	if under == nil || under.Root() != root.Root() {
+		t.Error("a child under another trace's span is not of its root")
+	}
+	release()
+	defer Hold()()
+	child := of(bg, 1, 5, false)
+	if child == nil || child.Root() != root.Root() || child.SpanID() != [8]byte{5} || child.IsLocalRoot() || !root.IsLocalRoot() || !other.IsLocalRoot() {
+		t.Errorf("a child is %+v, its root %+v", child, root)
+	}
+	for _, s := range []*Span{child, under, other} {
+		s.End(0, "")
+	}
+	root.End(0, "GET /{id}")
+	root.End(0, "later")
+	if root.Name() != "GET /{id}" || child.Root().Name() != "GET /{id}" || child.Name() != "5" {
+		t.Errorf("in the end they are called %q, %q and %q", root.Name(), child.Root().Name(), child.Name())
+	}
+	if len(goroutines.span) != 0 {
+		t.Errorf("spans are kept: %v", goroutines.span)
+	}
+}

@@ -1,0 +1,165 @@
+//go:build go1.26 && !go1.27 && !perfline_portable
+
+package profiling_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/labels"
+)
+
+// contextNames are those of a trace's samples in their order, "" without a context.
+func contextNames(tr *profiling.Trace) (names []string) {
+	for _, s := range tr.Samples {
+		name := ""
+		if s.ContextID != profiling.None {
+			name = tr.Contexts[s.ContextID].SpanName
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// Sessions of both scopes at a time, and of one: each names its spans, by the names that
+// they ended with.
+func TestScopes(t *testing.T) {
+	for name, c := range map[string]struct {
+		scopes []profiling.Scope
+		names  [][]string
+	}{
+		"both": {[]profiling.Scope{profiling.LocalRoots, profiling.EverySpan}, [][]string{
+			{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""},
+			{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""},
+		}},
+		"by default":       {[]profiling.Scope{0}, [][]string{{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""}}},
+		"local roots only": {[]profiling.Scope{profiling.LocalRoots}, [][]string{{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp, base := setUp(t)
+			tracer := profiling.TracerProvider(tp).Tracer("t")
+			type job struct{ f func() }
+			jobs, done := make(chan job), make(chan struct{}) // a pool's worker, which inherits nothing
+			go func() {
+				for j := range jobs {
+					j.f()
+					done <- struct{}{}
+				}
+			}()
+			defer close(jobs)
+			worker := func(f func()) { jobs <- job{f}; <-done }
+
+			var sessions []*profiling.Profiler
+			for _, scope := range c.scopes {
+				sessions = append(sessions, start(t, profiling.Options{SampleInterval: time.Hour, Scope: scope}))
+			}
+			ctx, server := tracer.Start(base, "GET")
+			profiling.ForceSample()
+			inner, query := tracer.Start(ctx, "query")
+			profiling.ForceSample()
+			worker(func() { profiling.Do(ctx, func(context.Context) { profiling.ForceSample() }) })
+			worker(func() { profiling.Do(inner, func(context.Context) { profiling.ForceSample() }) })
+			query.SetName("renamed query")
+			query.End()
+			worker(func() {
+				_, span := tracer.Start(ctx, "job")
+				profiling.ForceSample()
+				span.End()
+			})
+			server.SetName("GET /{id}")
+			server.End()
+			profiling.ForceSample()
+			for i, p := range sessions {
+				tr := stop(t, p)
+				if got := contextNames(tr); !slices.Equal(got, c.names[i]) {
+					t.Errorf("scope %d names %q, want %q", c.scopes[i], got, c.names[i])
+				}
+				for j, c := range tr.Contexts {
+					if slices.ContainsFunc(tr.Contexts[:j], func(x profiling.Context) bool { return x.SpanID == c.SpanID }) {
+						t.Errorf("a span has two contexts: %+v", tr.Contexts)
+					}
+					if c.SpanName == "GET /{id}" && (c.SpanID != server.SpanContext().SpanID() || c.TraceID != server.SpanContext().TraceID()) {
+						t.Errorf("the server's span is %+v", c)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A span that goes on has the name that it was started with.
+func TestNameOfASpanThatGoesOn(t *testing.T) {
+	tp, base := setUp(t)
+	p := start(t, profiling.Options{SampleInterval: time.Hour})
+	_, span := tp.Tracer("t").Start(base, "GET")
+	profiling.ForceSample()
+	span.SetName("GET /{id}")
+	tr := stop(t, p)
+	span.End()
+	if got := contextNames(tr); !slices.Equal(got, []string{"GET"}) {
+		t.Errorf("samples are of %q", got)
+	}
+}
+
+func TestProfileIDs(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids  profiling.Scope
+		hold func() func()
+		want map[string]bool
+	}{
+		"none":                              {0, labels.Hold, nil},
+		"local roots":                       {profiling.LocalRoots, labels.Hold, map[string]bool{"GET": true}},
+		"every span":                        {profiling.EverySpan, labels.Hold, map[string]bool{"GET": true, "child": true, "job": true}},
+		"every span that is named":          {profiling.EverySpan, labels.HoldLocalRoots, map[string]bool{"GET": true}},
+		"local roots, which are all named":  {profiling.LocalRoots, labels.HoldLocalRoots, map[string]bool{"GET": true}},
+		"nothing, when no profiler samples": {profiling.EverySpan, func() func() { return func() {} }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer c.hold()()
+			tl := observer.NewTimeline(observer.TimelineOptions{})
+			got := tracetest.NewInMemoryExporter()
+			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(
+				sdktrace.NewSimpleSpanProcessor(got), bridge.WithTimeline(tl), bridge.WithLabeler(profiling.SpanLabels{ProfileIDs: c.ids}))))
+			tracer := profiling.TracerProvider(tp).Tracer("t")
+			begin, done := make(chan context.Context), make(chan struct{})
+			go func() { // a pool's worker
+				_, span := tracer.Start(<-begin, "job")
+				span.End()
+				close(done)
+			}()
+			ctx, server := tracer.Start(observer.NewContext(t.Context(), tl), "GET")
+			_, child := tracer.Start(ctx, "child")
+			child.End()
+			begin <- ctx
+			<-done
+			server.End()
+			if err := tp.ForceFlush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range got.GetSpans() {
+				var want []attribute.KeyValue
+				if c.want[s.Name] {
+					want = []attribute.KeyValue{attribute.String("pyroscope.profile.id", s.SpanContext.SpanID().String())}
+				}
+				if !slices.Equal(s.Attributes, want) {
+					t.Errorf("%q has the attributes %v, want %v", s.Name, s.Attributes, want)
+				}
+			}
+			if n := len(got.GetSpans()); n != 3 {
+				t.Errorf("%d spans, want 3", n)
+			}
+			if err := tp.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
