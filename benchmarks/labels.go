@@ -17,6 +17,7 @@ const (
 	theirLabels = "the same with otel-profiling-go"
 	unlabelled  = "OpenTelemetry `Start`/`End` before perfline's processor"
 	labelled    = "the same while a session samples"
+	rootsOnly   = "the same while a session samples local roots, under one"
 )
 
 // labelRows are spans whose goroutines are labelled for profilers, and those that are
@@ -38,9 +39,10 @@ func labelRows() (rows []*row) {
 		{plainSpan, false, span, nil, nil},
 		{theirLabels, false, span, profiled, nil},
 		{unlabelled, true, span, nil, nil},
-		{labelled, true, span, nil, session},
+		{labelled, true, span, nil, session(profiling.EverySpan)},
+		{rootsOnly, true, span, nil, session(profiling.LocalRoots)},
 		{"perfline `Start…End`", true, ours(startEnd0), nil, nil},
-		{"perfline `Start…End` while a session samples", true, ours(startEnd0), nil, session},
+		{"perfline `Start…End` while a session samples", true, ours(startEnd0), nil, session(profiling.EverySpan)},
 	} {
 		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
 			w := newWay(r.bridged, 1, sampling(true))
@@ -58,10 +60,13 @@ func labelRows() (rows []*row) {
 }
 
 // session samples until the function returned is called.
-func session() (stop func(), err error) {
-	p, err := profiling.Start(context.Background(), profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
-	if err != nil {
-		return nil, err
+func session(scope profiling.Scope) func() (stop func(), err error) {
+	return func() (func(), error) {
+		p, err := profiling.Start(context.Background(), profiling.Options{
+			SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000, Scope: scope})
+		if err != nil {
+			return nil, err
+		}
+		return func() { _, _ = p.Stop() }, nil
 	}
-	return func() { _, _ = p.Stop() }, nil
 }

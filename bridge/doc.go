@@ -66,7 +66,9 @@
 // one that it started last of those that have not ended. A context carries the labels
 // from [Middleware], marks.Start and bridgegrpc's server on, for pprof.Do; under spans of
 // other instrumentation alone, whose contexts are their own, pprof.Do sets the program's
-// labels without the span's.
+// labels without the span's. Exported spans, those of measures begun with marks.Start too,
+// carry the attributes that the Labeler says of them, added off the request's path: within
+// the span limits, and where they have none of the same key.
 //
 // # What it guarantees
 //

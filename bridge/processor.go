@@ -112,7 +112,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 		return
 	}
 	l := p.hub.ends(s)
-	posted := false
+	var posted bool
 	if l.by == nil {
 		posted = p.hub.tl.Post(&endedSpan{span: s, to: p})
 	} else {

@@ -36,11 +36,11 @@ func keyOf(sc trace.SpanContext) spanKey { return spanKey{sc.TraceID(), sc.SpanI
 // A spanShard is a hash table whose entries are used again: a map takes twice as
 // long for what most spans do, to come and to go.
 type spanShard struct {
-	mu    sync.Mutex     // guards what follows
-	lists [16]*spanEntry // few, to stay in the processor's cache: most programs have some hundred spans under way
-	free  *spanEntry     // emptied
-	n     int            // in lists
-	_     [128]byte      // no cache line in common with the next
+	mu    sync.Mutex // guards what follows
+	lists [lists]*spanEntry
+	free  *spanEntry // emptied
+	n     int        // in lists
+	_     [128]byte  // no cache line in common with the next
 }
 
 type spanEntry struct {
@@ -48,6 +48,10 @@ type spanEntry struct {
 	running
 	next *spanEntry
 }
+
+// lists are few, to stay in the processor's cache: most programs have some hundred spans
+// under way at a time.
+const lists = 16
 
 // maxUnderWay bounds the spans of one shard, for programs that never end some of
 // theirs: in the end those are all there is in a full shard, and one of them makes
@@ -58,7 +62,7 @@ func (u *underWay) shard(k spanKey) *spanShard { return &u.shards[k.span[7]%16] 
 
 // find is the place that refers to a span, or that would if it were there. s.mu is held.
 func (s *spanShard) find(k spanKey) **spanEntry {
-	at := &s.lists[k.span[6]%16]
+	at := &s.lists[k.span[6]%lists]
 	for *at != nil && (*at).key != k {
 		at = &(*at).next
 	}
@@ -83,7 +87,7 @@ func (s *spanShard) remove(at **spanEntry) running {
 	e := *at
 	r := e.running
 	*at = e.next
-	*e = spanEntry{next: s.free}
+	e.key, e.running, e.next = spanKey{}, running{}, s.free
 	s.free = e
 	s.n--
 	return r
@@ -91,18 +95,31 @@ func (s *spanShard) remove(at **spanEntry) running {
 
 // add notes r of a span; a label that another processor has noted of it stays.
 func (u *underWay) add(k spanKey, r running) {
-	u.put(k, r).label.end("") // outside the lock
+	if out := u.put(k, r); out != nil {
+		out.label.end("") // outside the lock
+	}
 }
 
-// put is add, and returns what made room.
-func (u *underWay) put(k spanKey, r running) (out running) {
+// put is add, and returns what made room, nil for nothing.
+func (u *underWay) put(k spanKey, r running) *running {
 	if r.label.by != nil && !u.labelled.Load() {
 		u.labelled.Store(true)
 	}
 	s := u.shard(k)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	at := s.find(k)
+	if *at == nil && s.n < maxUnderWay { // as for most
+		s.add(at, k, r)
+		s.mu.Unlock()
+		return nil
+	}
+	out := u.replace(s, at, k, r)
+	s.mu.Unlock()
+	return &out
+}
+
+// replace is put for a span that is there, or where there is no room. s.mu is held.
+func (u *underWay) replace(s *spanShard, at **spanEntry, k spanKey, r running) (out running) {
 	if e := *at; e != nil {
 		if r.label.by == nil {
 			r.label, r.more = e.label, e.more
@@ -112,24 +129,21 @@ func (u *underWay) put(k spanKey, r running) (out running) {
 		e.running = r
 		return out
 	}
-	if s.n >= maxUnderWay {
-		out = s.removeOne(k.span[6] % 16)
-		at = s.find(k)
-		if out.tl != nil {
-			u.unjoined.Add(1)
-		}
-		if out.label.by != nil {
-			u.unlabelled.Add(1)
-		}
+	out = s.removeOne(k.span[6] % lists)
+	if out.tl != nil {
+		u.unjoined.Add(1)
 	}
-	s.add(at, k, r)
+	if out.label.by != nil {
+		u.unlabelled.Add(1)
+	}
+	s.add(s.find(k), k, r)
 	return out
 }
 
 // removeOne removes the oldest of a list, or of the next that is not empty. s.mu is held.
 func (s *spanShard) removeOne(list byte) running {
 	for s.lists[list] == nil {
-		list = (list + 1) % 16
+		list = (list + 1) % lists
 	}
 	return s.remove(&s.lists[list])
 }

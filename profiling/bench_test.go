@@ -19,8 +19,11 @@ func BenchmarkSpans(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		opts []bridge.Option
-		on   bool
-	}{{"no labeler", nil, false}, {"off", []bridge.Option{labelled}, false}, {"on", []bridge.Option{labelled}, true}} {
+		hold func() func()
+	}{
+		{"no labeler", nil, nil}, {"off", []bridge.Option{labelled}, nil}, {"on", []bridge.Option{labelled}, labels.Hold},
+		{"local roots", []bridge.Option{labelled}, labels.HoldLocalRoots}, // those of "span" are, the others are under one
+	} {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
 		discard := sdktrace.NewBatchSpanProcessor(nil)
 		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(
@@ -28,8 +31,8 @@ func BenchmarkSpans(b *testing.B) {
 		tracer := tp.Tracer("t")
 		ctx := observer.NewContext(context.Background(), tl)
 		release := func() {}
-		if c.on {
-			release = labels.Hold()
+		if c.hold != nil {
+			release = c.hold()
 		}
 		b.Run("span/"+c.name, func(b *testing.B) {
 			b.ReportAllocs()

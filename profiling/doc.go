@@ -47,8 +47,9 @@
 //     distinct stacks.
 //   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
 //     the trace.
-//   - A sample has the sampled span that was active on its goroutine, or none when that
-//     has ended; see [SpanLabels]. Spans that began before the first session started, and
+//   - A sample has the sampled span that was active on its goroutine, or with [LocalRoots]
+//     the first of its trace in this process, by the name that it ended with; none when it
+//     has ended. See [SpanLabels]. Spans that began before the first session started, and
 //     those that OpenTelemetry's sampler left out, are not known. A measure of
 //     marks.Time labels nothing: its samples are of the span around it, and
 //     exporter.Request.Moments tells them apart.

@@ -74,9 +74,12 @@ type Sample struct {
 // A Context is what a sample ran for: the span that was active on its goroutine,
 // and the labels that the user had set there.
 type Context struct {
-	TraceID  trace.TraceID // zero without a span, as are SpanID and SpanName
-	SpanID   trace.SpanID
-	SpanName string  // at its end, such as "GET /products/{id}"; if it went on when the trace was made, that it was started with
+	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
+	SpanID  trace.SpanID
+	// SpanName is the span's name at its end, such as "GET /products/{id}"; if it went on when
+	// the trace was made, or if the engine knows the text of labels only, it is the one that
+	// it was started with.
+	SpanName string
 	Labels   []Label // by key, each key once
 }
 
