@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ const (
 type result struct {
 	outcome outcome
 	err     error         // nil if sent
-	profile bool          // refused is this profile, not whoever sends one
+	profile bool          // it is about this profile, not whoever sends one
 	after   time.Duration // the server asked for a pause
 }
 
@@ -151,6 +152,10 @@ func (c *client) failed(err error, written bool) result {
 	return r
 }
 
+// transient are reasons for which Pyroscope 1.12 refuses with a 422 what it may take a
+// moment later: its rate limit, and ingesters that are not ready.
+var transient = regexp.MustCompile(`rate limit|empty ring|unhealthy instances|live replicas`)
+
 // answered is the result of a request with an answer.
 func (c *client) answered(resp *http.Response, body string) result {
 	r := result{err: fmt.Errorf("the server answered %d %s: %q", resp.StatusCode, http.StatusText(resp.StatusCode), body)}
@@ -160,6 +165,8 @@ func (c *client) answered(resp *http.Response, body string) result {
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
 		r.outcome = retryable
 		r.after = retryAfter(resp.Header.Get("Retry-After"), c.now())
+	case status == http.StatusUnprocessableEntity && transient.MatchString(body):
+		r.outcome, r.profile = retryable, true
 	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
 		r.profile = true
 	}

@@ -16,6 +16,7 @@ const (
 	maxPause      = 30 * time.Second
 	maxRetryAfter = 5 * time.Minute // what a server may ask for
 	lastTries     = 3               // in a row that may fail while shutting down
+	profileTries  = 5               // of a profile that it may be the fault of
 )
 
 // An upload is a profile that waits for delivery.
@@ -99,8 +100,8 @@ func (d *delivery) tell() {
 
 // run sends what is queued until it is closed and there is nothing left to send.
 func (d *delivery) run() {
-	failures, last := 0, 0 // in a row, and those of them since it is closing
-	tried := uint64(0)     // what was sent last
+	failures, last := 0, 0       // in a row, and those of them since it is closing
+	tried, tries := uint64(0), 0 // what was sent last, and how often
 	for {
 		u, closing := d.next()
 		if u == nil {
@@ -110,11 +111,16 @@ func (d *delivery) run() {
 			d.mu.Lock()
 			d.stats.Retries++
 			d.mu.Unlock()
+		} else {
+			tried, tries = u.seq, 0
 		}
-		tried = u.seq
+		tries++
 		r := d.send(d.life, u)
+		if r.outcome == retryable && r.profile && tries == profileTries {
+			r.outcome = refused
+		}
 		d.settle(u, r)
-		if r.outcome == sent || r.profile {
+		if r.outcome == sent || r.outcome == refused && r.profile {
 			failures, last = 0, 0
 			continue
 		}

@@ -371,6 +371,25 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// A profile that the server cannot take for now, which may be its own fault, holds up the
+// others for some attempts only. Success in between is nothing to log.
+func TestTriesOfAProfile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 100, func(_ context.Context, n int) result {
+			if n == 4 || n > 5+profileTries {
+				return result{outcome: sent}
+			}
+			return result{outcome: retryable, profile: true, err: errors.New("422 push rate limit")}
+		})
+		f.add("a", "b", "c")
+		time.Sleep(time.Minute)
+		f.wantGot("a a a a b b b b b c c")
+		wantStats(t, f.d.counts(), Stats{Accepted: 3, Sent: 2, Refused: 1, Retries: 8})
+		_ = f.close(t.Context())
+		f.log.want(t, "a profile is refused", "taken again")
+	})
+}
+
 // A kind that is refused does not hide that another is, nor that the server goes away.
 func TestReportByKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

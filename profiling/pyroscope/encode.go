@@ -9,11 +9,12 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Limits of what is sent at once. The server's own are 16,000 samples and 4 MiB
-// uncompressed; a profile that is beyond would be refused as a whole.
+// Limits of what is sent at once. The server's own are 16,000 samples and, uncompressed, the
+// 2 MB that its rate limit allows in a burst; a profile that is beyond would be refused as a
+// whole.
 const (
 	maxSamples = 8000
-	maxBytes   = 3 << 20
+	maxBytes   = 3 << 19
 )
 
 // encode returns p in pprof's format, in as many parts as the server's limits ask for.
@@ -28,8 +29,7 @@ func encode(p *profile.Profile) ([][]byte, error) {
 			todo = append([][]*profile.Sample{samples[:n], samples[n:]}, todo...)
 			continue
 		}
-		// Queries may take profiles of one series and one time for copies of each other,
-		// as replicas have them.
+		// The server keeps one profile of a series a millisecond: others it takes for copies.
 		var plain bytes.Buffer
 		if err := part(p, samples, time.Duration(len(parts))*time.Millisecond).WriteUncompressed(&plain); err != nil {
 			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w", len(samples), err)

@@ -39,7 +39,7 @@ func TestEncodeInParts(t *testing.T) {
 		{"as many as one has", maxSamples, 0, 1},
 		{"one more", maxSamples + 1, 0, 2},
 		{"three", 2*maxSamples + 1, 0, 3},
-		{"large labels", 2000, 2000, 2},
+		{"large labels", 1000, 2000, 2},
 		{"one that is too large anyway", 1, 2 * maxBytes, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -89,6 +89,11 @@ func TestFaults(t *testing.T) {
 		{"408", status(408), waits, "408 Request Timeout", []string{down, up}},
 		{"413", status(413), refusedAll, "413 Request Entity Too Large", append(each("is refused"), each("taken again")...)},
 		{"422", status(422), refusedAll, "422 Unprocessable Entity", append(each("is refused"), each("taken again")...)},
+		{"422 for now", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(422)
+			fmt.Fprint(w, `{"code":3,"message":"resource_exhausted: push rate limit (4.0 MiB) exceeded while adding 3.0 MiB"}`)
+		}, waits, "", nil},
 		{"429", status(429, "Retry-After", "3600"), waits, "429 Too Many Requests", []string{down, up}},
 		{"500", status(500), waits, "500 Internal Server Error", []string{down, up}},
 		{"503", status(503), waits, "503 Service Unavailable", []string{down, up}},

@@ -94,7 +94,7 @@ func start(c Config, of process) (*Pusher, error) {
 	for i := range p.snapshots {
 		// What was before is not of the first profile's time. That one cannot be taken is
 		// told when it is due.
-		_, _ = p.snapshots[i].upload(of.now(), of.now())
+		_, _ = p.snapshots[i].uploads(of.now(), of.now())
 	}
 	go func() {
 		defer close(p.delivery.done)
@@ -141,11 +141,11 @@ func (p *Pusher) take(last bool) {
 	p.last = end
 	for i := range p.snapshots {
 		s := &p.snapshots[i]
-		u, err := s.upload(begin, end)
+		uploads, err := s.uploads(begin, end)
 		if err != nil {
 			p.fail(s.kind, err)
 		}
-		if u != nil {
+		for _, u := range uploads {
 			p.add(u)
 		}
 	}

@@ -213,6 +213,21 @@ func TestSnapshotPanics(t *testing.T) {
 	log.want(t, `no heap profile could be taken; more of them may fail, which are counted" error="panic: no such layout"`, `no mutex profile could be taken; more of them may fail, which are counted" error="no such profile"`)
 }
 
+// A large profile of the runtime's is sent in parts as well.
+func TestLargeSnapshot(t *testing.T) {
+	of := func(p *profile.Profile) int {
+		s := snapshot{kind: "heap", take: p.Write}
+		all, err := s.uploads(time.Now(), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if small, large := of(flat(100, 0)), of(flat(2*maxSamples, 0)); small != 1 || large != 2 {
+		t.Errorf("%d and %d parts, want 1 and 2", small, large)
+	}
+}
+
 // An idle program has nothing to say of its CPU.
 func TestNothingRan(t *testing.T) {
 	c := &cpuProfile{}

@@ -29,7 +29,7 @@ func (r *report) note(kind string, res result, lost uint64) {
 		}
 		r.failing = false
 		delete(r.refused, kind)
-	case res.outcome == cancelled:
+	case res.outcome == cancelled, res.outcome == retryable && res.profile: // the last attempt says it
 	case res.profile:
 		r.refused[kind]++
 		if r.refused[kind] == 1 {

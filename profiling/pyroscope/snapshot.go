@@ -99,24 +99,43 @@ func goroutines(w io.Writer, fit fitter) error {
 	return err
 }
 
-// upload takes the snapshot and makes what is sent of it: nil when there is nothing.
+// maxWhole is how many bytes, compressed, a profile may have to be sent as it is: one of
+// more may be beyond the server's limits without its compression.
+const maxWhole = 128 << 10
+
+// uploads takes the snapshot and makes what is sent of it: nothing when there is nothing.
 // godeltaprof reads the runtime's own memory, whose layout it knows of each Go release: a
 // panic of it must not be the program's.
-func (s *snapshot) upload(begin, end time.Time) (u *upload, err error) {
+func (s *snapshot) uploads(begin, end time.Time) (all []*upload, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			u, err = nil, fmt.Errorf("panic: %v", v)
+			all, err = nil, fmt.Errorf("panic: %v", v)
 		}
 	}()
 	var data bytes.Buffer
 	if err := s.take(&data); err != nil {
 		return nil, err
 	}
-	if data.Len() == 0 {
-		return nil, nil //nolint:nilnil // documented: there is nothing to send
+	var parts [][]byte
+	switch {
+	case data.Len() == 0:
+		return nil, nil
+	case data.Len() <= maxWhole:
+		parts = [][]byte{bytes.Clone(data.Bytes())}
+	default:
+		p, err := profile.Parse(&data)
+		if err != nil {
+			return nil, err
+		}
+		if parts, err = encode(p); err != nil {
+			return nil, err
+		}
 	}
-	return &upload{kind: s.kind, job: upstream.UploadJob{
-		StartTime: begin, EndTime: end, SpyName: spyName, Units: s.units, AggregationType: s.aggregation,
-		Format: upstream.FormatPprof, Profile: bytes.Clone(data.Bytes()), SampleTypeConfig: s.types,
-	}}, nil
+	for _, part := range parts {
+		all = append(all, &upload{kind: s.kind, job: upstream.UploadJob{
+			StartTime: begin, EndTime: end, SpyName: spyName, Units: s.units, AggregationType: s.aggregation,
+			Format: upstream.FormatPprof, Profile: part, SampleTypeConfig: s.types,
+		}})
+	}
+	return all, nil
 }
