@@ -252,6 +252,42 @@ func TestFlushTriesAtOnce(t *testing.T) {
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("Flush waited %v for a server that is there", waited)
 		}
+		// It has nothing to do with pauses to come.
+		if err := f.flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		f.set(away)
+		f.add("b")
+		synctest.Wait()
+		time.Sleep(minPause/2 - 1)
+		synctest.Wait()
+		if strings.Contains(strings.Join(f.got, ""), "bb") {
+			t.Errorf("b was sent again before %v were over", minPause/2)
+		}
+		f.set(fine)
+		_ = f.close(t.Context())
+	})
+}
+
+// Flush does not wait for what comes after it.
+func TestFlushOfWhatWasThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		f := newFake(t, 100, func(context.Context, int) result {
+			<-release
+			return result{outcome: sent}
+		})
+		f.add("a")
+		flushed := make(chan error)
+		go func() { flushed <- f.flush(t.Context()) }()
+		synctest.Wait()
+		f.add("b", "c")
+		release <- struct{}{}
+		if err := <-flushed; err != nil {
+			t.Error(err)
+		}
+		wantStats(t, f.d.counts(), Stats{Accepted: 3, Sent: 1, Pending: 2, PendingBytes: 2})
+		close(release)
 		_ = f.close(t.Context())
 	})
 }
@@ -411,13 +447,14 @@ func TestCloseGivesUp(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer func(context.Context, int) result
+		within time.Duration
 		want   Stats
 		err    string
 	}{
-		{"away", away, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 profiles given up that waited for http://server, after 3 attempts: connection refused"},
-		{"slow", slow, Stats{Accepted: 5, Unanswered: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 2 profiles given up that waited for http://server, after 3 attempts: timeout"},
-		{"refusing", secret, Stats{Accepted: 5, Refused: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 2 profiles given up that waited for http://server, after 3 attempts: 401"},
-		{"asking for time", always(result{outcome: retryable, after: maxRetryAfter, err: errors.New("429")}), Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 profiles given up that waited for http://server, after 3 attempts: 429"},
+		{"away", away, 4 * minPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 profiles given up that waited for http://server, after 3 attempts: connection refused"},
+		{"slow", slow, 0, Stats{Accepted: 5, Unanswered: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 2 profiles given up that waited for http://server, after 3 attempts: timeout"},
+		{"refusing", secret, 0, Stats{Accepted: 5, Refused: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 2 profiles given up that waited for http://server, after 3 attempts: 401"},
+		{"asking for time", always(result{outcome: retryable, after: maxRetryAfter, err: errors.New("429")}), 2 * maxPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 profiles given up that waited for http://server, after 3 attempts: 429"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -432,8 +469,8 @@ func TestCloseGivesUp(t *testing.T) {
 				if err := f.close(t.Context()); fmt.Sprint(err) != c.err {
 					t.Errorf("error %v, want %s", err, c.err)
 				}
-				if took := time.Since(began); took > 2*maxPause {
-					t.Errorf("took %v", took)
+				if took := time.Since(began); took > c.within {
+					t.Errorf("took %v, want at most %v", took, c.within)
 				}
 				if got := len(f.got) - tries; got != lastTries {
 					t.Errorf("%d attempts, want %d", got, lastTries)
@@ -451,11 +488,13 @@ func TestCloseWhileHanging(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		outcome outcome
+		waits   string
 		want    Stats
 		err     string
 	}{
-		{"not sent", cancelled, Stats{Accepted: 2, Pending: 2, PendingBytes: 2}, "2 profiles given up that waited for http://server, 0 that it may have or not: context deadline exceeded"},
-		{"sent", unanswered, Stats{Accepted: 2, Unanswered: 1, Pending: 1, PendingBytes: 1}, "1 profiles given up that waited for http://server, 1 that it may have or not: context deadline exceeded"},
+		{"not sent", cancelled, "b", Stats{Accepted: 2, Pending: 2, PendingBytes: 2}, "2 profiles given up that waited for http://server, 0 that it may have or not: context deadline exceeded"},
+		{"the last", unanswered, "", Stats{Accepted: 1, Unanswered: 1}, "0 profiles given up that waited for http://server, 1 that it may have or not: context deadline exceeded"},
+		{"sent", unanswered, "b", Stats{Accepted: 2, Unanswered: 1, Pending: 1, PendingBytes: 1}, "1 profiles given up that waited for http://server, 1 that it may have or not: context deadline exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -464,7 +503,10 @@ func TestCloseWhileHanging(t *testing.T) {
 					r.outcome = c.outcome
 					return r
 				})
-				f.add("a", "b")
+				f.add("a")
+				if c.waits != "" {
+					f.add(c.waits)
+				}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				began := time.Now()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"runtime"
@@ -129,6 +130,33 @@ func TestSessionEndsAfterACut(t *testing.T) {
 	}
 }
 
+// Its two parts are sent with the times that they are of.
+func TestTimesOfALastPart(t *testing.T) {
+	n := &network{t: t}
+	first := true
+	p, err := start(Config{ServerAddress: "http://server", Resource: service("app"), Logger: slog.New(slog.DiscardHandler), HTTPClient: &http.Client{Transport: n}},
+		process{now: time.Now, snapshots: quiet, session: func(func()) (session, error) {
+			if first {
+				first = false
+				return endsAfter{&played{}}, nil
+			}
+			return &played{}, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	got := n.of("cpu")
+	if len(got) != 2 || got[1].profile.TimeNanos-got[0].profile.TimeNanos != int64(time.Second) {
+		t.Errorf("%d profiles, want two that follow each other", len(got))
+	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // endsAfter is a session that stops as soon as a trace was taken.
 type endsAfter struct{ *played }
 
@@ -225,6 +253,20 @@ func TestLargeSnapshot(t *testing.T) {
 	}
 	if small, large := of(flat(100, 0)), of(flat(2*maxSamples, 0)); small != 1 || large != 2 {
 		t.Errorf("%d and %d parts, want 1 and 2", small, large)
+	}
+}
+
+// Without anything to tell no profile is taken.
+func TestEmptySnapshot(t *testing.T) {
+	for records, want := range map[int]int{0: 0, 1: 1} {
+		taken := 0
+		s := snapshot{take: unlessEmpty(
+			func([]runtime.BlockProfileRecord) (int, bool) { return records, false },
+			func(w io.Writer) error { taken++; _, err := io.WriteString(w, "x"); return err })}
+		all, err := s.uploads(time.Now(), time.Now())
+		if taken != want || len(all) != want || err != nil {
+			t.Errorf("with %d records it was taken %d times for %d uploads, error %v, want %d", records, taken, len(all), err, want)
+		}
 	}
 }
 
