@@ -32,6 +32,7 @@ type builder struct {
 	contexts map[any]int // index in t.Contexts by the keys that context was given; see named
 	equal    map[string]int
 	unsorted bool
+	used     time.Duration // CPU time that the samples stand for together; 0 when it is not known
 }
 
 type callSite struct {
@@ -188,6 +189,7 @@ func (b *builder) trace() *Trace {
 		slices.SortStableFunc(b.t.Samples, func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	}
 	b.rename()
+	b.calibrate()
 	t := b.t // without the maps, which may go
 	return &t
 }

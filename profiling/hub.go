@@ -130,8 +130,7 @@ func (h *hub) attach(s *session) (err error) {
 			return
 		}
 		s.release = s.o.Scope.hold()
-		s.begun = sampling.Now()
-		s.from = s.begun
+		s.begin(sampling.Now())
 		h.pace() // which looks at when it began
 		if !h.on {
 			s.pause(s.begun)

@@ -27,6 +27,7 @@ type session struct {
 	from    int64  // when what is in build began: begun, or when the last part was cut
 	release func() // ends the labelling of spans
 	closed  bool   // it takes no samples any more
+	full    bool   // because it has as many as it may
 
 	stopping atomic.Bool
 	ended    atomic.Int64 // by sampling.Now, when it was stopped; 0 before
@@ -41,6 +42,9 @@ type session struct {
 	interval time.Duration
 	paused   int64 // since when, by sampling.Now; 0 while it is not
 	stats    Stats
+	// CPU time that the process has used while the session sampled, up to when it had used
+	// mark in all.
+	used, mark time.Duration
 }
 
 func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
@@ -100,6 +104,14 @@ func (s *session) budget() float64 {
 	return s.o.WallBudget
 }
 
+// begin lets the session take samples.
+func (s *session) begin(at int64) {
+	s.begun, s.from = at, at
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark = cpuTime()
+}
+
 // pause and resume tell the session that nothing is sampled between two times. What
 // comes after its end is no gap of its.
 func (s *session) pause(at int64) {
@@ -107,6 +119,7 @@ func (s *session) pause(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paused == 0 && (end == 0 || at < end) {
+		s.charge()
 		s.paused = at
 	}
 }
@@ -122,6 +135,15 @@ func (s *session) resume(at int64) {
 		s.stats.GapTime += time.Duration(at - s.paused)
 	}
 	s.paused = 0
+	s.mark = cpuTime()
+}
+
+// charge counts the CPU time used since the last mark. s.mu is held, and the session is
+// not paused.
+func (s *session) charge() {
+	now := cpuTime()
+	s.used += now - s.mark
+	s.mark = now
 }
 
 // counts are the session's up to now, with a gap that has not ended.
@@ -173,7 +195,7 @@ func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
 	s.stats.Samples, s.stats.Truncated, s.stats.Filtered = built.Samples, built.Truncated, built.Filtered
 	s.mu.Unlock()
 	if len(s.build.t.Samples) >= s.o.MaxBufferSize {
-		s.closed = true
+		s.closed, s.full = true, true
 		s.ended.CompareAndSwap(0, max(own.At, 1))
 	}
 }
@@ -215,7 +237,7 @@ func (s *session) cut() *Trace {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.describe(part, at)
-		s.stats = Stats{}
+		s.stats, s.used = Stats{}, 0
 		if s.paused != 0 {
 			s.paused = at
 		}
@@ -229,6 +251,12 @@ func (s *session) cut() *Trace {
 
 // describe tells a builder what its trace, which ends at a time, is of. s.mu is held.
 func (s *session) describe(b *builder, at int64) {
+	if s.paused == 0 {
+		s.charge()
+	}
+	if !s.o.Wall && !s.full {
+		b.used = s.used
+	}
 	t := &b.t
 	t.Origin, t.Engine, t.Interval = s.origin, s.engine, s.interval
 	t.Started, t.Stopped = time.Duration(s.from+s.offset), time.Duration(at+s.offset)

@@ -99,6 +99,11 @@ func TestTakeTraceOfAFullSession(t *testing.T) {
 		if len(tr.Samples) != 2 {
 			d.Errorf("%d samples, want the 2 that fit", len(tr.Samples))
 		}
+		for _, s := range tr.Samples {
+			if s.Weight != 10*time.Millisecond {
+				d.Errorf("a sample stands for %v, want 10ms: what the process used since it was full is not known", s.Weight)
+			}
+		}
 	})
 }
 

@@ -65,8 +65,11 @@ type Sample struct {
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
 	ContextID int           // index in Trace.Contexts; None when there was no span and no label
 	Count     int           // how many goroutines or ticks it stands for, at least 1
-	Weight    time.Duration // the CPU or wall time it stands for, of all Count together
-	place     int32         // of the innermost line in Trace.places, from 1; 0 when lines are not known
+	// Weight is the CPU or wall time it stands for, of all Count together. The samples of a
+	// session stand for all CPU time that the process used while it sampled, on Linux,
+	// unless its buffer was full: so Weight is somewhat more than the interval.
+	Weight    time.Duration
+	place     int32 // of the innermost line in Trace.places, from 1; 0 when lines are not known
 	Marker    Marker
 	Truncated bool // the stack was deeper than the engine could see: its outer end is missing
 }

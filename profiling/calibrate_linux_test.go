@@ -1,0 +1,113 @@
+package profiling_test
+
+import (
+	"io"
+	"runtime/pprof"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// used is the process's CPU time.
+func used(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// bursts uses CPU time as the threads of a server do, in short bursts.
+func bursts(t *testing.T, most time.Duration) {
+	t.Helper()
+	before := used(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			tick := time.NewTicker(3 * time.Millisecond)
+			defer tick.Stop()
+			for used(t)-before < most {
+				<-tick.C
+				if burn(200_000) == 0 {
+					t.Error("xorshift never is 0")
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func weight(tr *profiling.Trace) (sum time.Duration) {
+	for _, s := range tr.Samples {
+		sum += s.Weight
+	}
+	return sum
+}
+
+// Samples stand for the CPU time that the process used while the session sampled, whether
+// its engine's timers saw all of it or not: not for what was used in a gap, nor twice for
+// what was used before TakeTrace.
+func TestSamplesStandForTheTimeUsed(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	check := func(what string, tr *profiling.Trace, want time.Duration) {
+		t.Helper()
+		// Of what is around the session's own reading of the clock, and of the kernel's 4 to 10
+		// ms for which getrusage is late.
+		if got := weight(tr); (got - want).Abs() > want/10+20*time.Millisecond {
+			t.Errorf("%s: samples stand for %v, the process used %v", what, got, want)
+		}
+	}
+	before := used(t)
+	bursts(t, 500*time.Millisecond)
+	tr, err := p.TakeTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := used(t)
+	check("a part", tr, after-before)
+
+	before = used(t)
+	bursts(t, 200*time.Millisecond)
+	pprof.StopCPUProfile()
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "paused", func() bool { return p.State() == profiling.Paused })
+	pausing := used(t)
+	bursts(t, 300*time.Millisecond)
+	gap := used(t) - pausing
+	pprof.StopCPUProfile()
+	until(t, "started again", func() bool { return p.State() == profiling.Started })
+	bursts(t, 200*time.Millisecond)
+	if tr, err = p.TakeTrace(); err != nil {
+		t.Fatal(err)
+	}
+	check("a part with a gap", tr, used(t)-before-gap)
+
+	before = used(t)
+	bursts(t, 200*time.Millisecond)
+	pprof.StopCPUProfile()
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer pprof.StopCPUProfile()
+	until(t, "paused", func() bool { return p.State() == profiling.Paused })
+	after = used(t)
+	bursts(t, 300*time.Millisecond)
+	check("a part that ends in a gap", stop(t, p), after-before)
+}
+
+// Those of the wall clock stand for time that passed.
+func TestWallSamplesStandForTheTimePassed(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond, Wall: true})
+	until(t, "samples", func() bool { return p.Stats().Samples >= 50 })
+	tr := stop(t, p)
+	// This goroutine and others waited all the time.
+	if got, want := weight(tr), (tr.Stopped-tr.Started)/2; got < want {
+		t.Errorf("samples stand for %v, want those of some goroutines in %v", got, tr.Stopped-tr.Started)
+	}
+}
