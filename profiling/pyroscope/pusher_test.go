@@ -301,19 +301,23 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = p.Shutdown(context.Background()) }()
-	var mu sync.Mutex
-	mu.Lock()
-	waited := make(chan struct{})
-	go func() {
+	// Whether one waits for the other is chance: until the runtime has seen it.
+	for seen := false; !seen; {
+		var mu sync.Mutex
 		mu.Lock()
-		mu.Unlock() //nolint:staticcheck // contention is wanted
-		close(waited)
-	}()
-	for range 100 {
+		waited := make(chan struct{})
+		go func() {
+			mu.Lock()
+			mu.Unlock() //nolint:staticcheck // contention is wanted
+			close(waited)
+		}()
 		runtime.Gosched()
+		mu.Unlock()
+		<-waited
+		mutexes, _ := runtime.MutexProfile(nil)
+		blocks, _ := runtime.BlockProfile(nil)
+		seen = mutexes > 0 && blocks > 0
 	}
-	mu.Unlock()
-	<-waited
 	if err := p.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
