@@ -20,7 +20,8 @@
 //     them; what waits is bounded by [Config].QueueSize.
 //   - Profiles are delivered oldest first. Those the server cannot take now (no
 //     connection, 408, 429, 5xx) are sent again after a pause that doubles from half a
-//     second to 30 s, or that the server asks for, until there is no room left for them.
+//     second to 30 s, or that the server asks for, until there is no room left for them;
+//     those that its rate limit refuses with 422, as Pyroscope 1.12 does, five times.
 //   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
 //     or pending; see [Stats].
 //   - No label, whatever it holds, makes the server refuse a profile: names and values
@@ -32,9 +33,10 @@
 //   - After [Pusher.Shutdown] nothing of it runs.
 //
 // It does not guarantee that a profile arrives once only. One whose answer does not come in
-// time is not sent again, since the server may have taken it; one whose connection breaks is,
-// and then counts twice in the rare case that the server had taken it before. Servers refuse
-// profiles that are older than an hour, whatever the queue could hold.
+// time is not sent again, since the server may have taken it. One whose connection breaks is,
+// and arrives twice in the rare case that the server had taken it before; Pyroscope 1.12 keeps
+// one of them. Servers refuse profiles that are older than an hour, whatever the queue could
+// hold.
 //
 // # Variables
 //

@@ -67,6 +67,35 @@ func raw(answer string) http.HandlerFunc {
 	}
 }
 
+// flushInVain flushes until profiles are taken and an attempt has failed: it would wait for
+// ever.
+func flushInVain(t *testing.T, p *Pusher) error {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d := p.delivery
+	d.mu.Lock()
+	d.lastErr = nil
+	all := d.stats.Accepted + perFlush
+	d.mu.Unlock()
+	go func() {
+		defer cancel()
+		for {
+			d.mu.Lock()
+			failed, changed := d.lastErr != nil && d.stats.Accepted >= all, d.changed
+			d.mu.Unlock()
+			if failed {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return p.Flush(ctx)
+}
+
 // A flush gives three profiles: CPU, heap and goroutines.
 const perFlush = 3
 
@@ -129,13 +158,12 @@ func TestFaults(t *testing.T) {
 				ServerAddress: strings.Replace(f.URL, "//", "//hunter2:hunter2@", 1), BasicAuthUser: "user", BasicAuthPassword: "hunter2",
 				Headers: map[string]string{"X-Token": "hunter2"}, HTTPClient: client, Logger: said.logger(),
 			}, time.Now, &played{})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if c.want.Pending > 0 { // it would wait for ever
-				ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
+			var err error
+			if c.want.Pending > 0 {
+				err = flushInVain(t, p)
+			} else {
+				err = p.Flush(t.Context())
 			}
-			err := p.Flush(ctx)
 			if (err == nil) != (c.want.Sent == perFlush) || err != nil && c.want.Pending == 0 && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Flush: %v", err)
 			}
@@ -182,11 +210,9 @@ func TestServerComesAndGoes(t *testing.T) {
 	p := play(t, Config{ServerAddress: "http://" + address, Logger: said.logger()}, time.Now, &played{})
 	var taken uint64
 	for round := range 2 {
-		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if err := p.Flush(short); err == nil {
+		if err := flushInVain(t, p); err == nil {
 			t.Error("flushed to a server that is not there")
 		}
-		cancel()
 		f := newFaulty(t, func(s *httptest.Server) {
 			_ = s.Listener.Close()
 			if s.Listener, err = net.Listen("tcp", address); err != nil {
