@@ -17,6 +17,7 @@ type Span struct {
 	Start                 time.Time
 	Duration              time.Duration
 	Tags                  map[string]any // string, bool, int64, float64
+	Process               map[string]any // its resource
 	Events                []Event
 }
 
@@ -45,8 +46,11 @@ func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span,
 	}
 	var answer struct {
 		Data []struct {
-			TraceID string     `json:"traceID"`
-			Spans   []spanJSON `json:"spans"`
+			TraceID   string     `json:"traceID"`
+			Spans     []spanJSON `json:"spans"`
+			Processes map[string]struct {
+				Tags []tagJSON `json:"tags"`
+			} `json:"processes"`
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
@@ -59,6 +63,9 @@ func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span,
 			if err != nil {
 				return nil, err
 			}
+			if span.Process, err = tags(t.Processes[s.ProcessID].Tags); err != nil {
+				return nil, err
+			}
 			traces[t.TraceID] = append(traces[t.TraceID], span)
 		}
 	}
@@ -68,6 +75,7 @@ func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span,
 type spanJSON struct {
 	TraceID    string `json:"traceID"`
 	SpanID     string `json:"spanID"`
+	ProcessID  string `json:"processID"`
 	Name       string `json:"operationName"`
 	References []struct {
 		RefType string `json:"refType"`

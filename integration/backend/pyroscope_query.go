@@ -86,8 +86,9 @@ func (p *Pyroscope) Profile(ctx context.Context, q Query) (*profile.Profile, err
 
 // A FlameGraph is a sum of profiles, in their unit.
 type FlameGraph struct {
-	Total int64
-	Self  map[string]int64 // by function, without what it called
+	Total     int64
+	Self      map[string]int64 // by function, without what it called
+	Functions []string         // all that are on any stack
 }
 
 // SpanProfile is what of the profiles ran under the spans, whose ids are given as
@@ -129,8 +130,13 @@ func (p *Pyroscope) SpanProfile(ctx context.Context, q Query, spans ...string) (
 			if self != 0 {
 				out.Self[g.Names[name]] += self
 			}
+			if n := g.Names[name]; n != "total" { // the server's own name of the root
+				out.Functions = append(out.Functions, n)
+			}
 		}
 	}
+	slices.Sort(out.Functions)
+	out.Functions = slices.Compact(out.Functions)
 	return out, nil
 }
 
