@@ -36,13 +36,17 @@
 // The CPU profiler of a process serves one at a time. While sessions run, somebody
 // else's pprof.StartCPUProfile gets its usual error; who calls pprof.StopCPUProfile
 // first, as some agents do, takes the profiler over. Sessions are paused then, and
-// when it is free again they go on: [Stats] counts these gaps and their length.
-// A profile that runs when a session starts is left alone: the session is paused
-// until that ends.
+// when it is free again they go on: [Stats] counts these gaps and their length, and they
+// are logged. A profile that runs when a session starts is left alone: the session is
+// paused until that ends. [ServeProfile] is /debug/pprof/profile that works beside
+// sessions. Package pyroscope pushes profiles all the time, by a session that never ends.
 //
 // # What it guarantees
 //
 //   - Samples are in the order of time; what is dropped, lost or cut is counted.
+//   - The samples of a session of the CPU stand for all CPU time that the process used
+//     while it sampled, on Linux, also where threads run in bursts so short that the
+//     kernel's timers miss some of them; see [Sample].Weight.
 //   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of
 //     distinct stacks.
 //   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
