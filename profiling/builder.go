@@ -32,7 +32,8 @@ type builder struct {
 	contexts map[any]int // index in t.Contexts by the keys that context was given; see named
 	equal    map[string]int
 	unsorted bool
-	used     time.Duration // CPU time that the samples stand for together; 0 when it is not known
+	weight   time.Duration // of all samples
+	factor   float64       // that weights are multiplied by in the end; 0 means 1
 }
 
 type callSite struct {
@@ -75,6 +76,7 @@ func (b *builder) add(s *sampling.Sample, at time.Duration, context int) {
 	if n := len(b.t.Samples); n > 0 && at < b.t.Samples[n-1].Timestamp {
 		b.unsorted = true
 	}
+	b.weight += s.Weight
 	b.t.Samples = append(b.t.Samples, Sample{
 		Timestamp: at, StackID: stack, ContextID: context, Count: max(1, s.Count), Weight: s.Weight,
 		place: place, Marker: Marker(s.Marker), Truncated: cut,
@@ -189,7 +191,12 @@ func (b *builder) trace() *Trace {
 		slices.SortStableFunc(b.t.Samples, func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	}
 	b.rename()
-	b.calibrate()
+	if b.factor > 1 {
+		for i := range b.t.Samples {
+			s := &b.t.Samples[i]
+			s.Weight = time.Duration(float64(s.Weight) * b.factor)
+		}
+	}
 	t := b.t // without the maps, which may go
 	return &t
 }

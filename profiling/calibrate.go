@@ -2,26 +2,36 @@ package profiling
 
 import "time"
 
-// mostWeight is how many times its interval a sample stands for at most: time of threads
-// that are not sampled at all is not that of those that are.
-const mostWeight = 2
+const (
+	// mostWeight is how many times its interval a sample stands for at most: time of threads
+	// that are not sampled at all is not that of those that are.
+	mostWeight = 2
+	// Samples to be judged by: fewer are fewer or more by chance, and of many the old ones
+	// say little of what the program does now.
+	fewSamples, manySamples = 20, 2000
+)
 
-// calibrate gives samples of the CPU weights that sum up to the CPU time which the process
-// used meanwhile. Without that they are too light: the kernel looks at a thread's timer
+// A calibration makes the samples of a session of the CPU stand for all the CPU time that
+// the process used. Without it they are too light: the kernel looks at a thread's timer
 // when the clock ticks only, and what of it expired more than once since the last time
 // makes one sample. Threads that run in bursts, as those of a server do, lose a sixth of
 // theirs at an interval of 10 ms, and half of them at 4 ms.
-func (b *builder) calibrate() {
-	sampled := time.Duration(0)
-	for i := range b.t.Samples {
-		sampled += b.t.Samples[i].Weight
+type calibration struct{ used, sampled float64 }
+
+// factor is what to multiply weights by, from 1 to mostWeight, after another part of the
+// session, in which the process used some time and samples of some weight were taken. A
+// used time of 0 is not known.
+func (c *calibration) factor(used, sampled, interval time.Duration) float64 {
+	if used > 0 {
+		c.used += float64(used)
+		c.sampled += float64(sampled)
 	}
-	if b.used <= 0 || sampled <= 0 {
-		return
+	if c.sampled < fewSamples*float64(interval) {
+		return 1
 	}
-	factor := min(float64(b.used)/float64(sampled), mostWeight)
-	for i := range b.t.Samples {
-		s := &b.t.Samples[i]
-		s.Weight = time.Duration(float64(s.Weight) * factor)
+	factor := c.used / c.sampled
+	if many := manySamples * float64(interval); c.sampled > many {
+		c.used, c.sampled = factor*many, many
 	}
+	return min(max(factor, 1), mostWeight)
 }

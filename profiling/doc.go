@@ -44,7 +44,7 @@
 // # What it guarantees
 //
 //   - Samples are in the order of time; what is dropped, lost or cut is counted.
-//   - The samples of a session of the CPU stand for all CPU time that the process used
+//   - The samples of a session of the CPU stand for the CPU time that the process used
 //     while it sampled, on Linux, also where threads run in bursts so short that the
 //     kernel's timers miss some of them; see [Sample].Weight.
 //   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of

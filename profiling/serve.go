@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strconv"
 	"time"
 )
@@ -17,8 +16,9 @@ import (
 //	mux.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
 //
 // It answers with a CPU profile for go tool pprof, of as many seconds as the parameter
-// of that name says, 1 to 3600, else of 30; samples are 10 ms apart, and carry the labels
-// of the span they ran for. It stops when the client goes away. What it answers
+// of that name says, 1 to 3600, else of 30, or until it has four million samples; they are
+// 10 ms of CPU time apart, and carry the labels of the local root span they ran for, of a
+// request its server span. It stops when the client goes away. What it answers
 // instead of a profile: 400 when the parameter is wrong, 403 when PERFLINE_PROFILING is
 // off, 409 when somebody else had the CPU profiler all the time.
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
@@ -36,11 +36,12 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		serveError(w, http.StatusForbidden, err.Error())
 		return
 	}
-	const interval = 10 * time.Millisecond
+	full := make(chan struct{})
 	p, err := Start(r.Context(), Options{
-		SampleInterval: interval,
-		// As many as there can be, and some more for ticks that come early.
-		MaxBufferSize: int(length/interval)*runtime.NumCPU()*2 + 10_000,
+		SampleInterval:     10 * time.Millisecond,
+		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
+		OnSampleBufferFull: func(*Profiler) { close(full) },
+		Scope:              LocalRoots, // which costs spans the least
 	})
 	if err != nil {
 		serveError(w, http.StatusInternalServerError, err.Error())
@@ -51,6 +52,7 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	defer done.Stop()
 	select {
 	case <-done.C:
+	case <-full:
 	case <-r.Context().Done():
 	}
 	t, err := p.Stop()

@@ -42,9 +42,10 @@ type session struct {
 	interval time.Duration
 	paused   int64 // since when, by sampling.Now; 0 while it is not
 	stats    Stats
-	// CPU time that the process has used while the session sampled, up to when it had used
-	// mark in all.
-	used, mark time.Duration
+	// CPU time that the process has used while the session sampled since from, up to when it
+	// had used mark in all.
+	used, mark  time.Duration
+	calibration calibration
 }
 
 func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
@@ -130,12 +131,14 @@ func (s *session) resume(at int64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.paused != 0 && at >= s.paused {
+	if s.paused == 0 {
+		return
+	}
+	if at >= s.paused {
 		s.stats.Gaps++
 		s.stats.GapTime += time.Duration(at - s.paused)
 	}
-	s.paused = 0
-	s.mark = cpuTime()
+	s.paused, s.mark = 0, cpuTime()
 }
 
 // charge counts the CPU time used since the last mark. s.mu is held, and the session is
@@ -254,8 +257,11 @@ func (s *session) describe(b *builder, at int64) {
 	if s.paused == 0 {
 		s.charge()
 	}
-	if !s.o.Wall && !s.full {
-		b.used = s.used
+	if !s.o.Wall {
+		if s.full { // what was used since is not in the samples
+			s.used = 0
+		}
+		b.factor = s.calibration.factor(s.used, b.weight, s.interval)
 	}
 	t := &b.t
 	t.Origin, t.Engine, t.Interval = s.origin, s.engine, s.interval

@@ -65,9 +65,10 @@ type Sample struct {
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
 	ContextID int           // index in Trace.Contexts; None when there was no span and no label
 	Count     int           // how many goroutines or ticks it stands for, at least 1
-	// Weight is the CPU or wall time it stands for, of all Count together. The samples of a
-	// session stand for all CPU time that the process used while it sampled, on Linux,
-	// unless its buffer was full: so Weight is somewhat more than the interval.
+	// Weight is the CPU or wall time it stands for, of all Count together. Samples of the CPU
+	// are up to twice as heavy as their interval, on Linux, such that those of a session stand
+	// for the CPU time that the process used: the kernel's timers miss some of what runs in
+	// short bursts. A session's first 20 weigh their interval, if there are no more.
 	Weight    time.Duration
 	place     int32 // of the innermost line in Trace.places, from 1; 0 when lines are not known
 	Marker    Marker
