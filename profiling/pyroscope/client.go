@@ -2,6 +2,7 @@ package pyroscope
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -102,15 +103,26 @@ func (c *client) send(ctx context.Context, job *upstream.UploadJob) result {
 	return c.result
 }
 
-// hide replaces c's secrets. A short one may be part of any word.
+// hide replaces c's secrets, the longest first: one may be part of another. A short one may
+// be part of any word.
 func hide(c Config) *strings.Replacer {
-	var secrets []string
-	for _, s := range append(slices.Collect(maps.Values(c.Headers)), c.BasicAuthPassword) {
-		if len(s) > 3 {
-			secrets = append(secrets, s, "xxxxx")
+	secrets := append(slices.Collect(maps.Values(c.Headers)), c.BasicAuthPassword,
+		base64.StdEncoding.EncodeToString([]byte(c.BasicAuthUser+":"+c.BasicAuthPassword)))
+	if u, err := url.Parse(c.ServerAddress); err == nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, password)
+		for _, values := range u.Query() {
+			secrets = append(secrets, values...)
 		}
 	}
-	return strings.NewReplacer(secrets...)
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var hidden []string
+	for _, s := range secrets {
+		if len(s) > 3 {
+			hidden = append(hidden, s, "xxxxx")
+		}
+	}
+	return strings.NewReplacer(hidden...)
 }
 
 // Do is the Remote's HTTP client.
@@ -127,7 +139,7 @@ func (c *client) Do(req *http.Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	// What cannot be read of the body says nothing about the profile.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	c.result = c.answered(resp, strings.TrimSpace(string(body)))
+	c.result = c.answered(resp, c.hidden.Replace(strings.TrimSpace(string(body)))) // before it is quoted
 	return &http.Response{StatusCode: resp.StatusCode, Body: http.NoBody}, nil
 }
 

@@ -1,6 +1,7 @@
 package pyroscope
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ const (
 const (
 	defaultInterval = 15 * time.Second
 	minInterval     = time.Second
+	maxInterval     = 30 * time.Minute // servers refuse what began an hour ago
 	// DefaultQueueSize is how many bytes of profiles wait for delivery when [Config] does
 	// not say: some tens of minutes of a busy service while its server is away.
 	DefaultQueueSize = 16 << 20
@@ -63,7 +65,7 @@ type Config struct {
 	TenantID string            // of a server with several tenants; else PYROSCOPE_TENANT_ID
 	Headers  map[string]string // sent with every request; else PYROSCOPE_HTTP_HEADERS
 
-	// UploadInterval is how long a profile is, at least a second. Else
+	// UploadInterval is how long a profile is, from a second to 30 minutes. Else
 	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
 	UploadInterval time.Duration
 
@@ -159,7 +161,7 @@ func (c *Config) resolveAddress() error {
 
 func (c *Config) resolveAuth() error {
 	c.BasicAuthUser, _ = given(c.BasicAuthUser, "BasicAuthUser", envUser)
-	c.BasicAuthPassword, _ = given(c.BasicAuthPassword, "BasicAuthPassword", envPassword)
+	c.BasicAuthPassword = cmp.Or(c.BasicAuthPassword, os.Getenv(envPassword)) // as it is: spaces may be meant
 	if (c.BasicAuthUser == "") != (c.BasicAuthPassword == "") {
 		missing, with := "BasicAuthPassword or "+envPassword, "user"
 		if c.BasicAuthUser == "" {
@@ -205,8 +207,8 @@ func (c *Config) resolveInterval() error {
 	} else if c.UploadInterval == 0 {
 		c.UploadInterval = defaultInterval
 	}
-	if c.UploadInterval < minInterval {
-		return fmt.Errorf("pyroscope: %s %v: must be at least %v", from, c.UploadInterval, minInterval)
+	if c.UploadInterval < minInterval || c.UploadInterval > maxInterval {
+		return fmt.Errorf("pyroscope: %s %v: must be between %v and %v", from, c.UploadInterval, minInterval, maxInterval)
 	}
 	return nil
 }
@@ -224,10 +226,10 @@ func redact(raw string) string {
 	if u, err := url.Parse(strings.TrimSpace(raw)); err == nil && u.Host != "" {
 		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	}
-	raw, _, _ = strings.Cut(raw, "?")
-	if i := strings.LastIndex(raw, "@"); i >= 0 {
-		return "…" + raw[i:]
+	if i := strings.LastIndex(raw, "@"); i >= 0 { // first: a password may hold anything
+		raw = "…" + raw[i:]
 	}
+	raw, _, _ = strings.Cut(raw, "?")
 	return raw
 }
 

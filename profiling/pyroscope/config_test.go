@@ -2,6 +2,7 @@ package pyroscope
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/grafana/pyroscope-go/upstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.uber.org/goleak"
@@ -29,7 +31,7 @@ func service(name string, more ...attribute.KeyValue) *resource.Resource {
 func TestConfig(t *testing.T) {
 	fields := Config{
 		ServerAddress: "http://field:4040/base", ApplicationName: "field/app-1.2_x", Tags: map[string]string{"zone": "field", "a.b": "c"},
-		BasicAuthUser: "field", BasicAuthPassword: "fieldpass", TenantID: "field", Headers: map[string]string{"X-A": "field"},
+		BasicAuthUser: "field", BasicAuthPassword: " fieldpass ", TenantID: "field", Headers: map[string]string{"X-A": "field"},
 		UploadInterval: time.Second, QueueSize: 7,
 	}
 	env := map[string]string{
@@ -52,7 +54,7 @@ func TestConfig(t *testing.T) {
 		},
 		{
 			"both", fields, env,
-			"http://field:4040/base field/app-1.2_x map[a.b:c zone:field] field/fieldpass field map[X-A:field] 1s 7 map[a_b:c other:x=y zone:field]",
+			"http://field:4040/base field/app-1.2_x map[a.b:c zone:field] field/ fieldpass  field map[X-A:field] 1s 7 map[a_b:c other:x=y zone:field]",
 		},
 		{
 			"empty counts as unset", Config{ServerAddress: "\t", ApplicationName: " ", Headers: map[string]string{}, Tags: map[string]string{"zone": " "}}, env,
@@ -107,9 +109,11 @@ func TestConfigErrors(t *testing.T) {
 		{"header value", Config{Headers: map[string]string{"X": "hunter2\n"}}, nil, `Headers: value of "X": must have no control characters`},
 		{"headers that are no object", Config{}, map[string]string{envHeaders: "X=hunter2"}, "PYROSCOPE_HTTP_HEADERS (9 bytes): must be a JSON object of strings"},
 		{"headers that are no strings", Config{}, map[string]string{envHeaders: `{"hunter2":1}`}, "PYROSCOPE_HTTP_HEADERS (13 bytes): must be a JSON object of strings"},
-		{"interval", Config{UploadInterval: time.Second - 1}, nil, "UploadInterval 999.999999ms: must be at least 1s"},
-		{"negative interval", Config{UploadInterval: -1}, nil, "UploadInterval -1ns: must be at least 1s"},
-		{"interval of the variable", Config{}, map[string]string{envInterval: "0s"}, "PYROSCOPE_UPLOAD_INTERVAL 0s: must be at least 1s"},
+		{"interval", Config{UploadInterval: time.Second - 1}, nil, "UploadInterval 999.999999ms: must be between 1s and 30m0s"},
+		{"negative interval", Config{UploadInterval: -1}, nil, "UploadInterval -1ns: must be between 1s and 30m0s"},
+		{"long interval", Config{UploadInterval: 31 * time.Minute}, nil, "UploadInterval 31m0s: must be between 1s and 30m0s"},
+		{"password with a question mark", Config{ServerAddress: "http://user:hun?ter2@h"}, nil, `ServerAddress "…@h": must be a URL`},
+		{"interval of the variable", Config{}, map[string]string{envInterval: "0s"}, "PYROSCOPE_UPLOAD_INTERVAL 0s: must be between 1s and 30m0s"},
 		{"no duration", Config{}, map[string]string{envInterval: "15"}, `PYROSCOPE_UPLOAD_INTERVAL "15": must be a duration, as 15s`},
 		{"queue", Config{QueueSize: -1}, nil, "QueueSize -1: must not be negative"},
 		{"too many tags", Config{Tags: many}, nil, "16 tags in Tags and PYROSCOPE_LABELS: must be at most 15"},
@@ -149,7 +153,7 @@ func TestConfigErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "pyroscope: ") {
 				t.Errorf("error %q, want one with %q", err, c.want)
 			}
-			if strings.Contains(err.Error(), "hunter2") {
+			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "hun?") {
 				t.Errorf("error %q tells a secret", err)
 			}
 		})
@@ -210,5 +214,47 @@ func TestTagsOfResource(t *testing.T) {
 	const name = "app{__session_id__=0f,a=1,b=2}"
 	if got := seriesName("app", "0f", map[string]string{"b": "2", "a": "1"}); got != name {
 		t.Errorf("series %s, want %s", got, name)
+	}
+}
+
+// What a server or the network says does not bring secrets into the log.
+func TestSecretsAreHidden(t *testing.T) {
+	hidden := hide(Config{
+		ServerAddress: "http://u:addresspass@h/?token=querytoken", BasicAuthUser: "user", BasicAuthPassword: `quo"ted`,
+		Headers: map[string]string{"X-Short": "secr", "X-Long": "secretlong", "X-Tiny": "abc"},
+	})
+	for said, want := range map[string]string{
+		`no quo"ted here`:                       "no xxxxx here",
+		"secretlong and secr":                   "xxxxx and xxxxx",
+		"addresspass, querytoken":               "xxxxx, xxxxx",
+		"Authorization: Basic dXNlcjpxdW8idGVk": "Authorization: Basic xxxxx",
+		"abcdef":                                "abcdef",
+	} {
+		if got := hidden.Replace(said); got != want {
+			t.Errorf("of %q is shown %q, want %q", said, got, want)
+		}
+	}
+}
+
+// echo is a server that refuses, and says what it was sent.
+type echo struct{}
+
+func (echo) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, password, _ := r.BasicAuth()
+	return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader("not " + password)), Request: r}, nil
+}
+
+func TestEchoedSecretIsHidden(t *testing.T) {
+	c, err := newClient(Config{
+		ServerAddress: "http://h", BasicAuthUser: "user", BasicAuthPassword: `quo"ted`, HTTPClient: &http.Client{Transport: echo{}},
+	}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start()
+	defer c.stop()
+	r := c.send(t.Context(), &upstream.UploadJob{})
+	if r.outcome != refused || !strings.Contains(r.err.Error(), `"not xxxxx"`) {
+		t.Errorf("got %v, want refused and the password hidden", r.err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,19 +17,24 @@ const (
 	maxPause      = 30 * time.Second
 	maxRetryAfter = 5 * time.Minute // what a server may ask for
 	lastTries     = 3               // in a row that may fail while shutting down
-	profileTries  = 5               // of a profile that it may be the fault of
+	profileTries  = 5               // of a profile before it lets the others go first
 )
 
 // An upload is a profile that waits for delivery.
 type upload struct {
 	kind string
 	job  upstream.UploadJob
-	seq  uint64 // in the order of the queue
+	seq  uint64 // by age
+
+	// The delivery's goroutine's.
+	tries  int
+	before uint64 // profiles sent before it was tried
 }
 
 func (u *upload) size() int { return len(u.job.Profile) }
 
-// A delivery is a queue of profiles and the goroutine that sends them, oldest first.
+// A delivery is a queue of profiles and the goroutine that sends them, oldest first but for
+// those that it tried often, which must not hold up the others for ever.
 // Everything may be called concurrently.
 type delivery struct {
 	send   func(context.Context, *upload) result
@@ -72,16 +78,28 @@ func (d *delivery) add(u *upload) {
 		return
 	}
 	for d.stats.PendingBytes+u.size() > d.limit {
+		i := oldest(d.queue)
 		d.overflow()
 		d.stats.Pending--
-		d.stats.PendingBytes -= d.queue[0].size()
-		d.queue[0] = nil
-		d.queue = d.queue[1:]
+		d.stats.PendingBytes -= d.queue[i].size()
+		d.queue = slices.Delete(d.queue, i, i+1)
 	}
 	d.queue = append(d.queue, u)
 	d.stats.Pending++
 	d.stats.PendingBytes += u.size()
 	d.tell()
+}
+
+// oldest is the index of the oldest of some profiles; those that failed may be behind
+// younger ones.
+func oldest(queue []*upload) int {
+	at := 0
+	for i, u := range queue {
+		if u.seq < queue[at].seq {
+			at = i
+		}
+	}
+	return at
 }
 
 // overflow counts a profile that there is no room for. d.mu is held.
@@ -100,24 +118,17 @@ func (d *delivery) tell() {
 
 // run sends what is queued until it is closed and there is nothing left to send.
 func (d *delivery) run() {
-	failures, last := 0, 0       // in a row, and those of them since it is closing
-	tried, tries := uint64(0), 0 // what was sent last, and how often
+	failures, last := 0, 0 // in a row, and those of them since it is closing
 	for {
 		u, closing := d.next()
 		if u == nil {
 			return
 		}
-		if u.seq == tried {
-			d.mu.Lock()
-			d.stats.Retries++
-			d.mu.Unlock()
-		} else {
-			tried, tries = u.seq, 0
-		}
-		tries++
+		u.tries++
 		r := d.send(d.life, u)
-		if r.outcome == retryable && r.profile && tries == profileTries {
-			r.outcome = refused
+		// When others were sent meanwhile, or the server says so, it is the profile's fault.
+		if r.outcome == retryable && u.tries >= profileTries && (r.profile || d.counts().Sent > u.before) {
+			r.outcome, r.profile = refused, true
 		}
 		d.settle(u, r)
 		if r.outcome == sent || r.outcome == refused && r.profile {
@@ -153,12 +164,17 @@ func (d *delivery) next() (u *upload, closing bool) {
 			d.queue[0] = nil
 			d.queue = d.queue[1:]
 			d.underWay = u
-			closing := d.closing
-			d.mu.Unlock()
+			if u.tries == 0 {
+				u.before = d.stats.Sent
+			} else {
+				d.stats.Retries++
+			}
 			select {
 			case <-d.kick: // this is what was wanted
 			default:
 			}
+			closing := d.closing
+			d.mu.Unlock()
 			return u, closing
 		}
 		changed, closing := d.changed, d.closing
@@ -173,8 +189,8 @@ func (d *delivery) next() (u *upload, closing bool) {
 	}
 }
 
-// settle counts what became of the profile under way; one to be sent again is the oldest
-// that waits.
+// settle counts what became of the profile under way. One to be sent again is the next,
+// unless it was tried often.
 func (d *delivery) settle(u *upload, r result) {
 	d.mu.Lock()
 	d.underWay = nil
@@ -186,7 +202,11 @@ func (d *delivery) settle(u *upload, r result) {
 	case unanswered:
 		d.stats.Unanswered++
 	case retryable, cancelled:
-		d.queue = append([]*upload{u}, d.queue...)
+		if u.tries < profileTries {
+			d.queue = append([]*upload{u}, d.queue...)
+		} else {
+			d.queue = append(d.queue, u)
+		}
 	}
 	if r.outcome != retryable && r.outcome != cancelled {
 		d.stats.Pending--
@@ -231,7 +251,7 @@ func (d *delivery) flush(ctx context.Context, lost uint64) error {
 	d.now()
 	for {
 		d.mu.Lock()
-		waiting := d.underWay != nil && d.underWay.seq <= until || len(d.queue) > 0 && d.queue[0].seq <= until
+		waiting := d.underWay != nil && d.underWay.seq <= until || len(d.queue) > 0 && d.queue[oldest(d.queue)].seq <= until
 		changed, now, err := d.changed, d.stats.gone(), d.lastErr
 		d.mu.Unlock()
 		if !waiting {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -424,6 +425,62 @@ func TestTriesOfAProfile(t *testing.T) {
 		_ = f.close(t.Context())
 		f.log.want(t, "a profile is refused", "taken again")
 	})
+}
+
+// A profile that the server fails at lets the others go first after some attempts; when it
+// fails again, though they did not, it is given up.
+func TestOneProfileFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *fake
+		f = newFake(t, 100, func(_ context.Context, n int) result {
+			if f.got[n-1] == "bad" {
+				return result{outcome: retryable, err: errors.New("500")}
+			}
+			return result{outcome: sent}
+		})
+		f.add("a", "bad", "b", "c")
+		time.Sleep(time.Minute)
+		f.wantGot("a bad bad bad bad bad b c bad")
+		wantStats(t, f.d.counts(), Stats{Accepted: 4, Sent: 3, Refused: 1, Retries: 5})
+		if err := f.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		f.log.want(t, "not delivered", "delivered again", "a profile is refused")
+	})
+}
+
+// While nothing gets through, profiles take turns, and the oldest is given up for want of
+// room, wherever it is in the queue.
+func TestOverflowWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 3, away)
+		f.add("a", "b", "c")
+		for n := range 100 { // until a was tried so often that b is next
+			if time.Sleep(time.Second); n > 0 && f.last() == "b" {
+				break
+			}
+		}
+		synctest.Wait()
+		f.add("d")
+		f.set(fine)
+		time.Sleep(time.Minute)
+		_ = f.close(t.Context())
+		if got := f.d.counts(); got.Sent != 3 || got.Overflow != 1 || got.Refused != 0 {
+			t.Errorf("counts are %+v", got)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if sent := f.got[len(f.got)-3:]; slices.Contains(sent, "a") {
+			t.Errorf("sent are %q, want the newest", sent)
+		}
+	})
+}
+
+// last is what the server was sent last.
+func (f *fake) last() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.got[len(f.got)-1]
 }
 
 // A kind that is refused does not hide that another is, nor that the server goes away.

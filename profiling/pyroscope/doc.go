@@ -20,8 +20,9 @@
 //     them; what waits is bounded by [Config].QueueSize.
 //   - Profiles are delivered oldest first. Those the server cannot take now (no
 //     connection, 408, 429, 5xx) are sent again after a pause that doubles from half a
-//     second to 30 s, or that the server asks for, until there is no room left for them;
-//     those that its rate limit refuses with 422, as Pyroscope 1.12 does, five times.
+//     second to 30 s, or that the server asks for, until there is no room left for them.
+//     One that failed five times lets the others go first, and is given up if they fare
+//     better, or if its answers were 422, with which Pyroscope 1.12 limits rates.
 //   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
 //     or pending; see [Stats].
 //   - No label, whatever it holds, makes the server refuse a profile: names and values

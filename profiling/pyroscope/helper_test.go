@@ -119,7 +119,8 @@ type played struct {
 	full     func()
 	err      error // of Stop
 	final    *profiling.Trace
-	stopNext bool // the next trace is the last
+	stopNext bool          // the next trace is the last
+	hold     chan struct{} // Stop waits for it, if there is one
 }
 
 func (p *played) next() *profiling.Trace {
@@ -156,6 +157,9 @@ func (p *played) TakeTrace() (*profiling.Trace, error) {
 }
 
 func (p *played) Stop() (*profiling.Trace, error) {
+	if p.hold != nil {
+		<-p.hold
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/pprof"
@@ -232,8 +233,12 @@ func (p *Pusher) Flush(ctx context.Context) error {
 func (p *Pusher) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
 		close(p.stop)
-		<-p.done
-		p.err = p.delivery.close(ctx)
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			p.err = fmt.Errorf("pyroscope: the last profiles could not be taken: %w", context.Cause(ctx))
+		}
+		p.err = errors.Join(p.err, p.delivery.close(ctx))
 	})
 	return p.err
 }

@@ -204,7 +204,7 @@ func TestFullSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
 		first := &played{}
-		p := play(t, Config{HTTPClient: &http.Client{Transport: n}, UploadInterval: time.Hour}, time.Now, first, &played{})
+		p := play(t, Config{HTTPClient: &http.Client{Transport: n}, UploadInterval: maxInterval}, time.Now, first, &played{})
 		first.mu.Lock()
 		first.stopped = true
 		first.mu.Unlock()
@@ -484,4 +484,23 @@ func TestConcurrently(t *testing.T) {
 	if s := p.Stats(); s.Sent != s.Accepted || s.Sent != s.LostSamples*perFlush || s.Sent < 21*perFlush {
 		t.Errorf("counts are %+v", s)
 	}
+}
+
+// Shutdown does not wait for a session that does not end.
+func TestShutdownWhileASessionHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		p := play(t, Config{HTTPClient: &http.Client{Transport: &network{t: t}}}, time.Now, &played{hold: ended})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last profiles could not be taken") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took > time.Second+afterDeadline {
+			t.Errorf("it took %v", took)
+		}
+		close(ended)
+		<-p.done
+	})
 }
