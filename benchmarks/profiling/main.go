@@ -5,10 +5,11 @@
 //	go run -C benchmarks ./profiling attribution   # a known split over spans, as the engines see it
 //	go run -C benchmarks ./profiling sessions      # two sessions while somebody else's profiler comes and goes
 //	go run -C benchmarks ./profiling top           # go tool pprof on our profile and on the standard one
+//	go run -C benchmarks ./profiling push          # what traces and profiles that are delivered cost a request
 //
-// Without a word it does all four; sessions takes 12 s, attribution as long as it takes for
-// 300 samples a round, overhead and top as -rounds and -length say. Figures are of one run: rows take turns in rounds,
-// and what is compared was measured a moment apart.
+// Without a word it does them all; sessions takes 12 s, attribution as long as it takes for
+// 300 samples a round, overhead and top as -rounds and -length say, push ten times as long. Figures
+// are of one run: rows take turns in rounds, and what is compared was measured a moment apart.
 package main
 
 import (
@@ -24,7 +25,15 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 10, "measure each row in that many rounds, at least 1")
 	length := flag.Duration("length", time.Second, "measure a row about that long in each round")
+	child := flag.Int("serve", -1, "be the service of that number, for push, which starts it itself")
 	flag.Parse()
+	if *child >= 0 {
+		if err := serve(context.Background(), *child); err != nil {
+			fmt.Fprintln(os.Stderr, "profiling:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(flag.Args(), *rounds, *length); err != nil {
 		fmt.Fprintln(os.Stderr, "profiling:", err)
 		os.Exit(1)
@@ -38,16 +47,16 @@ func run(words []string, rounds int, length time.Duration) error {
 		return fmt.Errorf("-rounds %d -length %v: must be at least 1 and 10ms", rounds, length)
 	}
 	parts := map[string]func(context.Context, int, time.Duration) error{
-		"overhead": overhead, "attribution": attribution, "sessions": sessions, "top": top,
+		"overhead": overhead, "attribution": attribution, "sessions": sessions, "top": top, "push": push,
 	}
 	if len(words) == 0 {
-		words = []string{"overhead", "attribution", "sessions", "top"}
+		words = []string{"overhead", "attribution", "sessions", "top", "push"}
 	}
 	fmt.Printf("%s, %s/%s, %d processors\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	for _, w := range words {
 		part, ok := parts[w]
 		if !ok {
-			return fmt.Errorf("%q: must be overhead, attribution, sessions or top", w)
+			return fmt.Errorf("%q: must be overhead, attribution, sessions, top or push", w)
 		}
 		fmt.Println()
 		if err := part(ctx, rounds, length); err != nil {

@@ -120,7 +120,7 @@ func (c *cost) measure(do func() error, length time.Duration) error {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpu, begin := process.CPUTime(), time.Now()
-	took, err := work(do, length)
+	took, err := work(runtime.GOMAXPROCS(0), do, length)
 	cpu, elapsed := process.CPUTime()-cpu, time.Since(begin)
 	runtime.ReadMemStats(&after)
 	if err != nil {
@@ -133,14 +133,13 @@ func (c *cost) measure(do func() error, length time.Duration) error {
 	return stop()
 }
 
-// work does units on as many goroutines as there are processors, and says how long each
-// took.
-func work(do func() error, length time.Duration) ([]time.Duration, error) {
+// work does units on that many goroutines, and says how long each took.
+func work(goroutines int, do func() error, length time.Duration) ([]time.Duration, error) {
 	var mu sync.Mutex // guards all and failed
 	var all []time.Duration
 	var failed error
 	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range goroutines {
 		wg.Go(func() {
 			var took []time.Duration
 			var err error
