@@ -25,7 +25,7 @@ func (h *hub) starts(ctx context.Context, s sdktrace.ReadOnlySpan, p *Processor)
 	if tl := observer.FromContext(ctx); tl.Parent() != nil && s.InstrumentationScope().Name != ScopeName && h.carries(tl) {
 		r.tl = tl
 	}
-	labels := p.labels.Load()
+	labels := p.labels.Load() && p.labeler.Enabled()
 	if !labels && r.tl == nil {
 		return
 	}

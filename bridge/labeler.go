@@ -12,9 +12,12 @@ import (
 // A Labeler tells a profiler for which span a goroutine works. profiling.SpanLabels
 // is one.
 //
+//   - Enabled reports whether anybody profiles. It is asked of every span, and nothing
+//     else is while it reports false.
 //   - Begin is called on the goroutine that starts a span, a sampled one, with the
 //     context it is started under. root tells that it has no parent in this process. It
-//     returns nil when nobody profiles; then the others are not called.
+//     returns nil when the goroutine needs no label of that span; then the others are not
+//     called.
 //   - End is called when the span has ended, on the goroutine that ended it, which
 //     may be another one, with the name that it has then, "" if that is not known. It may
 //     be called more than once; the first call counts.
@@ -27,6 +30,7 @@ import (
 //
 // They may be called concurrently, and must be quick and not block.
 type Labeler interface {
+	Enabled() bool
 	Begin(ctx context.Context, span trace.SpanContext, name string, root bool) (label any)
 	End(label any, name string)
 	Attributes(label any) []attribute.KeyValue
@@ -47,15 +51,16 @@ type label struct {
 	token any
 }
 
-// begin labels the calling goroutine. p may be nil, and labels nothing then.
+// begin labels the calling goroutine; p labels.
 func (p *Processor) begin(ctx context.Context, span trace.SpanContext, name string, root bool) label {
-	if p != nil {
-		if token := p.labeler.Begin(ctx, span, valid(name), root); token != nil {
-			return label{p, token}
-		}
+	if token := p.labeler.Begin(ctx, span, valid(name), root); token != nil {
+		return label{p, token}
 	}
 	return label{}
 }
+
+// labelling reports whether p has a Labeler, and that somebody to label for. p may be nil.
+func (p *Processor) labelling() bool { return p != nil && p.labeler != nil && p.labeler.Enabled() }
 
 // labelerOf is the processor that labels for those of a provider, nil for none.
 func labelerOf(all []*Processor) *Processor {

@@ -30,15 +30,18 @@ type begun struct {
 
 // A fakeLabeler notes what it is asked for.
 type fakeLabeler struct {
-	off        bool
+	off        bool // nobody profiles
+	needless   bool // the goroutines' labels do
 	attributes func(*begun) []attribute.KeyValue
 	mu         sync.Mutex // guards all and what is in it
 	all        []*begun
 	live       int
 }
 
+func (f *fakeLabeler) Enabled() bool { return !f.off }
+
 func (f *fakeLabeler) Begin(_ context.Context, span trace.SpanContext, name string, root bool) any {
-	if f.off {
+	if f.needless {
 		return nil
 	}
 	f.mu.Lock()
@@ -265,15 +268,16 @@ func TestLabelsOfSeveralProcessors(t *testing.T) {
 func TestNoLabels(t *testing.T) {
 	recordOnly := recordOnlySampler{}
 	for name, c := range map[string]struct {
-		off     bool
-		sampler sdktrace.Sampler
+		off, needless bool
+		sampler       sdktrace.Sampler
 	}{
-		"nobody profiles":           {true, sdktrace.AlwaysSample()},
-		"not sampled":               {false, sdktrace.NeverSample()},
-		"recorded, but not sampled": {false, recordOnly},
+		"nobody profiles":           {true, false, sdktrace.AlwaysSample()},
+		"none is needed":            {false, true, sdktrace.AlwaysSample()},
+		"not sampled":               {false, false, sdktrace.NeverSample()},
+		"recorded, but not sampled": {false, false, recordOnly},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &fakeLabeler{off: c.off}
+			f := &fakeLabeler{off: c.off, needless: c.needless}
 			p, tp, base := setUpLabels(t, []Labeler{f}, sdktrace.WithSampler(c.sampler))
 			ctx, span := tp.Tracer("t").Start(base, "span")
 			_, timing := marks.Start(ctx, "measure")

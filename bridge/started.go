@@ -170,7 +170,9 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		n.span.anchor = anchor
 		n.span.to = to
 		n.span.provider = parent.TracerProvider()
-		n.span.label = labelerOf(to).begin(ctx, n.span.sc, name, false)
+		if by := labelerOf(to); by.labelling() {
+			n.span.label = by.begin(ctx, n.span.sc, name, false)
+		}
 		under := context.Context(n)
 		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
 			under = n.span.label.context(trace.ContextWithSpan(ctx, &n.span))
@@ -184,7 +186,7 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		return ctx, unsampled{}
 	}
 	var starting *serving.Starting
-	if by != nil && by.labeler != nil {
+	if by.labelling() {
 		starting = &serving.Starting{}
 		ctx = starting.Under(ctx)
 	}

@@ -30,13 +30,13 @@ type SpanLabels struct {
 	ProfileIDs Scope
 }
 
+// Enabled reports whether a profiler runs that needs labels.
+func (SpanLabels) Enabled() bool { return labels.On() }
+
 // Begin labels the calling goroutine for a span; root tells that it has no parent in this
 // process. It returns nil when no profiler runs, or when the goroutine's labels do for
 // those that run.
 func (SpanLabels) Begin(ctx context.Context, span trace.SpanContext, name string, root bool) (label any) {
-	if !labels.On() {
-		return nil
-	}
 	if s := labels.Begin(ctx, span.TraceID(), span.SpanID(), name, root); s != nil {
 		return s
 	}

@@ -20,6 +20,8 @@ type key struct{}
 // names labels with the span's name and keeps those that have not ended.
 type names struct{ live map[string]bool }
 
+func (names) Enabled() bool { return true }
+
 func (n names) Begin(_ context.Context, _ trace.SpanContext, name string, _ bool) any {
 	n.live[name] = true
 	return name
