@@ -120,8 +120,7 @@ func openTelemetry(ctx context.Context) (*service, error) {
 		}
 		profiler, err := pyroscopego.Start(pyroscopego.Config{
 			ApplicationName: "benchmark", ServerAddress: address, UploadRate: interval,
-			// What perfline pushes while nobody has set the rates of mutexes and blocking. Its
-			// CPU profiles take two intervals: the ticker fires a little before one is over.
+			// What perfline pushes while nobody has set the rates of mutexes and blocking.
 			ProfileTypes: append([]pyroscopego.ProfileType{pyroscopego.ProfileGoroutines}, pyroscopego.DefaultProfileTypes...),
 		})
 		if err != nil {
