@@ -18,7 +18,16 @@ const (
 	unlabelled  = "OpenTelemetry `Start`/`End` before perfline's processor"
 	labelled    = "the same while a session samples"
 	rootsOnly   = "the same while a session samples local roots, under one"
+
+	plainRequest      = "a request's five spans, OpenTelemetry"
+	theirRequest      = "a request's five spans with otel-profiling-go"
+	unlabelledRequest = "a request's five spans before perfline's processor"
+	labelledRequest   = "a request's five spans while a session samples"
+	rootsRequest      = "a request's five spans while a session samples local roots"
 )
+
+// spansOfRequest are a local root and what is in it.
+const spansOfRequest = 5
 
 // labelRows are spans whose goroutines are labelled for profilers, and those that are
 // not.
@@ -29,31 +38,50 @@ func labelRows() (rows []*row) {
 			s.End()
 		}
 	}
+	request := func(ctx context.Context, tracer trace.Tracer, n int) {
+		for range n {
+			ctx, root := tracer.Start(ctx, "GET /products/{id}")
+			span(ctx, tracer, spansOfRequest-1)
+			root.End()
+		}
+	}
 	for _, r := range []struct {
 		name    string
 		bridged bool
+		whole   bool // the calls are requests, not spans under one
 		op      func(context.Context, trace.Tracer, int)
 		wrap    func(trace.TracerProvider) trace.TracerProvider
 		around  func() (func(), error)
 	}{
-		{plainSpan, false, span, nil, nil},
-		{theirLabels, false, span, profiled, nil},
-		{unlabelled, true, span, nil, nil},
-		{labelled, true, span, nil, session(profiling.EverySpan)},
-		{rootsOnly, true, span, nil, session(profiling.LocalRoots)},
-		{"perfline `Start…End`", true, ours(startEnd0), nil, nil},
-		{"perfline `Start…End` while a session samples", true, ours(startEnd0), nil, session(profiling.EverySpan)},
+		{plainSpan, false, false, span, nil, nil},
+		{theirLabels, false, false, span, profiled, nil},
+		{unlabelled, true, false, span, nil, nil},
+		{labelled, true, false, span, nil, session(profiling.EverySpan)},
+		{rootsOnly, true, false, span, nil, session(profiling.LocalRoots)},
+		{plainRequest, false, true, request, nil, nil},
+		{theirRequest, false, true, request, profiled, nil},
+		{unlabelledRequest, true, true, request, nil, nil},
+		{labelledRequest, true, true, request, nil, session(profiling.EverySpan)},
+		{rootsRequest, true, true, request, nil, session(profiling.LocalRoots)},
+		{"perfline `Start…End`", true, false, ours(startEnd0), nil, nil},
+		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(profiling.EverySpan)},
 	} {
 		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
 			w := newWay(r.bridged, 1, sampling(true))
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
 			}
-			return &bench{
+			b := &bench{
 				burst: perSpan, settle: w.settle, around: r.around, check: w.spans(true),
 				op:    w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) }),
 				close: func() error { return w.provider.Shutdown(context.Background()) },
-			}, nil
+			}
+			if r.whole {
+				b.burst = perSpan / spansOfRequest
+				b.op = func(n int) { r.op(w.base, w.tracer, n) }
+				b.check = w.spansOf(spansOfRequest)
+			}
+			return b, nil
 		}})
 	}
 	return rows

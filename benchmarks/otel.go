@@ -97,6 +97,16 @@ func (w *way) spans(sampled bool) func(uint64) error {
 	}
 }
 
+// spansOf checks that each call made that many.
+func (w *way) spansOf(call uint64) func(uint64) error {
+	return func(calls uint64) error {
+		if want := call * calls; w.end.spans != want {
+			return fmt.Errorf("%d spans arrived, want %d", w.end.spans, want)
+		}
+		return nil
+	}
+}
+
 func sampling(sampled bool) sdktrace.TracerProviderOption {
 	if sampled {
 		return sdktrace.WithSampler(sdktrace.AlwaysSample())
