@@ -83,6 +83,10 @@ func reportDelivery(w io.Writer, s perfline.Stats) {
 	}
 	if f := s.Profiles; f.Accepted > 0 {
 		fmt.Fprintf(w, "%d profiles for Pyroscope: %d delivered, %d lost.\n", f.Accepted, f.Sent, f.Lost())
+		if f.Lost() > 0 || f.Retries > 0 {
+			fmt.Fprintf(w, "Of profiles: %d refused, %d unanswered, %d dropped at the full queue, %d given up at the end; sent again %d times.\n",
+				f.Refused, f.Unanswered, f.Overflow, f.Pending, f.Retries)
+		}
 	}
 }
 
