@@ -26,6 +26,7 @@ const Route = "GET /search"
 
 // A Report is what arrived of a run of the shop.
 type Report struct {
+	Run        string // names it: a label in Pyroscope, an attribute of the resource in Jaeger
 	Output     string
 	ProcessCPU time.Duration    // user and kernel time of the shop's whole life
 	Whole      *profile.Profile // the CPU profile that Pyroscope has
@@ -36,8 +37,6 @@ type Report struct {
 	Types      []string         // of profiles
 	Slow       []Slow           // slow requests of Route, the one with the most samples first
 	Spans      int              // of Route in Jaeger
-
-	run, selector string
 }
 
 // A Share is CPU time in a profile, and what the process used meanwhile.
@@ -60,7 +59,7 @@ type Slow struct {
 
 // query is a query for the run's profiles, with more conditions on labels.
 func (r *Report) query(more string) backend.Query {
-	return backend.Query{Labels: "{" + r.selector + more + "}"}
+	return backend.Query{Labels: fmt.Sprintf(`{service_name="shop", run=%q%s}`, r.Run, more)}
 }
 
 func (r *Report) collect(ctx context.Context, o Options, dir, onDemand string) (err error) {
@@ -154,7 +153,7 @@ func (r *Report) findSlow(ctx context.Context, o Options) error {
 	}
 	for id, spans := range traces {
 		for _, s := range spans {
-			if s.Name != Route || s.Process["run"] != r.run {
+			if s.Name != Route || s.Process["run"] != r.Run {
 				continue
 			}
 			r.Spans++

@@ -34,6 +34,18 @@ type Options struct {
 	Asked     time.Duration // whole seconds of each of three profiles by /debug/pprof/profile
 }
 
+// BuildShop builds the shop into dir and returns its program, for a command that runs in
+// integration's folder.
+func BuildShop(ctx context.Context, dir string) (string, error) {
+	shop := filepath.Join(dir, "shop")
+	build := exec.CommandContext(ctx, "go", "build", "-o", shop, "./shop")
+	build.Dir = filepath.Join("..", "examples")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the shop: %w\n%s", err, out)
+	}
+	return shop, nil
+}
+
 // Run runs the shop with a load. Meanwhile it samples itself, on demand and all the
 // time, and is asked for three profiles, one after the other.
 func Run(ctx context.Context, o Options) (*Report, error) {
@@ -43,7 +55,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	defer os.RemoveAll(dir)
 	run := strings.ToLower(rand.Text())
-	r := &Report{selector: fmt.Sprintf(`service_name="shop", run=%q`, run), run: run}
+	r := &Report{Run: run}
 	onDemand := filepath.Join(dir, "on-demand.pprof")
 	cmd := exec.CommandContext(ctx, o.Shop, "-for", o.Length.String(), "-rps", strconv.Itoa(o.RPS), "-profile", onDemand)
 	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+o.Jaeger.OTLPGRPC(), "OTEL_RESOURCE_ATTRIBUTES=run="+run,

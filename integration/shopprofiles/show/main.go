@@ -12,9 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
@@ -55,11 +53,9 @@ func run(ctx context.Context, length time.Duration, rps int, svg string) (err er
 		return err
 	}
 	defer os.RemoveAll(dir)
-	shop := filepath.Join(dir, "shop")
-	build := exec.CommandContext(ctx, "go", "build", "-o", shop, "./shop")
-	build.Dir = filepath.Join("..", "examples")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the shop: %w\n%s", err, out)
+	shop, err := shopprofiles.BuildShop(ctx, dir)
+	if err != nil {
+		return err
 	}
 	r, err := shopprofiles.Run(ctx, shopprofiles.Options{Jaeger: j, Pyroscope: p, Shop: shop, Length: length, RPS: rps, Asked: 5 * time.Second})
 	if err != nil {
