@@ -1,0 +1,208 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/integration/backend"
+	push "github.com/perfline/perfline/profiling/pyroscope"
+)
+
+// TestPyroscopeDiesAndComesBack has a Pyroscope of its own, which it kills under load and
+// starts again. Nothing of what was taken meanwhile is lost, and the service must not have
+// noticed.
+func TestPyroscopeDiesAndComesBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	p := ownPyroscope(ctx, t)
+	var service string
+	pl, tl, lines := start(t, jaeger, func(c *perfline.Config) {
+		service = c.Service
+		c.Profiles.ServerAddress, c.Profiles.UploadInterval = p.URL(), time.Second
+	})
+	l := steady(workServer(t, pl, tl).URL)
+	defer l.stop(t)
+
+	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Sent >= 10 })
+	healthy := l.take()
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	until(ctx, t, pl, "profiles wait", func(s push.Stats) bool { return s.Pending >= 10 && s.Retries >= 2 })
+	down := l.take()
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	restarted := time.Now()
+	// What waited, and what is taken from now on; nothing but time lets it try again.
+	want := pl.Stats().Profiles.Accepted + 10
+	until(ctx, t, pl, "all is delivered", func(s push.Stats) bool { return s.Sent >= want })
+	back := l.take()
+
+	l.stop(t)
+	if err := pl.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	s := pl.Stats().Profiles
+	if s.Sent != s.Accepted || s.Lost() != 0 || s.Pending != 0 || s.PendingBytes != 0 || s.Failed != 0 || s.Retries == 0 {
+		t.Errorf("counts are %+v, want all sent", s)
+	}
+	for _, c := range []struct {
+		name     string
+		from, to time.Time
+	}{{"while it was away", killed, restarted}, {"since it is back", restarted, time.Now()}} {
+		q := backend.Query{Labels: fmt.Sprintf("{service_name=%q}", service), From: c.from, To: c.to}
+		if got := total(stored(ctx, t, p, q)); got == 0 {
+			t.Errorf("no CPU time of %s is in Pyroscope", c.name)
+		}
+		if routes, err := p.LabelValues(ctx, q, "span_name"); err != nil || !slices.Contains(routes, "GET /task") {
+			t.Errorf("routes of %s: %q, %v; want GET /task", c.name, routes, err)
+		}
+	}
+	var down1, up1 int
+	for _, line := range lines.all() {
+		switch {
+		case strings.Contains(line, "profiles are not delivered"):
+			down1++
+		case strings.Contains(line, "profiles are delivered again"):
+			up1++
+		default:
+			t.Errorf("unexpected log line: %s", line)
+		}
+	}
+	if down1 != 1 || up1 != 1 {
+		t.Errorf("%d lines about the outage and %d about its end, want one each:\n%s", down1, up1, strings.Join(lines.all(), ""))
+	}
+	t.Logf("p99 of requests: healthy %v of %d, Pyroscope killed %v of %d, back again %v of %d",
+		p99(healthy), len(healthy), p99(down), len(down), p99(back), len(back))
+	t.Logf("away for %v, delivered since: %+v", restarted.Sub(killed).Round(time.Millisecond), s)
+}
+
+// TestPyroscopeKilledBeforeShutdown has waiting profiles when the end comes.
+func TestPyroscopeKilledBeforeShutdown(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p := ownPyroscope(ctx, t)
+	pl, tl, lines := start(t, jaeger, func(c *perfline.Config) {
+		c.Profiles.ServerAddress, c.Profiles.UploadInterval = p.URL(), time.Second
+	})
+	l := steady(workServer(t, pl, tl).URL)
+	defer l.stop(t)
+	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Sent > 0 })
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	until(ctx, t, pl, "profiles wait", func(s push.Stats) bool { return s.Pending > 0 && s.Retries > 0 })
+	l.stop(t)
+
+	const deadline, more = 3 * time.Second, 3 * time.Second // a busy machine may need more
+	end, cancelEnd := context.WithTimeout(ctx, deadline)
+	defer cancelEnd()
+	began := time.Now()
+	err := pl.Shutdown(end)
+	took := time.Since(began)
+	if took > deadline+more {
+		t.Errorf("Shutdown took %v, its deadline was %v", took, deadline)
+	}
+	s := pl.Stats().Profiles
+	var lost *perfline.LostError
+	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != s.Lost() || lost.Spans != 0 {
+		t.Errorf("Shutdown returned %v, want the loss of %d profiles and of nothing else", err, s.Lost())
+	}
+	if s.Accepted != s.Sent+s.Pending || s.Pending == 0 {
+		t.Errorf("counts are %+v, want what was not sent to have waited", s)
+	}
+	if said := strings.Join(lines.all(), ""); len(lines.all()) != 1 || !strings.Contains(said, "profiles are not delivered") {
+		t.Errorf("log lines are %q, want one about the outage", said)
+	}
+	t.Logf("Shutdown with a deadline of %v took %v: %v", deadline, took.Round(time.Millisecond), err)
+}
+
+// until waits until the pipeline's counts of profiles are so.
+func until(ctx context.Context, t *testing.T, pl *perfline.Pipeline, what string, f func(push.Stats) bool) {
+	t.Helper()
+	if err := backend.Poll(ctx, func() (bool, error) { return f(pl.Stats().Profiles), nil }); err != nil {
+		t.Fatalf("waiting until %s: %v; counts are %+v", what, err, pl.Stats().Profiles)
+	}
+}
+
+// A steadyLoad sends requests to a service, 200 a second if it keeps up.
+type steadyLoad struct {
+	end     func() // once
+	workers sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	times []time.Duration
+	errs  []error
+}
+
+func steady(url string) *steadyLoad {
+	const workers = 8
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: workers}}
+	tick, over := time.NewTicker(5*time.Millisecond), make(chan struct{})
+	l := &steadyLoad{}
+	l.end = sync.OnceFunc(func() {
+		close(over)
+		l.workers.Wait()
+		tick.Stop()
+		client.CloseIdleConnections()
+	})
+	for range workers {
+		l.workers.Go(func() {
+			for {
+				select {
+				case <-tick.C:
+					l.request(client, url+"/task")
+				case <-over:
+					return
+				}
+			}
+		})
+	}
+	return l
+}
+
+func (l *steadyLoad) request(client *http.Client, url string) {
+	began := time.Now()
+	resp, err := client.Get(url)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	took := time.Since(began)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.times = append(l.times, took)
+	if err != nil {
+		l.errs = append(l.errs, err)
+	}
+}
+
+// take returns the times of the requests since it was called last.
+func (l *steadyLoad) take() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	times := l.times
+	l.times = nil
+	return times
+}
+
+// stop ends the load, if it has not ended, and returns when no request is under way.
+func (l *steadyLoad) stop(t *testing.T) {
+	t.Helper()
+	l.end()
+	for _, err := range l.errs {
+		t.Errorf("the service noticed: %v", err)
+	}
+	l.errs = nil
+}
