@@ -223,14 +223,24 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.provider == nil {
 		return nil
 	}
+	profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
 	err := p.provider.ForceFlush(ctx)
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
 	}
-	if p.profiles != nil {
-		err = errors.Join(err, p.profiles.Flush(ctx))
+	return errors.Join(err, <-profiles)
+}
+
+// besides does something with the profiles while the spans are seen to: neither waits for
+// the other's backend.
+func (p *Pipeline) besides(do func(*pyroscope.Pusher) error) <-chan error {
+	done := make(chan error, 1)
+	if p.profiles == nil {
+		done <- nil
+		return done
 	}
-	return err
+	go func() { done <- do(p.profiles) }()
+	return done
 }
 
 // Shutdown delivers what was recorded and stops. It takes as long as ctx allows
@@ -242,14 +252,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		if p.provider == nil {
 			return
 		}
-		profiles := make(chan error, 1) // at the same time: neither waits for the other's backend
-		go func() {
-			if p.profiles == nil {
-				profiles <- nil
-				return
-			}
-			profiles <- p.profiles.Shutdown(ctx)
-		}()
+		profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
 		// Measures without a span become spans only while the provider is open. What
 		// this cannot deliver is counted below.
 		_ = p.provider.ForceFlush(ctx)

@@ -106,7 +106,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 // other instrumentation becomes an entry of its request's timeline.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
-		if p.labeler != nil && p.hub.foreign.labelled.Load() { // begun before
+		if p.hub.foreign.labelled.Load() { // begun before
 			p.hub.foreign.takeLabel(keyOf(s.SpanContext())).end(s.Name())
 		}
 		return

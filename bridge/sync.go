@@ -81,12 +81,12 @@ func (s *synchronous) Recorded(e observer.Entry) {
 	case observer.Measure:
 		switch scope := it.scope.(type) {
 		case nil:
-			recordSpan(context.Background(), s.provider.Tracer(ScopeName), it, b.attrs)
+			recordSpan(context.Background(), s.provider.Tracer(ScopeName), it, b.attrs, func(trace.SpanContext) {})
 		case *openedSpan:
 			scope.span.SetAttributes(convert(b.attrs)...)
 			scope.span.End(trace.WithTimestamp(it.start.Add(it.duration)))
 		case trace.Span:
-			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), it, b.attrs)
+			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), it, b.attrs, func(trace.SpanContext) {})
 		}
 	default: // spans of their own instrumentation
 	}
@@ -95,9 +95,10 @@ func (s *synchronous) Recorded(e observer.Entry) {
 // Collect has nothing to do: all was done when it was recorded.
 func (s *synchronous) Collect(iter.Seq[*observer.Entry]) bool { return false }
 
-// recordSpan makes a span of a measure through a tracer.
-func recordSpan(ctx context.Context, t trace.Tracer, it *item, detail []slog.Attr) {
+// recordSpan makes a span of a measure through a tracer. It calls made when that has begun.
+func recordSpan(ctx context.Context, t trace.Tracer, it *item, detail []slog.Attr, made func(trace.SpanContext)) {
 	start, end := it.span()
 	_, span := t.Start(ctx, it.name, trace.WithTimestamp(start), trace.WithAttributes(convert(detail)...))
+	made(span.SpanContext())
 	span.End(trace.WithTimestamp(end))
 }

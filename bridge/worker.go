@@ -246,7 +246,19 @@ func (w *worker) viaTracer(parent trace.Span, e *item) {
 		w.hub.stats.unmade.Add(1)
 		return
 	}
-	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e, w.batch.detail(e))
+	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e, w.batch.detail(e), w.hub.unlabel)
+}
+
+// unlabel takes back the label of a span that the worker has made: it is over, and nothing
+// was sampled for it.
+func (h *hub) unlabel(span trace.SpanContext) {
+	for h.foreign.labelled.Load() {
+		l := h.foreign.takeLabel(keyOf(span)) // there is one for each processor
+		if l.by == nil {
+			return
+		}
+		l.end("")
+	}
 }
 
 func (w *worker) handOver(f *finishedSpan, to []*Processor) {

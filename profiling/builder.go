@@ -129,9 +129,9 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	return id
 }
 
-// named is a key that tells the name of its span, which is asked for again when the trace
-// is made: by then the span may have ended.
-type named interface{ Name() string }
+// named is a key that tells the name that its span ended with, "" if that is not known or
+// no other than before. It is asked when the trace is made: by then the span may have ended.
+type named interface{ EndName() string }
 
 // context is the id of what samples ran for, None when that is nothing. Key stands
 // for it, say the pointer to a goroutine's labels; describe tells what a key means
@@ -210,10 +210,10 @@ func (b *builder) rename() {
 			continue
 		}
 		if n, ok := key.(named); ok {
-			c := &b.t.Contexts[id]
-			name := n.Name()
-			renamed = renamed || name != c.SpanName
-			c.SpanName = name
+			// Several keys may be of one context, and not all know.
+			if name := n.EndName(); name != "" {
+				b.t.Contexts[id].SpanName, renamed = name, true
+			}
 		}
 	}
 	if !renamed {

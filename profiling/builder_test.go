@@ -334,7 +334,11 @@ func TestContexts(t *testing.T) {
 // equal then are one.
 func TestNamesWhenTheTraceIsMade(t *testing.T) {
 	b, p := newBuilder(nil), newProgram()
-	a, same, other := &spanKey{"GET", 1}, &spanKey{"HEAD", 1}, &spanKey{"GET", 2}
+	a, same, other := &spanKey{"GET", 1, ""}, &spanKey{"HEAD", 1, ""}, &spanKey{"GET", 2, ""}
+	ignorant := [8]*spanKey{} // of the first's end
+	for i := range ignorant {
+		ignorant[i] = &spanKey{"GET", 1, ""}
+	}
 	describe := func(key any) Context {
 		k := key.(*spanKey)
 		return Context{SpanID: trace.SpanID{k.id}, SpanName: k.name}
@@ -342,7 +346,10 @@ func TestNamesWhenTheTraceIsMade(t *testing.T) {
 	for _, key := range []any{a, nil, same, other, a} {
 		b.add(&sampling.Sample{Stack: p.stack("f"), Count: 1}, 0, b.context(key, describe))
 	}
-	a.name, same.name = "GET /{id}", "GET /{id}"
+	for _, key := range ignorant {
+		b.context(key, describe)
+	}
+	a.end, same.end = "GET /{id}", "GET /{id}"
 	tr := b.trace()
 	want := []Context{{SpanID: trace.SpanID{1}, SpanName: "GET /{id}"}, {SpanID: trace.SpanID{2}, SpanName: "GET"}}
 	if !reflect.DeepEqual(tr.Contexts, want) {
@@ -360,9 +367,10 @@ func TestNamesWhenTheTraceIsMade(t *testing.T) {
 type spanKey struct {
 	name string
 	id   byte
+	end  string
 }
 
-func (k *spanKey) Name() string { return k.name }
+func (k *spanKey) EndName() string { return k.end }
 
 func TestAddAllocs(t *testing.T) {
 	p, b, labels := newProgram(), newBuilder(nil), new(int)

@@ -16,7 +16,8 @@ const (
 	EverySpan Scope = iota + 1
 	// LocalRoots is the first span of the trace in this process, for a request its server
 	// span, whichever span under it was active: as long as nobody wants every span,
-	// others cost next to nothing. Where only the text of labels is known, on the engine
+	// others cost next to nothing. Code that goes on when that span has ended counts for
+	// none, or for a span of its own. Where only the text of labels is known, on the engine
 	// "window" and outside the Go releases that the "cpu" engine was written for, samples
 	// name the active span all the same while another session wants every span.
 	LocalRoots

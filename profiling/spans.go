@@ -61,12 +61,12 @@ type labelledRun struct {
 	span *labels.Span // nil for none
 }
 
-// Name implements [named].
-func (l labelledRun) Name() string {
+// EndName implements [named].
+func (l labelledRun) EndName() string {
 	if l.span == nil {
 		return ""
 	}
-	return l.span.Name()
+	return l.span.EndName()
 }
 
 // context describes it.

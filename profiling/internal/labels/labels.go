@@ -136,13 +136,22 @@ func (s *Span) Root() *Span { return s.root }
 // Name is the span's name at its end, before that the one that it began with: valid
 // UTF-8 of bounded length.
 func (s *Span) Name() string {
+	if end := s.EndName(); end != "" {
+		return end
+	}
+	return s.begunName()
+}
+
+// EndName is the name that the span ended with, "" while it goes on and if it is still the
+// one that it began with.
+func (s *Span) EndName() string {
 	if s.named != nil {
-		return s.named.Name()
+		return s.named.EndName()
 	}
 	if end := s.endName.Load(); end != nil {
 		return *end
 	}
-	return s.begunName()
+	return ""
 }
 
 // rename notes the name at the end, "" for one that is not known.
