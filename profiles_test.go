@@ -112,3 +112,18 @@ func TestProfilesMisconfigured(t *testing.T) {
 		t.Errorf("got %v, %v; want an error that names the variable and its value", pl, err)
 	}
 }
+
+// A server that is away keeps nobody: what waits for it is given up, and told.
+func TestProfilesWithoutAServer(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}})
+	err := pl.Shutdown(t.Context())
+	var lost *perfline.LostError
+	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "profiles given up that waited for "+gone.URL) {
+		t.Errorf("got %v", err)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Errorf("logged %s", log)
+	}
+}
