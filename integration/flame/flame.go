@@ -90,7 +90,7 @@ func (f *frame) draw(b *bufio.Writer, x float64, y int, scale float64, all int64
 	if text := fit(short(f.name), wide-6); text != "" {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d">%s</text>`, x+3, y+13, html.EscapeString(text))
 	}
-	b.WriteString("</g>\n")
+	fmt.Fprintln(b, "</g>")
 	children := make([]*frame, 0, len(f.children))
 	for _, c := range f.children {
 		if float64(c.value)*scale >= least {
