@@ -86,8 +86,11 @@ func (l label) attributes(own []attribute.KeyValue, p *Processor) (all []attribu
 		return own, 0, false
 	}
 	more := l.by.labeler.Attributes(l.token)
+	if len(more) == 0 {
+		return own, 0, false
+	}
 	n := len(own)
-	all = own[:n:n]
+	all = append(make([]attribute.KeyValue, 0, n+len(more)), own...) // no longer than it has to be
 	for _, kv := range more {
 		if kv.Valid() && !slices.ContainsFunc(own, func(x attribute.KeyValue) bool { return x.Key == kv.Key }) {
 			all = append(all, kv)
