@@ -68,7 +68,7 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 		return err
 	}
 	// For the profiles of contention, which the runtime makes when told how often.
-	runtime.SetMutexProfileFraction(100)
+	runtime.SetMutexProfileFraction(10)
 	runtime.SetBlockProfileRate(int(100 * time.Microsecond))
 
 	measures, err := watchMeasures(observer.Default())
