@@ -4,7 +4,7 @@
 //
 //	go run -C integration ./shopprofiles/faults
 //
-// It takes some minutes. That each profile is counted once, that no request fails and that
+// It takes some minutes; the latencies are worth as much as the machine is idle. That each profile is counted once, that no request fails and that
 // the shop ends with an error just if profiles were lost is checked. A profile that is
 // refused for what it is, as with 413, is logged once for each of the five kinds; whatever
 // is wrong with the server, once in all.
@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
@@ -30,6 +31,7 @@ func main() {
 	o := options{}
 	flag.DurationVar(&o.length, "for", 15*time.Second, "how long each load is, at least 10s; the last two are 75s")
 	flag.IntVar(&o.rps, "rps", 200, "requests a second of the load")
+	flag.StringVar(&o.only, "only", "", "run only the cases whose names match this regular expression")
 	flag.BoolVar(&o.verbose, "v", false, "show what the shop prints")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -45,6 +47,7 @@ type options struct {
 	shop    string // its program
 	length  time.Duration
 	rps     int
+	only    string // expression for the names of cases
 	verbose bool
 }
 
@@ -53,6 +56,10 @@ type options struct {
 func run(ctx context.Context, o options) (err error) {
 	if o.length < 10*time.Second {
 		return fmt.Errorf("-for %v: must be at least 10s", o.length)
+	}
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
 	}
 	p, err := backend.StartPyroscope(ctx)
 	if err != nil {
@@ -70,6 +77,9 @@ func run(ctx context.Context, o options) (err error) {
 	fmt.Print("| case | sent | sent again | refused | unanswered | overflow | given up at the end | p50 | p99 | peak RSS | log lines |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range cases(p) {
+		if !only.MatchString(c.name) {
+			continue
+		}
 		r, err := c.run(ctx, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
