@@ -54,6 +54,8 @@ type delivery struct {
 	changed  chan struct{} // closed when anything here changed that others wait for
 	stats    Stats         // of the delivery only
 	lastErr  error
+	sends    uint64 // attempts
+	failing  uint64 // attempts in a row that are to be made again
 }
 
 func newDelivery(limit int, r *report, send func(context.Context, *upload) result) *delivery {
@@ -194,6 +196,11 @@ func (d *delivery) next() (u *upload, closing bool) {
 func (d *delivery) settle(u *upload, r result) {
 	d.mu.Lock()
 	d.underWay = nil
+	d.sends++
+	d.failing++
+	if r.outcome != retryable {
+		d.failing = 0
+	}
 	switch r.outcome {
 	case sent:
 		d.stats.Sent++
@@ -244,13 +251,19 @@ func (d *delivery) now() {
 	}
 }
 
-// flush returns when all that is queued has been delivered or lost, or when ctx is over.
-// The error tells of what was lost since it was so many.
+// flush returns when all that is queued has been delivered or lost, when the server fails
+// at it, or when ctx is over. The error tells of what was lost since it was so many.
 func (d *delivery) flush(ctx context.Context, lost uint64) error {
-	until := d.counts().Accepted
+	d.mu.Lock()
+	until, sends := d.stats.Accepted, d.sends
+	d.mu.Unlock()
 	d.now()
 	for {
 		d.mu.Lock()
+		if n := min(d.sends-sends, d.failing); n >= lastTries && !d.closing { // closing gives up itself
+			defer d.mu.Unlock()
+			return fmt.Errorf("pyroscope: %d profiles wait for %s, which did not take one in %d attempts: %w", d.stats.Pending, d.report.to, n, d.lastErr)
+		}
 		waiting := d.underWay != nil && d.underWay.seq <= until || len(d.queue) > 0 && d.queue[oldest(d.queue)].seq <= until
 		changed, now, err := d.changed, d.stats.gone(), d.lastErr
 		d.mu.Unlock()

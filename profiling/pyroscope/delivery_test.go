@@ -303,7 +303,7 @@ func TestFlushErrors(t *testing.T) {
 		}
 		f.set(away)
 		f.add("c")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), minPause, errors.New("enough"))
 		defer cancel()
 		if err := f.flush(ctx); err == nil || err.Error() != "pyroscope: flushing to http://server: enough" {
 			t.Errorf("error %v", err)
@@ -311,6 +311,36 @@ func TestFlushErrors(t *testing.T) {
 		f.set(fine)
 		_ = f.close(t.Context())
 		wantStats(t, f.d.counts(), Stats{Accepted: 3, Sent: 1, Refused: 2, Retries: f.d.counts().Retries})
+	})
+}
+
+// Flush does not wait for a server that is away; what waits for that goes on waiting.
+func TestFlushGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 100, away)
+		f.add("a")
+		time.Sleep(time.Hour) // attempts of before do not count
+		began := time.Now()
+		if err := f.flush(t.Context()); err == nil || err.Error() != "pyroscope: 1 profiles wait for http://server, which did not take one in 3 attempts: connection refused" {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(began); took < minPause || took > 4*minPause {
+			t.Errorf("it took %v", took)
+		}
+		f.set(fine)
+		time.Sleep(time.Minute)
+		wantStats(t, f.d.counts(), Stats{Accepted: 1, Sent: 1, Retries: f.d.counts().Retries})
+		f.set(func(_ context.Context, n int) result { // every other attempt fails: it goes on
+			if n%2 == 0 {
+				return result{outcome: sent}
+			}
+			return result{outcome: retryable, err: errors.New("503")}
+		})
+		f.add("b", "c", "d", "e", "f")
+		if err := f.flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		_ = f.close(t.Context())
 	})
 }
 

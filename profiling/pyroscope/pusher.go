@@ -208,8 +208,8 @@ func (p *Pusher) once(what, message string, err error) {
 }
 
 // Flush takes profiles now, and returns when all that wait are delivered or lost, of which
-// an error tells, or when ctx is over: while the server is away that can be long. After
-// Shutdown it does nothing.
+// an error tells, when the server did not take one three times in a row, or when ctx is over:
+// what waits then goes on waiting. After Shutdown it does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
 	taken, lost := make(chan struct{}), p.delivery.counts().gone()
 	select {
