@@ -69,14 +69,14 @@ func TestCalibrationOfSmallParts(t *testing.T) {
 // A change of the engine's interval after a session has stopped, before the hub lets go of
 // it, is no gap: the time used until then stays.
 func TestTimeUsedBeforeTheEnd(t *testing.T) {
-	if cpuTime() == 0 {
+	if sampling.ProcessCPU() == 0 {
 		t.Skip("the process's CPU time is not known on this system")
 	}
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 0)
 		defer d.stop(p)
-		before := cpuTime()
-		for cpuTime()-before < 20*time.Millisecond { // with the clock's own calls
+		before := sampling.ProcessCPU()
+		for sampling.ProcessCPU()-before < 20*time.Millisecond { // with the clock's own calls
 		}
 		p.s.ended.Store(sampling.Now())
 		p.s.pause(sampling.Now())

@@ -110,7 +110,7 @@ func (s *session) begin(at int64) {
 	s.begun, s.from = at, at
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mark = cpuTime()
+	s.mark = sampling.ProcessCPU()
 }
 
 // pause and resume tell the session that nothing is sampled between two times. What
@@ -138,13 +138,13 @@ func (s *session) resume(at int64) {
 		s.stats.Gaps++
 		s.stats.GapTime += time.Duration(at - s.paused)
 	}
-	s.paused, s.mark = 0, cpuTime()
+	s.paused, s.mark = 0, sampling.ProcessCPU()
 }
 
 // charge counts the CPU time used since the last mark. s.mu is held, and the session is
 // not paused.
 func (s *session) charge() {
-	now := cpuTime()
+	now := sampling.ProcessCPU()
 	s.used += now - s.mark
 	s.mark = now
 }

@@ -148,3 +148,12 @@ func (e *Engine) Stop(func(*sampling.Sample)) {
 
 // Lost implements [sampling.Engine].
 func (e *Engine) Lost() uint64 { return e.lost }
+
+// cpuTime is the CPU time of the calling thread; where that is not known, the wall clock,
+// which runs no slower.
+func cpuTime() time.Duration {
+	if t := sampling.ThreadCPU(); t != 0 {
+		return t
+	}
+	return time.Duration(sampling.Now())
+}
