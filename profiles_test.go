@@ -120,7 +120,7 @@ func TestProfilesWithoutAServer(t *testing.T) {
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}})
 	err := pl.Shutdown(t.Context())
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "profiles given up that waited for "+gone.URL) {
+	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "did not reach "+gone.URL) {
 		t.Errorf("got %v", err)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 {

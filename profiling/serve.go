@@ -15,6 +15,9 @@ import (
 //	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 //	mux.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
 //
+// http.DefaultServeMux has net/http/pprof's from its import on: use another mux. Around
+// ServeProfile a middleware would make a span as long as the profile.
+//
 // It answers with a CPU profile for go tool pprof, of as many seconds as the parameter
 // of that name says, 1 to 3600, else of 30, or until it has four million samples; they are
 // 10 ms of CPU time apart, and carry the labels of the local root span they ran for, of a

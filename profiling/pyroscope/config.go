@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,8 +55,8 @@ type Config struct {
 
 	// Tags are labels of all profiles, at most 15, beside those of PYROSCOPE_LABELS, over which
 	// they win. Names are [a-zA-Z_][a-zA-Z0-9_.]*, where the server makes underscores of dots;
-	// they do not begin with "__" and are not service_name. Values have no "," and no "}", and at
-	// most 2048 bytes.
+	// they do not begin with "__" and are not service_name, pyroscope_spy or one of the labels
+	// of spans. Values have no ",", no "}" and no control characters, and at most 2048 bytes.
 	Tags map[string]string
 
 	// BasicAuthUser and BasicAuthPassword are given both or not at all. Else
@@ -84,7 +85,7 @@ type Config struct {
 
 	// Resource describes the service: service.namespace, service.version, service.instance.id
 	// and deployment.environment.name become tags, with underscores for dots, unless there are
-	// tags of that name. nil means resource.Default().
+	// tags of that name. nil means resource.Default(): give the one of the tracer provider.
 	Resource *resource.Resource
 
 	// HTTPClient sends the profiles. nil means a client of its own, which uses the
@@ -152,7 +153,11 @@ func (c *Config) resolveAddress() error {
 		return fmt.Errorf("pyroscope: no server: give ServerAddress or %s", envAddress)
 	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	port := 0
+	if err == nil && u.Port() != "" {
+		port, err = strconv.Atoi(u.Port())
+	}
+	if err != nil || port > 65535 || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("pyroscope: %s %q: must be a URL with scheme http or https and a host, as %q", from, redact(raw), "http://localhost:4040")
 	}
 	c.ServerAddress = raw
@@ -167,7 +172,7 @@ func (c *Config) resolveAuth() error {
 		if c.BasicAuthUser == "" {
 			missing, with = "BasicAuthUser or "+envUser, "password"
 		}
-		return fmt.Errorf("pyroscope: a %s for basic authentication without the other: give %s, too", with, missing)
+		return fmt.Errorf("pyroscope: basic authentication has a %s only: give %s, too", with, missing)
 	}
 	c.TenantID, _ = given(c.TenantID, "TenantID", envTenant)
 	if !sendable(c.TenantID) {

@@ -1,6 +1,7 @@
 package pyroscope
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -75,6 +76,9 @@ func (d *delivery) add(u *upload) {
 		free += old.size() // if all were dropped
 	}
 	if u.size() > free {
+		if u.size() > d.limit {
+			d.report.tooLarge(u)
+		}
 		d.overflow()
 		d.tell()
 		return
@@ -284,35 +288,32 @@ func (d *delivery) flush(ctx context.Context, lost uint64) error {
 }
 
 // close delivers what is queued until ctx is over or the server does not take it, and
-// returns when the goroutine has ended.
+// returns when the goroutine has ended. The error tells what was lost, ever.
 func (d *delivery) close(ctx context.Context) error {
 	defer d.kill()
 	d.mu.Lock()
-	before := d.stats
 	d.closing = true
 	d.tell()
 	d.mu.Unlock()
 	d.now()
+	var over error
 	select {
 	case <-d.done:
 	case <-ctx.Done():
+		over = fmt.Errorf("Shutdown's context: %w", context.Cause(ctx))
 		d.kill()
 		select {
 		case <-d.done:
 		case <-time.After(afterDeadline):
 		}
-		if now := d.counts(); now.Pending > 0 || now.Unanswered > before.Unanswered {
-			return fmt.Errorf("pyroscope: %d profiles given up that waited for %s, %d that it may have or not: %w",
-				now.Pending, d.report.to, now.Unanswered-before.Unanswered, context.Cause(ctx))
-		}
-		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if n := d.stats.Pending; n > 0 {
-		return fmt.Errorf("pyroscope: %d profiles given up that waited for %s, after %d attempts: %w", n, d.report.to, lastTries, d.lastErr)
+	if d.stats.Lost() == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s: %w",
+		d.stats.Lost(), d.stats.Accepted, d.report.to, d.stats.causes(), cmp.Or(over, d.lastErr))
 }
 
 func (d *delivery) counts() Stats {

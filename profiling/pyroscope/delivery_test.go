@@ -374,7 +374,7 @@ func TestOverflow(t *testing.T) {
 		f.wantGot("aaaa d ffffffff")
 		wantStats(t, f.d.counts(), Stats{Accepted: 7, Sent: 2, Overflow: 5})
 		_ = f.close(t.Context())
-		f.log.want(t, "not delivered", "delivered again\" to=http://server lost=3")
+		f.log.want(t, "not delivered", "larger than QueueSize", "delivered again\" to=http://server lost=3")
 	})
 }
 
@@ -407,7 +407,7 @@ func TestOutcomes(t *testing.T) {
 		lines  []string
 	}{
 		{"unanswered", slow, Stats{Accepted: 4, Sent: 1, Unanswered: 3}, []string{"profiles are not delivered; .* error=timeout", "delivered again.* lost=3"}},
-		{"who sends is refused", secret, Stats{Accepted: 4, Sent: 1, Refused: 3}, []string{"profiles are not delivered; .* error=401", "delivered again.* lost=3"}},
+		{"who sends is refused", secret, Stats{Accepted: 4, Sent: 1, Refused: 3}, []string{"profiles are refused, .* error=401", "delivered again.* lost=3"}},
 		{"the profile is refused", invalid, Stats{Accepted: 4, Sent: 1, Refused: 3}, []string{"a profile is refused.* kind=cpu .* error=422", "taken again.* kind=cpu .* refused=3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -417,7 +417,7 @@ func TestOutcomes(t *testing.T) {
 				synctest.Wait()
 				f.set(fine)
 				f.add("d")
-				if err := f.close(t.Context()); err != nil {
+				if err := f.close(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "pyroscope: 3 of 4 profiles did not reach http://server: 3 ") {
 					t.Error(err)
 				}
 				f.wantGot("a b c d")
@@ -472,7 +472,7 @@ func TestOneProfileFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.wantGot("a bad bad bad bad bad b c bad")
 		wantStats(t, f.d.counts(), Stats{Accepted: 4, Sent: 3, Refused: 1, Retries: 5})
-		if err := f.close(t.Context()); err != nil {
+		if err := f.close(t.Context()); err == nil || err.Error() != "pyroscope: 1 of 4 profiles did not reach http://server: 1 refused: 500" {
 			t.Error(err)
 		}
 		f.log.want(t, "not delivered", "delivered again", "a profile is refused")
@@ -538,10 +538,10 @@ func TestCloseGivesUp(t *testing.T) {
 		want   Stats
 		err    string
 	}{
-		{"away", away, 4 * minPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 profiles given up that waited for http://server, after 3 attempts: connection refused"},
-		{"slow", slow, 0, Stats{Accepted: 5, Unanswered: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 2 profiles given up that waited for http://server, after 3 attempts: timeout"},
-		{"refusing", secret, 0, Stats{Accepted: 5, Refused: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 2 profiles given up that waited for http://server, after 3 attempts: 401"},
-		{"asking for time", always(result{outcome: retryable, after: maxRetryAfter, err: errors.New("429")}), 2 * maxPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 profiles given up that waited for http://server, after 3 attempts: 429"},
+		{"away", away, 4 * minPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 of 5 profiles did not reach http://server: 5 given up: connection refused"},
+		{"slow", slow, 0, Stats{Accepted: 5, Unanswered: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 5 of 5 profiles did not reach http://server: 3 not answered, 2 given up: timeout"},
+		{"refusing", secret, 0, Stats{Accepted: 5, Refused: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 5 of 5 profiles did not reach http://server: 3 refused, 2 given up: 401"},
+		{"asking for time", always(result{outcome: retryable, after: maxRetryAfter, err: errors.New("429")}), 2 * maxPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 of 5 profiles did not reach http://server: 5 given up: 429"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -579,9 +579,9 @@ func TestCloseWhileHanging(t *testing.T) {
 		want    Stats
 		err     string
 	}{
-		{"not sent", cancelled, "b", Stats{Accepted: 2, Pending: 2, PendingBytes: 2}, "2 profiles given up that waited for http://server, 0 that it may have or not: context deadline exceeded"},
-		{"the last", unanswered, "", Stats{Accepted: 1, Unanswered: 1}, "0 profiles given up that waited for http://server, 1 that it may have or not: context deadline exceeded"},
-		{"sent", unanswered, "b", Stats{Accepted: 2, Unanswered: 1, Pending: 1, PendingBytes: 1}, "1 profiles given up that waited for http://server, 1 that it may have or not: context deadline exceeded"},
+		{"not sent", cancelled, "b", Stats{Accepted: 2, Pending: 2, PendingBytes: 2}, "2 of 2 profiles did not reach http://server: 2 given up: Shutdown's context: context deadline exceeded"},
+		{"the last", unanswered, "", Stats{Accepted: 1, Unanswered: 1}, "1 of 1 profiles did not reach http://server: 1 not answered: Shutdown's context: context deadline exceeded"},
+		{"sent", unanswered, "b", Stats{Accepted: 2, Unanswered: 1, Pending: 1, PendingBytes: 1}, "2 of 2 profiles did not reach http://server: 1 not answered, 1 given up: Shutdown's context: context deadline exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -2,17 +2,43 @@
 // to a Pyroscope server: CPU with the span of every sample, heap, goroutines, mutex
 // contention and blocking.
 //
-//	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", ApplicationName: "shop"})
-//	if err != nil {
+// perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your
+// own, spans have to tell the profiler about themselves, or samples name none:
+//
+//	labels := profiling.SpanLabels{ProfileIDs: profiling.LocalRoots}
+//	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res),
+//		sdktrace.WithSpanProcessor(bridge.NewProcessor(batcher, bridge.WithLabeler(labels))))
+//	otel.SetTracerProvider(profiling.TracerProvider(provider))
+//	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
+//	if errors.Is(err, profiling.ErrNotAllowed) {
+//		// PERFLINE_PROFILING=off: go on without
+//	} else if err != nil {
 //		return err
 //	}
-//	defer pusher.Shutdown(ctx)
+//	…
+//	err = errors.Join(provider.Shutdown(stopCtx), pusher.Shutdown(stopCtx)) // after the servers
 //
 // CPU profiles are the parts of one session of package profiling, so that others may
-// profile meanwhile: sessions on demand and /debug/pprof/profile see as much as the
-// server does. Mutex and block profiles are what the application switches on with
+// profile meanwhile: sessions on demand and profiling.ServeProfile see as much as the
+// server does. An agent that calls runtime/pprof itself, as pyroscope-go's, takes the
+// profiler away: remove it, and otel-profiling-go.
+//
+// Mutex and block profiles are what the application switches on with
 // runtime.SetMutexProfileFraction and runtime.SetBlockProfileRate; without, they are not
 // sent. Heap profiles are of the last garbage collection; none is forced.
+//
+// # Labels
+//
+//   - Of all profiles: service_name, which is the application's name; service_namespace,
+//     service_version, service_instance_id and deployment_environment_name, as the resource
+//     has them; tags; and __session_id__, new with each start, as service.instance.id is
+//     unless OTEL_RESOURCE_ATTRIBUTES or a tag pins it.
+//   - Of samples of the CPU, and but for the ids of goroutines: span_id, span_name and
+//     those that the program set with pprof.Do. Only spans that OpenTelemetry's sampler
+//     kept are known: with one trace in a hundred, so has one sample in a hundred a span.
+//   - span_name is the name that the span ended with, for a request its route. What is
+//     uploaded before the span ends has the name that it began with. Each name makes a
+//     series: names must not hold ids.
 //
 // # What it guarantees
 //
@@ -22,14 +48,16 @@
 //     connection, 408, 429, 5xx) are sent again after a pause that doubles from half a
 //     second to 30 s, or that the server asks for, until there is no room left for them.
 //     One that failed five times lets the others go first, and is given up if they fare
-//     better, or if its answers were 422, with which Pyroscope 1.12 limits rates.
+//     better, or if it was refused for its rate, which Pyroscope 1.12 answers with 422.
+//     What is refused otherwise (other 3xx and 4xx) is dropped at once.
 //   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
 //     or pending; see [Stats].
 //   - No label, whatever it holds, makes the server refuse a profile: names and values
 //     are made fit for it.
 //   - A profile's time is by the wall clock when it was taken, and its length by the
 //     monotonic clock: a clock that jumps counts from then on.
-//   - Logged is when delivery begins to fail and when it works again, not every failure.
+//   - Logged is when delivery begins to fail and when it works again, not every failure;
+//     for what is wrong with profiles themselves (400, 413, 422), by their kind.
 //     Passwords, header values and what an address has before its host are never logged.
 //   - After [Pusher.Shutdown] nothing of it runs.
 //

@@ -227,16 +227,17 @@ func (p *Pusher) Flush(ctx context.Context) error {
 	return p.delivery.flush(ctx, lost)
 }
 
-// Shutdown takes the last profiles and delivers what waits. It gives up, with an error,
-// when ctx is over, whatever is under way being cancelled, or when the server did not take
-// profiles three times in a row. Further calls return the same; Stats are final then.
+// Shutdown takes the last profiles and delivers what waits. It gives up when ctx is over,
+// whatever is under way being cancelled, or when the server did not take profiles three
+// times in a row. If any profile since Start did not arrive, the error says how many, and
+// why. Further calls return the same; Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
 		close(p.stop)
 		select {
 		case <-p.done:
 		case <-ctx.Done():
-			p.err = fmt.Errorf("pyroscope: the last profiles could not be taken: %w", context.Cause(ctx))
+			p.err = fmt.Errorf("pyroscope: the last profiles were not taken before Shutdown's context was over: %w", context.Cause(ctx))
 		}
 		p.err = errors.Join(p.err, p.delivery.close(ctx))
 	})

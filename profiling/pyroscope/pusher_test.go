@@ -494,7 +494,7 @@ func TestShutdownWhileASessionHangs(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last profiles could not be taken") {
+		if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last profiles were not taken") {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(began); took > time.Second+afterDeadline {

@@ -1,6 +1,9 @@
 package pyroscope
 
-import "log/slog"
+import (
+	"log/slog"
+	"sync"
+)
 
 // A report logs when deliveries begin to fail and when they work again. It belongs to
 // the goroutine that delivers.
@@ -11,6 +14,16 @@ type report struct {
 	failing bool
 	before  uint64            // profiles lost before it began to fail
 	refused map[string]uint64 // profiles refused in a row, by kind
+
+	large sync.Once // whoever takes profiles
+}
+
+// tooLarge tells of a profile that the queue has no room for even when it is empty.
+func (r *report) tooLarge(u *upload) {
+	r.large.Do(func() {
+		r.log.Warn("perfline: a profile is larger than QueueSize and dropped, as those after it will be, which are counted",
+			"kind", u.kind, "bytes", u.size())
+	})
 }
 
 func newReport(c Config) *report {
@@ -38,10 +51,13 @@ func (r *report) note(kind string, res result, lost uint64) {
 		}
 	case !r.failing:
 		r.failing, r.before = true, lost
+		message := "perfline: profiles are not delivered; the program is not affected, what does not fit the queue is dropped and counted"
 		if res.outcome != retryable {
 			r.before-- // this one
 		}
-		r.log.Warn("perfline: profiles are not delivered; the program is not affected, what does not fit the queue is dropped and counted",
-			"to", r.to, "error", res.err)
+		if res.outcome == refused {
+			message = "perfline: profiles are refused, dropped and counted; see to the server's address, the credentials and the tenant"
+		}
+		r.log.Warn(message, "to", r.to, "error", res.err)
 	}
 }

@@ -122,11 +122,11 @@ func checkTags(from string, given map[string]string) (map[string]string, error) 
 		case len(name) > maxNameBytes:
 			return nil, fail("must have at most %d bytes", maxNameBytes)
 		case strings.HasPrefix(label, "__"), reservedTag[label]:
-			return nil, fail("is the server's or the profiler's own")
+			return nil, fail("is one of the server's or the profiler's own: those that begin with __, and %s", strings.Join(slices.Sorted(maps.Keys(reservedTag)), ", "))
 		case first[label] != "":
 			return nil, fail("the server takes it for %q, which is given, too: dots become underscores there", first[label])
-		case strings.ContainsAny(value, ",}"):
-			return nil, fail(`value %q: must have no "," and no "}"`, value)
+		case strings.ContainsAny(value, ",}"), !sendable(value):
+			return nil, fail(`value %q: must have no ",", no "}" and no control characters`, value)
 		case len(value) > maxValueBytes:
 			return nil, fail("value of %d bytes: must have at most %d", len(value), maxValueBytes)
 		case !utf8.ValidString(value):

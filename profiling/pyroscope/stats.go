@@ -1,6 +1,10 @@
 package pyroscope
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Stats are a Pusher's counts since Start. Of profiles, Accepted = Sent + Refused +
 // Unanswered + Overflow + Pending.
@@ -29,6 +33,20 @@ type Stats struct {
 // Lost is how many profiles will never arrive, or perhaps not, once the pusher is shut
 // down.
 func (s Stats) Lost() uint64 { return s.Accepted - s.Sent }
+
+// causes says why profiles were lost.
+func (s Stats) causes() string {
+	var causes []string
+	for _, c := range []struct {
+		n    uint64
+		what string
+	}{{s.Refused, "refused"}, {s.Unanswered, "not answered"}, {s.Overflow, "dropped for want of room in the queue"}, {s.Pending, "given up"}} {
+		if c.n > 0 {
+			causes = append(causes, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(causes, ", ")
+}
 
 // gone is how many profiles have been lost up to now.
 func (s Stats) gone() uint64 { return s.Refused + s.Unanswered + s.Overflow }

@@ -50,8 +50,8 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	all += long
-	ended := sampling.Now()
 	e.Stop(c.emit)
+	ended := sampling.Now()
 	var in70, in30 time.Duration
 	last := began
 	for _, s := range c.samples {
