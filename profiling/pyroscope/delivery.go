@@ -300,7 +300,7 @@ func (d *delivery) close(ctx context.Context) error {
 	select {
 	case <-d.done:
 	case <-ctx.Done():
-		over = fmt.Errorf("Shutdown's context: %w", context.Cause(ctx))
+		over = fmt.Errorf("the context of Shutdown: %w", context.Cause(ctx))
 		d.kill()
 		select {
 		case <-d.done:

@@ -579,9 +579,9 @@ func TestCloseWhileHanging(t *testing.T) {
 		want    Stats
 		err     string
 	}{
-		{"not sent", cancelled, "b", Stats{Accepted: 2, Pending: 2, PendingBytes: 2}, "2 of 2 profiles did not reach http://server: 2 given up: Shutdown's context: context deadline exceeded"},
-		{"the last", unanswered, "", Stats{Accepted: 1, Unanswered: 1}, "1 of 1 profiles did not reach http://server: 1 not answered: Shutdown's context: context deadline exceeded"},
-		{"sent", unanswered, "b", Stats{Accepted: 2, Unanswered: 1, Pending: 1, PendingBytes: 1}, "2 of 2 profiles did not reach http://server: 1 not answered, 1 given up: Shutdown's context: context deadline exceeded"},
+		{"not sent", cancelled, "b", Stats{Accepted: 2, Pending: 2, PendingBytes: 2}, "2 of 2 profiles did not reach http://server: 2 given up: the context of Shutdown: context deadline exceeded"},
+		{"the last", unanswered, "", Stats{Accepted: 1, Unanswered: 1}, "1 of 1 profiles did not reach http://server: 1 not answered: the context of Shutdown: context deadline exceeded"},
+		{"sent", unanswered, "b", Stats{Accepted: 2, Unanswered: 1, Pending: 1, PendingBytes: 1}, "2 of 2 profiles did not reach http://server: 1 not answered, 1 given up: the context of Shutdown: context deadline exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
