@@ -85,7 +85,7 @@ func sessions(ctx context.Context, _ int, _ time.Duration) error {
 		for _, s := range t.Samples {
 			cpu += s.Weight
 		}
-		fmt.Printf("\n%v: %d samples for %v of CPU, %d lost, %d gaps of %v together.", p.SampleInterval(), len(t.Samples), cpu, t.Stats.Lost, t.Stats.Gaps, t.Stats.GapTime.Round(time.Millisecond))
+		fmt.Printf("\n%v: %d samples for %v of CPU, %d lost, %d gaps of %v together.", p.SampleInterval(), len(t.Samples), cpu.Round(10*time.Millisecond), t.Stats.Lost, t.Stats.Gaps, t.Stats.GapTime.Round(time.Millisecond))
 	}
 	fmt.Printf("\nThe other profiler: %v.\n", others)
 	return nil

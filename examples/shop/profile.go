@@ -41,7 +41,7 @@ func reportHottest(w io.Writer, t *profiling.Trace) {
 	for _, s := range t.Samples {
 		total += s.Weight
 	}
-	fmt.Fprintf(w, "\nWhat ran in requests: %v of CPU in all, sampled every %v, the hottest functions first:\n", total, t.Interval)
+	fmt.Fprintf(w, "\nWhat ran in requests: %v of CPU in all, sampled every %v, the hottest functions first:\n", total.Round(time.Millisecond), t.Interval)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
 	fmt.Fprintln(tw, "self\ttotal\t function")

@@ -35,7 +35,7 @@ type Report struct {
 	Routes     map[string]time.Duration
 	OfRoute    *profile.Profile // of Route
 	Types      []string         // of profiles
-	Slow       []Slow           // slow requests of Route, the one with the most samples first
+	Slow       []Slow           // requests of Route that have samples, the slowest first
 	Spans      int              // of Route in Jaeger
 }
 
@@ -171,7 +171,6 @@ func (r *Report) findSlow(ctx context.Context, o Options) error {
 			sampled = append(sampled, s)
 		}
 	}
-	slices.SortStableFunc(sampled, func(a, b Slow) int { return cmp.Compare(b.Profile.Total, a.Profile.Total) })
 	r.Slow = sampled
 	return nil
 }
@@ -179,9 +178,10 @@ func (r *Report) findSlow(ctx context.Context, o Options) error {
 // Write writes the report as tables.
 func (r *Report) Write(w io.Writer) {
 	whole := total(r.Whole)
-	fmt.Fprintf(w, "CPU time in Pyroscope %v, used by the process %v: %.3f\n", whole, r.ProcessCPU, float64(whole)/float64(r.ProcessCPU))
+	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	fmt.Fprintf(w, "CPU time in Pyroscope %v, used by the process %v: %.3f\n", ms(whole), ms(r.ProcessCPU), float64(whole)/float64(r.ProcessCPU))
 	for _, a := range r.Asked {
-		fmt.Fprintf(w, "/debug/pprof/profile meanwhile: CPU time %v, used by the process %v: %.3f\n", a.CPU, a.Of, float64(a.CPU)/float64(a.Of))
+		fmt.Fprintf(w, "/debug/pprof/profile meanwhile: CPU time %v, used by the process %v: %.3f\n", ms(a.CPU), ms(a.Of), float64(a.CPU)/float64(a.Of))
 	}
 	fmt.Fprintf(w, "\n| function | in Pyroscope | in the shop's own session |\n|---|---:|---:|\n")
 	for _, f := range r.Functions[:min(len(r.Functions), 5)] {
@@ -189,14 +189,17 @@ func (r *Report) Write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n| route, by `span_name` | CPU | share |\n|---|---:|---:|\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Routes)) {
-		fmt.Fprintf(w, "| %s | %v | %.1f %% |\n", name, r.Routes[name], float64(r.Routes[name])/float64(whole)*100)
+		if r.Routes[name] == 0 {
+			continue // goroutines had it when they were counted
+		}
+		fmt.Fprintf(w, "| %s | %v | %.1f %% |\n", name, ms(r.Routes[name]), float64(r.Routes[name])/float64(whole)*100)
 	}
 	if len(r.Slow) > 0 {
 		s := r.Slow[0]
 		fmt.Fprintf(w, "\nA slow request: %s, %v, trace %s.\nIts span in Jaeger has pyroscope.profile.id %s; Pyroscope has %v of CPU for span_id %s:\n",
-			Route, s.Took, s.TraceID, s.ProfileID, time.Duration(s.Profile.Total), s.SpanID)
+			Route, s.Took, s.TraceID, s.ProfileID, ms(time.Duration(s.Profile.Total)), s.SpanID)
 		for _, name := range slices.SortedFunc(maps.Keys(s.Profile.Self), func(a, b string) int { return cmp.Compare(s.Profile.Self[b], s.Profile.Self[a]) }) {
-			fmt.Fprintf(w, "  %v %s\n", time.Duration(s.Profile.Self[name]), name)
+			fmt.Fprintf(w, "  %v %s\n", ms(time.Duration(s.Profile.Self[name])), name)
 		}
 	}
 	fmt.Fprintf(w, "\nTypes of profiles:\n")
