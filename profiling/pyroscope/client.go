@@ -43,6 +43,7 @@ type result struct {
 	outcome outcome
 	err     error         // nil if sent
 	profile bool          // it is about this profile, not whoever sends one
+	suspect bool          // it may be: the server failed
 	after   time.Duration // the server asked for a pause
 }
 
@@ -175,7 +176,7 @@ func (c *client) answered(resp *http.Response, body string) result {
 	case status/100 == 2:
 		return result{outcome: sent}
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
-		r.outcome = retryable
+		r.outcome, r.suspect = retryable, status >= 500
 		r.after = retryAfter(resp.Header.Get("Retry-After"), c.now())
 	case status == http.StatusUnprocessableEntity && transient.MatchString(body):
 		r.outcome, r.profile = retryable, true

@@ -132,8 +132,9 @@ func (d *delivery) run() {
 		}
 		u.tries++
 		r := d.send(d.life, u)
-		// When others were sent meanwhile, or the server says so, it is the profile's fault.
-		if r.outcome == retryable && u.tries >= profileTries && (r.profile || d.counts().Sent > u.before) {
+		// When the server says so, or fails while it takes others, it is the profile's fault. That
+		// a connection fails is not.
+		if r.outcome == retryable && u.tries >= profileTries && (r.profile || r.suspect && d.counts().Sent > u.before) {
 			r.outcome, r.profile = refused, true
 		}
 		d.settle(u, r)

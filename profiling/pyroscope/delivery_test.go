@@ -361,7 +361,7 @@ func TestOneProfileFails(t *testing.T) {
 		var f *fake
 		f = newFake(t, 100, func(_ context.Context, n int) result {
 			if f.got[n-1] == "bad" {
-				return result{outcome: retryable, err: errors.New("500")}
+				return result{outcome: retryable, suspect: true, err: errors.New("500")}
 			}
 			return result{outcome: sent}
 		})
@@ -373,6 +373,26 @@ func TestOneProfileFails(t *testing.T) {
 			t.Error(err)
 		}
 		f.log.want(t, "not delivered", "delivered again", "a profile is refused")
+	})
+}
+
+// A server that comes and goes does not cost the profile that met it away, however often,
+// and though others got through.
+func TestConnectionFailsOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *fake
+		f = newFake(t, 100, func(_ context.Context, n int) result {
+			if f.got[n-1] == "unlucky" && n < 20 {
+				return result{outcome: retryable, err: errors.New("connection refused")}
+			}
+			return result{outcome: sent}
+		})
+		f.add("unlucky", "a", "b")
+		time.Sleep(10 * time.Minute)
+		wantStats(t, f.d.counts(), Stats{Accepted: 3, Sent: 3, Retries: f.d.counts().Retries})
+		if err := f.close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

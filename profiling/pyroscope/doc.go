@@ -47,8 +47,9 @@
 //   - Profiles are delivered oldest first. Those the server cannot take now (no
 //     connection, 408, 429, 5xx) are sent again after a pause that doubles from half a
 //     second to 30 s, or that the server asks for, until there is no room left for them.
-//     One that failed five times lets the others go first, and is given up if they fare
-//     better, or if it was refused for its rate, which Pyroscope 1.12 answers with 422.
+//     One that failed five times lets the others go first, and is given up if the server
+//     fails (5xx) at it again after it has taken others, or if it was refused for its rate,
+//     which Pyroscope 1.12 answers with 422.
 //     What is refused otherwise (other 3xx and 4xx) is dropped at once.
 //   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
 //     or pending; see [Stats].

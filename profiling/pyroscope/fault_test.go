@@ -317,3 +317,13 @@ func TestRetryAfterHeader(t *testing.T) {
 		}
 	}
 }
+
+// Of what is sent again, only the server's own failures may be the profile's fault.
+func TestSuspects(t *testing.T) {
+	c := &client{now: time.Now}
+	for code, want := range map[int]bool{408: false, 429: false, 500: true, 502: true, 503: true} {
+		if r := c.answered(&http.Response{StatusCode: code}, ""); r.outcome != retryable || r.suspect != want {
+			t.Errorf("%d: outcome %v, suspect %v, want sent again and %v", code, r.outcome, r.suspect, want)
+		}
+	}
+}
