@@ -1,0 +1,111 @@
+package sessions
+
+import (
+	"log/slog"
+	"time"
+)
+
+// An EventType says what an event is (Scope Profiler, EventType). Generic and Process are
+// the specification's, with its numbers; the others are Go's.
+type EventType uint8
+
+// The event types.
+const (
+	Generic EventType = 1 // of all types, in answers of ReduceAll
+	Process EventType = 2 // user and kernel time of the operating system's process, in answers of ReduceAll
+	Request EventType = 3 // an inbound request; its name is the method and the route
+	Call    EventType = 4 // an outbound request, or a query; its name is the method or what it is about
+	Measure EventType = 5 // a measure, or a span of other instrumentation
+	Mark    EventType = 6 // a moment, of no length
+	// Server is a Server-Timing metric that a call's response had: a moment at the call's start. How
+	// long it took in the other process is in the detail, under "duration".
+	Server EventType = 7
+	GC     EventType = 8 // the program stood still for a collection of garbage
+	// Samples is a group of consecutive samples of the same function in the same event,
+	// by the function's name. Each sample stands for the time since the one before it, or
+	// for the session's interval if that was longer ago, as far as no other event was there: an estimate.
+	Samples EventType = 9
+)
+
+// String is the type's name on the wire, such as "REQUEST".
+func (t EventType) String() string { return "" }
+
+// A Mode says how events are processed before they are given (Scope Profiler, Mode).
+type Mode uint8
+
+// The modes.
+const (
+	All                Mode = 1 // every event, with its name and detail; the default
+	ReduceUniqueTypes  Mode = 2 // a virtual event for each type
+	ReduceUniqueEvents Mode = 3 // a virtual event for each type and name
+	// ReduceAll is one virtual event of type Generic over everything and, where the system tells, one
+	// of type Process: the CPU time that the process used in that interval.
+	ReduceAll Mode = 4
+)
+
+// String is the mode's name on the wire, such as "REDUCE_ALL".
+func (m Mode) String() string { return "" }
+
+// IDs are never zero, and mean one session, timeline or event of its timeline (Scope Profiler).
+type (
+	SessionID  uint32
+	TimelineID uint32
+	FrameID    uint32
+	EventID    uint32
+)
+
+// An Interval is from Start to End, since the session began.
+type Interval struct{ Start, End time.Duration }
+
+// An Event is how long something took (Scope Profiler, Event). One that a Mode made of
+// several is virtual: it has no ID and no Aggregated, their Time, Overhead and Hits summed, and
+// their hull as Interval.
+type Event struct {
+	Type     EventType
+	Name     string        // type-specific: in modes All and ReduceUniqueEvents
+	Time     time.Duration // in itself, without the events below and without Overhead
+	Overhead time.Duration // time that passed because of profiling
+	Hits     uint32        // 1, or how many events a virtual one is made of
+	Interval Interval      // from when it first began to when it last ended
+
+	ID         EventID // 0 if virtual
+	ParentID   EventID // 0 at the top level
+	ChildCount uint32  // immediate children
+
+	AggregatedTime     time.Duration // of this event and all below
+	AggregatedOverhead time.Duration
+
+	// Detail is what else is known: the attributes of a mark, say. In mode All only. The
+	// slice is shared: do not change it.
+	Detail []slog.Attr
+}
+
+// A Query asks for events of a timeline (Scope Profiler, GetEventsArg).
+type Query struct {
+	Timeline TimelineID
+	Mode     Mode // 0 means All
+
+	// Event asks for what is below it instead of the whole timeline; it is not itself in the answer.
+	Event EventID
+	// MaxDepth is how many levels are given: 1 is the children of the root only. 0 means all: who
+	// decodes a request in which 0 was said says BadRequest.
+	MaxDepth uint32
+	// Types are the types given; empty means all. Those below an event that is left out are
+	// given all the same, and keep their ParentID.
+	Types []EventType
+	// From and To leave out events that do not overlap the time between; nil is without
+	// limit. One that ends at From or begins at To does not overlap, but a moment at From does.
+	From, To *time.Duration
+
+	// Limit is how many events are given at most, with mode All: 0 means all. After gives those that come after
+	// that event, in the answer's order; it is the last event's ID of the page before.
+	Limit int
+	After EventID
+}
+
+// Events are an answer (Scope Profiler, Events).
+type Events struct {
+	Interval *Interval // smallest that covers those of List; nil if that is empty
+	List     []Event   // by start of their intervals; virtual ones by descending time, then by type and name; Process comes last
+	More     bool      // there are events after these, see Query.Limit
+}
