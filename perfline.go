@@ -27,6 +27,7 @@ import (
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
 var _ bridge.Labeler = profiling.SpanLabels{}
@@ -43,6 +44,7 @@ type Config struct {
 	Recent   exporter.RecentConfig   // how many requests stay in memory
 	Sampler  sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
 	Profiles pyroscope.Config        // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
+	Sessions sessions.Config         // what sessions may cost, and who may start them; its Timeline and Logger are these
 
 	// Timeline is the process timeline to carry; nil means observer.Default().
 	Timeline *observer.Timeline
@@ -57,7 +59,8 @@ type Pipeline struct {
 	processor *bridge.Processor
 	delivery  *exporter.Delivery // nil without a backend
 	recent    *exporter.Recent
-	profiles  *pyroscope.Pusher        // nil without a server for profiles
+	profiles  *pyroscope.Pusher // nil without a server for profiles
+	sessions  *sessions.Recorder
 	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
 	metrics   metric.Registration      // of perfline's own counts
 
@@ -84,7 +87,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if c.Queue.Logger == nil {
 		c.Queue.Logger = c.Logger
 	}
-	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent)}
+	c.Sessions.Timeline, c.Sessions.Logger = c.Timeline, c.Logger
+	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
 	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator()) // also of a service that makes no spans
 	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
 		return p, nil
@@ -218,6 +222,10 @@ func (p *Pipeline) TracerProvider() trace.TracerProvider {
 // Recent holds the most recent requests, with and without a backend.
 func (p *Pipeline) Recent() *exporter.Recent { return p.recent }
 
+// Sessions records what the program does between a start and a stop. It costs nothing until
+// a session is started, and ends with Shutdown.
+func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
+
 // Flush hands over and delivers all that was recorded before the call.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.provider == nil {
@@ -249,6 +257,7 @@ func (p *Pipeline) besides(do func(*pyroscope.Pusher) error) <-chan error {
 // nothing and return nil; Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	p.shutdown.Do(func() {
+		p.sessions.Close()
 		if p.provider == nil {
 			return
 		}

@@ -92,6 +92,11 @@ type foreign struct{ span sdktrace.ReadOnlySpan }
 
 var _ slog.LogValuer = (*foreign)(nil)
 
+// Spans tells the span and the one above it.
+func (f *foreign) Spans() (self, parent trace.SpanContext) {
+	return f.span.SpanContext(), f.span.Parent()
+}
+
 // LogValue is what OpenTelemetry knows of the span.
 func (f *foreign) LogValue() slog.Value {
 	sc := f.span.SpanContext()

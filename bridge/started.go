@@ -63,6 +63,9 @@ func (e *ending) Ended() {
 	}
 }
 
+// Spans tells the measure's span and the one above it, for who joins entries by spans.
+func (e *ending) Spans() (self, parent trace.SpanContext) { return e.sc, e.parent }
+
 // node is a context and the span it carries, with its label, in one allocation.
 type node struct {
 	context.Context     //nolint:containedctx // it is a context, wrapping its parent
@@ -220,6 +223,11 @@ func (o *openedSpan) Ended() {
 	o.label.end(nameOf(o.span))
 }
 
+// Spans tells the measure's span and, if that tells it, the one above.
+func (o *openedSpan) Spans() (self, parent trace.SpanContext) {
+	return o.span.SpanContext(), parentOf(o.span)
+}
+
 // end ends the span itself, whose label has ended.
 func (o *openedSpan) end(at time.Time) {
 	if o.label.by != nil { // the processors are to find it
@@ -234,4 +242,12 @@ func nameOf(s trace.Span) string {
 		return s.Name()
 	}
 	return ""
+}
+
+// parentOf is a span's parent if it tells, else zero.
+func parentOf(s trace.Span) trace.SpanContext {
+	if s, ok := s.(interface{ Parent() trace.SpanContext }); ok {
+		return s.Parent()
+	}
+	return trace.SpanContext{}
 }

@@ -114,7 +114,7 @@ func (q Request) hottest(t *profiling.Trace) map[trace.SpanID]*hot {
 			h = &hot{times: map[string]time.Duration{}}
 			all[id] = h
 		}
-		name := working(t, *m.Sample)
+		name := t.Doing(*m.Sample)
 		if _, ok := h.times[name]; !ok {
 			h.names = append(h.names, name)
 		}
@@ -134,27 +134,4 @@ func (h *hot) String() string {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", escape(n), float64(h.times[n])/float64(max(1, h.total))*100))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// working is the function that says most of what a sample is about: the innermost
-// one that is not the runtime's, and whether it waits.
-func working(t *profiling.Trace, s profiling.Sample) string {
-	name := ""
-	for c := range t.Calls(s) {
-		if name == "" {
-			name = c.Name
-		}
-		if !strings.HasPrefix(c.Name, "runtime.") && !strings.HasPrefix(c.Name, "internal/") {
-			name = c.Name
-			break
-		}
-	}
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	if name == "" {
-		name = "[no stack]"
-	}
-	if s.Marker == profiling.Idle {
-		name += " (waits)"
-	}
-	return name
 }

@@ -72,7 +72,7 @@ func TestMoments(t *testing.T) {
 		case m.Mark != nil:
 			what = "mark " + m.Mark.Name
 		case m.Sample != nil:
-			what = "sample " + working(tr, *m.Sample)
+			what = "sample " + tr.Doing(*m.Sample)
 		}
 		got = append(got, fmt.Sprintf("%v %s: %s", m.At, m.Span.Name(), what))
 	}

@@ -49,8 +49,9 @@ type Observer struct {
 	multiple   bool
 	max        int
 	buffer     []Entry
-	hint       int  // room to begin a buffer with: what the last one held
-	queued     bool // on the root's ready list
+	lost       uint64 // entries that the buffer had no room for
+	hint       int    // room to begin a buffer with: what the last one held
+	queued     bool   // on the root's ready list
 	registered bool
 	needsDrops bool // the next callback tells the dropped count (PT-29)
 	options    Options
@@ -202,6 +203,16 @@ func (o *Observer) TakeRecords() []Entry {
 	return o.empty()
 }
 
+// Lost is how many entries the observer lost since it was made because it had
+// [Options].MaxBuffer of them already; [Stats] counts them as ObserverFull.
+func (o *Observer) Lost() uint64 {
+	r := o.tl.root
+	r.mu.Lock()
+	defer r.unlock()
+	r.collect()
+	return o.lost
+}
+
 // unregister takes o off its timeline's list. The root's mu is held.
 func (o *Observer) unregister() {
 	if !o.registered {
@@ -231,6 +242,7 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	r := o.tl.root
 	if len(o.buffer) >= o.max {
 		r.totals[e.kind].ObserverFull++
+		o.lost++
 		return
 	}
 	e.base = p.origin

@@ -328,13 +328,17 @@ func (h *hub) read(from func(func(*sampling.Sample)) error) {
 	}
 }
 
-// charge tells the sessions what the engine lost.
+// charge tells the sessions what the engine lost, and what its samples cost.
 func (h *hub) charge() {
 	n := h.engine.Lost() - h.lost
 	h.lost += n
+	var cost time.Duration
+	if e, ok := h.engine.(interface{ Cost() time.Duration }); ok {
+		cost = e.Cost()
+	}
 	for _, s := range h.sessions {
 		if s.begun != 0 {
-			s.lose(n)
+			s.charged(n, cost)
 		}
 	}
 }

@@ -32,16 +32,32 @@ type Policy struct {
 	Modules []string
 }
 
+// Allows says why somebody outside may not start sessions, nil if they may. The error wraps
+// [ErrNotAllowed] when the policy refuses.
+func (p Policy) Allows() error {
+	setting, err := environment()
+	if err != nil {
+		return err
+	}
+	if !p.Remote && setting != "remote" {
+		return fmt.Errorf("profiling: a session from outside: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, EnvVariable)
+	}
+	return nil
+}
+
+// Allowed says why nobody may start sessions, the application itself included, nil if it
+// may. The error wraps [ErrNotAllowed] when [EnvVariable] is off.
+func Allowed() error {
+	_, err := environment()
+	return err
+}
+
 // Start is [Start] for somebody outside. o.Modules must be among those of the policy;
 // empty means all of these. The error wraps [ErrNotAllowed] when the policy
 // refuses.
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
-	setting, err := environment()
-	if err != nil {
+	if err := p.Allows(); err != nil {
 		return nil, err
-	}
-	if !p.Remote && setting != "remote" {
-		return nil, fmt.Errorf("profiling: a session from outside: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, EnvVariable)
 	}
 	seen := p.Modules
 	if len(seen) == 0 {

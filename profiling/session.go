@@ -170,10 +170,11 @@ func (s *session) countsUntil(at int64) Stats {
 	return c
 }
 
-func (s *session) lose(n uint64) {
+func (s *session) charged(lost uint64, cost time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Lost += n
+	s.stats.Lost += lost
+	s.stats.SampleCost = cost
 }
 
 // take adds a sample, unless it is not this session's turn.

@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"iter"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -103,6 +104,9 @@ type Stats struct {
 	// clock of each thread's time is lost besides, which nobody can count.
 	Gaps    int
 	GapTime time.Duration
+	// SampleCost is how long a sample kept the code that it was taken of, as the "cpu" engine
+	// measures on itself; 0 where that is not known.
+	SampleCost time.Duration
 }
 
 // A Marker says what kind of work was sampled (the markers extension of JS
@@ -199,4 +203,27 @@ func (t *Trace) call(at position) Call {
 		c.Line = int(t.places[at.place-1].line)
 	}
 	return c
+}
+
+// Doing is the function that says most of what one of the trace's samples is about: the
+// innermost that is not the runtime's, by its package and name, with " (waits)" when it waits.
+func (t *Trace) Doing(s Sample) string {
+	name := ""
+	for c := range t.Calls(s) {
+		if name == "" {
+			name = c.Name
+		}
+		if !strings.HasPrefix(c.Name, "runtime.") && !strings.HasPrefix(c.Name, "internal/") {
+			name = c.Name
+			break
+		}
+	}
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if name == "" {
+		name = "[no stack]"
+	}
+	if s.Marker == Idle {
+		name += " (waits)"
+	}
+	return name
 }

@@ -37,12 +37,15 @@
 //
 // # Times
 //
-// Time is a time.Duration since the session began (milliseconds on the wire). An event
-// that began before that has a negative start. Event.Time is self time, without the events below and
-// without Overhead, which is time that passed only because somebody profiles: taking
-// samples, and recording what nobody but the session wants. Both are measured
-// when the session starts. Time of a timeline's events, with overhead, adds up to the time its top
-// level took.
+// All times are since the session began (milliseconds on the wire). An event that began
+// before that has a negative start. Event.Time is self time: without the events below, and
+// without Overhead, which passes only because somebody profiles. That is what taking a
+// sample keeps the code for, labelling goroutines for spans, and recording what nobody else
+// wants; each was measured in this program, by the session. Time and Overhead of an event and all
+// below add up to the length of its interval.
+//
+// Which code ran is in events of type Samples, an estimate: a sample stands for the time since the
+// one before, up to the interval, as far as no other event was there.
 //
 // # What it guarantees
 //
@@ -57,5 +60,8 @@
 //
 //   - A request that is under way at the stop has no event of its own, as it has not
 //     ended: what it did until then is at the top level of its timeline.
-//   - Which code ran when is an estimate from samples: see [Samples].
+//   - Samples that ran for no span are on a timeline of their own, the process's last, as
+//     it is not known what they ran in; a sampler by the wall clock (Wall) sees all
+//     goroutines at once, of which one that works for a request may wait for another.
+//   - The overhead of Wall samples is not known, and counts as none.
 package sessions

@@ -1,8 +1,11 @@
 package sessions
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // An EventType says what an event is (Scope Profiler, EventType). Generic and Process are
@@ -27,8 +30,18 @@ const (
 	Samples EventType = 9
 )
 
+var eventTypes = [...]string{
+	Generic: "GENERIC", Process: "PROCESS", Request: "REQUEST", Call: "CALL", Measure: "MEASURE",
+	Mark: "MARK", Server: "SERVER", GC: "GC", Samples: "SAMPLES",
+}
+
 // String is the type's name on the wire, such as "REQUEST".
-func (t EventType) String() string { return "" }
+func (t EventType) String() string {
+	if t < Generic || t > Samples {
+		return fmt.Sprintf("EventType(%d)", uint8(t))
+	}
+	return eventTypes[t]
+}
 
 // A Mode says how events are processed before they are given (Scope Profiler, Mode).
 type Mode uint8
@@ -43,8 +56,17 @@ const (
 	ReduceAll Mode = 4
 )
 
+var modes = [...]string{
+	All: "ALL", ReduceUniqueTypes: "REDUCE_UNIQUE_TYPES", ReduceUniqueEvents: "REDUCE_UNIQUE_EVENTS", ReduceAll: "REDUCE_ALL",
+}
+
 // String is the mode's name on the wire, such as "REDUCE_ALL".
-func (m Mode) String() string { return "" }
+func (m Mode) String() string {
+	if m < All || m > ReduceAll {
+		return fmt.Sprintf("Mode(%d)", uint8(m))
+	}
+	return modes[m]
+}
 
 // IDs are never zero, and mean one session, timeline or event of its timeline (Scope Profiler).
 type (
@@ -74,6 +96,8 @@ type Event struct {
 
 	AggregatedTime     time.Duration // of this event and all below
 	AggregatedOverhead time.Duration
+
+	SpanID trace.SpanID // the span that it is, zero if it is none; in mode All only
 
 	// Detail is what else is known: the attributes of a mark, say. In mode All only. The
 	// slice is shared: do not change it.

@@ -13,7 +13,23 @@ import (
 // A Session is what was recorded between a start and a stop (Scope Profiler, Session).
 // It does not change, and lives as long as it is referred to, also when its Recorder has
 // released it.
-type Session struct{}
+type Session struct {
+	id        SessionID
+	started   time.Time
+	length    time.Duration
+	trace     *profiling.Trace
+	offset    time.Duration // from started to the origin of trace
+	cpu       []reading
+	timelines []timeline // by id
+	stats     Stats
+}
+
+// A timeline is a Timeline and its events.
+type timeline struct {
+	Timeline
+	nodes   []node
+	samples []int32 // indexes in the session's trace
+}
 
 // A Timeline is a tree of events (Scope Profiler, Timeline): of a request, of something that a
 // request did at the same time, of the process, or of the garbage collector.
@@ -53,38 +69,97 @@ type Recording struct {
 	Trace   *profiling.Trace // nil without samples
 }
 
-// Of makes a session of what somebody else recorded, such as an observer of the program's
-// own. Its ID is 1. It knows of no overhead and of no time of the process.
-func Of(r Recording) (*Session, error) { return nil, nil }
-
 // ID is the session's.
-func (s *Session) ID() SessionID { return 0 }
+func (s *Session) ID() SessionID { return s.id }
 
 // Started is when it began, the zero of its times.
-func (s *Session) Started() time.Time { return time.Time{} }
+func (s *Session) Started() time.Time { return s.started }
 
 // Length is how long it recorded.
-func (s *Session) Length() time.Duration { return 0 }
+func (s *Session) Length() time.Duration { return s.length }
 
 // Stats are its counts.
-func (s *Session) Stats() Stats { return Stats{} }
+func (s *Session) Stats() Stats { return s.stats }
 
-// Trace has the samples, nil if there were none to be had. Its timestamps are since its own Origin.
-func (s *Session) Trace() *profiling.Trace { return nil }
+// Trace has the samples, nil if there were none to be had. Its timestamps are since its own
+// Origin, see [Session.Since]. It is shared: change a copy.
+func (s *Session) Trace() *profiling.Trace { return s.trace }
 
-// Timelines are all timelines: first the process's frame, the collector's, then those of requests by
-// their start, each frame's lanes together. The slice is the caller's.
-func (s *Session) Timelines() []Timeline { return nil }
-
-// Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequest].
-func (s *Session) Events(q Query) (Events, error) { return Events{}, nil }
+// Timelines are all timelines that have events: first those of the process, then the garbage
+// collector's, then those of requests by their start, each frame's lanes together. The slice
+// is the caller's.
+func (s *Session) Timelines() []Timeline {
+	all := make([]Timeline, len(s.timelines))
+	for i := range s.timelines {
+		all[i] = s.timelines[i].Timeline
+	}
+	return all
+}
 
 // All goes through all events of a timeline, as mode All has them; none for an unknown id.
-func (s *Session) All(id TimelineID) iter.Seq[Event] { return nil }
+func (s *Session) All(id TimelineID) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		t := s.timeline(id)
+		if t == nil {
+			return
+		}
+		for i := range t.nodes {
+			if !yield(t.event(i)) {
+				return
+			}
+		}
+	}
+}
 
 // Samples goes through the samples taken in a timeline's events, in the order of time. Each
-// sample of Trace is of one timeline; those that ran for no request are of the process's first.
-func (s *Session) Samples(id TimelineID) iter.Seq[profiling.Sample] { return nil }
+// sample of Trace is of one timeline. Those that ran for no request are of the process's last,
+// where they have no event above them: it is not known what they were taken in.
+func (s *Session) Samples(id TimelineID) iter.Seq[profiling.Sample] {
+	return func(yield func(profiling.Sample) bool) {
+		t := s.timeline(id)
+		if t == nil {
+			return
+		}
+		for _, i := range t.samples {
+			if !yield(s.trace.Samples[i]) {
+				return
+			}
+		}
+	}
+}
 
-// Since is when a sample was taken, since the session began.
-func (s *Session) Since(sample profiling.Sample) time.Duration { return 0 }
+// Since is when a sample of Trace was taken, since the session began.
+func (s *Session) Since(sample profiling.Sample) time.Duration { return sample.Timestamp + s.offset }
+
+func (s *Session) timeline(id TimelineID) *timeline {
+	if id == 0 || uint64(id) > uint64(len(s.timelines)) {
+		return nil
+	}
+	return &s.timelines[id-1]
+}
+
+// event is a node as it is seen from outside.
+func (t *timeline) event(i int) Event {
+	n := &t.nodes[i]
+	return Event{
+		Type: n.typ, Name: n.name, Time: n.self, Overhead: n.overhead, Hits: 1,
+		Interval: Interval{Start: n.start, End: n.end},
+		ID:       EventID(i + 1), ParentID: EventID(n.parent + 1), ChildCount: n.children,
+		AggregatedTime: n.total, AggregatedOverhead: n.totalOver,
+		SpanID: n.span, Detail: n.detail,
+	}
+}
+
+// summarise makes the timeline the root of its events.
+func (t *timeline) summarise() {
+	for i := 0; i < len(t.nodes); i += int(t.nodes[i].size) {
+		n := &t.nodes[i]
+		if i == 0 {
+			t.Interval = Interval{Start: n.start, End: n.end}
+		}
+		t.Interval.End = max(t.Interval.End, n.end)
+		t.ChildCount++
+		t.AggregatedTime += n.total
+		t.AggregatedOverhead += n.totalOver
+	}
+}

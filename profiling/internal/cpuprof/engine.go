@@ -37,8 +37,9 @@ type Engine struct {
 	shortest time.Duration
 	lost     uint64
 	overdue  time.Duration
-	entry    uintptr // of nudge
-	nudged   record  // the last one that nudge left, without its stack
+	entry    uintptr       // of nudge
+	nudged   record        // the last one that nudge left, without its stack
+	cost     time.Duration // of the quickest nudge; 0 before the first
 
 	// Kept for their memory.
 	sample sampling.Sample
@@ -69,6 +70,10 @@ func (e *Engine) Period() time.Duration { return period }
 // Lost counts samples that found the log full, and what the runtime or the engine could
 // not make out.
 func (e *Engine) Lost() uint64 { return e.lost }
+
+// Cost is how long a sample keeps the thread that it is taken of, 0 while that is not known:
+// the shortest time that sending ourselves the signal has taken, the sending included.
+func (e *Engine) Cost() time.Duration { return e.cost }
 
 // Interval is a whole fraction of a second: 1 s at the longest, and the kernel's tick at
 // the shortest, since timers of CPU time are looked at then only.
@@ -208,8 +213,12 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 // readNudged reads until the record that a nudge left: what remains in the log when one
 // was read, because it wraps around, must not make us sleep nor wait for the next tick.
 func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
+	began := sampling.Now()
 	if err := nudge(); err != nil {
 		return fmt.Errorf("sending SIGPROF: %w", err)
+	}
+	if took := time.Duration(sampling.Now() - began); sleeps && (e.cost == 0 || took < e.cost) {
+		e.cost = took
 	}
 	for {
 		data, tags, eof := readProfile()

@@ -1,0 +1,312 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// raw is what a session is put together from.
+type raw struct {
+	id      SessionID
+	started time.Time
+	length  time.Duration
+	log     *entryLog
+	trace   *profiling.Trace
+	cpu     []reading
+	costs   costs
+	lost    uint64
+	// zero is when the session began on the axis that the log's and the readings' times are on.
+	zero time.Duration
+	full bool // the sampler's buffer was
+}
+
+// A reading is how much CPU time the process had used in all at some time.
+type reading struct{ at, used time.Duration }
+
+// A builder puts a session together.
+type builder struct {
+	raw
+	p       *progress
+	frames  []*growing
+	bySpan  map[trace.SpanID]place
+	byTrace map[trace.TraceID]int // frames of requests, the first of each
+	s       *Session
+}
+
+// growing is a frame in the making.
+type growing struct {
+	frame
+	grower
+	samples [][]int32 // of the session's trace, for each lane
+}
+
+// A place is where a span is: a frame and a lane of it, or -1 if it has no event.
+type place struct{ frame, lane int }
+
+// steps is how many steps of progress building takes.
+func (r *raw) steps() int {
+	n := 3 * r.log.count // sorting calls rest about as often as growing does, and so does finishing
+	if r.trace != nil {
+		n += len(r.trace.Samples)
+	}
+	return n / sliceSize
+}
+
+// build makes the session. It fails when p says so.
+func (r *raw) build(p *progress) (*Session, error) {
+	b := &builder{raw: *r, p: p, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID]int{}}
+	b.s = &Session{
+		id: r.id, started: r.started, length: r.length, trace: r.trace, cpu: r.cpu,
+		stats: Stats{Dropped: r.log.dropped, Lost: r.lost, SamplesFull: r.full},
+	}
+	for i := range b.s.cpu {
+		b.s.cpu[i].at -= r.zero
+	}
+	if r.trace != nil {
+		b.s.stats.Samples, b.s.stats.Profiling = uint64(len(r.trace.Samples)), r.trace.Stats
+		if !r.trace.Origin.IsZero() {
+			b.s.offset = r.trace.Origin.Sub(r.started)
+		}
+	}
+	b.divide()
+	for i, f := range b.frames {
+		if err := f.grow(); err != nil {
+			return nil, err
+		}
+		b.know(i, f)
+	}
+	if err := b.place(); err != nil {
+		return nil, err
+	}
+	for i, f := range b.order() {
+		for lane := range f.lanes {
+			if err := b.finish(f, lane, FrameID(i+1)); err != nil {
+				return nil, err
+			}
+		}
+		*f = growing{} // its memory
+	}
+	return b.s, nil
+}
+
+// divide gives each frame its records, but for those that ended before the session began.
+func (b *builder) divide() {
+	counts := make([]int, len(b.log.frames))
+	for _, c := range b.log.chunks {
+		for i := range c {
+			c[i].start -= b.zero
+			c[i].end -= b.zero
+			if c[i].end >= 0 {
+				counts[c[i].frame]++
+				b.s.stats.Entries++
+			}
+		}
+	}
+	b.frames = make([]*growing, len(counts))
+	for i := range b.frames {
+		f := &growing{frame: b.log.frames[i]}
+		f.costs, f.rest = b.costs, b.p.rest
+		f.records = make([]*record, 0, counts[i])
+		b.frames[i] = f
+	}
+	for _, c := range b.log.chunks {
+		for i := range c {
+			if f := b.frames[c[i].frame]; c[i].end >= 0 {
+				f.records = append(f.records, &c[i])
+			}
+		}
+	}
+}
+
+// know remembers where a frame's spans are, for samples to be put there.
+func (b *builder) know(i int, f *growing) {
+	if i >= firstRequest && f.traceID.IsValid() {
+		if _, known := b.byTrace[f.traceID]; !known {
+			b.byTrace[f.traceID] = i
+		}
+	}
+	for k, l := range f.lanes {
+		for j := range l.nodes {
+			n := &l.nodes[j]
+			if !n.span.IsValid() {
+				continue
+			}
+			if n.typ == Request && k > 0 { // lane 0 has the request
+				f.lanes[0], f.lanes[k] = f.lanes[k], f.lanes[0]
+				b.know(i, f)
+				return
+			}
+			b.bySpan[n.span] = place{i, k}
+		}
+	}
+	for _, r := range f.records { // spans that have not ended, but something under them has
+		if _, known := b.bySpan[r.parent]; !known && r.parent.IsValid() {
+			b.bySpan[r.parent] = place{i, -1}
+		}
+	}
+	f.samples = make([][]int32, len(f.lanes))
+}
+
+// place gives each sample a lane: that of its span's event, else the first of its request's,
+// else a new frame's; without a span the last one of the process's.
+func (b *builder) place() error {
+	if b.trace == nil {
+		return nil
+	}
+	process := b.frames[processFrame]
+	outside := len(process.lanes)
+	for i, s := range b.trace.Samples {
+		if i%sliceSize == sliceSize-1 {
+			if err := b.p.rest(); err != nil {
+				return err
+			}
+		}
+		f, in := process, outside
+		if s.ContextID != profiling.None {
+			if c := &b.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
+				at := b.placeOf(c)
+				f, in = b.frames[at.frame], max(0, at.lane)
+			}
+		}
+		for len(f.lanes) <= in {
+			f.lanes = append(f.lanes, &lane{})
+		}
+		for len(f.samples) <= in {
+			f.samples = append(f.samples, nil)
+		}
+		f.samples[in] = append(f.samples[in], int32(i))
+	}
+	return nil
+}
+
+func (b *builder) placeOf(c *profiling.Context) place {
+	at, known := b.bySpan[c.SpanID]
+	if known {
+		return at
+	}
+	i, known := b.byTrace[c.TraceID]
+	if !known { // a request that is under way, and has done nothing that is recorded
+		i = len(b.frames)
+		name := c.SpanName
+		if name == "" {
+			name = "request"
+		}
+		b.frames = append(b.frames, &growing{frame: frame{name: cut(name), traceID: c.TraceID}})
+		b.byTrace[c.TraceID] = i
+	}
+	at = place{i, -1}
+	b.bySpan[c.SpanID] = at
+	return at
+}
+
+// order is the order of the session's frames: those that every session has, then requests by
+// their start.
+func (b *builder) order() []*growing {
+	start := func(f *growing) time.Duration {
+		if len(f.records) > 0 {
+			return f.records[0].start
+		}
+		if len(f.samples) > 0 && len(f.samples[0]) > 0 {
+			return b.at(f.samples[0][0])
+		}
+		return b.length
+	}
+	slices.SortStableFunc(b.frames[firstRequest:], func(x, y *growing) int { return cmp.Compare(start(x), start(y)) })
+	return b.frames
+}
+
+func (b *builder) at(sample int32) time.Duration {
+	return b.trace.Samples[sample].Timestamp + b.s.offset
+}
+
+// finish makes a timeline of a lane.
+func (b *builder) finish(f *growing, i int, id FrameID) error {
+	nodes := f.lanes[i].nodes
+	f.lanes[i] = nil
+	var samples []int32
+	if i < len(f.samples) {
+		samples = f.samples[i]
+	}
+	if len(nodes)+len(samples) == 0 {
+		return nil
+	}
+	if len(samples) > 0 {
+		all := make([]taken, len(samples))
+		for k, j := range samples {
+			s := b.trace.Samples[j]
+			all[k] = taken{at: b.at(j), doing: cut(b.trace.Doing(s)), weight: s.Weight}
+			if s.ContextID != profiling.None {
+				all[k].span = b.trace.Contexts[s.ContextID].SpanID
+			}
+		}
+		nodes = groupSamples(nodes, all, b.trace.Interval, b.costs.sample)
+	}
+	for k := range nodes {
+		if k%sliceSize == sliceSize-1 {
+			if err := b.p.rest(); err != nil {
+				return err
+			}
+		}
+		nodes[k].detail = resolved(nodes[k].detail)
+	}
+	sum(nodes)
+	t := timeline{nodes: nodes, samples: samples, Timeline: Timeline{
+		ID: TimelineID(len(b.s.timelines) + 1), FrameID: id, Name: f.name, Lane: i,
+		TraceID: f.traceID, SpanID: f.root, Events: len(nodes), Samples: len(samples),
+	}}
+	if i > 0 {
+		t.Name += " · " + strconv.Itoa(i+1)
+	}
+	t.summarise()
+	b.s.timelines = append(b.s.timelines, t)
+	b.s.stats.Events += uint64(len(nodes))
+	return nil
+}
+
+// resolved are attributes with what their values stand for, and groups without a name taken apart.
+func resolved(attrs []slog.Attr) []slog.Attr {
+	plain := true
+	for _, a := range attrs {
+		plain = plain && a.Value.Kind() != slog.KindLogValuer && (a.Key != "" || a.Value.Kind() != slog.KindGroup)
+	}
+	if plain {
+		return attrs
+	}
+	var out []slog.Attr
+	for _, a := range attrs {
+		a.Value = a.Value.Resolve()
+		if a.Key == "" && a.Value.Kind() == slog.KindGroup {
+			out = append(out, resolved(a.Value.Group())...)
+			continue
+		}
+		if a.Value.Kind() == slog.KindString {
+			a.Value = slog.StringValue(cut(a.Value.String()))
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// Of makes a session of what somebody else recorded, such as an observer of the program's
+// own. Its ID is 1. It knows of no overhead and of no time of the process.
+func Of(r Recording) (*Session, error) {
+	if r.Length < 0 {
+		return nil, fmt.Errorf("sessions: Length %v: must not be negative", r.Length)
+	}
+	in := &raw{id: 1, started: r.Started, length: r.Length, trace: r.Trace, log: newEntryLog(defaultMaxEvents)}
+	if r.Entries != nil {
+		for e := range r.Entries {
+			in.log.add(&e, e.Time().Sub(r.Started), false)
+		}
+	}
+	return in.build(&progress{ctx: context.Background()})
+}

@@ -1,0 +1,92 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+)
+
+const (
+	costRounds = 16
+	costBatch  = 32
+)
+
+// measureCosts measures what a session, whose sampler runs, makes the program pay for an entry
+// that nobody else wants, and for labelling a goroutine for a span. It takes about a millisecond.
+func measureCosts() costs {
+	var c costs
+	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: -1})
+	obs, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark})
+	if err == nil { // a callback and a type are given
+		ctx := context.Background()
+		attrs := []slog.Attr{slog.String("key", "value"), slog.Int("n", 1)}
+		c.entry = median(func() {
+			if scope, ok := tl.Enter(ctx, observer.Mark); ok {
+				tl.Record(scope, observer.Mark, "cost", tl.Now(), 0, attrs)
+			}
+		})
+		obs.Disconnect()
+	}
+	var labels profiling.SpanLabels
+	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
+	c.label = median(func() {
+		if l := labels.Begin(context.Background(), sc, "cost", true); l != nil {
+			labels.End(l, "")
+		}
+	})
+	return c
+}
+
+// median is the median time of a call: what came between in a few batches does not count.
+func median(f func()) time.Duration {
+	times := make([]time.Duration, costRounds)
+	for i := range times {
+		began := time.Now()
+		for range costBatch {
+			f()
+		}
+		times[i] = time.Since(began) / costBatch
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// A demand tells which entries are recorded for others than the session.
+type demand struct {
+	observed map[observer.Type]bool // by other observers
+	loose    bool                   // marks and measures without a span: by the timeline itself, or a bridge
+	labels   bool                   // of spans, by other profilers
+}
+
+// demandOf is the demand before the session observes anything.
+func demandOf(tl *observer.Timeline) demand {
+	d := demand{observed: map[observer.Type]bool{}, labels: profiling.SpanLabels{}.Enabled()}
+	for _, t := range observer.SupportedEntryTypes() {
+		d.observed[t] = tl.Observed(t)
+	}
+	_, d.loose = tl.Enter(context.Background(), observer.Mark)
+	return d
+}
+
+// ours reports whether nobody but the session wanted an entry.
+func (d *demand) ours(e *observer.Entry) bool {
+	if d.observed[e.Type()] {
+		return false
+	}
+	switch e.Type() {
+	case observer.Mark, observer.Measure: // a bridge makes events and spans of them
+		switch e.Scope().(type) {
+		case nil:
+			return !d.loose
+		case spanned, trace.Span:
+			return false
+		}
+	}
+	return e.Type() != observer.GC // which is recorded in nobody's time
+}

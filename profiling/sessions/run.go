@@ -1,0 +1,276 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+const (
+	// maxBuffer is how many entries may wait for a session.
+	maxBuffer = 1 << 17
+	// tendEvery is how often a session in progress looks at the process's CPU time.
+	tendEvery = 250 * time.Millisecond
+	// lookBack is how long a session that waits for a request keeps what is recorded, at least.
+	lookBack = 30 * time.Second
+)
+
+// A run is a session from its start until it is forgotten.
+type run struct {
+	id     SessionID
+	o      StartOptions
+	r      *Recorder
+	tl     *observer.Timeline
+	demand demand
+	costs  costs
+
+	observer *observer.Observer
+	sampler  *profiling.Profiler // nil without samples
+
+	cancel   context.CancelFunc // of what comes after the recording
+	progress progress
+	over     chan struct{} // closed when the recording ends
+	ready    chan struct{} // closed when session and err are there
+	session  *Session
+	err      error
+
+	wasStopped bool        // by a call of Stop; guarded by the recorder's mu, as is expiry
+	expiry     *time.Timer // nil until it is ready
+
+	mu    sync.Mutex // guards what follows
+	state State
+	begun time.Duration // the session's zero, on tl; while it waits, when that began
+	ended time.Duration // on tl; 0 while it records
+	log   *entryLog
+	older *entryLog // what was recorded before log while it waited, nil if nothing was
+	// traces are what was sampled before the sampler's present part, while it waited.
+	traces []*profiling.Trace
+	cpu    []reading // at times on tl
+}
+
+// begin starts the recording.
+func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*run, error) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &run{
+		id: id, o: o, r: r, tl: r.c.Timeline, demand: demandOf(r.c.Timeline),
+		cancel: cancel, progress: progress{ctx: work}, over: make(chan struct{}), ready: make(chan struct{}),
+		state: InProgress, log: newEntryLog(r.c.MaxEvents),
+	}
+	if o.Route != "" {
+		s.state = Waiting
+	}
+	if err := s.sample(work); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.costs = measureCosts()
+	if s.demand.labels || s.sampler == nil {
+		s.costs.label = 0 // it is paid anyway, or not
+	}
+	s.mu.Lock() // what is observed waits until there is a beginning
+	defer s.mu.Unlock()
+	var err error
+	s.observer, err = s.tl.Observe(s.take, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxBuffer})
+	if err != nil {
+		cancel() // which ends the sampler
+		return nil, err
+	}
+	s.begun = s.tl.Now()
+	s.read()
+	return s, nil
+}
+
+// sample starts the sampler.
+func (s *run) sample(ctx context.Context) (err error) {
+	if s.o.NoSamples {
+		return nil
+	}
+	o := profiling.Options{
+		SampleInterval: cmp.Or(s.o.SampleInterval, s.r.c.SampleInterval), MaxBufferSize: s.r.c.MaxSamples,
+		Modules: s.o.Modules, Wall: s.o.Wall,
+	}
+	start := profiling.Start
+	if s.o.Remote {
+		start = s.r.c.Policy.Start
+	}
+	s.sampler, err = start(observer.NewContext(ctx, s.tl), o)
+	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {
+		return BadRequest(err.Error()) // all else was found right before
+	}
+	return err
+}
+
+// take keeps entries.
+func (s *run) take(l observer.List) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries := l.Entries()
+	for i := range entries {
+		e := &entries[i]
+		start := e.StartTime()
+		if s.ended != 0 && start+max(0, e.Duration()) > s.ended { // it was recorded when it ended
+			continue
+		}
+		r := s.log.add(e, start, s.demand.ours(e))
+		if s.state == Waiting && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.begun {
+			s.state, s.begun = InProgress, start
+		}
+	}
+}
+
+// tend looks after a session until it is ready.
+func (s *run) tend() {
+	tick := time.NewTicker(tendEvery)
+	defer tick.Stop()
+	forget := time.NewTicker(lookBack)
+	defer forget.Stop()
+	for {
+		select {
+		case <-s.over:
+			s.finish()
+			return
+		case <-tick.C:
+			if s.overlong() && s.r.overlong(s) {
+				s.end()
+				s.r.log().Warn("perfline: a profiling session that nobody stopped was stopped", "session", s.id, "after", s.r.c.MaxLength)
+			}
+		case <-forget.C:
+			s.forget()
+		}
+	}
+}
+
+// overlong takes a reading, and reports whether the session has recorded for too long.
+func (s *run) overlong() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read()
+	return s.tl.Now()-s.begun >= s.r.c.MaxLength
+}
+
+// read reads the CPU time that the process has used. s.mu is held.
+func (s *run) read() {
+	if used := sampling.ProcessCPU(); used > 0 {
+		s.cpu = append(s.cpu, reading{at: s.tl.Now(), used: used})
+	}
+}
+
+// forget lets go of what was long ago, while the session waits.
+func (s *run) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != Waiting {
+		return
+	}
+	s.older, s.log = s.log, newEntryLog(s.r.c.MaxEvents)
+	s.cpu = s.cpu[max(0, len(s.cpu)-int(2*lookBack/tendEvery)):]
+	if s.sampler != nil {
+		if t, err := s.sampler.TakeTrace(); err == nil {
+			s.traces = []*profiling.Trace{t}
+		}
+	}
+}
+
+// end ends the recording. It is called once.
+func (s *run) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = s.tl.Now()
+	s.read()
+	if s.state == Waiting { // the request never came
+		s.begun = s.ended
+	}
+	s.state = Processing
+	close(s.over)
+}
+
+// finish puts the session together.
+func (s *run) finish() {
+	defer s.cancel()
+	s.tl.Deliver() // all that was recorded before the end, on any goroutine
+	s.observer.Disconnect()
+	in := &raw{
+		id: s.id, length: s.ended - s.begun, started: s.tl.Origin().Add(s.begun), zero: s.begun,
+		log: s.log, cpu: s.cpu, costs: s.costs, lost: s.observer.Lost(),
+	}
+	if s.older != nil {
+		s.mu.Lock() // who asks for the status counts the log's entries
+		in.log.takeOlder(s.older)
+		s.mu.Unlock()
+	}
+	if s.sampler != nil {
+		t, err := s.sampler.Stop()
+		if err != nil {
+			s.r.log().Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
+		}
+		in.costs.sample = t.Stats.SampleCost
+		in.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
+		if len(s.traces) > 0 {
+			t = profiling.Join(append(s.traces, t)...)
+		}
+		in.trace = within(t, s.begun, s.ended)
+	}
+	s.progress.expect(in.steps())
+	session, err := in.build(&s.progress)
+	s.mu.Lock()
+	s.log, s.older, s.traces = nil, nil, nil
+	if s.session, s.err = session, err; err == nil {
+		s.state = Ready
+	}
+	s.mu.Unlock()
+	s.r.expire(s)
+	close(s.ready)
+}
+
+// within is a trace without what was sampled before and after a session.
+func within(t *profiling.Trace, begun, ended time.Duration) *profiling.Trace {
+	n := len(t.Samples)
+	if n == 0 || t.Samples[0].Timestamp >= begun && t.Samples[n-1].Timestamp <= ended {
+		return t
+	}
+	return t.Select(func(s profiling.Sample) bool { return s.Timestamp >= begun && s.Timestamp <= ended })
+}
+
+// result is the session, once it is ready.
+func (s *run) result() (*Session, error) {
+	if s.err != nil {
+		return nil, BadRequest(fmt.Sprintf("sessions: session %d was released before its events were put together", s.id))
+	}
+	return s.session, nil
+}
+
+func (s *run) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := Status{
+		ID: s.id, State: s.state, Route: s.o.Route, Wall: s.o.Wall, Remote: s.o.Remote,
+		Started: s.tl.Origin().Add(s.begun), Length: s.ended - s.begun, Progress: s.progress.fraction(),
+	}
+	switch s.state {
+	case Ready:
+		now.Progress = 1
+		stats := s.session.Stats()
+		now.Entries, now.Samples, now.Dropped = stats.Entries, stats.Samples, stats.Dropped
+	case Waiting, InProgress:
+		now.Length, now.Progress = s.tl.Now()-s.begun, 0
+		fallthrough
+	default:
+		if s.log != nil {
+			now.Entries, now.Dropped = uint64(s.log.count), s.log.dropped
+		}
+		if s.sampler != nil {
+			now.Samples = s.sampler.Stats().Samples
+		}
+	}
+	if s.sampler != nil {
+		now.Sampler = s.sampler.Engine() + ", " + string(s.sampler.State())
+	}
+	return now
+}

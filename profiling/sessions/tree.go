@@ -1,0 +1,250 @@
+package sessions
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// none stands for no node: the top level.
+const none = int32(-1)
+
+// A node is an event in its timeline's list, which is in the order of the tree: each node
+// before what is below it, and siblings by start. So it is by start, too.
+type node struct {
+	start, end       time.Duration
+	self, overhead   time.Duration
+	total, totalOver time.Duration // with all below
+	name             string
+	detail           []slog.Attr
+	span             trace.SpanID // its own
+	parent           int32        // index, or none
+	size             int32        // how many nodes it is with all below
+	depth            int32        // 1 at the top level
+	children         uint32
+	typ              EventType
+}
+
+func (n *node) length() time.Duration { return n.end - n.start }
+
+// costs are what profiling makes the program pay, see [Event].Overhead.
+type costs struct {
+	entry  time.Duration // for recording an entry that nobody else wants
+	label  time.Duration // for labelling a goroutine for a span
+	sample time.Duration // for taking a sample
+}
+
+// An open is a node of a lane that has not ended where the sweep is.
+type open struct {
+	node int32
+	end  time.Duration
+	span trace.SpanID // that is active in it
+}
+
+// A lane is a timeline in the making: entries that may have been on one call stack.
+type lane struct {
+	nodes []node
+	stack []open
+	free  bool // nothing is open
+}
+
+// A grower makes the lanes of one frame.
+type grower struct {
+	costs costs
+	rest  func() error // is called now and then, see slices
+
+	records []*record
+	spans   map[trace.SpanID]int // of records that are spans: their indexes
+	lanes   []*lane
+}
+
+// order sorts the records such that each comes after all that it may be below.
+func (g *grower) order() error {
+	var err error
+	n := 0
+	indexed := make([]struct {
+		r *record
+		i int
+	}, len(g.records))
+	for i, r := range g.records {
+		indexed[i].r, indexed[i].i = r, i
+	}
+	type entry = struct {
+		r *record
+		i int
+	}
+	slices.SortFunc(indexed, func(a, b entry) int {
+		if n++; n%sliceSize == 0 && err == nil {
+			err = g.rest()
+		}
+		if err != nil {
+			return 0 // it is given up: the order does not matter
+		}
+		// What contains comes first; of equal ones that which was recorded last, as what calls
+		// ends after what it called.
+		return cmp.Or(cmp.Compare(a.r.start, b.r.start), cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
+	})
+	for i := range indexed {
+		g.records[i] = indexed[i].r
+	}
+	return err
+}
+
+// grow puts each record into a lane, below what was on the call stack when it began.
+func (g *grower) grow() error {
+	if err := g.order(); err != nil {
+		return err
+	}
+	g.spans = map[trace.SpanID]int{}
+	for i, r := range g.records {
+		if r.self.IsValid() {
+			g.spans[r.self] = i
+		}
+	}
+	for i, r := range g.records {
+		if i%sliceSize == sliceSize-1 {
+			if err := g.rest(); err != nil {
+				return err
+			}
+		}
+		under := g.above(r)
+		l := g.lane(r, under)
+		parent := none
+		if n := len(l.stack); n > 0 {
+			parent = l.stack[n-1].node
+		}
+		l.add(r, parent, under, g.costs)
+	}
+	return nil
+}
+
+// above is the span that a record is below, as far as there is an event of it that can have
+// something below; zero if not.
+func (g *grower) above(r *record) trace.SpanID {
+	id := r.parent
+	for range len(g.records) { // ids may be wrong: no cycles
+		i, known := g.spans[id]
+		if !known {
+			return trace.SpanID{}
+		}
+		p := g.records[i]
+		if p != r && !p.point() {
+			return id
+		}
+		id = p.parent
+	}
+	return trace.SpanID{}
+}
+
+// lane is where a record goes: of the lanes where it is contained, under the span that it
+// was recorded under, that where it is contained most tightly, else one where nothing is open.
+func (g *grower) lane(r *record, under trace.SpanID) *lane {
+	var best, free *lane
+	var tightest time.Duration
+	for _, l := range g.lanes {
+		l.close(r)
+		if len(l.stack) == 0 {
+			if free == nil {
+				free = l
+			}
+			continue
+		}
+		top := l.stack[len(l.stack)-1]
+		if top.end < r.end || under.IsValid() && top.span != under {
+			continue
+		}
+		if length := l.nodes[top.node].length(); best == nil || length < tightest {
+			best, tightest = l, length
+		}
+	}
+	if best != nil {
+		return best
+	}
+	if free == nil {
+		free = &lane{}
+		g.lanes = append(g.lanes, free)
+	}
+	return free
+}
+
+// close takes what has ended when a record begins off the stack. A moment at the end of
+// something may still be its.
+func (l *lane) close(r *record) {
+	for n := len(l.stack); n > 0; n-- {
+		if end := l.stack[n-1].end; end > r.start || end == r.start && r.point() {
+			return
+		}
+		l.stack = l.stack[:n-1]
+	}
+}
+
+// add appends a record's node.
+func (l *lane) add(r *record, parent int32, under trace.SpanID, c costs) {
+	n := node{
+		start: r.start, end: r.end, name: r.name, detail: r.detail, span: r.self, parent: parent,
+		size: 1, depth: 1, typ: r.typ,
+	}
+	if parent != none {
+		p := &l.nodes[parent]
+		p.children++
+		n.depth = p.depth + 1
+		if r.ours { // it was recorded when it ended, in the time of its parent
+			p.overhead += c.entry
+		}
+	}
+	if r.self.IsValid() {
+		n.overhead = c.label
+	}
+	id := int32(len(l.nodes))
+	l.nodes = append(l.nodes, n)
+	if r.point() {
+		return
+	}
+	span := r.self
+	if !span.IsValid() {
+		span = under
+		if k := len(l.stack); !span.IsValid() && k > 0 {
+			span = l.stack[k-1].span
+		}
+	}
+	l.stack = append(l.stack, open{node: id, end: r.end, span: span})
+}
+
+// sum computes what the nodes' times are in themselves and with all below.
+func sum(nodes []node) {
+	for i := range nodes {
+		n := &nodes[i]
+		if n.typ != Samples { // those have the time that was found to be theirs
+			n.self = n.length()
+		}
+		n.size = 1
+	}
+	// The time of what is below is not a node's own. Moments have none.
+	for i := range nodes {
+		n := &nodes[i]
+		if n.parent == none {
+			continue
+		}
+		if n.typ == Samples {
+			nodes[n.parent].self -= n.self
+		} else {
+			nodes[n.parent].self -= n.length()
+		}
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		n := &nodes[i]
+		n.overhead = max(0, min(n.overhead, n.self))
+		n.self -= n.overhead
+		n.total += n.self
+		n.totalOver += n.overhead
+		if n.parent != none {
+			p := &nodes[n.parent]
+			p.total += n.total
+			p.totalOver += n.totalOver
+			p.size += n.size
+		}
+	}
+}
