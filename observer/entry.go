@@ -108,6 +108,7 @@ type Entry struct {
 	name     string
 	start    time.Duration // since the root timeline's origin
 	duration time.Duration
+	at       time.Duration // when it was recorded, since the root timeline's origin
 	base     time.Duration // origin that StartTime is relative to
 	tl       *Timeline
 	scope    any
@@ -130,6 +131,11 @@ func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 // Duration is how long the entry took: 0 for marks. A measure whose end lies
 // before its start has a negative one (User Timing 3, measure()).
 func (e *Entry) Duration() time.Duration { return e.duration }
+
+// RecordedAt is when the entry was recorded, since the same origin as StartTime. That is its
+// end, or later for what was made before, see [Timeline.Queue]: a measure between two marks,
+// say. It has no meaning for an entry that was not recorded.
+func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
 // Time is when the entry began by the wall clock. It carries a monotonic
 // reading, so that differences to other times are exact.

@@ -64,6 +64,7 @@ func (c *chunk) entry(t *Timeline, i int) Entry {
 		name:     rec.name,
 		start:    rec.start,
 		duration: rec.duration,
+		at:       rec.at,
 		base:     t.origin,
 		tl:       t,
 		scope:    rec.scope,

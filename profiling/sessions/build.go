@@ -230,7 +230,7 @@ func (b *builder) at(sample int32) time.Duration {
 
 // finish makes a timeline of a lane.
 func (b *builder) finish(f *growing, i int, id FrameID) error {
-	nodes := f.lanes[i].nodes
+	nodes, apart := f.lanes[i].nodes, f.lanes[i].apart
 	f.lanes[i] = nil
 	var samples []int32
 	if i < len(f.samples) {
@@ -263,7 +263,10 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 		ID: TimelineID(len(b.s.timelines) + 1), FrameID: id, Name: f.name, Lane: i,
 		TraceID: f.traceID, SpanID: f.root, Events: len(nodes), Samples: len(samples),
 	}}
-	if i > 0 {
+	switch {
+	case apart:
+		t.Name += " · between marks"
+	case i > 0:
 		t.Name += " · " + strconv.Itoa(i+1)
 	}
 	t.summarise()

@@ -33,6 +33,8 @@
 //   - Which goroutine a measure of marks.Time ran on is not known: of two that were made
 //     under the same span, one within the other counts as called by it. Give work on
 //     further goroutines a span, by marks.Start, to have it told apart.
+//   - A measure between two marks (marks.Measure) was on no call stack. Such ones are on
+//     timelines of their own.
 //   - There is no parent for what was caused by something that had ended.
 //
 // # Times

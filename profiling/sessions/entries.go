@@ -23,6 +23,7 @@ type record struct {
 	frame        uint32 // index in the log's frames
 	typ          EventType
 	ours         bool // nobody but the session wanted it
+	apart        bool // it was on no call stack: a measure between two moments that had passed
 }
 
 func (r *record) point() bool { return r.end == r.start }
@@ -145,6 +146,7 @@ func (l *entryLog) describe(r *record, e *observer.Entry) {
 		r.typ, r.name = GC, e.Name()
 	default:
 		r.typ, r.name = Measure, e.Name()
+		r.apart = e.RecordedAt()-e.StartTime() > e.Duration()
 	}
 	r.name = cut(r.name)
 	if r.detail == nil {

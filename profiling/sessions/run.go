@@ -115,7 +115,7 @@ func (s *run) take(l observer.List) {
 	for i := range entries {
 		e := &entries[i]
 		start := e.StartTime()
-		if s.ended != 0 && start+max(0, e.Duration()) > s.ended { // it was recorded when it ended
+		if s.ended != 0 && e.RecordedAt() > s.ended {
 			continue
 		}
 		r := s.log.add(e, start, s.demand.ours(e))

@@ -48,7 +48,7 @@ type open struct {
 type lane struct {
 	nodes []node
 	stack []open
-	free  bool // nothing is open
+	apart bool // it has what was on none
 }
 
 // A grower makes the lanes of one frame.
@@ -118,7 +118,16 @@ func (g *grower) grow() error {
 		}
 		l.add(r, parent, under, g.costs)
 	}
+	slices.SortStableFunc(g.lanes, func(a, b *lane) int { return rank(a) - rank(b) })
 	return nil
+}
+
+// rank puts lanes of call stacks before others.
+func rank(l *lane) int {
+	if l.apart {
+		return 1
+	}
+	return 0
 }
 
 // above is the span that a record is below, as far as there is an event of it that can have
@@ -139,12 +148,16 @@ func (g *grower) above(r *record) trace.SpanID {
 	return trace.SpanID{}
 }
 
-// lane is where a record goes: of the lanes where it is contained, under the span that it
-// was recorded under, that where it is contained most tightly, else one where nothing is open.
+// lane is where a record goes: of the lanes where it is contained, under the span that it was
+// recorded under, that where it is contained most tightly, else one where nothing is open. What was on
+// no call stack keeps to lanes of its own, and contains nothing.
 func (g *grower) lane(r *record, under trace.SpanID) *lane {
 	var best, free *lane
 	var tightest time.Duration
 	for _, l := range g.lanes {
+		if l.apart != r.apart {
+			continue
+		}
 		l.close(r)
 		if len(l.stack) == 0 {
 			if free == nil {
@@ -153,7 +166,7 @@ func (g *grower) lane(r *record, under trace.SpanID) *lane {
 			continue
 		}
 		top := l.stack[len(l.stack)-1]
-		if top.end < r.end || under.IsValid() && top.span != under {
+		if r.apart || top.end < r.end || under.IsValid() && top.span != under {
 			continue
 		}
 		if length := l.nodes[top.node].length(); best == nil || length < tightest {
@@ -164,7 +177,7 @@ func (g *grower) lane(r *record, under trace.SpanID) *lane {
 		return best
 	}
 	if free == nil {
-		free = &lane{}
+		free = &lane{apart: r.apart}
 		g.lanes = append(g.lanes, free)
 	}
 	return free
