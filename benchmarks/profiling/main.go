@@ -47,7 +47,7 @@ func run(words []string, rounds int, length time.Duration) error {
 		return fmt.Errorf("-rounds %d -length %v: must be at least 1 and 10ms", rounds, length)
 	}
 	parts := map[string]func(context.Context, int, time.Duration) error{
-		"overhead": overhead, "attribution": attribution, "sessions": sessions, "top": top, "push": push,
+		"overhead": overhead, "attribution": attribution, "sessions": besideOthers, "top": top, "push": push,
 	}
 	if len(words) == 0 {
 		words = []string{"overhead", "attribution", "sessions", "top", "push"}

@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/benchmarks/internal/process"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // services are what push compares: each answers a request after a little work, which has
@@ -37,6 +38,7 @@ var services = []struct {
 	{"the same, otel-profiling-go, pyroscope-go", true, true, openTelemetry},
 	{"perfline, OTLP", true, false, withPerfline},
 	{"the same, Pyroscope", true, true, withPerfline},
+	{"perfline, OTLP, a session in progress", true, false, inSession},
 }
 
 const spansOfRequest = 2
@@ -151,4 +153,49 @@ func withPerfline(ctx context.Context) (*service, error) {
 		t.End()
 		_, _ = io.WriteString(w, "ok")
 	})), pl.Shutdown}, nil
+}
+
+// inSession is withPerfline while one session after the other records it, each for two
+// seconds: putting its events together is in what it costs.
+func inSession(ctx context.Context) (*service, error) {
+	s, err := withPerfline(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recorder := sessions.NewRecorder(sessions.Config{})
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error)
+	go func() { done <- oneAfterTheOther(ctx, recorder) }()
+	shutdown := s.shutdown
+	s.shutdown = func(ctx context.Context) error {
+		cancel()
+		err := <-done
+		recorder.Close()
+		return errors.Join(err, shutdown(ctx))
+	}
+	return s, nil
+}
+
+func oneAfterTheOther(ctx context.Context, r *sessions.Recorder) error {
+	for ctx.Err() == nil {
+		id, err := r.Start(ctx, sessions.StartOptions{})
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+		}
+		s, err := r.Stop(context.WithoutCancel(ctx), id)
+		if err != nil {
+			return err
+		}
+		if n := s.Stats(); n.Dropped+n.Lost > 0 {
+			return fmt.Errorf("a session dropped %d entries and lost %d", n.Dropped, n.Lost)
+		}
+		if err := r.Release(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

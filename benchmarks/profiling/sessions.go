@@ -14,9 +14,9 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// sessions runs two sessions while somebody else's profiler comes and goes, and
+// besideOthers runs two sessions while somebody else's profiler comes and goes, and
 // says every second how they are.
-func sessions(ctx context.Context, _ int, _ time.Duration) error {
+func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 	const seconds = 12
 	var all []*profiling.Profiler
 	for _, interval := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond} {
