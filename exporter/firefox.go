@@ -1,0 +1,215 @@
+package exporter
+
+import (
+	"encoding/hex"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// The versions of the format that is written. 61 is the newest with a column "prefix" for stacks, which
+// Perfetto needs, and with tables that all threads share, which it knows since April 2026; the
+// Firefox Profiler brings any version to its own.
+const (
+	firefoxProcessed = 61
+	firefoxGecko     = 34 // of the same days, for programs that look at it
+)
+
+// WriteFirefox writes a session in the Firefox Profiler's processed profile format, version
+// 61, which Perfetto opens, too.
+//
+//   - Each timeline is a thread. Those of a frame have the pid of its first, which is their main
+//     thread, so that what a request did at the same time is shown below the request. A
+//     timeline's ID is its tid; a lane's name ends in its number, counted from 1.
+//   - Each event but Samples is a marker by its name: types that take time are intervals, Mark and
+//     Server are instants. The payload has the event's detail under its keys, groups as
+//     "group.key", and the timeline's trace and span; self time if there are events below.
+//     A key that a viewer takes for its own, such as "type", has "attr." before it. When a key comes with
+//     values of several kinds the later kinds have their name behind it, as in "n (integer)". A type of
+//     event shows its first 100 keys.
+//   - Samples are the thread's samples, weighed by the time that they stand for; those of CPU
+//     time give the CPU's load besides. The innermost frame's category is the sample's marker. A sample without a
+//     stack has one of "[no-stack]".
+//   - All times are milliseconds since the session's start, or since the start of what began before it:
+//     viewers refuse negative times. The file says when profiling began on that axis.
+//   - Texts from outside are cut at 1000 bytes each; what is not UTF-8 becomes U+FFFD.
+//
+// The same session always makes the same file. Memory is for the different texts, functions and stacks,
+// however many events and samples there are. The error is w's.
+func WriteFirefox(w io.Writer, s *sessions.Session) error { return writeFirefox(w, s) }
+
+func writeFirefox(w io.Writer, s recorded) error {
+	f := firefox{jsonStream: newJSONStream(w), s: s, trace: s.Trace(), timelines: s.Timelines()}
+	f.timed = f.trace != nil && f.trace.Engine != "wall"
+	for _, tl := range f.timelines {
+		f.zero = min(f.zero, tl.Interval.Start)
+	}
+	// What describes the file comes last, when it is known. Perfetto takes a file that begins with either "meta" or "libs" for one
+	// of these.
+	f.raw(`{"libs":[],"threads":[`)
+	main := sessions.Timeline{}
+	for i, tl := range f.timelines {
+		if i > 0 {
+			f.raw(",")
+		}
+		if i == 0 || tl.FrameID != main.FrameID {
+			main = tl
+		}
+		f.thread(tl, main)
+	}
+	f.raw("],\n")
+	f.shared()
+	f.raw(",\n")
+	f.meta()
+	f.raw("}\n")
+	return f.flush()
+}
+
+// firefox is a file while it is written.
+type firefox struct {
+	jsonStream
+	s         recorded
+	trace     *profiling.Trace // nil without samples
+	timed     bool             // samples are of CPU time
+	timelines []sessions.Timeline
+	zero      time.Duration // the file's zero of times, since the session began; not positive
+
+	texts     table[string]
+	functions table[profiling.Call] // without Line
+	frames    table[firefoxFrame]
+	stacks    table[firefoxStack]
+	sources   table[string]
+	schemas   [len(markerTypes)]schema
+	calls     []profiling.Call // of one sample
+	details   details          // of one event
+}
+
+type firefoxFrame struct {
+	function, line int
+	category       int
+}
+
+type firefoxStack struct{ parent, frame int } // parent is an index or -1
+
+// thread writes a timeline.
+func (f *firefox) thread(tl, main sessions.Timeline) {
+	name := tl.Name
+	if tl.Lane > 0 {
+		name = cut(name) + " #" + strconv.Itoa(tl.Lane+1)
+	}
+	f.raw("\n" + `{"name":`)
+	f.text(name)
+	f.raw(`,"processName":`)
+	f.text(main.Name)
+	f.raw(`,"processType":"default","isMainThread":` + strconv.FormatBool(tl.ID == main.ID))
+	f.raw(`,"pid":"` + strconv.Itoa(int(main.ID)) + `","tid":` + strconv.Itoa(int(tl.ID)))
+	f.raw(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":`)
+	f.millis(tl.Interval.Start - f.zero)
+	f.raw(`,"unregisterTime":`)
+	f.millis(tl.Interval.End - f.zero)
+	f.raw(`,"pausedRanges":[],"showMarkersInTimeline":true,` + "\n" + `"markers":{`)
+	f.markers(tl)
+	f.raw("},\n" + `"samples":{`)
+	f.samples(tl.ID)
+	f.raw("}}")
+}
+
+// markers writes the events of a timeline, column by column.
+func (f *firefox) markers(tl sessions.Timeline) {
+	f.raw(`"name":`)
+	n := writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
+		return strconv.AppendInt(b, int64(addText(&f.texts, e.Name)), 10)
+	})
+	f.raw("," + "\n" + `"startTime":`)
+	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
+		return appendMillis(b, e.Interval.Start-f.zero)
+	})
+	f.raw("," + "\n" + `"endTime":`) // an instant's means nothing, but Perfetto takes no column with a null
+	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
+		return appendMillis(b, e.Interval.End-f.zero)
+	})
+	f.raw("," + "\n" + `"phase":`)
+	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
+		if markerTypes[markerType(e.Type)].instant {
+			return append(b, '0')
+		}
+		return append(b, '1')
+	})
+	f.raw("," + "\n" + `"category":`)
+	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
+		return strconv.AppendInt(b, int64(markerTypes[markerType(e.Type)].category), 10)
+	})
+	f.raw("," + "\n" + `"data":`)
+	var ids []byte
+	if tl.TraceID.IsValid() {
+		ids = append(hex.AppendEncode([]byte(`,"trace":"`), tl.TraceID[:]), '"')
+	}
+	if tl.SpanID.IsValid() {
+		ids = append(hex.AppendEncode(append(ids, `,"span":"`...), tl.SpanID[:]), '"')
+	}
+	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
+		return f.appendPayload(b, e, ids)
+	})
+	f.raw(`,"length":`)
+	f.number(n)
+}
+
+// events are those that are markers.
+func (f *firefox) events(id sessions.TimelineID) iter.Seq[sessions.Event] {
+	return func(yield func(sessions.Event) bool) {
+		for e := range f.s.All(id) {
+			if e.Type != sessions.Samples && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// samples writes the samples of a timeline, column by column.
+func (f *firefox) samples(id sessions.TimelineID) {
+	rows := f.s.Samples(id)
+	if f.trace == nil {
+		rows = slices.Values([]profiling.Sample{})
+	}
+	f.raw(`"stack":`)
+	n := writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+		return strconv.AppendInt(b, int64(f.stack(s)), 10)
+	})
+	f.raw("," + "\n" + `"time":`)
+	writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+		return appendMillis(b, f.s.Since(s)-f.zero)
+	})
+	f.raw("," + "\n" + `"weightType":"tracing-ms","weight":`)
+	writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+		return appendMillis(b, s.Weight)
+	})
+	if f.timed { // what waits used no CPU, and how much of the rest did is not known
+		f.raw("," + "\n" + `"threadCPUDelta":`)
+		writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+			return strconv.AppendInt(b, int64(s.Weight), 10)
+		})
+	}
+	f.raw(`,"length":`)
+	f.number(n)
+}
+
+// stack is the index of a sample's stack.
+func (f *firefox) stack(s profiling.Sample) int {
+	f.calls = calls(f.calls, f.trace, s)
+	at := -1
+	for i, c := range slices.Backward(f.calls) {
+		frame := firefoxFrame{line: c.Line, category: categoryGo}
+		if i == 0 {
+			frame.category = markerCategory(s.Marker)
+		}
+		c.Line = 0
+		frame.function = f.functions.add(c)
+		at = f.stacks.add(firefoxStack{at, f.frames.add(frame)})
+	}
+	return at
+}

@@ -1,0 +1,39 @@
+package exporter
+
+import (
+	"iter"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// A recorded session is what the files are written from. They go through its events once
+// for each column of theirs, so that nothing of the size of the session is in memory.
+type recorded interface {
+	Started() time.Time
+	Length() time.Duration
+	Stats() sessions.Stats
+	Trace() *profiling.Trace
+	Timelines() []sessions.Timeline
+	All(sessions.TimelineID) iter.Seq[sessions.Event]
+	Samples(sessions.TimelineID) iter.Seq[profiling.Sample]
+	Since(profiling.Sample) time.Duration
+}
+
+var _ recorded = (*sessions.Session)(nil)
+
+// noStack is the function of samples without a stack, as in pprof files, so that no time is missing.
+const noStack = "[no-stack]"
+
+// calls is a sample's stack, innermost first, in a slice that the next call may use again.
+func calls(to []profiling.Call, t *profiling.Trace, s profiling.Sample) []profiling.Call {
+	to = to[:0]
+	for c := range t.Calls(s) {
+		to = append(to, c)
+	}
+	if len(to) == 0 {
+		to = append(to, profiling.Call{Name: noStack})
+	}
+	return to
+}

@@ -1,0 +1,172 @@
+package exporter
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// WriteSpeedscope writes a session in speedscope's file format.
+//
+//   - The first profile is of all samples, whatever they ran for, in the order of time and weighed by
+//     the time that they stand for: where the program spent its time.
+//   - Then each timeline is a profile of its events: in speedscope's "Time Order" what a request
+//     waited for and called, in "Left Heavy" and "Sandwich" what its measures come to. Samples events are
+//     in it, which are the code below each measure, as an estimate. Its name has the trace's id and when it began.
+//
+// Moments are not in it: speedscope shows nothing that takes no time, and has no place for details. An event
+// that ends after the one around it, which events of a session do not, ends with that.
+//
+// Texts, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the session began.
+func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
+
+func writeSpeedscope(w io.Writer, s recorded) error {
+	f := speedscope{jsonStream: newJSONStream(w), s: s}
+	f.raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"perfline","name":`)
+	f.text("session of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z"))
+	f.raw(`,"activeProfileIndex":0,"profiles":[`)
+	separator := ""
+	if t := s.Trace(); t != nil && len(t.Samples) > 0 {
+		f.samples(t)
+		separator = ","
+	}
+	for _, tl := range s.Timelines() {
+		f.raw(separator)
+		f.timeline(tl)
+		separator = ","
+	}
+	if separator == "" { // speedscope fails over a file without a profile
+		f.timeline(sessions.Timeline{Name: "nothing was recorded"})
+	}
+	// The frames are known when all profiles are written.
+	f.raw("],\n" + `"shared":{"frames":`)
+	writeList(f.jsonStream, slices.Values(f.frames.list), appendSpeedscopeFrame)
+	f.raw("}}\n")
+	return f.flush()
+}
+
+// speedscope is a file while it is written.
+type speedscope struct {
+	jsonStream
+	s      recorded
+	frames table[profiling.Call] // without Line; those of events have a name only
+	calls  []profiling.Call      // of one sample
+	open   []openEvent           // of one timeline
+	events int                   // written of one timeline
+}
+
+// samples writes the profile of all samples.
+func (f *speedscope) samples(t *profiling.Trace) {
+	var total time.Duration
+	for _, s := range t.Samples {
+		total += s.Weight
+	}
+	kind := "CPU time"
+	if t.Engine == "wall" {
+		kind = "wall-clock time"
+	}
+	f.raw("\n" + `{"type":"sampled","name":"samples of ` + kind + `","unit":"nanoseconds","startValue":0,"endValue":` + strconv.FormatInt(int64(total), 10))
+	f.raw(`,"samples":`)
+	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profiling.Sample) []byte {
+		f.calls = calls(f.calls, t, s)
+		b = append(b, '[')
+		for i, c := range slices.Backward(f.calls) {
+			c.Line = 0 // a function is one frame: speedscope has no lines below that
+			b = strconv.AppendInt(b, int64(f.frame(c)), 10)
+			if i > 0 {
+				b = append(b, ',')
+			}
+		}
+		return append(b, ']')
+	})
+	f.raw(`,"weights":`)
+	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profiling.Sample) []byte {
+		return strconv.AppendInt(b, int64(s.Weight), 10)
+	})
+	f.raw("}")
+}
+
+func (f *speedscope) frame(c profiling.Call) int {
+	c.Name, c.File = cut(c.Name), cut(c.File)
+	return f.frames.add(c)
+}
+
+// An openEvent is one that has not ended yet, where the timeline's are written.
+type openEvent struct {
+	frame int
+	end   time.Duration
+}
+
+// timeline writes the profile of a timeline's events. Each opens and closes within the one that
+// is open when it begins, which is how they are in the session, too.
+func (f *speedscope) timeline(tl sessions.Timeline) {
+	start, end := tl.Interval.Start, max(tl.Interval.Start, tl.Interval.End)
+	f.raw("\n" + `{"type":"evented","name":`)
+	f.text(title(tl))
+	f.raw(`,"unit":"nanoseconds","startValue":` + strconv.FormatInt(int64(start), 10) + `,"endValue":` + strconv.FormatInt(int64(end), 10))
+	f.raw(`,"events":[`)
+	f.open, f.events = append(f.open[:0], openEvent{end: end}), 0 // the timeline itself, which is not written
+	at := start
+	for e := range f.s.All(tl.ID) {
+		if e.Interval.End <= e.Interval.Start {
+			continue
+		}
+		at = max(at, e.Interval.Start)
+		f.closeUntil(at)
+		within := min(e.Interval.End, f.open[len(f.open)-1].end)
+		if within <= at {
+			continue
+		}
+		frame := f.frame(profiling.Call{Name: e.Name})
+		f.event('O', at, frame)
+		f.open = append(f.open, openEvent{frame, within})
+	}
+	f.closeUntil(end)
+	f.raw("]}")
+}
+
+// closeUntil closes the events that end until then, innermost first.
+func (f *speedscope) closeUntil(at time.Duration) {
+	for len(f.open) > 1 && f.open[len(f.open)-1].end <= at {
+		last := f.open[len(f.open)-1]
+		f.open = f.open[:len(f.open)-1]
+		f.event('C', last.end, last.frame)
+	}
+}
+
+func (f *speedscope) event(kind byte, at time.Duration, frame int) {
+	b := f.b.AvailableBuffer()
+	if f.events++; f.events > 1 {
+		b = append(b, ',')
+	}
+	b = append(append(append(b, `{"type":"`...), kind), `","at":`...)
+	b = strconv.AppendInt(append(strconv.AppendInt(b, int64(at), 10), `,"frame":`...), int64(frame), 10)
+	f.bytes(append(b, '}'))
+}
+
+func title(tl sessions.Timeline) string {
+	name := cut(tl.Name)
+	if tl.Lane > 0 {
+		name += " #" + strconv.Itoa(tl.Lane+1)
+	}
+	if tl.TraceID.IsValid() {
+		name += " " + tl.TraceID.String()
+	}
+	return fmt.Sprintf("%s (at %s)", name, length(tl.Interval.Start))
+}
+
+func appendSpeedscopeFrame(b []byte, c profiling.Call) []byte {
+	b = appendText(append(b, `{"name":`...), c.Name)
+	if c.File != "" {
+		b = appendText(append(b, `,"file":`...), c.File)
+	}
+	if c.StartLine > 0 {
+		b = strconv.AppendInt(append(b, `,"line":`...), int64(c.StartLine), 10)
+	}
+	return append(b, '}')
+}
