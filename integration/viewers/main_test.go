@@ -1,0 +1,59 @@
+package viewers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/integration/npm"
+)
+
+// modules is the folder with the viewers.
+var modules string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	var err error
+	if modules, err = npm.Install(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// output is what a program prints; what it prints as errors is in the error.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("%s: %w\n%s%s", filepath.Base(cmd.Args[0]), err, out, exit.Stderr)
+	}
+	return out, err
+}
+
+// golden is a file of the exporter's own tests.
+func golden(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "exporter", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// save is the name of a file with that text.
+func save(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
