@@ -49,6 +49,9 @@ func writeFirefox(w io.Writer, s recorded) error {
 	for _, tl := range f.timelines {
 		f.zero = min(f.zero, tl.Interval.Start)
 	}
+	if f.trace != nil && len(f.trace.Samples) > 0 {
+		f.zero = min(f.zero, s.Since(f.trace.Samples[0]))
+	}
 	// What describes the file comes last, when it is known. Perfetto takes a file that begins with either "meta" or "libs" for one
 	// of these.
 	f.raw(`{"libs":[],"threads":[`)

@@ -1,0 +1,87 @@
+package exporter
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// busy is a session of many events, which are made as they are asked for: what memory there is is the encoder's.
+type busy struct {
+	handMade
+	each int // events of a timeline
+}
+
+func newBusy(timelines, each, samples int) *busy {
+	b := &busy{handMade: *aSession(), each: each}
+	b.timelines = nil
+	for i := range timelines {
+		id := sessions.TimelineID(i + 1)
+		b.timelines = append(b.timelines, sessions.Timeline{ID: id, FrameID: sessions.FrameID(id), Name: "GET /products/{id}",
+			TraceID: [16]byte{1}, SpanID: [8]byte{1}, Interval: interval(0, time.Duration(each)*ms)})
+	}
+	first := b.trace.Samples[1]
+	b.trace.Samples = nil
+	for i := range samples {
+		first.Timestamp = time.Second + time.Duration(i)*ms
+		b.trace.Samples = append(b.trace.Samples, first)
+	}
+	b.samples = map[sessions.TimelineID][]profiling.Sample{1: b.trace.Samples}
+	return b
+}
+
+func (b *busy) All(sessions.TimelineID) iter.Seq[sessions.Event] {
+	names := []string{"render", "db.query", "cache.get", "encode"}
+	return func(yield func(sessions.Event) bool) {
+		detail := []slog.Attr{slog.String("key", "products/42"), slog.Int("rows", 12)}
+		for i := range b.each {
+			start := time.Duration(i) * ms
+			if !yield(sessions.Event{ID: sessions.EventID(i + 1), Type: sessions.Measure, Name: names[i%len(names)], Interval: interval(start, start+900*time.Microsecond), Detail: detail}) {
+				return
+			}
+		}
+	}
+}
+
+func BenchmarkFiles(b *testing.B) {
+	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+		for _, n := range []int{1_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/events=%d", name, n), func(b *testing.B) {
+				s := newBusy(10, n/10, 0)
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := write(io.Discard, s); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
+			})
+		}
+	}
+}
+
+// The memory that a file takes to write does not depend on how many events there are.
+func TestFilesTakeNoMemoryForEvents(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+		allocated := func(events int) uint64 {
+			s := newBusy(1, events, events)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := write(io.Discard, s); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := allocated(100), allocated(50_000); many > few+1<<16 {
+			t.Errorf("%s: %d bytes for 100 events and samples, %d for 50 000: want some kilobytes more at most", name, few, many)
+		}
+	}
+}
