@@ -1,7 +1,8 @@
 // Package exporter is what leaves the process: spans over OTLP, by the OTEL_*
-// variables or a [Config], with a count of what arrived and what did not; and,
+// variables or a [Config], with a count of what arrived and what did not;
 // beside or without a backend, the most recent requests in memory, to be
-// printed as waterfalls.
+// printed as waterfalls; and sessions as files for the Firefox Profiler, Perfetto and
+// speedscope.
 //
 //	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_* variables
 //	if err == nil && target != nil {
@@ -18,6 +19,8 @@
 //     backend that goes away and comes back is two log lines, however many
 //     batches fail in between.
 //   - [Recent] keeps a bounded number of requests and spans.
+//   - [WriteFirefox] and [WriteSpeedscope] write while they go: what they keep does not depend on how
+//     many events and samples a session has.
 //
 // # What it does not
 //

@@ -76,8 +76,8 @@ func checkFirefox(text []byte, h *handMade) error {
 		return fmt.Errorf("it begins with %.20q: Perfetto would not know what it is", text)
 	}
 	var f firefoxFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		return err
+	if err := json.Unmarshal(text, &f); err != nil || !utf8.Valid(text) {
+		return fmt.Errorf("it is not JSON in UTF-8: %w", err)
 	}
 	known := func(what string, length int, all ...[]int) error {
 		for _, list := range all {
@@ -133,8 +133,8 @@ func checkFirefox(text []byte, h *handMade) error {
 			return err
 		}
 		for k, e := range events {
-			if want, err := json.Marshal(cut(e.Name)); err != nil || fmt.Sprintf("%q", s.StringArray[m.Name[k]]) != unquoted(want) {
-				return fmt.Errorf("thread %d, marker %d is called %q, want %s (%v)", i, k, s.StringArray[m.Name[k]], want, err)
+			if got, want := s.StringArray[m.Name[k]], string([]rune(cut(e.Name))); got != want { // what is not UTF-8 becomes U+FFFD
+				return fmt.Errorf("thread %d, marker %d is called %q, want %q", i, k, got, want)
 			}
 			start, err1 := m.StartTime[k].Float64()
 			end, err2 := m.EndTime[k].Float64()
@@ -155,21 +155,16 @@ func checkFirefox(text []byte, h *handMade) error {
 			return err
 		}
 		for k, sample := range h.samples[h.timelines[i].ID] {
-			if at, err := samples.Time[k].Float64(); err != nil || at < 0 || math.Abs((at-f.Meta.ProfilingStartTime)*1e6-float64(h.Since(sample))) > 1 {
-				return fmt.Errorf("thread %d, sample %d is at %q (%v), want %v, and not negative", i, k, samples.Time[k], err, h.Since(sample))
+			at, err := samples.Time[k].Float64()
+			if err != nil {
+				return fmt.Errorf("thread %d, sample %d: %w", i, k, err)
+			}
+			if at < 0 || math.Abs((at-f.Meta.ProfilingStartTime)*1e6-float64(h.Since(sample))) > 1 {
+				return fmt.Errorf("thread %d, sample %d is at %v ms, want %v, and not negative", i, k, at, h.Since(sample))
 			}
 		}
 	}
 	return nil
-}
-
-// unquoted is a JSON string as %q has it.
-func unquoted(text []byte) string {
-	var s string
-	if err := json.Unmarshal(text, &s); err != nil {
-		return err.Error()
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // A speedscopeFile is what the tests read of one.
@@ -192,8 +187,8 @@ type speedscopeFile struct {
 // events have a frame, and how long frames were open, all together.
 func checkSpeedscope(text []byte) (opened int, open time.Duration, err error) {
 	var f speedscopeFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		return 0, 0, err
+	if err := json.Unmarshal(text, &f); err != nil || !utf8.Valid(text) {
+		return 0, 0, fmt.Errorf("it is not JSON in UTF-8: %w", err)
 	}
 	if len(f.Profiles) == 0 {
 		return 0, 0, fmt.Errorf("there is no profile, over which speedscope fails")
@@ -262,6 +257,9 @@ func anySession(t *rapid.T, wild bool) *handMade {
 	h := aSession()
 	h.trace.Started = time.Duration(rapid.Int64Range(0, 2e9).Draw(t, "started")) // samples may begin before the session
 	h.timelines, h.events, h.samples = nil, map[sessions.TimelineID][]sessions.Event{}, map[sessions.TimelineID][]profiling.Sample{}
+	if rapid.Bool().Draw(t, "without samples") {
+		h.trace = nil
+	}
 	frame := sessions.FrameID(0)
 	for id := range sessions.TimelineID(rapid.IntRange(0, 4).Draw(t, "timelines")) {
 		tl := sessions.Timeline{ID: id + 1, Name: anyText.Draw(t, "timeline")}
@@ -304,7 +302,7 @@ func anySession(t *rapid.T, wild bool) *handMade {
 			}
 			tl.Interval = interval(min(tl.Interval.Start, e.Interval.Start), max(tl.Interval.End, e.Interval.End))
 		}
-		if len(h.trace.Samples) > 0 {
+		if h.trace != nil {
 			h.samples[tl.ID] = h.trace.Samples[:rapid.IntRange(0, len(h.trace.Samples)).Draw(t, "samples")]
 		}
 		h.timelines = append(h.timelines, tl)
@@ -350,6 +348,31 @@ func TestFilesOfAnySession(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A type of event shows its first keys; what else its details have is in the file all the same.
+func TestFirefoxFields(t *testing.T) {
+	h := aSession()
+	for i := range 2 * maxFields {
+		h.events[4] = append(h.events[4], sessions.Event{Type: sessions.Measure, Name: "m", Detail: []slog.Attr{slog.Int(fmt.Sprint("key", i), i)}})
+	}
+	var b bytes.Buffer
+	if err := writeFirefox(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	var f firefoxFile
+	if err := json.Unmarshal(b.Bytes(), &f); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range f.Meta.MarkerSchema {
+		if s.Name == "Measure" && len(s.Fields) != 4+maxFields {
+			t.Errorf("%d fields are shown, want %d and 4 of all events", len(s.Fields), maxFields)
+		}
+	}
+	last := f.Threads[3].Markers.Data[2*maxFields]
+	if last["key199"] != 199.0 {
+		t.Errorf("the last event has %v, want its detail", last)
 	}
 }
 

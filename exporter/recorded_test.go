@@ -82,7 +82,7 @@ func aSession() *handMade {
 				{ID: 4, ParentID: 2, Type: sessions.Mark, Name: "cache.miss", Interval: interval(12*ms, 12*ms),
 					Detail: []slog.Attr{slog.Time("when", base), slog.Int("n", 1)}},
 				{ID: 5, ParentID: 1, Type: sessions.Mark, Name: "cache.miss", Interval: interval(31*ms, 31*ms),
-					Detail: []slog.Attr{slog.String("n", "many"), slog.Uint64("huge", math.MaxUint64), slog.Float64("nan", math.NaN())}},
+					Detail: []slog.Attr{slog.String("n", "many"), slog.Uint64("huge", math.MaxUint64), slog.Int64("least", math.MinInt64), slog.Float64("nan", math.NaN())}},
 				{ID: 6, ParentID: 1, Type: sessions.Call, Name: "GET", Interval: interval(32*ms, 50*ms), Time: 18 * ms},
 				{ID: 7, ParentID: 6, Type: sessions.Server, Name: "db", Interval: interval(32*ms, 32*ms), Detail: []slog.Attr{slog.Duration("duration", ms)}},
 			},
@@ -129,6 +129,23 @@ func TestCut(t *testing.T) {
 	} {
 		if got := cut(c.text); got != c.want {
 			t.Errorf("%s: %d bytes ending in %q, want %d ending in %q", name, len(got), got[len(got)-6:], len(c.want), c.want[len(c.want)-6:])
+		}
+	}
+}
+
+func TestAppendText(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"plain":           {"GET /products/{id}", `"GET /products/{id}"`},
+		"quotes":          {`a"b\c`, `"a\"b\\c"`},
+		"control":         {"a\x00\x1b\n", `"a\u0000\u001b\n"`},
+		"not UTF-8":       {"a\xff", `"a\ufffd"`},
+		"right to left":   {"\u202eabc", "\"\u202eabc\""},
+		"long":            {strings.Repeat("a", 100_000), `"` + strings.Repeat("a", maxText-3) + `…"`},
+		"DEL and C1":      {"\x7f\u0085", "\"\x7f\u0085\""},
+		"line separators": {"\u2028", `"\u2028"`},
+	} {
+		if got := string(appendText(nil, c.text)); got != c.want {
+			t.Errorf("%s: %.40q becomes %.40s, want %.40s", name, c.text, got, c.want)
 		}
 	}
 }

@@ -113,9 +113,6 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 	f.open, f.events = append(f.open[:0], openEvent{end: end}), 0 // the timeline itself, which is not written
 	at := start
 	for e := range f.s.All(tl.ID) {
-		if e.Interval.End <= e.Interval.Start {
-			continue
-		}
 		at = max(at, e.Interval.Start)
 		f.closeUntil(at)
 		within := min(e.Interval.End, f.open[len(f.open)-1].end)

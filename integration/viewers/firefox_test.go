@@ -166,7 +166,7 @@ GET /products/{id}/GET /products/{id} 3/3 ["main.render 20" "runtime.gopark 10"]
 	Request Request "GET /products/{id}" -20+70 ` + ids + ` self time=20ms profiling overhead=1.500μs attr.type=no schema's attr.cause=text ok=true
 	Measure Measure "render" 0+30 ` + ids + ` self time=20ms page.rows=12 page.budget=100ms n=2 ratio=0.50
 	Mark Mark "cache.miss" 12+0 ` + ids + ` when=2026-01-02T03:04:05Z n=1
-	Mark Mark "cache.miss" 31+0 ` + ids + ` n (text)=many huge=18446744073709551615 nan=NaN
+	Mark Mark "cache.miss" 31+0 ` + ids + ` n (text)=many huge=18446744073709551615 least=-9223372036854775808 nan=NaN
 	Call Call "GET" 32+18 ` + ids + `
 	Mark Server "db" 32+0 ` + ids + ` duration=1ms
 GET /products/{id}/GET /products/{id} #2 3/4 [] []
