@@ -71,7 +71,7 @@ type firefoxFile struct {
 }
 
 // checkFirefox reads a file as the Firefox Profiler and Perfetto do, and compares it with its session.
-func checkFirefox(text []byte, h *handMade) error {
+func checkFirefox(text []byte, s recorded) error {
 	if !bytes.HasPrefix(text, []byte(`{"libs"`)) {
 		return fmt.Errorf("it begins with %.20q: Perfetto would not know what it is", text)
 	}
@@ -89,34 +89,35 @@ func checkFirefox(text []byte, h *handMade) error {
 		}
 		return nil
 	}
-	s := &f.Shared
+	shared := &f.Shared
 	for _, err := range []error{
-		known("texts", len(s.StringArray), s.FuncTable.Name, s.Sources.Filename),
-		known("functions", s.FuncTable.Length, s.FrameTable.Func),
-		known("frames", s.FrameTable.Length, s.StackTable.Frame),
-		known("categories", len(f.Meta.Categories), s.FrameTable.Category),
+		known("texts", len(shared.StringArray), shared.FuncTable.Name, shared.Sources.Filename),
+		known("functions", shared.FuncTable.Length, shared.FrameTable.Func),
+		known("frames", shared.FrameTable.Length, shared.StackTable.Frame),
+		known("categories", len(f.Meta.Categories), shared.FrameTable.Category),
 		known("threads", len(f.Threads), f.Meta.InitialVisibleThreads),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	for i, p := range s.StackTable.Prefix {
+	for i, p := range shared.StackTable.Prefix {
 		if p != nil && (*p < 0 || *p >= i) {
 			return fmt.Errorf("stack %d is called by %d, which must stand before it", i, *p)
 		}
 	}
-	for _, text := range s.StringArray {
+	for _, text := range shared.StringArray {
 		if utf8.RuneCountInString(text) > maxText {
 			return fmt.Errorf("a text has %d bytes", len(text))
 		}
 	}
-	if len(f.Threads) != len(h.timelines) {
-		return fmt.Errorf("%d threads of %d timelines", len(f.Threads), len(h.timelines))
+	timelines := s.Timelines()
+	if len(f.Threads) != len(timelines) {
+		return fmt.Errorf("%d threads of %d timelines", len(f.Threads), len(timelines))
 	}
 	for i, th := range f.Threads {
 		m, samples, events := th.Markers, th.Samples, []sessions.Event{}
-		for _, e := range h.events[h.timelines[i].ID] {
+		for e := range s.All(timelines[i].ID) {
 			if e.Type != sessions.Samples {
 				events = append(events, e)
 			}
@@ -126,14 +127,14 @@ func checkFirefox(text []byte, h *handMade) error {
 				return fmt.Errorf("thread %d has a column of %d markers, want %d", i, n, len(events))
 			}
 		}
-		if err := known("texts", len(s.StringArray), m.Name); err != nil {
+		if err := known("texts", len(shared.StringArray), m.Name); err != nil {
 			return err
 		}
 		if err := known("categories", len(f.Meta.Categories), m.Category); err != nil {
 			return err
 		}
 		for k, e := range events {
-			if got, want := s.StringArray[m.Name[k]], string([]rune(cut(e.Name))); got != want { // what is not UTF-8 becomes U+FFFD
+			if got, want := shared.StringArray[m.Name[k]], string([]rune(cut(e.Name))); got != want { // what is not UTF-8 becomes U+FFFD
 				return fmt.Errorf("thread %d, marker %d is called %q, want %q", i, k, got, want)
 			}
 			start, err1 := m.StartTime[k].Float64()
@@ -146,21 +147,22 @@ func checkFirefox(text []byte, h *handMade) error {
 				return fmt.Errorf("thread %d, marker %d is at %v for %v, want %+v", i, k, began, took, e.Interval)
 			}
 		}
+		taken := slices.Collect(s.Samples(timelines[i].ID))
 		for _, n := range []int{len(samples.Stack), len(samples.Time), len(samples.Weight), samples.Length} {
-			if n != len(h.samples[h.timelines[i].ID]) {
-				return fmt.Errorf("thread %d has a column of %d samples, want %d", i, n, len(h.samples[h.timelines[i].ID]))
+			if n != len(taken) {
+				return fmt.Errorf("thread %d has a column of %d samples, want %d", i, n, len(taken))
 			}
 		}
-		if err := known("stacks", s.StackTable.Length, samples.Stack); err != nil {
+		if err := known("stacks", shared.StackTable.Length, samples.Stack); err != nil {
 			return err
 		}
-		for k, sample := range h.samples[h.timelines[i].ID] {
+		for k, sample := range taken {
 			at, err := samples.Time[k].Float64()
 			if err != nil {
 				return fmt.Errorf("thread %d, sample %d: %w", i, k, err)
 			}
-			if at < 0 || math.Abs((at-f.Meta.ProfilingStartTime)*1e6-float64(h.Since(sample))) > 1 {
-				return fmt.Errorf("thread %d, sample %d is at %v ms, want %v, and not negative", i, k, at, h.Since(sample))
+			if at < 0 || math.Abs((at-f.Meta.ProfilingStartTime)*1e6-float64(s.Since(sample))) > 1 {
+				return fmt.Errorf("thread %d, sample %d is at %v ms, want %v, and not negative", i, k, at, s.Since(sample))
 			}
 		}
 	}
