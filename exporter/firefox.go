@@ -21,7 +21,7 @@ const (
 )
 
 // WriteFirefox writes a session in the Firefox Profiler's processed profile format, version
-// 61, which Perfetto opens, too.
+// 61, which Perfetto opens, too: samples since its version 55, markers since 56.
 //
 //   - Each timeline is a thread. Those of a frame have the pid of its first, which is their main
 //     thread, so that what a request did at the same time is shown below the request. A
