@@ -17,19 +17,23 @@ var allowed = map[string][]string{
 	"observer":  {},
 	"marks":     {"observer"},
 	"bridge":    {"observer", "marks"},
-	"profiling": {"observer", "marks"},
-	"exporter":  {"observer", "marks", "profiling"},
+	"profiling": {"internal", "observer", "marks"},
+	"exporter":  {"internal", "observer", "marks", "profiling"},
+	"internal":  {},
 	"":          {"observer", "marks", "bridge", "profiling", "exporter"},
 }
 
-// onlyFor are modules that must not be everybody's: the prefix of their paths, and the folder
-// whose packages alone may import them.
-var onlyFor = map[string]string{
-	"github.com/grafana/": "profiling/pyroscope",
+// onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose
+// packages alone may import them. What is served to others costs only those who mount it.
+var onlyFor = map[string][]string{
+	"connectrpc.com/":             {"profiling/service", "exporter/live"},
+	"github.com/grafana/":         {"profiling/pyroscope"},
+	module + "/exporter/live":     {"exporter/live"},
+	module + "/profiling/service": {"profiling/service", "exporter/live"},
 }
 
 // standardOnly are the folders whose import costs the standard library only.
-var standardOnly = []string{"observer", "marks", "bridge/internal/servertiming"}
+var standardOnly = []string{"observer", "marks", "bridge/internal/servertiming", "internal"}
 
 func TestImportDirection(t *testing.T) {
 	// A file for one system only must not hide an import from the others.
@@ -48,9 +52,10 @@ func testImportDirection(t *testing.T, goos string) {
 			t.Errorf("package %s: folder %q is not in the table: say what it may import", pkg, from)
 		}
 		for _, imported := range strings.Fields(imports) {
-			for prefix, dir := range onlyFor {
-				if own := module + "/" + dir; strings.HasPrefix(imported, prefix) && !strings.HasPrefix(pkg+"/", own+"/") {
-					t.Errorf("%s imports %s: only %s may", pkg, imported, own)
+			for prefix, dirs := range onlyFor {
+				isOwn := func(dir string) bool { return strings.HasPrefix(pkg+"/", module+"/"+dir+"/") }
+				if strings.HasPrefix(imported, prefix) && !slices.ContainsFunc(dirs, isOwn) {
+					t.Errorf("%s imports %s: only %q may", pkg, imported, dirs)
 				}
 			}
 			if own := module + "/profiling/pyroscope"; imported == own && from == "profiling" {

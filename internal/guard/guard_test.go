@@ -1,0 +1,169 @@
+package guard_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/internal/guard"
+)
+
+// ask says what status and text a request gets; "in" is the guarded handler's.
+func ask(g guard.Guard, r *http.Request) (int, string) {
+	rec := httptest.NewRecorder()
+	g.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "in")
+	})).ServeHTTP(rec, r)
+	return rec.Code, strings.TrimSpace(rec.Body.String())
+}
+
+func TestWithoutAuthorizeOnlyThisMachine(t *testing.T) {
+	for _, c := range []struct {
+		name, remote, host string
+		header             string // of a proxy
+		refused            string // part of the text; empty if let in
+	}{
+		{name: "IPv4", remote: "127.0.0.1:4711", host: "127.0.0.1:8080"},
+		{name: "all of 127/8", remote: "127.1.2.3:4711", host: "127.0.0.2"},
+		{name: "IPv6", remote: "[::1]:4711", host: "[::1]:8080"},
+		{name: "IPv6 without a port", remote: "[::1]:4711", host: "[::1]"},
+		{name: "IPv4 on a socket of IPv6", remote: "[::ffff:127.0.0.1]:4711", host: "localhost:8080"},
+		{name: "by name", remote: "127.0.0.1:4711", host: "LocalHost"},
+
+		{name: "the network", remote: "192.0.2.7:4711", host: "localhost", refused: "from 192.0.2.7:4711: only clients on the same machine"},
+		{name: "the network by IPv6", remote: "[2001:db8::7]:4711", host: "localhost", refused: "same machine"},
+		{name: "a Unix socket", remote: "@", host: "localhost", refused: "same machine"},
+		{name: "no address", remote: "", host: "localhost", refused: "same machine"},
+
+		{name: "rebound name", remote: "127.0.0.1:4711", host: "evil.example:8080", refused: `host "evil.example:8080": must be localhost`},
+		{name: "rebound name that looks like it", remote: "127.0.0.1:4711", host: "localhost.evil.example", refused: "must be localhost"},
+		{name: "address of the network", remote: "127.0.0.1:4711", host: "192.0.2.1:8080", refused: "must be localhost"},
+		{name: "no host", remote: "127.0.0.1:4711", host: "", refused: "must be localhost"},
+
+		{name: "behind a proxy", remote: "127.0.0.1:4711", host: "localhost", header: "X-Forwarded-For", refused: "header X-Forwarded-For: only direct"},
+		{name: "behind a proxy of RFC 7239", remote: "127.0.0.1:4711", host: "localhost", header: "Forwarded", refused: "only direct"},
+		{name: "behind a proxy that names itself", remote: "127.0.0.1:4711", host: "localhost", header: "Via", refused: "only direct"},
+		{name: "behind a proxy that passes the host", remote: "127.0.0.1:4711", host: "localhost", header: "X-Forwarded-Host", refused: "only direct"},
+		{name: "behind nginx as often configured", remote: "127.0.0.1:4711", host: "localhost", header: "X-Real-IP", refused: "only direct"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/", http.NoBody)
+			r.RemoteAddr, r.Host = c.remote, c.host
+			if c.header != "" {
+				r.Header.Set(c.header, "") // that it is there is enough
+			}
+			status, text := ask(guard.Guard{}, r)
+			switch {
+			case c.refused == "" && (status != 200 || text != "in"):
+				t.Errorf("got %d %q, want it let in", status, text)
+			case c.refused != "" && (status != 403 || !strings.Contains(text, c.refused)):
+				t.Errorf("got %d %q, want 403 with %q", status, text, c.refused)
+			}
+		})
+	}
+}
+
+func TestAuthorizeDecidesAlone(t *testing.T) {
+	var log strings.Builder
+	g := guard.Guard{
+		Authorize: func(r *http.Request) error {
+			if r.Header.Get("Authorization") != "Bearer t" {
+				return errors.New("token \"x\" is not in the list")
+			}
+			return nil
+		},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+
+	r := httptest.NewRequest("GET", "/debug/", http.NoBody)
+	r.RemoteAddr, r.Host = "192.0.2.7:4711", "shop.example"
+	r.Header.Set("X-Forwarded-For", "192.0.2.8")
+	r.Header.Set("Authorization", "Bearer t")
+	if status, text := ask(g, r); status != 200 || text != "in" {
+		t.Errorf("authorized, from afar and through a proxy: got %d %q, want it let in", status, text)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged though nothing was refused: %s", &log)
+	}
+
+	r = httptest.NewRequest("GET", "/debug/", http.NoBody)
+	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
+	if status, text := ask(g, r); status != 403 || text != "not authorized" {
+		t.Errorf("on this machine, but not authorized: got %d %q, want 403 and nothing of why", status, text)
+	}
+	for _, want := range []string{"is not in the list", "/debug/", "127.0.0.1:4711"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q: %s", want, &log)
+		}
+	}
+}
+
+func TestNoPageFromElsewhereChangesAnything(t *testing.T) {
+	const here, elsewhere = "http://localhost:8080", "https://evil.example"
+	for _, c := range []struct {
+		name, method, site, origin string
+		in                         bool
+	}{
+		{"no browser", "POST", "", "", true},
+		{"our page", "POST", "same-origin", here, true},
+		{"our page in an old browser", "POST", "", here, true},
+		{"typed by the user", "POST", "none", "", true},
+		{"elsewhere", "POST", "cross-site", elsewhere, false},
+		{"elsewhere by Sec-Fetch-Site alone", "POST", "cross-site", "", false},
+		{"elsewhere by Origin alone", "POST", "", elsewhere, false},
+		{"a sandboxed page", "POST", "", "null", false},
+		{"another port of this machine", "POST", "same-site", "http://localhost:3000", false},
+		{"another port, by Origin alone", "DELETE", "", "http://localhost:3000", false},
+		{"elsewhere reads", "GET", "cross-site", elsewhere, true}, // its browser keeps the answer from it
+		{"elsewhere asks for the head", "HEAD", "cross-site", elsewhere, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, g := range map[string]guard.Guard{
+				"the zero guard":     {},
+				"with Authorize too": {Authorize: func(*http.Request) error { return nil }},
+			} {
+				r := httptest.NewRequest(c.method, here+"/x", http.NoBody)
+				r.RemoteAddr = "127.0.0.1:4711"
+				for header, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin} {
+					if value != "" {
+						r.Header.Set(header, value)
+					}
+				}
+				status, text := ask(g, r)
+				if got := status == 200; got != c.in || (!got && status != 403) {
+					t.Errorf("%s: got %d %q, want it let in: %v", name, status, text, c.in)
+				}
+			}
+		})
+	}
+}
+
+// The address of a real connection is what the guard has to understand.
+func TestRealConnections(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		t.Run(address, func(t *testing.T) {
+			l, err := net.Listen("tcp", address)
+			if err != nil {
+				t.Skipf("this machine has no %s: %v", address, err)
+			}
+			srv := httptest.NewUnstartedServer(guard.Guard{}.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+			srv.Listener.Close()
+			srv.Listener = l
+			srv.Start()
+			defer srv.Close()
+			res, err := srv.Client().Get(srv.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != 200 {
+				t.Errorf("got %s, want it let in", res.Status)
+			}
+		})
+	}
+}
