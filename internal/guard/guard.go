@@ -82,7 +82,7 @@ func (g Guard) authorize(r *http.Request) error {
 // local is why r does not come from this machine.
 func local(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+	if err != nil || !peer.Addr().IsLoopback() {
 		return fmt.Errorf("from %s: only clients on the same machine may come here, unless the application authorizes others", r.RemoteAddr)
 	}
 	if !loopback(r.Host) {
@@ -108,5 +108,5 @@ func loopback(host string) bool {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return err == nil && addr.IsLoopback()
 }
