@@ -86,30 +86,30 @@ const (
 type ProfilerServiceClient interface {
 	// StartProfiler begins a session (Scope Profiler, StartProfiler). INVALID_ARGUMENT while another
 	// one is under way, and when so many are kept that there is no room for one more.
-	StartProfiler(context.Context, *connect.Request[profilerv1.StartProfilerArg]) (*connect.Response[profilerv1.SessionID], error)
+	StartProfiler(context.Context, *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error)
 	// StopProfiler ends a session at once, and answers when its events are put together (Scope
 	// Profiler, StopProfiler). A caller that does not wait for the answer finds the session with
 	// GetSession later. INVALID_ARGUMENT for what is not under way.
-	StopProfiler(context.Context, *connect.Request[profilerv1.StopProfilerArg]) (*connect.Response[profilerv1.Session], error)
+	StopProfiler(context.Context, *profilerv1.StopProfilerArg) (*profilerv1.Session, error)
 	// GetEvents gives the events of a timeline (Scope Profiler, GetEvents), a page at a time: see
 	// GetEventsArg.limit.
-	GetEvents(context.Context, *connect.Request[profilerv1.GetEventsArg]) (*connect.Response[profilerv1.Events], error)
+	GetEvents(context.Context, *profilerv1.GetEventsArg) (*profilerv1.Events, error)
 	// ReleaseSession forgets a session that was stopped (Scope Profiler, ReleaseSession). Its
 	// ids mean nothing afterwards. INVALID_ARGUMENT for a session under way.
-	ReleaseSession(context.Context, *connect.Request[profilerv1.ReleaseSessionArg]) (*connect.Response[profilerv1.Default], error)
+	ReleaseSession(context.Context, *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error)
 	// StreamEvents gives what GetEvents gives, all of it, in several messages. Each has the
 	// interval of its own events, and more is set in all but the last. limit is the number of events
 	// in a message. What has begun ends well even if the session is released meanwhile.
-	StreamEvents(context.Context, *connect.Request[profilerv1.GetEventsArg]) (*connect.ServerStreamForClient[profilerv1.Events], error)
+	StreamEvents(context.Context, *profilerv1.GetEventsArg) (*connect.ServerStreamForClient[profilerv1.Events], error)
 	// GetSession gives a session that was stopped: what StopProfiler answered, or its next
 	// timelines. INVALID_ARGUMENT while it is not ready.
-	GetSession(context.Context, *connect.Request[profilerv1.GetSessionArg]) (*connect.Response[profilerv1.Session], error)
+	GetSession(context.Context, *profilerv1.GetSessionArg) (*profilerv1.Session, error)
 	// ListSessions says how all sessions are doing, by id.
-	ListSessions(context.Context, *connect.Request[profilerv1.ListSessionsArg]) (*connect.Response[profilerv1.SessionList], error)
+	ListSessions(context.Context, *profilerv1.ListSessionsArg) (*profilerv1.SessionList, error)
 	// WatchSession says how a session is doing now, and whenever that has changed, at most every
 	// 100 ms, until it is ready. INVALID_ARGUMENT for an unknown id, also when the session
 	// is released meanwhile.
-	WatchSession(context.Context, *connect.Request[profilerv1.WatchSessionArg]) (*connect.ServerStreamForClient[profilerv1.Status], error)
+	WatchSession(context.Context, *profilerv1.WatchSessionArg) (*connect.ServerStreamForClient[profilerv1.Status], error)
 }
 
 // NewProfilerServiceClient constructs a client for the perfline.profiler.v1.ProfilerService
@@ -187,73 +187,97 @@ type profilerServiceClient struct {
 }
 
 // StartProfiler calls perfline.profiler.v1.ProfilerService.StartProfiler.
-func (c *profilerServiceClient) StartProfiler(ctx context.Context, req *connect.Request[profilerv1.StartProfilerArg]) (*connect.Response[profilerv1.SessionID], error) {
-	return c.startProfiler.CallUnary(ctx, req)
+func (c *profilerServiceClient) StartProfiler(ctx context.Context, req *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error) {
+	response, err := c.startProfiler.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // StopProfiler calls perfline.profiler.v1.ProfilerService.StopProfiler.
-func (c *profilerServiceClient) StopProfiler(ctx context.Context, req *connect.Request[profilerv1.StopProfilerArg]) (*connect.Response[profilerv1.Session], error) {
-	return c.stopProfiler.CallUnary(ctx, req)
+func (c *profilerServiceClient) StopProfiler(ctx context.Context, req *profilerv1.StopProfilerArg) (*profilerv1.Session, error) {
+	response, err := c.stopProfiler.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // GetEvents calls perfline.profiler.v1.ProfilerService.GetEvents.
-func (c *profilerServiceClient) GetEvents(ctx context.Context, req *connect.Request[profilerv1.GetEventsArg]) (*connect.Response[profilerv1.Events], error) {
-	return c.getEvents.CallUnary(ctx, req)
+func (c *profilerServiceClient) GetEvents(ctx context.Context, req *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+	response, err := c.getEvents.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // ReleaseSession calls perfline.profiler.v1.ProfilerService.ReleaseSession.
-func (c *profilerServiceClient) ReleaseSession(ctx context.Context, req *connect.Request[profilerv1.ReleaseSessionArg]) (*connect.Response[profilerv1.Default], error) {
-	return c.releaseSession.CallUnary(ctx, req)
+func (c *profilerServiceClient) ReleaseSession(ctx context.Context, req *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
+	response, err := c.releaseSession.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // StreamEvents calls perfline.profiler.v1.ProfilerService.StreamEvents.
-func (c *profilerServiceClient) StreamEvents(ctx context.Context, req *connect.Request[profilerv1.GetEventsArg]) (*connect.ServerStreamForClient[profilerv1.Events], error) {
-	return c.streamEvents.CallServerStream(ctx, req)
+func (c *profilerServiceClient) StreamEvents(ctx context.Context, req *profilerv1.GetEventsArg) (*connect.ServerStreamForClient[profilerv1.Events], error) {
+	return c.streamEvents.CallServerStream(ctx, connect.NewRequest(req))
 }
 
 // GetSession calls perfline.profiler.v1.ProfilerService.GetSession.
-func (c *profilerServiceClient) GetSession(ctx context.Context, req *connect.Request[profilerv1.GetSessionArg]) (*connect.Response[profilerv1.Session], error) {
-	return c.getSession.CallUnary(ctx, req)
+func (c *profilerServiceClient) GetSession(ctx context.Context, req *profilerv1.GetSessionArg) (*profilerv1.Session, error) {
+	response, err := c.getSession.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // ListSessions calls perfline.profiler.v1.ProfilerService.ListSessions.
-func (c *profilerServiceClient) ListSessions(ctx context.Context, req *connect.Request[profilerv1.ListSessionsArg]) (*connect.Response[profilerv1.SessionList], error) {
-	return c.listSessions.CallUnary(ctx, req)
+func (c *profilerServiceClient) ListSessions(ctx context.Context, req *profilerv1.ListSessionsArg) (*profilerv1.SessionList, error) {
+	response, err := c.listSessions.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // WatchSession calls perfline.profiler.v1.ProfilerService.WatchSession.
-func (c *profilerServiceClient) WatchSession(ctx context.Context, req *connect.Request[profilerv1.WatchSessionArg]) (*connect.ServerStreamForClient[profilerv1.Status], error) {
-	return c.watchSession.CallServerStream(ctx, req)
+func (c *profilerServiceClient) WatchSession(ctx context.Context, req *profilerv1.WatchSessionArg) (*connect.ServerStreamForClient[profilerv1.Status], error) {
+	return c.watchSession.CallServerStream(ctx, connect.NewRequest(req))
 }
 
 // ProfilerServiceHandler is an implementation of the perfline.profiler.v1.ProfilerService service.
 type ProfilerServiceHandler interface {
 	// StartProfiler begins a session (Scope Profiler, StartProfiler). INVALID_ARGUMENT while another
 	// one is under way, and when so many are kept that there is no room for one more.
-	StartProfiler(context.Context, *connect.Request[profilerv1.StartProfilerArg]) (*connect.Response[profilerv1.SessionID], error)
+	StartProfiler(context.Context, *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error)
 	// StopProfiler ends a session at once, and answers when its events are put together (Scope
 	// Profiler, StopProfiler). A caller that does not wait for the answer finds the session with
 	// GetSession later. INVALID_ARGUMENT for what is not under way.
-	StopProfiler(context.Context, *connect.Request[profilerv1.StopProfilerArg]) (*connect.Response[profilerv1.Session], error)
+	StopProfiler(context.Context, *profilerv1.StopProfilerArg) (*profilerv1.Session, error)
 	// GetEvents gives the events of a timeline (Scope Profiler, GetEvents), a page at a time: see
 	// GetEventsArg.limit.
-	GetEvents(context.Context, *connect.Request[profilerv1.GetEventsArg]) (*connect.Response[profilerv1.Events], error)
+	GetEvents(context.Context, *profilerv1.GetEventsArg) (*profilerv1.Events, error)
 	// ReleaseSession forgets a session that was stopped (Scope Profiler, ReleaseSession). Its
 	// ids mean nothing afterwards. INVALID_ARGUMENT for a session under way.
-	ReleaseSession(context.Context, *connect.Request[profilerv1.ReleaseSessionArg]) (*connect.Response[profilerv1.Default], error)
+	ReleaseSession(context.Context, *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error)
 	// StreamEvents gives what GetEvents gives, all of it, in several messages. Each has the
 	// interval of its own events, and more is set in all but the last. limit is the number of events
 	// in a message. What has begun ends well even if the session is released meanwhile.
-	StreamEvents(context.Context, *connect.Request[profilerv1.GetEventsArg], *connect.ServerStream[profilerv1.Events]) error
+	StreamEvents(context.Context, *profilerv1.GetEventsArg, *connect.ServerStream[profilerv1.Events]) error
 	// GetSession gives a session that was stopped: what StopProfiler answered, or its next
 	// timelines. INVALID_ARGUMENT while it is not ready.
-	GetSession(context.Context, *connect.Request[profilerv1.GetSessionArg]) (*connect.Response[profilerv1.Session], error)
+	GetSession(context.Context, *profilerv1.GetSessionArg) (*profilerv1.Session, error)
 	// ListSessions says how all sessions are doing, by id.
-	ListSessions(context.Context, *connect.Request[profilerv1.ListSessionsArg]) (*connect.Response[profilerv1.SessionList], error)
+	ListSessions(context.Context, *profilerv1.ListSessionsArg) (*profilerv1.SessionList, error)
 	// WatchSession says how a session is doing now, and whenever that has changed, at most every
 	// 100 ms, until it is ready. INVALID_ARGUMENT for an unknown id, also when the session
 	// is released meanwhile.
-	WatchSession(context.Context, *connect.Request[profilerv1.WatchSessionArg], *connect.ServerStream[profilerv1.Status]) error
+	WatchSession(context.Context, *profilerv1.WatchSessionArg, *connect.ServerStream[profilerv1.Status]) error
 }
 
 // NewProfilerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -263,49 +287,49 @@ type ProfilerServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewProfilerServiceHandler(svc ProfilerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	profilerServiceMethods := profilerv1.File_perfline_profiler_v1_profiler_proto.Services().ByName("ProfilerService").Methods()
-	profilerServiceStartProfilerHandler := connect.NewUnaryHandler(
+	profilerServiceStartProfilerHandler := connect.NewUnaryHandlerSimple(
 		ProfilerServiceStartProfilerProcedure,
 		svc.StartProfiler,
 		connect.WithSchema(profilerServiceMethods.ByName("StartProfiler")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceStopProfilerHandler := connect.NewUnaryHandler(
+	profilerServiceStopProfilerHandler := connect.NewUnaryHandlerSimple(
 		ProfilerServiceStopProfilerProcedure,
 		svc.StopProfiler,
 		connect.WithSchema(profilerServiceMethods.ByName("StopProfiler")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceGetEventsHandler := connect.NewUnaryHandler(
+	profilerServiceGetEventsHandler := connect.NewUnaryHandlerSimple(
 		ProfilerServiceGetEventsProcedure,
 		svc.GetEvents,
 		connect.WithSchema(profilerServiceMethods.ByName("GetEvents")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceReleaseSessionHandler := connect.NewUnaryHandler(
+	profilerServiceReleaseSessionHandler := connect.NewUnaryHandlerSimple(
 		ProfilerServiceReleaseSessionProcedure,
 		svc.ReleaseSession,
 		connect.WithSchema(profilerServiceMethods.ByName("ReleaseSession")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceStreamEventsHandler := connect.NewServerStreamHandler(
+	profilerServiceStreamEventsHandler := connect.NewServerStreamHandlerSimple(
 		ProfilerServiceStreamEventsProcedure,
 		svc.StreamEvents,
 		connect.WithSchema(profilerServiceMethods.ByName("StreamEvents")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceGetSessionHandler := connect.NewUnaryHandler(
+	profilerServiceGetSessionHandler := connect.NewUnaryHandlerSimple(
 		ProfilerServiceGetSessionProcedure,
 		svc.GetSession,
 		connect.WithSchema(profilerServiceMethods.ByName("GetSession")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceListSessionsHandler := connect.NewUnaryHandler(
+	profilerServiceListSessionsHandler := connect.NewUnaryHandlerSimple(
 		ProfilerServiceListSessionsProcedure,
 		svc.ListSessions,
 		connect.WithSchema(profilerServiceMethods.ByName("ListSessions")),
 		connect.WithHandlerOptions(opts...),
 	)
-	profilerServiceWatchSessionHandler := connect.NewServerStreamHandler(
+	profilerServiceWatchSessionHandler := connect.NewServerStreamHandlerSimple(
 		ProfilerServiceWatchSessionProcedure,
 		svc.WatchSession,
 		connect.WithSchema(profilerServiceMethods.ByName("WatchSession")),
@@ -338,34 +362,34 @@ func NewProfilerServiceHandler(svc ProfilerServiceHandler, opts ...connect.Handl
 // UnimplementedProfilerServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedProfilerServiceHandler struct{}
 
-func (UnimplementedProfilerServiceHandler) StartProfiler(context.Context, *connect.Request[profilerv1.StartProfilerArg]) (*connect.Response[profilerv1.SessionID], error) {
+func (UnimplementedProfilerServiceHandler) StartProfiler(context.Context, *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.StartProfiler is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) StopProfiler(context.Context, *connect.Request[profilerv1.StopProfilerArg]) (*connect.Response[profilerv1.Session], error) {
+func (UnimplementedProfilerServiceHandler) StopProfiler(context.Context, *profilerv1.StopProfilerArg) (*profilerv1.Session, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.StopProfiler is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) GetEvents(context.Context, *connect.Request[profilerv1.GetEventsArg]) (*connect.Response[profilerv1.Events], error) {
+func (UnimplementedProfilerServiceHandler) GetEvents(context.Context, *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.GetEvents is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) ReleaseSession(context.Context, *connect.Request[profilerv1.ReleaseSessionArg]) (*connect.Response[profilerv1.Default], error) {
+func (UnimplementedProfilerServiceHandler) ReleaseSession(context.Context, *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.ReleaseSession is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) StreamEvents(context.Context, *connect.Request[profilerv1.GetEventsArg], *connect.ServerStream[profilerv1.Events]) error {
+func (UnimplementedProfilerServiceHandler) StreamEvents(context.Context, *profilerv1.GetEventsArg, *connect.ServerStream[profilerv1.Events]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.StreamEvents is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) GetSession(context.Context, *connect.Request[profilerv1.GetSessionArg]) (*connect.Response[profilerv1.Session], error) {
+func (UnimplementedProfilerServiceHandler) GetSession(context.Context, *profilerv1.GetSessionArg) (*profilerv1.Session, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.GetSession is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) ListSessions(context.Context, *connect.Request[profilerv1.ListSessionsArg]) (*connect.Response[profilerv1.SessionList], error) {
+func (UnimplementedProfilerServiceHandler) ListSessions(context.Context, *profilerv1.ListSessionsArg) (*profilerv1.SessionList, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.ListSessions is not implemented"))
 }
 
-func (UnimplementedProfilerServiceHandler) WatchSession(context.Context, *connect.Request[profilerv1.WatchSessionArg], *connect.ServerStream[profilerv1.Status]) error {
+func (UnimplementedProfilerServiceHandler) WatchSession(context.Context, *profilerv1.WatchSessionArg, *connect.ServerStream[profilerv1.Status]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("perfline.profiler.v1.ProfilerService.WatchSession is not implemented"))
 }

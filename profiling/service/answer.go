@@ -1,0 +1,163 @@
+package service
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/service/profilerv1"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+const (
+	maxMessage = 2 << 20 // bytes of a message's list: clients of gRPC take 4 MiB unless told otherwise
+	maxString  = 1 << 10 // bytes of a string
+)
+
+// pageOf encodes as many events as fit into one message, from the first on, and says how
+// many these are. more says that there are others after them.
+func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int) {
+	events = &profilerv1.Events{}
+	var hull sessions.Interval
+	size := 0
+	for i := range list {
+		e := event(&list[i])
+		if size += proto.Size(e); size > maxMessage && i > 0 {
+			more = true
+			break
+		}
+		if at := list[i].Interval; i == 0 {
+			hull = at
+		} else {
+			hull = sessions.Interval{Start: min(hull.Start, at.Start), End: max(hull.End, at.End)}
+		}
+		events.EventList = append(events.EventList, e)
+	}
+	n = len(events.EventList)
+	if n > 0 {
+		events.Interval = interval(hull)
+	}
+	events.More = more
+	return events, n
+}
+
+func event(e *sessions.Event) *profilerv1.Event {
+	out := &profilerv1.Event{
+		Type:     profilerv1.EventType(e.Type),
+		Time:     milliseconds(e.Time),
+		Overhead: milliseconds(e.Overhead),
+		Hits:     e.Hits,
+		Interval: interval(e.Interval),
+		Name:     cut(e.Name),
+		Detail:   details(e.Detail),
+	}
+	if e.ID != 0 {
+		out.EventId = new(uint32(e.ID))
+		out.ChildCount = new(e.ChildCount)
+		out.AggregatedTime = new(milliseconds(e.AggregatedTime))
+		out.AggregatedOverhead = new(milliseconds(e.AggregatedOverhead))
+	}
+	if e.ParentID != 0 {
+		out.ParentEventId = new(uint32(e.ParentID))
+	}
+	return out
+}
+
+// session encodes a session with the first of the timelines.
+func session(s *sessions.Session, timelines []sessions.Timeline, limit int) *profilerv1.Session {
+	stats := s.Stats()
+	out := &profilerv1.Session{
+		SessionId: uint32(s.ID()),
+		WindowId:  new(uint32(theWindow)),
+		Started:   timestamppb.New(s.Started()),
+		Length:    milliseconds(s.Length()),
+		Stats: &profilerv1.SessionStats{
+			Events: stats.Events, Entries: stats.Entries, Dropped: stats.Dropped, Lost: stats.Lost,
+			Samples: stats.Samples, SamplesFull: stats.SamplesFull,
+		},
+	}
+	size := 0
+	for i, tl := range timelines {
+		t := timeline(tl)
+		if size += proto.Size(t); i == limit || (size > maxMessage && i > 0) {
+			out.More = true
+			break
+		}
+		out.TimelineList = append(out.TimelineList, t)
+	}
+	return out
+}
+
+func timeline(t sessions.Timeline) *profilerv1.Timeline {
+	out := &profilerv1.Timeline{
+		TimelineId:         uint32(t.ID),
+		FrameId:            new(uint32(t.FrameID)),
+		Name:               cut(t.Name),
+		Lane:               uint32(t.Lane),
+		Interval:           interval(t.Interval),
+		EventCount:         uint32(t.Events),
+		SampleCount:        uint32(t.Samples),
+		ChildCount:         t.ChildCount,
+		AggregatedTime:     milliseconds(t.AggregatedTime),
+		AggregatedOverhead: milliseconds(t.AggregatedOverhead),
+	}
+	if t.TraceID.IsValid() {
+		out.TraceId, out.SpanId = t.TraceID.String(), t.SpanID.String()
+	}
+	return out
+}
+
+// states are those of sessions.State on the wire.
+var states = map[sessions.State]profilerv1.State{
+	sessions.Waiting:    profilerv1.State_STATE_WAITING,
+	sessions.InProgress: profilerv1.State_STATE_RECORDING,
+	sessions.Processing: profilerv1.State_STATE_PROCESSING,
+	sessions.Ready:      profilerv1.State_STATE_READY,
+}
+
+func statusOf(s sessions.Status) *profilerv1.Status {
+	return &profilerv1.Status{
+		SessionId: uint32(s.ID),
+		State:     states[s.State],
+		Route:     cut(s.Route),
+		Remote:    s.Remote,
+		Started:   timestamppb.New(s.Started),
+		Length:    milliseconds(s.Length),
+		Progress:  s.Progress,
+		Sampler:   cut(s.Sampler),
+		Entries:   s.Entries,
+		Samples:   s.Samples,
+		Dropped:   s.Dropped,
+	}
+}
+
+func interval(i sessions.Interval) *profilerv1.Interval {
+	return &profilerv1.Interval{Start: new(milliseconds(i.Start)), End: new(milliseconds(i.End))}
+}
+
+func milliseconds(d time.Duration) float64 { return observer.Milliseconds(d) }
+
+// cut is s as the schema allows it: valid UTF-8, and not long.
+func cut(s string) string {
+	const end = "…"
+	long := len(s) > maxString
+	if long {
+		n := maxString - len(end)
+		for range utf8.UTFMax - 1 { // not within a character
+			if utf8.RuneStart(s[n]) {
+				break
+			}
+			n--
+		}
+		s = s[:n]
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if long {
+		s += end
+	}
+	return s
+}

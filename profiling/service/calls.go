@@ -1,0 +1,116 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"github.com/perfline/perfline/profiling/service/profilerv1"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error) {
+	options, err := startOptions(a)
+	if err != nil {
+		return nil, status(err)
+	}
+	if err := s.starts.take(); err != nil {
+		return nil, err
+	}
+	id, err := s.recorder.Start(ctx, options)
+	if err != nil {
+		return nil, status(err)
+	}
+	peer := ""
+	if call, ok := connect.CallInfoForHandlerContext(ctx); ok {
+		peer = call.Peer().Addr
+	}
+	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id, "remote", peer, "route", options.Route)
+	return &profilerv1.SessionID{SessionId: uint32(id)}, nil
+}
+
+func (s *server) StopProfiler(ctx context.Context, a *profilerv1.StopProfilerArg) (*profilerv1.Session, error) {
+	stopped, err := s.recorder.Stop(ctx, sessions.SessionID(a.GetSessionId()))
+	if err != nil {
+		return nil, status(err)
+	}
+	return session(stopped, stopped.Timelines(), defaultLimit), nil
+}
+
+func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*profilerv1.Session, error) {
+	n, err := limit(a.GetLimit())
+	if err != nil {
+		return nil, status(err)
+	}
+	stopped, err := s.recorder.Session(sessions.SessionID(a.GetSessionId()))
+	if err != nil {
+		return nil, status(err)
+	}
+	timelines := stopped.Timelines()
+	if a.AfterTimelineId != nil {
+		after := sessions.TimelineID(a.GetAfterTimelineId())
+		i := slices.IndexFunc(timelines, func(t sessions.Timeline) bool { return t.ID == after })
+		if i < 0 {
+			return nil, status(badRequest("afterTimelineID %d: session %d has no such timeline", after, stopped.ID()))
+		}
+		timelines = timelines[i+1:]
+	}
+	return session(stopped, timelines, n), nil
+}
+
+func (s *server) GetEvents(_ context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+	page, err := s.page(a)
+	return page, status(err)
+}
+
+func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg, stream *connect.ServerStream[profilerv1.Events]) error {
+	sending, done, err := s.stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return status(s.pages(a, func(page *profilerv1.Events) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sending()
+		return stream.Send(page)
+	}))
+}
+
+func (s *server) ReleaseSession(_ context.Context, a *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
+	if a.SessionId != nil && a.GetSessionId() == 0 {
+		return nil, status(badRequest("sessionID 0: ids are never 0: leave it out to release all sessions"))
+	}
+	if err := s.recorder.Release(sessions.SessionID(a.GetSessionId())); err != nil {
+		return nil, status(err)
+	}
+	return &profilerv1.Default{}, nil
+}
+
+func (s *server) ListSessions(context.Context, *profilerv1.ListSessionsArg) (*profilerv1.SessionList, error) {
+	list := &profilerv1.SessionList{}
+	for _, st := range s.recorder.Statuses() {
+		list.StatusList = append(list.StatusList, statusOf(st))
+	}
+	return list, nil
+}
+
+func (s *server) WatchSession(ctx context.Context, a *profilerv1.WatchSessionArg, stream *connect.ServerStream[profilerv1.Status]) error {
+	sending, done, err := s.stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for st, err := range s.recorder.Watch(ctx, sessions.SessionID(a.GetSessionId())) {
+		if err != nil {
+			return status(err)
+		}
+		sending()
+		if err := stream.Send(statusOf(st)); err != nil {
+			return err
+		}
+	}
+	return status(ctx.Err())
+}

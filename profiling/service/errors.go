@@ -1,0 +1,33 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// status is a recorder's error as one of the schema's codes.
+func status(err error) error {
+	var bad sessions.BadRequest
+	var done *connect.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &done): // of sending, for example
+		return err
+	case errors.As(err, &bad):
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	case errors.Is(err, profiling.ErrNotAllowed):
+		return connect.NewError(connect.CodePermissionDenied, err)
+	case errors.Is(err, context.Canceled):
+		return connect.NewError(connect.CodeCanceled, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return connect.NewError(connect.CodeDeadlineExceeded, err)
+	default:
+		return connect.NewError(connect.CodeInternal, err)
+	}
+}

@@ -1,0 +1,142 @@
+package service
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/profiling/service/profilerv1"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// How many events or timelines an answer has when the question does not say, and at most.
+const (
+	defaultLimit = 1000
+	maxLimit     = 10_000
+)
+
+// theWindow is the only window there is: the program.
+const theWindow = 1
+
+func badRequest(format string, args ...any) error {
+	return sessions.BadRequest(fmt.Sprintf(format, args...))
+}
+
+// startOptions decodes what a session is to record.
+func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
+	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(), Remote: true}
+	if w := a.GetWindowId(); w > theWindow {
+		return o, badRequest("windowID %d: must be %d, which is the program, or left out", w, theWindow)
+	}
+	route := strings.TrimSpace(a.GetRoute())
+	switch mode := a.GetStartMode(); mode {
+	case profilerv1.StartMode_START_MODE_IMMEDIATE:
+		if route != "" {
+			return o, badRequest("route %q: is for %s, not for %s", route, profilerv1.StartMode_START_MODE_URL, mode)
+		}
+	case profilerv1.StartMode_START_MODE_URL:
+		if route == "" {
+			return o, badRequest("startMode %s: needs a route to wait for, as %q", mode, "GET /products/{id}")
+		}
+		o.Route = route
+	default:
+		return o, badRequest("startMode %s: must be %s or %s", mode,
+			profilerv1.StartMode_START_MODE_IMMEDIATE, profilerv1.StartMode_START_MODE_URL)
+	}
+	interval := a.GetSampleInterval()
+	if math.IsNaN(interval) || interval < 0 || interval > float64(time.Hour/time.Millisecond) {
+		return o, badRequest("sampleInterval %v: must be from 0 to an hour, in milliseconds", interval)
+	}
+	o.SampleInterval = duration(interval)
+	return o, nil
+}
+
+// query decodes what events are asked for.
+func query(a *profilerv1.GetEventsArg) (sessions.Query, error) {
+	q := sessions.Query{
+		Timeline: sessions.TimelineID(a.GetTimelineId()),
+		Mode:     sessions.Mode(a.GetMode()),
+		Event:    sessions.EventID(a.GetEventId()),
+		MaxDepth: a.GetMaxDepth(),
+		After:    sessions.EventID(a.GetAfterEventId()),
+	}
+	switch a.GetMode() {
+	case profilerv1.Mode_MODE_UNSPECIFIED, profilerv1.Mode_MODE_ALL:
+		q.Mode = sessions.All
+	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS, profilerv1.Mode_MODE_REDUCE_ALL:
+		if a.AfterEventId != nil {
+			return q, badRequest("afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
+		}
+	default:
+		return q, badRequest("mode %d: is not known", a.GetMode())
+	}
+	for _, id := range []struct {
+		name string
+		v    *uint32
+	}{{"eventID", a.EventId}, {"afterEventID", a.AfterEventId}} {
+		if id.v != nil && *id.v == 0 {
+			return q, badRequest("%s 0: ids are never 0: leave it out", id.name)
+		}
+	}
+	if a.MaxDepth != nil && a.GetMaxDepth() == 0 {
+		return q, badRequest("maxDepth 0: must be 1, for the children of the root, or more; left out means all")
+	}
+	for _, t := range a.GetEventTypeList() {
+		if _, known := profilerv1.EventType_name[int32(t)]; !known || t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
+			return q, badRequest("eventTypeList: type %d is not known", t)
+		}
+		q.Types = append(q.Types, sessions.EventType(t))
+	}
+	var err error
+	if q.From, q.To, err = sides(a.GetInterval()); err != nil {
+		return q, err
+	}
+	q.Limit, err = limit(a.GetLimit())
+	return q, err
+}
+
+// sides decodes an interval in a question, nil being an open side.
+func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
+	start, end := math.Inf(-1), math.Inf(1)
+	if i != nil && i.Start != nil {
+		start = i.GetStart()
+	}
+	if i != nil && i.End != nil {
+		end = i.GetEnd()
+	}
+	if math.IsNaN(start) || math.IsNaN(end) || start > end || math.IsInf(start, 1) || math.IsInf(end, -1) {
+		return nil, nil, badRequest("interval from %v to %v: must be numbers of milliseconds, and not end before it starts", start, end)
+	}
+	if !math.IsInf(start, -1) {
+		from = new(duration(start))
+	}
+	if !math.IsInf(end, 1) {
+		to = new(duration(end))
+	}
+	return from, to, nil
+}
+
+// limit decodes how much an answer may have.
+func limit(n uint32) (int, error) {
+	if n > maxLimit {
+		return 0, badRequest("limit %d: must be at most %d", n, maxLimit)
+	}
+	if n == 0 {
+		return defaultLimit, nil
+	}
+	return int(n), nil
+}
+
+// duration is a number of milliseconds that is not NaN; what is out of range is the nearest there is.
+func duration(ms float64) time.Duration {
+	ns := ms * float64(time.Millisecond)
+	switch {
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
+	default:
+		return time.Duration(math.Round(ns))
+	}
+}
