@@ -132,6 +132,7 @@ func statusOf(s sessions.Status) *profilerv1.Status {
 		Entries:   s.Entries,
 		Samples:   s.Samples,
 		Dropped:   s.Dropped,
+		Wall:      s.Wall,
 	}
 }
 

@@ -52,9 +52,9 @@ func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error)
 	return o, nil
 }
 
-// query decodes what events are asked for.
-func query(a *profilerv1.GetEventsArg) (sessions.Query, error) {
-	q := sessions.Query{
+// query decodes what events are asked for, and how many of them a message may have.
+func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error) {
+	q = sessions.Query{
 		Timeline: sessions.TimelineID(a.GetTimelineId()),
 		Mode:     sessions.Mode(a.GetMode()),
 		Event:    sessions.EventID(a.GetEventId()),
@@ -66,34 +66,33 @@ func query(a *profilerv1.GetEventsArg) (sessions.Query, error) {
 		q.Mode = sessions.All
 	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS, profilerv1.Mode_MODE_REDUCE_ALL:
 		if a.AfterEventId != nil {
-			return q, badRequest("afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
+			return q, 0, badRequest("afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
 		}
 	default:
-		return q, badRequest("mode %d: is not known", a.GetMode())
+		return q, 0, badRequest("mode %d: is not known", a.GetMode())
 	}
 	for _, id := range []struct {
 		name string
 		v    *uint32
 	}{{"eventID", a.EventId}, {"afterEventID", a.AfterEventId}} {
 		if id.v != nil && *id.v == 0 {
-			return q, badRequest("%s 0: ids are never 0: leave it out", id.name)
+			return q, 0, badRequest("%s 0: ids are never 0: leave it out", id.name)
 		}
 	}
 	if a.MaxDepth != nil && a.GetMaxDepth() == 0 {
-		return q, badRequest("maxDepth 0: must be 1, for the children of the root, or more; left out means all")
+		return q, 0, badRequest("maxDepth 0: must be 1, for the children of the root, or more; left out means all")
 	}
 	for _, t := range a.GetEventTypeList() {
 		if _, known := profilerv1.EventType_name[int32(t)]; !known || t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
-			return q, badRequest("eventTypeList: type %d is not known", t)
+			return q, 0, badRequest("eventTypeList: type %d is not known", t)
 		}
 		q.Types = append(q.Types, sessions.EventType(t))
 	}
-	var err error
 	if q.From, q.To, err = sides(a.GetInterval()); err != nil {
-		return q, err
+		return q, 0, err
 	}
-	q.Limit, err = limit(a.GetLimit())
-	return q, err
+	length, err = limit(a.GetLimit())
+	return q, length, err
 }
 
 // sides decodes an interval in a question, nil being an open side.

@@ -543,7 +543,7 @@ type Session struct {
 	// Always 1, the program.
 	WindowId *uint32 `protobuf:"varint,2,opt,name=window_id,json=windowID,proto3,oneof" json:"window_id,omitempty"`
 	// First the program's own, then the garbage collector's, then those of requests by their
-	// start. At most 1000 unless asked otherwise: see more.
+	// start. At most 1000 unless asked otherwise, and some 2 MB: see more.
 	TimelineList []*Timeline            `protobuf:"bytes,3,rep,name=timeline_list,json=timelineList,proto3" json:"timeline_list,omitempty"`
 	Started      *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=started,proto3" json:"started,omitempty"` // the zero of its times
 	Length       float64                `protobuf:"fixed64,21,opt,name=length,proto3" json:"length,omitempty"` // how long it recorded, in milliseconds
@@ -1576,6 +1576,7 @@ type Status struct {
 	Entries       uint64                 `protobuf:"varint,9,opt,name=entries,proto3" json:"entries,omitempty"`    // so far
 	Samples       uint64                 `protobuf:"varint,10,opt,name=samples,proto3" json:"samples,omitempty"`
 	Dropped       uint64                 `protobuf:"varint,11,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Wall          bool                   `protobuf:"varint,12,opt,name=wall,proto3" json:"wall,omitempty"` // as started with
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1685,6 +1686,13 @@ func (x *Status) GetDropped() uint64 {
 		return x.Dropped
 	}
 	return 0
+}
+
+func (x *Status) GetWall() bool {
+	if x != nil {
+		return x.Wall
+	}
+	return false
 }
 
 var File_perfline_profiler_v1_profiler_proto protoreflect.FileDescriptor
@@ -1817,7 +1825,7 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"statusList\"0\n" +
 	"\x0fWatchSessionArg\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\rR\tsessionID\"\xda\x02\n" +
+	"session_id\x18\x01 \x01(\rR\tsessionID\"\xee\x02\n" +
 	"\x06Status\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\rR\tsessionID\x121\n" +
@@ -1831,7 +1839,8 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"\aentries\x18\t \x01(\x04R\aentries\x12\x18\n" +
 	"\asamples\x18\n" +
 	" \x01(\x04R\asamples\x12\x18\n" +
-	"\adropped\x18\v \x01(\x04R\adropped*U\n" +
+	"\adropped\x18\v \x01(\x04R\adropped\x12\x12\n" +
+	"\x04wall\x18\f \x01(\bR\x04wall*U\n" +
 	"\tStartMode\x12\x1a\n" +
 	"\x16START_MODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14START_MODE_IMMEDIATE\x10\x01\x12\x12\n" +

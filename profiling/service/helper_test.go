@@ -1,0 +1,141 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"connectrpc.com/connect"
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/service"
+	"github.com/perfline/perfline/profiling/service/profilerv1"
+	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+func TestMain(m *testing.M) {
+	// The policy of whoever runs the tests must not decide them.
+	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// A program is one that lets its sessions be seen from outside.
+type program struct {
+	*sessions.Recorder
+	ctx context.Context // on its timeline
+}
+
+func newProgram(t *testing.T) program {
+	t.Helper()
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	t.Cleanup(tl.Close)
+	r := sessions.NewRecorder(sessions.Config{Timeline: tl, Policy: profiling.Policy{Remote: true}})
+	t.Cleanup(r.Close)
+	return program{r, observer.NewContext(t.Context(), tl)}
+}
+
+// recorded is a session in which the program did what work does.
+func (p program) recorded(t *testing.T, work func(context.Context)) sessions.SessionID {
+	t.Helper()
+	id, err := p.Start(p.ctx, sessions.StartOptions{NoSamples: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work(p.ctx)
+	if _, err := p.Stop(p.ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// manyMarks are n marks of different names.
+func manyMarks(n int) func(context.Context) {
+	return func(ctx context.Context) {
+		for i := range n {
+			marks.Mark(ctx, fmt.Sprintf("mark %d", i), slog.Int("i", i))
+		}
+	}
+}
+
+// serve serves r over HTTP/1.1 and HTTP/2 without TLS, as the example has it.
+func serve(t *testing.T, r service.Recorder, c service.Config) (url string) {
+	t.Helper()
+	return serveHandler(t, r, c, func(h http.Handler) http.Handler { return h })
+}
+
+func serveHandler(t *testing.T, r service.Recorder, c service.Config, around func(http.Handler) http.Handler) (url string) {
+	t.Helper()
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.StartsPerMinute == 0 {
+		c.StartsPerMinute = 1000
+	}
+	mux := http.NewServeMux()
+	path, h := service.NewHandler(r, c)
+	mux.Handle(path, around(h))
+	srv := httptest.NewUnstartedServer(mux)
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetHTTP1(true)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// httpClient is one of the test's own, so that no connection is left open after it.
+func httpClient(t *testing.T, http2 bool) *http.Client {
+	t.Helper()
+	tr := &http.Transport{Protocols: new(http.Protocols)}
+	tr.Protocols.SetUnencryptedHTTP2(http2)
+	tr.Protocols.SetHTTP1(!http2)
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// client is for tests that are not about protocols.
+func client(t *testing.T, url string) profilerv1connect.ProfilerServiceClient {
+	t.Helper()
+	return profilerv1connect.NewProfilerServiceClient(httpClient(t, false), url)
+}
+
+// theTimeline is the timeline with the most events.
+func theTimeline(s *profilerv1.Session) uint32 {
+	var id, most uint32
+	for _, tl := range s.GetTimelineList() {
+		if tl.GetEventCount() > most {
+			id, most = tl.GetTimelineId(), tl.GetEventCount()
+		}
+	}
+	return id
+}
+
+// failure is an error as clients of all protocols see it.
+func failure(err error) string {
+	if err == nil {
+		return ""
+	}
+	var ce *connect.Error
+	if !errors.As(err, &ce) {
+		return err.Error()
+	}
+	return ce.Code().String() + ": " + ce.Message()
+}
+
+func drain(r io.ReadCloser) []byte {
+	defer r.Close()
+	b, _ := io.ReadAll(r)
+	return b
+}
