@@ -76,8 +76,8 @@ func TestClientGoesAwayMidStream(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// Compressed, all of it would be on its way before the client has gone.
-			opts := append(tt.opts, connect.WithAcceptCompression("gzip", nil, nil))
-			c := profilerv1connect.NewProfilerServiceClient(httpClient(t, tt.http2), url, opts...)
+			plain := connect.WithAcceptCompression("gzip", nil, nil)
+			c := profilerv1connect.NewProfilerServiceClient(httpClient(t, tt.http2), url, append(tt.opts, plain)...)
 			s, err := c.GetSession(t.Context(), &pb.GetSessionArg{SessionId: id})
 			if err != nil {
 				t.Fatal(err)
