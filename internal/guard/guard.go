@@ -42,10 +42,14 @@ type Guard struct {
 	Authorize func(*http.Request) error
 
 	Logger *slog.Logger // of what Authorize refuses; nil means slog.Default()
+
+	// Refuse answers who may not come, whose clients understand more than a status perhaps. The error's
+	// text is for them. nil means a line of text.
+	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// Handler is next for those who may come. Others get status 403 and a line of text that
-// says which rule they did not meet.
+// Handler is next for those who may come. Others get status 403 and a line of text, or what
+// Refuse makes of it, that says which rule they did not meet.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,11 +57,14 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 		if err == nil {
 			err = crossOrigin.Check(r)
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			next.ServeHTTP(w, r)
+		case g.Refuse != nil:
+			g.Refuse(w, r, err)
+		default:
 			http.Error(w, err.Error(), http.StatusForbidden)
-			return
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 

@@ -103,6 +103,22 @@ func TestAuthorizeDecidesAlone(t *testing.T) {
 	}
 }
 
+func TestRefuseAnswersInstead(t *testing.T) {
+	g := guard.Guard{Refuse: func(w http.ResponseWriter, r *http.Request, err error) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, r.Host+": "+err.Error())
+	}}
+	r := httptest.NewRequest("GET", "http://evil.example/", http.NoBody)
+	r.RemoteAddr = "127.0.0.1:4711"
+	if status, text := ask(g, r); status != http.StatusTeapot || !strings.HasPrefix(text, `evil.example: host "evil.example": must be`) {
+		t.Errorf("got %d %q, want what Refuse answers, and no more", status, text)
+	}
+	r.Host = "localhost"
+	if status, text := ask(g, r); status != 200 || text != "in" {
+		t.Errorf("got %d %q, want it let in", status, text)
+	}
+}
+
 func TestNoPageFromElsewhereChangesAnything(t *testing.T) {
 	const here, elsewhere = "http://localhost:8080", "https://evil.example"
 	for _, c := range []struct {

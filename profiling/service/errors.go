@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"connectrpc.com/connect"
 
@@ -30,4 +31,10 @@ func status(err error) error {
 	default:
 		return connect.NewError(connect.CodeInternal, err)
 	}
+}
+
+// refuse tells who may not come why, in the terms of the protocol that is spoken.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	// What cannot be written has nobody left to read it.
+	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(connect.CodePermissionDenied, err))
 }

@@ -3,7 +3,6 @@ package service_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 
@@ -28,7 +27,8 @@ func ExampleNewHandler() {
 	server.Protocols.SetUnencryptedHTTP2(true)
 	listener, err := net.Listen("tcp", "localhost:0") // a port of your choice
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
@@ -39,12 +39,14 @@ func ExampleNewHandler() {
 	defer http.DefaultClient.CloseIdleConnections()
 	id, err := client.StartProfiler(ctx, &profilerv1.StartProfilerArg{StartMode: profilerv1.StartMode_START_MODE_IMMEDIATE})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	marks.Mark(ctx, "cache.miss") // what the first program does meanwhile
 	session, err := client.StopProfiler(ctx, &profilerv1.StopProfilerArg{SessionId: id.GetSessionId()})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	for _, timeline := range session.GetTimelineList() {
 		events, err := client.GetEvents(ctx, &profilerv1.GetEventsArg{
@@ -53,7 +55,8 @@ func ExampleNewHandler() {
 			EventTypeList: []profilerv1.EventType{profilerv1.EventType_EVENT_TYPE_MARK},
 		})
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		for _, event := range events.GetEventList() {
 			fmt.Println(timeline.GetName(), event.GetType(), event.GetName())

@@ -71,7 +71,7 @@ func newHandler(r Recorder, c Config, now func() time.Time) (path string, h http
 		connect.WithCodec(strictJSON{"json"}),
 		connect.WithCodec(strictJSON{"json; charset=utf-8"}),
 	)
-	return path, guard.Guard{Authorize: c.Authorize, Logger: c.Logger}.Handler(withController(h))
+	return path, guard.Guard{Authorize: c.Authorize, Logger: c.Logger, Refuse: refuse}.Handler(withController(h))
 }
 
 // orDefault is what a zero field of Config means.
