@@ -16,6 +16,8 @@ func FuzzQuery(f *testing.F) {
 		{SessionId: 1, TimelineId: 2, Mode: profilerv1.Mode_MODE_REDUCE_ALL.Enum(), EventId: proto.Uint32(3), MaxDepth: proto.Uint32(4)},
 		{EventTypeList: []profilerv1.EventType{1, 9}, Interval: &profilerv1.Interval{Start: proto.Float64(-1), End: proto.Float64(1e300)}, Limit: 5},
 		{EventTypeList: []profilerv1.EventType{-1}, AfterEventId: proto.Uint32(7)},
+		{MaxDepth: proto.Uint32(0)},
+		{EventId: proto.Uint32(0)},
 	} {
 		b, err := proto.Marshal(a)
 		if err != nil {
