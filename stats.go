@@ -118,38 +118,30 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	if err != nil {
 		return nil, err
 	}
+	instruments := map[string]metric.Int64Observable{"perfline.entries": entries, "perfline.bridge": bridged,
+		"perfline.delivery": delivery, "perfline.profiles": profiles, "perfline.profiling.gaps": gaps}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := p.Stats()
-		for typ, t := range s.Timeline {
-			kind := attribute.String("perfline.entry.type", string(typ))
-			observe(o, entries, kind, map[string]uint64{"recorded": t.Recorded, "overflow": t.Overflow,
-				"buffer_full": t.BufferFull, "delivered": t.Delivered, "observer_full": t.ObserverFull})
+		for _, c := range p.exist(s.Counts()) {
+			if instrument := instruments[c.Group]; instrument != nil && !c.Now {
+				o.ObserveInt64(instrument, int64(c.N), metric.WithAttributes(attributes(c)...))
+			}
 		}
-		b := s.Bridge
-		observe(o, bridged, attribute.KeyValue{}, map[string]uint64{"event": b.Events, "measure": b.Measures, "span": b.Spans,
-			"unattached": b.Unattached, "late": b.Late, "limited": b.Limited, "aged_out": b.AgedOut, "unmade": b.Unmade, "overflow": b.Overflow,
-			"unjoined": b.Unjoined, "unlabelled": b.Unlabelled, "hurried": b.Hurried})
-		d := s.Delivery
-		observe(o, delivery, attribute.KeyValue{}, map[string]uint64{"accepted": d.Accepted, "delivered": d.Delivered,
-			"failed": d.Failed, "dropped": d.Dropped})
-		if p.profiles == nil {
-			return nil
+		if p.profiles != nil {
+			o.ObserveFloat64(gapTime, s.Profiles.GapTime.Seconds())
 		}
-		f := s.Profiles
-		observe(o, profiles, attribute.KeyValue{}, map[string]uint64{"accepted": f.Accepted, "sent": f.Sent, "refused": f.Refused,
-			"unanswered": f.Unanswered, "overflow": f.Overflow, "retried": f.Retries, "failed": f.Failed})
-		o.ObserveInt64(gaps, int64(f.Gaps))
-		o.ObserveFloat64(gapTime, f.GapTime.Seconds())
 		return nil
 	}, entries, bridged, delivery, profiles, gaps, gapTime)
 }
 
-func observe(o metric.Observer, c metric.Int64ObservableCounter, kind attribute.KeyValue, outcomes map[string]uint64) {
-	for outcome, n := range outcomes {
-		attrs := []attribute.KeyValue{attribute.String("perfline.outcome", outcome)}
-		if kind.Valid() {
-			attrs = append(attrs, kind)
-		}
-		o.ObserveInt64(c, int64(n), metric.WithAttributes(attrs...))
+// attributes tell a count from the others of its metric.
+func attributes(c exporter.Count) []attribute.KeyValue {
+	var attrs []attribute.KeyValue
+	if c.Name != "" {
+		attrs = append(attrs, attribute.String("perfline.outcome", c.Name))
 	}
+	if c.Kind != "" {
+		attrs = append(attrs, attribute.String("perfline.entry.type", c.Kind))
+	}
+	return attrs
 }

@@ -226,6 +226,36 @@ func (r *Recent) Slowest() []Request {
 	return out
 }
 
+// Roots are the root spans of the most recent requests, the newest first, and of the slowest,
+// the slowest first: a list of them costs much less than Requests and Slowest.
+func (r *Recent) Roots() (newest, slowest []sdktrace.ReadOnlySpan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.newest {
+		n := len(r.newest)
+		newest = append(newest, r.newest[((r.next-1-i)%n+n)%n].root)
+	}
+	for _, q := range r.slowest {
+		slowest = append(slowest, q.root)
+	}
+	return newest, slowest
+}
+
+// Request is the one of that trace whose root span has that id; ok is false when it is not
+// kept, or no more.
+func (r *Recent) Request(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, list := range [][]*keptRequest{r.newest, r.slowest} {
+		for _, k := range list {
+			if sc := k.root.SpanContext(); sc.TraceID() == id && sc.SpanID() == root {
+				return k.request(), true
+			}
+		}
+	}
+	return Request{}, false
+}
+
 // request gathers the spans below the root, and those whose parent is missing
 // when there is no other request they could belong to.
 func (q *keptRequest) request() Request {

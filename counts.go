@@ -1,0 +1,82 @@
+package perfline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/perfline/perfline/exporter"
+)
+
+// Counts are the same as Stats, one by one and with their names: what the metrics and the
+// live page show. Those of a backend or of a server for profiles that is not there are not
+// among them.
+func (p *Pipeline) Counts() []exporter.Count { return p.exist(p.Stats().Counts()) }
+
+// exist leaves out the groups of what is not there.
+func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
+	return slices.DeleteFunc(counts, func(c exporter.Count) bool {
+		switch c.Group {
+		case "perfline.delivery":
+			return p.delivery == nil
+		case "perfline.profiles", "perfline.profiling.gaps":
+			return p.profiles == nil
+		}
+		return false
+	})
+}
+
+// Counts lists the counts by group, each group in the order in which things happen.
+func (s Stats) Counts() []exporter.Count {
+	var all []exporter.Count
+	for _, kind := range slices.Sorted(maps.Keys(s.Timeline)) {
+		t := s.Timeline[kind]
+		for _, c := range []exporter.Count{
+			{Name: "recorded", N: t.Recorded, What: "came through the collector"},
+			{Name: "delivered", N: t.Delivered, What: "handed to observers, once for each"},
+			{Name: "overflow", N: t.Overflow, Lost: true, What: "dropped at the full timeline"},
+			{Name: "observer_full", N: t.ObserverFull, Lost: true, What: "dropped at an observer's full buffer"},
+			{Name: "buffer_full", N: t.BufferFull, What: "not in the timeline's full buffer, but given to observers and the bridge"},
+		} {
+			c.Group, c.Kind = "perfline.entries", string(kind)
+			all = append(all, c)
+		}
+	}
+	add := func(group string, counts ...exporter.Count) {
+		for _, c := range counts {
+			c.Group = group
+			all = append(all, c)
+		}
+	}
+	b, d, f := s.Bridge, s.Delivery, s.Profiles
+	add("perfline.bridge",
+		exporter.Count{Name: "event", N: b.Events, What: "marks that became events of their span"},
+		exporter.Count{Name: "measure", N: b.Measures, What: "measures that became spans"},
+		exporter.Count{Name: "span", N: b.Spans, What: "spans of other instrumentation"},
+		exporter.Count{Name: "unattached", N: b.Unattached, What: "marks that stay on the timeline: no span was active"},
+		exporter.Count{Name: "unjoined", N: b.Unjoined, What: "spans that did not join their request's timeline: too many had not ended"},
+		exporter.Count{Name: "unlabelled", N: b.Unlabelled, What: "spans that profiles no longer know: too many had not ended"},
+		exporter.Count{Name: "hurried", N: b.Hurried, What: "spans handed over without their marks: the timeline had no room"},
+		exporter.Count{Name: "late", N: b.Late, Lost: true, What: "marks made after their span's end"},
+		exporter.Count{Name: "limited", N: b.Limited, Lost: true, What: "marks over their span's event limit"},
+		exporter.Count{Name: "aged_out", N: b.AgedOut, Lost: true, What: "marks of spans that never ended"},
+		exporter.Count{Name: "unmade", N: b.Unmade, Lost: true, What: "measures recorded right before the end"},
+		exporter.Count{Name: "overflow", N: b.Overflow, Lost: true, What: "dropped at the bridge's full queue"})
+	add("perfline.delivery",
+		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
+		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},
+		exporter.Count{Name: "pending", N: d.Pending, Now: true, What: "spans that wait"},
+		exporter.Count{Name: "failed", N: d.Failed, Lost: true, What: "spans not taken by the backend"},
+		exporter.Count{Name: "dropped", N: d.Dropped, Lost: true, What: "spans dropped at the full queue"})
+	add("perfline.profiles",
+		exporter.Count{Name: "accepted", N: f.Accepted, What: "profiles to be delivered"},
+		exporter.Count{Name: "sent", N: f.Sent, What: "profiles that the server took"},
+		exporter.Count{Name: "pending", N: f.Pending, Now: true, What: "profiles that wait"},
+		exporter.Count{Name: "retried", N: f.Retries, What: "how often a profile was sent again"},
+		exporter.Count{Name: "refused", N: f.Refused, Lost: true, What: "profiles refused by the server"},
+		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
+		exporter.Count{Name: "overflow", N: f.Overflow, Lost: true, What: "profiles dropped at the full queue"},
+		exporter.Count{Name: "failed", N: f.Failed, Lost: true, What: "profiles that could not be taken"})
+	add("perfline.profiling.gaps",
+		exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
+	return all
+}
