@@ -94,44 +94,57 @@ func (q Request) samples(t *profiling.Trace) []Moment {
 
 func took(s sdktrace.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime()) }
 
-// hot is what ran in a span: its functions by the time their samples stand for.
-type hot struct {
-	total time.Duration
-	names []string // the hottest first
-	times map[string]time.Duration
+// A Hot is what ran in a span.
+type Hot struct {
+	Total     time.Duration // what the samples stand for, of all goroutines together
+	Functions []HotFunction // the hottest first
 }
 
-// hottest tells for each span what ran in it.
-func (q Request) hottest(t *profiling.Trace) map[trace.SpanID]*hot {
-	all := map[trace.SpanID]*hot{}
+// A HotFunction is what samples were about, see profiling.Trace.Doing.
+type HotFunction struct {
+	Name string
+	Time time.Duration
+}
+
+// Hottest tells for each span that was sampled what ran in it. t may be nil.
+func (q Request) Hottest(t *profiling.Trace) map[trace.SpanID]*Hot {
+	all := map[trace.SpanID]*Hot{}
 	if t == nil {
 		return all
 	}
+	type function struct {
+		span trace.SpanID
+		name string
+	}
+	at := map[function]int{} // in Functions
 	for _, m := range q.samples(t) {
 		id := m.Span.SpanContext().SpanID()
 		h := all[id]
 		if h == nil {
-			h = &hot{times: map[string]time.Duration{}}
+			h = &Hot{}
 			all[id] = h
 		}
-		name := t.Doing(*m.Sample)
-		if _, ok := h.times[name]; !ok {
-			h.names = append(h.names, name)
+		f := function{id, t.Doing(*m.Sample)}
+		i, known := at[f]
+		if !known {
+			i = len(h.Functions)
+			at[f] = i
+			h.Functions = append(h.Functions, HotFunction{Name: f.name})
 		}
-		h.times[name] += m.Sample.Weight
-		h.total += m.Sample.Weight
+		h.Functions[i].Time += m.Sample.Weight
+		h.Total += m.Sample.Weight
 	}
 	for _, h := range all {
-		slices.SortStableFunc(h.names, func(a, b string) int { return cmp.Compare(h.times[b], h.times[a]) })
+		slices.SortStableFunc(h.Functions, func(a, b HotFunction) int { return cmp.Compare(b.Time, a.Time) })
 	}
 	return all
 }
 
 // String has the three hottest functions with their shares.
-func (h *hot) String() string {
+func (h *Hot) String() string {
 	var parts []string
-	for _, n := range h.names[:min(3, len(h.names))] {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", escape(n), float64(h.times[n])/float64(max(1, h.total))*100))
+	for _, f := range h.Functions[:min(3, len(h.Functions))] {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", escape(f.Name), float64(f.Time)/float64(max(1, h.Total))*100))
 	}
 	return strings.Join(parts, ", ")
 }

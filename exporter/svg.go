@@ -21,7 +21,7 @@ const (
 // or a document: marks are diamonds on their span, with their names as tooltips.
 func (q Request) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	rows := q.rows()
+	rows := q.Rows()
 	start, total := q.Root.StartTime(), max(1, q.Duration())
 	bar := float64(svgWidth - svgTree - svgTimes)
 	x := func(t time.Time) float64 {
@@ -33,18 +33,18 @@ func (q Request) WriteSVG(w io.Writer) error {
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="8" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(q.header()))
 	for i, r := range rows {
 		y := svgHeader + svgRow*i
-		from, to := x(r.span.StartTime()), x(r.span.EndTime())
+		from, to := x(r.Span.StartTime()), x(r.Span.EndTime())
 		if i%2 == 0 {
 			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth, svgRow)
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`+"\n",
-			8+12*r.depth, y+14, html.EscapeString(r.title()), from, y+4, max(1, to-from), svgRow-8, depthColour(r.depth))
-		for _, e := range r.span.Events() {
+			8+12*r.Depth, y+14, html.EscapeString(r.title()), from, y+4, max(1, to-from), svgRow-8, depthColour(r.Depth))
+		for _, e := range r.Span.Events() {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
 				at, mid-5, html.EscapeString(escape(e.Name)), length(e.Time.Sub(start)))
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, length(r.span.EndTime().Sub(r.span.StartTime())))
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, length(r.Span.EndTime().Sub(r.Span.StartTime())))
 	}
 	fmt.Fprintln(b, "</svg>")
 	return b.Flush()

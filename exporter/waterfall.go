@@ -29,15 +29,16 @@ type WaterfallOptions struct {
 	Profile *profiling.Trace
 }
 
-// A row is a span's place in the tree of its request.
-type row struct {
-	span   sdktrace.ReadOnlySpan
-	depth  int
-	orphan bool // its parent is missing
+// A Row is a span's place in the tree of its request.
+type Row struct {
+	Span   sdktrace.ReadOnlySpan
+	Depth  int  // 0 is the request itself
+	Orphan bool // its parent is missing
 }
 
-// rows are the spans of the request, each below its parent and by start.
-func (q Request) rows() []row {
+// Rows are the spans of the request, each below its parent and by start. Those whose parent
+// is missing are below the request.
+func (q Request) Rows() []Row {
 	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
 	inside := map[trace.SpanID]bool{}
 	for _, s := range q.Spans {
@@ -50,10 +51,10 @@ func (q Request) rows() []row {
 		}
 		children[parent] = append(children[parent], s)
 	}
-	var rows []row
+	var rows []Row
 	var walk func(s sdktrace.ReadOnlySpan, depth int)
 	walk = func(s sdktrace.ReadOnlySpan, depth int) {
-		rows = append(rows, row{span: s, depth: depth, orphan: depth > 0 && !inside[s.Parent().SpanID()]})
+		rows = append(rows, Row{Span: s, Depth: depth, Orphan: depth > 0 && !inside[s.Parent().SpanID()]})
 		for _, c := range children[s.SpanContext().SpanID()] {
 			walk(c, depth+1)
 		}
@@ -63,12 +64,12 @@ func (q Request) rows() []row {
 }
 
 // title is the name a row shows.
-func (r row) title() string {
-	name := escape(r.span.Name())
-	if r.orphan {
+func (r Row) title() string {
+	name := escape(r.Span.Name())
+	if r.Orphan {
 		name += " (parent missing)"
 	}
-	if r.span.Status().Code == codes.Error {
+	if r.Span.Status().Code == codes.Error {
 		name += " ✗"
 	}
 	return name
@@ -100,25 +101,25 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	f.tree = (f.width - 22) * 2 / 5
 	f.bar = f.width - 22 - f.tree
 	fmt.Fprintln(f.w, q.header())
-	hottest := q.hottest(o.Profile)
+	hottest := q.Hottest(o.Profile)
 	var spans, marks int // that did not fit
-	for _, r := range q.rows() {
+	for _, r := range q.Rows() {
 		if o.MaxRows == 0 {
-			spans, marks = spans+1, marks+len(r.span.Events())
+			spans, marks = spans+1, marks+len(r.Span.Events())
 			continue
 		}
 		o.MaxRows--
 		f.span(r)
-		for _, e := range r.span.Events() {
+		for _, e := range r.Span.Events() {
 			if o.MaxRows == 0 {
 				marks++
 				continue
 			}
 			o.MaxRows--
-			f.mark(e, r.depth)
+			f.mark(e, r.Depth)
 		}
-		if h := hottest[r.span.SpanContext().SpanID()]; h != nil {
-			f.hot(h, r.depth)
+		if h := hottest[r.Span.SpanContext().SpanID()]; h != nil {
+			f.hot(h, r.Depth)
 		}
 	}
 	if spans+marks > 0 {
@@ -138,8 +139,8 @@ type waterfall struct {
 	tree, bar int // widths of columns
 }
 
-func (f *waterfall) span(r row) {
-	s := r.span
+func (f *waterfall) span(r Row) {
+	s := r.Span
 	from, to := f.column(s.StartTime()), f.column(s.EndTime())
 	bar := make([]rune, f.bar)
 	for i := range bar {
@@ -153,7 +154,7 @@ func (f *waterfall) span(r row) {
 	for _, e := range s.Events() {
 		bar[f.column(e.Time)] = '◆'
 	}
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.depth)+r.title(), f.tree), string(bar), length(s.StartTime().Sub(f.start)), length(s.EndTime().Sub(s.StartTime())))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), f.tree), string(bar), length(s.StartTime().Sub(f.start)), length(s.EndTime().Sub(s.StartTime())))
 }
 
 // mark is a row below its span: when, what, and its attributes.
@@ -167,8 +168,8 @@ func (f *waterfall) mark(e sdktrace.Event, depth int) {
 }
 
 // hot is a row below its span: what ran in it, and for how long.
-func (f *waterfall) hot(h *hot, depth int) {
-	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), f.width-10), length(h.total))
+func (f *waterfall) hot(h *Hot, depth int) {
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), f.width-10), length(h.Total))
 }
 
 // column is where on the axis a moment lies; moments outside are at its ends.
