@@ -217,3 +217,39 @@ func FuzzEscape(f *testing.F) {
 		}
 	})
 }
+
+// Lists of roots are in the order of the lists of requests; a request is found by its ids for
+// as long as it is in one of them.
+func TestRecentRootsAndRequest(t *testing.T) {
+	r := NewRecent(RecentConfig{Requests: 2, Slowest: 1})
+	r.OnEnd(span(1, 2, 1, "work", 1*ms, 5*ms))
+	for i, took := range []time.Duration{50 * ms, 10 * ms, 20 * ms, 30 * ms} {
+		r.OnEnd(span(i+1, 1, 0, fmt.Sprint("request ", i+1), 0, took))
+	}
+	names := func(list []sdktrace.ReadOnlySpan) (out []string) {
+		for _, s := range list {
+			out = append(out, s.Name())
+		}
+		return out
+	}
+	newest, slowest := r.Roots()
+	if got := names(newest); !slices.Equal(got, []string{"request 4", "request 3"}) {
+		t.Errorf("newest are %q", got)
+	}
+	if got := names(slowest); !slices.Equal(got, []string{"request 1"}) {
+		t.Errorf("slowest are %q", got)
+	}
+	for i, want := range []bool{true, false, true, true} {
+		sc := span(i+1, 1, 0, "", 0, 0).SpanContext()
+		if q, got := r.Request(sc.TraceID(), sc.SpanID()); got != want || got && q.Root.Name() != fmt.Sprint("request ", i+1) {
+			t.Errorf("request %d is found: %v, want %v: %v", i+1, got, want, q)
+		}
+	}
+	sc := slowest[0].SpanContext()
+	if q, _ := r.Request(sc.TraceID(), sc.SpanID()); !slices.Equal(spanNames(q), []string{"request 1", "work"}) {
+		t.Errorf("spans are %q", spanNames(q))
+	}
+	if _, got := r.Request(sc.TraceID(), trace.SpanID{9}); got {
+		t.Error("found by the trace's id alone")
+	}
+}
