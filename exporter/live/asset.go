@@ -1,0 +1,35 @@
+package live
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"time"
+)
+
+// contentTypes are the page's: a system's own table may say anything.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// asset serves a file of the page, which is asked for anew each time and, while the
+// program is the same, not sent again.
+func asset(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, err := files.ReadFile("page/" + name)
+		if err != nil {
+			refuse(w, http.StatusNotFound, "the page has no file "+shown(name))
+			return
+		}
+		sum := sha256.Sum256(content)
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:8])+`"`)
+		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+	})
+}

@@ -1,0 +1,38 @@
+package live
+
+import "github.com/perfline/perfline/exporter"
+
+// countRow is one of perfline's own counts.
+type countRow struct {
+	Group string `json:"group"`
+	Kind  string `json:"kind,omitempty"`
+	Name  string `json:"name"`
+	What  string `json:"what"`
+	N     uint64 `json:"n"`
+	Lost  bool   `json:"lost,omitempty"` // should be 0
+	Now   bool   `json:"now,omitempty"`
+}
+
+// counts are the source's, and those of what the page shows.
+func (h *handler) counts() []countRow {
+	kept := h.source.Recent().Stats()
+	all := append(h.source.Counts(),
+		exporter.Count{Group: "perfline.recent", Name: "requests", N: kept.Requests, What: "requests that ended"},
+		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: kept.SpansDropped, Lost: true, What: "spans over the limit of their trace, not on this page"},
+		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: kept.Abandoned, Lost: true, What: "traces let go before their request ended, not on this page"})
+	if h.recorder != nil {
+		s := h.recorder.Stats()
+		all = append(all,
+			exporter.Count{Group: "perfline.sessions", Name: "started", N: s.Started, What: "sessions that began"},
+			exporter.Count{Group: "perfline.sessions", Name: "stopped", N: s.Stopped, What: "sessions that were stopped"},
+			exporter.Count{Group: "perfline.sessions", Name: "released", N: s.Released, What: "sessions that somebody released"},
+			exporter.Count{Group: "perfline.sessions", Name: "expired", N: s.Expired, What: "sessions forgotten after their time, or for a new one"},
+			exporter.Count{Group: "perfline.sessions", Name: "overlong", N: s.Overlong, What: "sessions that stopped by themselves at their greatest length"},
+			exporter.Count{Group: "perfline.sessions", Name: "refused", N: s.Refused, What: "starts that failed"})
+	}
+	rows := make([]countRow, 0, len(all))
+	for _, c := range all {
+		rows = append(rows, countRow(c))
+	}
+	return rows
+}

@@ -1,0 +1,125 @@
+package live
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/guard"
+	"github.com/perfline/perfline/profiling/service"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// Prefix is where the page is at home.
+const Prefix = "/debug/perfline/"
+
+// Source is what the page shows; *perfline.Pipeline is one.
+type Source interface {
+	Recent() *exporter.Recent
+	Sessions() *sessions.Recorder
+	Counts() []exporter.Count
+}
+
+// Config configures [Handler]. The zero value is for a page at [Prefix] for those on the
+// same machine.
+type Config struct {
+	// Prefix is the beginning of the paths that the handler is given, with a slash at its end;
+	// empty means the constant of that name, "/" is for use with http.StripPrefix.
+	Prefix string
+
+	// Authorize decides alone who may see the page: nil lets the request in; the error is
+	// logged. Without it only those may who connect from a loopback address, ask for localhost
+	// or such an address, and not through a proxy.
+	Authorize func(*http.Request) error
+
+	Refresh time.Duration // how often open pages learn of changes; 0 means 500 ms
+	Logger  *slog.Logger  // nil means slog.Default()
+}
+
+//go:embed page
+var files embed.FS
+
+type handler struct {
+	source   Source
+	recorder *sessions.Recorder
+	refresh  time.Duration
+	streams  chan struct{} // has an element for each open stream
+	listed   *held
+	opened   *held
+
+	mu      sync.Mutex // guards servers
+	servers map[*http.Server]<-chan struct{}
+}
+
+// Handler serves the page. It panics if c.Prefix does not begin and end with a slash.
+func Handler(source Source, c Config) http.Handler {
+	c.Prefix = cmp.Or(c.Prefix, Prefix)
+	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
+		panic("live: Config.Prefix " + c.Prefix + ": must begin and end with a slash")
+	}
+	h := &handler{
+		source:   source,
+		recorder: source.Sessions(),
+		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
+		streams:  make(chan struct{}, maxStreams),
+		listed:   newHeld(maxListed),
+		opened:   newHeld(maxOpened),
+		servers:  map[*http.Server]<-chan struct{}{},
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", asset("index.html"))
+	mux.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
+	mux.HandleFunc("GET /data/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, h.everything()) })
+	mux.HandleFunc("GET /data/stream", h.stream)
+	mux.HandleFunc("GET /data/requests/{trace}/{span}", h.request)
+	mux.HandleFunc("GET /data/requests/{trace}/{span}/svg", h.picture)
+	mux.HandleFunc("GET /data/flame", h.flame)
+	mux.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
+	if h.recorder != nil {
+		path, service := service.NewHandler(h.recorder, service.Config{Authorize: c.Authorize, Logger: c.Logger})
+		mux.Handle("POST /rpc"+path, http.StripPrefix("/rpc", service))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, "nothing is at "+shown(r.URL.Path))
+	})
+	inside := guard.Guard{Authorize: c.Authorize, Logger: c.Logger}.Handler(mux)
+	return secure(http.StripPrefix(strings.TrimSuffix(c.Prefix, "/"), inside))
+}
+
+// policy lets the browser run and load what comes from here, and nothing else. Nothing is
+// ever parsed as markup (Trusted Types).
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// secure sets what every answer has, a refusal too.
+func secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answer writes data.
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone: nobody to tell
+}
+
+// refuse answers with an error, as data.
+func refuse(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	answer(w, map[string]string{"error": text})
+}

@@ -1,0 +1,52 @@
+// What can be done with a session, and how it is doing.
+import { el, setText } from './dom.js';
+import { percent } from './format.js';
+import { call } from './get.js';
+
+/** act does something once at a time for a button, and says what went wrong. */
+export async function act(button, alert, action) {
+  if (button.getAttribute('aria-busy') === 'true') return false;
+  button.setAttribute('aria-busy', 'true');
+  alert.hidden = true;
+  try {
+    await action();
+    return true;
+  } catch (error) {
+    alert.hidden = false;
+    setText(alert, error.message);
+    return false;
+  } finally {
+    button.removeAttribute('aria-busy');
+  }
+}
+
+/** release forgets a session, after a question: there is no way back. */
+export function release(id, button, alert) {
+  return new Promise((done) => {
+    const dialog = el('dialog', { id: 'release', 'aria-labelledby': 'release-title', onclose: async () => {
+      dialog.remove();
+      done(dialog.returnValue === 'yes' && await act(button, alert, () => call('ReleaseSession', { sessionID: id })));
+    } },
+      el('h2', { id: 'release-title' }, `Release session ${id}?`),
+      el('p', {}, 'What it recorded is gone then. Files that were downloaded stay.'),
+      el('div', { class: 'acts' },
+        el('button', { type: 'button', class: 'primary', id: 'release-yes', onclick: () => dialog.close('yes') }, 'Release'),
+        el('button', { type: 'button', autofocus: true, onclick: () => dialog.close('') }, 'Keep')));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+const states = { waiting: 'waits for a request', recording: 'recording', processing: 'putting together', ready: 'ready' };
+
+/** progress shows the state of a session in an element. */
+export function progress(node, s) {
+  if (!node.firstChild) node.append(el('span', { class: 'state' }), ' ', el('span', { class: 'muted' }), el('progress', { max: 1, 'aria-label': 'Putting events together' }));
+  const [state, more, bar] = node.children;
+  state.dataset.state = s.state;
+  setText(state, states[s.state] || s.state);
+  const words = s.state === 'processing' ? percent(s.progress, 1) : s.state === 'ready' ? '' : s.sampler || 'no samples';
+  setText(more, s.dropped ? `${words} (${s.dropped} entries dropped)` : words);
+  bar.hidden = s.state !== 'processing';
+  bar.value = s.progress;
+}

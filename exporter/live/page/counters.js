@@ -1,0 +1,74 @@
+// Perfline's own counts, those of losses first to be seen.
+import { el, reconcile, setText } from './dom.js';
+import { count } from './format.js';
+
+const titles = {
+  'perfline.entries': 'The timeline: marks, measures, requests',
+  'perfline.bridge': 'The bridge to OpenTelemetry',
+  'perfline.delivery': 'Delivery of spans to the backend',
+  'perfline.profiles': 'Delivery of profiles',
+  'perfline.profiling.gaps': 'Continuous profiling',
+  'perfline.recent': 'Requests kept for this page',
+  'perfline.sessions': 'Sessions',
+};
+
+export function counters({ main, latest }) {
+  const summary = el('p', { id: 'lost', role: 'status' });
+  const groups = el('div', { class: 'counters' });
+  main.append(el('h1', {}, 'Counters'), summary, groups);
+
+  function update() {
+    const all = latest.counts;
+    if (!all) return;
+    const lost = all.filter((c) => c.lost && c.n > 0);
+    setText(summary, lost.length
+      ? `Something was lost: ${lost.map((c) => `${count(c.n)} ${c.kind ? `entries of type ${c.kind} ` : ''}${c.what}`).join('; ')}.`
+      : 'Nothing was lost since the start of the program.');
+    summary.className = lost.length ? 'note bad' : 'note';
+    const names = [...new Set(all.map((c) => c.group))];
+    reconcile(groups, names, (g) => g, makeGroup, (node, g) => {
+      const counts = all.filter((c) => c.group === g);
+      if (counts[0].kind) matrix(node, counts);
+      else reconcile(node.querySelector('tbody'), counts, (c) => c.name, makeCount, (row, c) => number(row.children[1], c));
+    });
+  }
+  update();
+  return { update: (kind) => kind === 'counts' && update() };
+}
+
+const header = (names) => el('tr', {}, names.map((h, i) => el('th', { scope: 'col', class: i ? 'num' : '' }, h)));
+
+function makeGroup(name) {
+  return el('section', { 'aria-label': titles[name] || name, data: { group: name } },
+    el('h2', {}, titles[name] || name, ' ', el('code', { class: 'muted' }, name)),
+    el('table', {}, el('thead', { class: 'sr' }, header(['Count', 'Number', 'Meaning'])), el('tbody')));
+}
+
+function makeCount(c) {
+  return el('tr', { data: { count: c.name } }, el('th', { scope: 'row' }, c.name || 'gaps'), el('td', { class: 'num' }), el('td', { class: 'muted' }, c.what));
+}
+
+// matrix has a row for each kind and a column for each count.
+function matrix(node, counts) {
+  const names = [...new Set(counts.map((c) => c.name))];
+  const head = node.querySelector('thead');
+  if (head.className) {
+    head.className = '';
+    const around = el('div', { class: 'matrix', role: 'group', tabindex: '0', 'aria-label': 'By type' });
+    head.parentElement.replaceWith(around);
+    around.append(head.parentElement);
+    head.replaceChildren(header(['Type', ...names]));
+    node.append(el('dl', {}, names.map((n) => el('div', {}, el('dt', {}, n), el('dd', {}, counts.find((c) => c.name === n).what)))));
+  }
+  const kinds = [...new Set(counts.map((c) => c.kind))];
+  const make = (kind) => el('tr', {}, el('th', { scope: 'row' }, kind), names.map((name) => el('td', { class: 'num', data: { count: `${kind} ${name}` } })));
+  reconcile(node.querySelector('tbody'), kinds, (k) => k, make, (row, kind) => {
+    names.forEach((name, i) => number(row.children[i + 1], counts.find((c) => c.kind === kind && c.name === name)));
+  });
+}
+
+function number(cell, c) {
+  const lost = Boolean(c.lost) && c.n > 0;
+  setText(cell, lost ? `${count(c.n)} lost` : c.now ? `${count(c.n)} now` : count(c.n));
+  cell.classList.toggle('lost', lost);
+}

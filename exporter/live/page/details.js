@@ -1,0 +1,49 @@
+// What is known of the selected row of a waterfall.
+import { bdi, el } from './dom.js';
+import { duration, percent } from './format.js';
+
+export function details(request) {
+  const node = el('aside', { class: 'details', id: 'details', 'aria-label': 'Details of the selected row', tabindex: '0' });
+  return {
+    node,
+    show({ type, span, mark }) {
+      if (type === 'mark') {
+        node.replaceChildren(title('mark', mark.name), facts([['At', duration(mark.at)], ['On', span.name]]), ...attributes('Attributes', mark.attributes));
+        return;
+      }
+      node.replaceChildren(
+        title(span.kind, span.name),
+        ...(span.failed ? [el('p', { class: 'note bad', id: 'span-error' }, bdi(span.error || 'It ended with an error.'))] : []),
+        facts([['Began at', duration(span.start)], ['Took', duration(span.took)], ['Span', span.id], ['Made by', span.scope], span.orphan && ['Parent', 'missing']]),
+        ...ran(span),
+        ...attributes('Attributes', span.attributes),
+        ...(span.depth === 0 ? attributes('Resource', request.resource, true) : []));
+    },
+  };
+}
+
+const title = (kind, name) => el('h2', {}, el('span', { class: `kind ${kind}` }, kind), ' ', bdi(name));
+
+const facts = (pairs) => list(pairs.filter((p) => p && p[1]).map(([key, value]) => ({ key, value })));
+
+function list(pairs) {
+  return el('dl', {}, pairs.map(({ key, value }) => el('div', {}, el('dt', {}, bdi(key)), el('dd', {}, bdi(value)))));
+}
+
+function attributes(heading, pairs, folded = false) {
+  if (!pairs?.length) return [];
+  if (folded) return [el('details', {}, el('summary', {}, `${heading} (${pairs.length})`), list(pairs))];
+  return [el('h3', {}, heading), list(pairs)];
+}
+
+function ran(span) {
+  if (!span.hot) return [];
+  return [
+    el('h3', {}, `Ran ${duration(span.sampled)}, by samples`),
+    el('table', { class: 'hottest' },
+      el('thead', { class: 'sr' }, el('tr', {}, el('th', { scope: 'col' }, 'Function'), el('th', { scope: 'col' }, 'Share'))),
+      el('tbody', {}, span.hot.map((f) => el('tr', {},
+        el('th', { scope: 'row', title: f.name }, bdi(f.name)),
+        el('td', { class: 'num', title: duration(f.time) }, percent(f.time, span.sampled)))))),
+  ];
+}

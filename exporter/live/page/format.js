@@ -1,0 +1,50 @@
+// Numbers and texts as people read them.
+
+const digits = (x) => x.toFixed(Math.abs(x) < 10 ? 2 : Math.abs(x) < 100 ? 1 : 0);
+
+/** duration has three digits and a unit; ms is in milliseconds. */
+export function duration(ms) {
+  const abs = Math.abs(ms);
+  if (abs === 0) return '0';
+  if (abs < 1e-3) return `${Math.round(ms * 1e6)} ns`;
+  if (abs < 1) return `${digits(ms * 1e3)} µs`;
+  if (abs < 1e3) return `${digits(ms)} ms`;
+  if (abs < 60e3) return `${digits(ms / 1e3)} s`;
+  const s = Math.round(ms / 1e3);
+  return `${Math.floor(s / 60)} min ${s % 60} s`;
+}
+
+/** percent is a share of the whole. */
+export function percent(part, whole) {
+  return `${(whole > 0 ? (100 * part) / whole : 0).toFixed(1)} %`;
+}
+
+const two = (n) => String(n).padStart(2, '0');
+
+/** clock is the time of day here, of milliseconds since the epoch. */
+export function clock(ms) {
+  const d = new Date(ms);
+  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}.${String(d.getMilliseconds()).padStart(3, '0')}`;
+}
+
+/** iso is the time in full and in UTC, as logs have it. */
+export const iso = (ms) => new Date(ms).toISOString();
+
+/** count groups digits. */
+export const count = (n) => Number(n || 0).toLocaleString('en');
+
+/** plural is "1 sample" or "2 samples". */
+export const plural = (n, one, many = `${one}s`) => `${count(n)} ${Number(n) === 1 ? one : many}`;
+
+/**
+ * shown is the beginning of a text from outside, with what cannot be seen as codes: control
+ * characters, and those that change the direction of writing. What comes from data/ is that
+ * already; what comes from rpc/ is not.
+ */
+export function shown(text, max = 200) {
+  const characters = [...String(text).slice(0, 4 * max)];
+  const cut = characters.length > max || String(text).length > 4 * max;
+  return characters.slice(0, max)
+    .map((c) => (/[\p{C}\p{Zl}\p{Zp}]/u.test(c) ? `\\u${c.codePointAt(0).toString(16).padStart(4, '0')}` : c))
+    .join('') + (cut ? '…' : '');
+}

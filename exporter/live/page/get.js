@@ -1,0 +1,30 @@
+// Asking the server: data by GET, everything that changes something by the profiler's service.
+
+async function body(response) {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { error: text.trim() || `status ${response.status}` };
+  }
+}
+
+/** get fetches data; the error has the server's words. */
+export async function get(path, options = {}) {
+  const response = await fetch(path, options);
+  const data = await body(response);
+  if (!response.ok) throw new Error(data.error);
+  return data;
+}
+
+/** call is a procedure of perfline.profiler.v1.ProfilerService, by Connect's protocol with JSON. */
+export async function call(procedure, argument) {
+  const response = await fetch(`rpc/perfline.profiler.v1.ProfilerService/${procedure}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Connect-Protocol-Version': '1' },
+    body: JSON.stringify(argument),
+  });
+  const data = await body(response);
+  if (!response.ok) throw new Error(data.message || data.error || `status ${response.status}`);
+  return data;
+}

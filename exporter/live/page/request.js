@@ -1,0 +1,74 @@
+// One request: its waterfall, what is known of the selected row, and what ran in it.
+import { bdi, el } from './dom.js';
+import { clock, count, duration, iso, plural } from './format.js';
+import { get } from './get.js';
+import { waterfall } from './waterfall.js';
+import { details } from './details.js';
+import { flame } from './flame.js';
+
+export function request({ main, parts: [trace, span], query }) {
+  const gone = new AbortController();
+  let graph = null;
+  main.append(el('p', { class: 'muted', id: 'loading' }, 'Loading the request…'));
+  load().catch((error) => {
+    if (gone.signal.aborted) return;
+    main.replaceChildren(
+      el('h1', {}, 'Request'),
+      el('p', { class: 'note bad', role: 'alert', id: 'error' }, error.message),
+      el('p', {}, el('a', { href: '#/' }, 'All requests')));
+  });
+
+  async function load() {
+    const path = `data/requests/${trace}/${span}`;
+    const r = await get(path, { signal: gone.signal });
+    graph = waterfall(r, (row) => {
+      panel.show(row);
+      history.replaceState(null, '', `#/requests/${trace}/${span}?row=${row.key}`);
+    });
+    const panel = details(r);
+    main.replaceChildren(head(r, path), el('div', { class: 'request' }, el('div', { class: 'graph' }, graph.node, cutNote(r)), panel.node));
+    graph.select(query.get('row') || r.rows[0].id);
+    await ran(r);
+  }
+
+  // ran adds the flame graph, if a session has samples of the request.
+  async function ran(r) {
+    const section = el('section', { 'aria-labelledby': 'ran-title', id: 'ran' }, el('h2', { id: 'ran-title' }, 'What ran'));
+    main.append(section);
+    if (!r.session) {
+      section.append(el('p', { class: 'muted' }, 'No session that is kept has samples of this request. ',
+        el('a', { href: `#/sessions?${new URLSearchParams({ route: r.name })}` }, 'Record the next one'), ' of this route.'));
+      return;
+    }
+    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}.`));
+    const data = await get(`data/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal });
+    section.append(flame(data));
+  }
+
+  return {
+    go(q) {
+      if (q.has('row')) graph?.select(q.get('row'));
+      return true;
+    },
+    leave: () => gone.abort(),
+  };
+}
+
+function head(r, path) {
+  return el('header', { class: 'head' },
+    el('h1', {}, bdi(r.name)),
+    el('p', { class: 'facts' },
+      el('span', { class: r.failed ? 'badge bad' : 'badge', id: 'status' }, r.status ? `status ${r.status}` : r.failed ? 'error' : 'no error'),
+      el('strong', { id: 'took' }, duration(r.took)),
+      el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)),
+      el('span', {}, plural(r.rows.length, 'span')),
+      el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace)),
+      el('a', { href: `${path}/svg`, download: '', id: 'svg' }, 'Download as SVG')));
+}
+
+function cutNote(r) {
+  const left = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes']]
+    .filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`);
+  if (r.missing) left.push(`${count(r.missing)} spans that were not kept`);
+  return left.length ? el('p', { class: 'note', id: 'cut' }, `Left out: ${left.join(', ')}.`) : null;
+}

@@ -1,0 +1,106 @@
+// Sessions: starting one, those under way, those that are kept.
+import { bdi, el, reconcile, setText } from './dom.js';
+import { clock, count, duration, iso } from './format.js';
+import { call } from './get.js';
+import { act, progress, release } from './control.js';
+
+export function sessionsPage({ main, latest, query }) {
+  const refused = el('p', { class: 'note', id: 'refused', hidden: true });
+  const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
+  const said = el('p', { class: 'sr', role: 'status', id: 'session-status' });
+  const form = startForm(query.get('route') || '', alert);
+  const body = el('tbody');
+  const none = el('p', { class: 'muted', hidden: true }, 'No session is kept.');
+  const table = el('table', { id: 'sessions' },
+    el('thead', {}, el('tr', {}, ['Session', 'State', 'Began', 'Length', 'Entries', 'Samples'].map((h, i) =>
+      el('th', { scope: 'col', class: ['', '', 'wide', 'num', 'num wide', 'num'][i] }, h)), el('td'))),
+    body);
+  const list = el('section', { 'aria-labelledby': 'kept-title', tabindex: '-1', hidden: true }, el('h2', { id: 'kept-title' }, 'Sessions'), table, none);
+  main.append(
+    el('h1', {}, 'Sessions'),
+    el('p', { class: 'muted lead' }, 'A session records everything the program does from its start to its stop: requests, calls, measures, marks, collections of garbage, and the code that runs meanwhile.'),
+    refused, alert, form.node, list, said);
+
+  function update(kind) {
+    if (kind === 'requests') form.suggest((latest.requests?.routes || []).map((r) => r.name));
+    const data = latest.sessions;
+    if (!data) return;
+    refused.hidden = !data.refused;
+    if (data.refused) howToAllow(refused, data.refused);
+    form.node.hidden = list.hidden = Boolean(data.refused);
+    const busy = data.sessions.some((s) => s.state === 'waiting' || s.state === 'recording');
+    form.busy(busy);
+    reconcile(body, data.sessions, (s) => String(s.id), (s) => makeSession(s, alert), updateSession);
+    table.hidden = data.sessions.length === 0;
+    none.hidden = data.sessions.length > 0;
+    const last = data.sessions[0];
+    setText(said, last ? `Session ${last.id} is ${last.state}` : '');
+  }
+  update('requests');
+  return { update };
+}
+
+/** howToAllow fills a note that says why there is nothing here, and what to do. */
+export function howToAllow(note, reason) {
+  if (note.dataset.reason === reason) return;
+  note.dataset.reason = reason;
+  note.replaceChildren(
+    el('strong', {}, 'Sessions are not allowed from here. '), el('span', { class: 'reason' }, reason), el('br'),
+    'Who writes the program allows them with ', el('code', {}, 'sessions.Config{Policy: profiling.Policy{Remote: true}}'),
+    ', who runs it with ', el('code', {}, 'PERFLINE_PROFILING=remote'), ' in its environment.');
+}
+
+function startForm(route, alert) {
+  const names = el('datalist', { id: 'route-names' });
+  const routeInput = el('input', { type: 'text', id: 'route', list: 'route-names', autocomplete: 'off', spellcheck: 'false', placeholder: 'GET /products/{id}', value: route,
+    oninput: () => { radio('begin', 'route').checked = true; } });
+  const interval = el('input', { type: 'number', id: 'interval', min: '0.1', max: '1000', step: 'any', placeholder: '10', inputmode: 'decimal' });
+  const button = el('button', { type: 'submit', class: 'primary', id: 'start' }, 'Start session');
+  const choice = (name, value, text, checked) => el('span', { class: 'check' },
+    el('input', { type: 'radio', name, value, id: `${name}-${value}`, checked }), el('label', { for: `${name}-${value}` }, text));
+  const node = el('form', { class: 'start', id: 'start-form', hidden: true, onsubmit: submit },
+    el('fieldset', {}, el('legend', {}, 'Begin'),
+      choice('begin', 'now', 'now', !route), choice('begin', 'route', 'with the next request', Boolean(route)),
+      el('div', { class: 'named' }, el('label', { for: 'route' }, 'named'), routeInput, names)),
+    el('fieldset', {}, el('legend', {}, 'Samples of'),
+      choice('samples', 'cpu', 'code that runs', true), choice('samples', 'wall', 'all goroutines, waiting too'), choice('samples', 'none', 'nothing'),
+      el('span', { class: 'check' }, el('label', { for: 'interval' }, 'every '), interval, ' ms')),
+    button);
+  const radio = (name, value) => node.querySelector(`#${name}-${value}`);
+
+  function submit(event) {
+    event.preventDefault();
+    const argument = { startMode: 'START_MODE_IMMEDIATE', wall: radio('samples', 'wall').checked, noSamples: radio('samples', 'none').checked };
+    if (interval.value) argument.sampleInterval = interval.valueAsNumber;
+    if (radio('begin', 'route').checked) Object.assign(argument, { startMode: 'START_MODE_URL', route: routeInput.value.trim() });
+    act(button, alert, () => call('StartProfiler', argument));
+  }
+  return {
+    node,
+    busy(on) {
+      button.disabled = on;
+      button.title = on ? 'One session at a time: stop the one under way first' : '';
+    },
+    suggest: (all) => reconcile(names, all, (n) => n, (n) => el('option', { value: n }), () => {}),
+  };
+}
+
+function makeSession(s, alert) {
+  const cell = (name, cls = 'num') => el('td', { class: cls, data: { cell: name } });
+  const stop = el('button', { type: 'button', data: { act: 'stop' }, onclick: () => act(stop, alert, () => call('StopProfiler', { sessionID: s.id })) }, 'Stop');
+  const drop = el('button', { type: 'button', data: { act: 'release' }, onclick: () => release(s.id, drop, alert) }, 'Release');
+  for (const [button, verb] of [[stop, 'Stop'], [drop, 'Release']]) button.setAttribute('aria-label', `${verb} session ${s.id}`);
+  return el('tr', { data: { session: s.id } },
+    el('th', { scope: 'row' }, el('a', { href: `#/sessions/${s.id}` }, `Session ${s.id}`), s.route ? el('span', { class: 'muted' }, ' of ', bdi(s.route)) : null),
+    cell('state', ''), cell('began', 'wide'), cell('length'), cell('entries', 'num wide'), cell('samples'),
+    el('td', { class: 'acts' }, stop, drop));
+}
+
+function updateSession(node, s) {
+  const values = { began: clock(s.start), length: s.state === 'waiting' ? '' : duration(s.length), entries: count(s.entries), samples: count(s.samples) };
+  for (const [name, text] of Object.entries(values)) setText(node.querySelector(`[data-cell=${name}]`), text);
+  node.querySelector('[data-cell=began]').title = iso(s.start);
+  progress(node.querySelector('[data-cell=state]'), s);
+  node.querySelector('[data-act=stop]').hidden = s.state === 'ready' || s.state === 'processing';
+  node.querySelector('[data-act=release]').hidden = s.state !== 'ready';
+}

@@ -1,0 +1,62 @@
+// What the server tells by itself: server-sent events, and polling where those do not come
+// through. A page that nobody sees is not kept up to date.
+import { get } from './get.js';
+
+const pollEvery = 3000;
+
+/**
+ * stream calls onData(kind, data) for what is new, of the kinds "requests", "sessions" and
+ * "counts", and onState with "live", "connecting", "polling", "paused" or "offline".
+ */
+export function stream(onData, onState) {
+  let source = null;
+  let timer = 0;
+  let paused = false;
+
+  function stop() {
+    source?.close();
+    source = null;
+    clearTimeout(timer);
+  }
+
+  function start() {
+    stop();
+    if (paused || document.hidden) return;
+    onState('connecting');
+    source = new EventSource('data/stream');
+    source.onopen = () => onState('live');
+    for (const kind of ['requests', 'sessions', 'counts']) {
+      source.addEventListener(kind, (event) => onData(kind, JSON.parse(event.data)));
+    }
+    source.onerror = () => {
+      if (source?.readyState === EventSource.CLOSED) poll(); // refused: it will not try again by itself
+      else onState('connecting');
+    };
+  }
+
+  // poll asks a few times, then tries a stream again.
+  async function poll(times = 5) {
+    stop();
+    try {
+      const all = await get('data/overview');
+      if (paused || document.hidden) return;
+      onState('polling');
+      for (const [kind, data] of Object.entries(all)) onData(kind, data);
+    } catch {
+      onState('offline');
+    }
+    timer = setTimeout(() => (times > 1 ? poll(times - 1) : start()), pollEvery);
+  }
+
+  document.addEventListener('visibilitychange', () => (document.hidden ? stop() : start()));
+  start();
+  return {
+    pause(on) {
+      paused = on;
+      if (on) {
+        stop();
+        onState('paused');
+      } else start();
+    },
+  };
+}

@@ -1,0 +1,22 @@
+// The events of a timeline summed up by type and name (Scope Profiler, REDUCE_UNIQUE_EVENTS).
+import { bdi, el } from './dom.js';
+import { count, duration, percent, shown } from './format.js';
+import { call } from './get.js';
+import { typeName } from './events.js';
+
+export function summary(session, timeline) {
+  const body = el('tbody', {}, el('tr', {}, el('td', { colspan: 5, class: 'muted' }, 'Loading…')));
+  call('GetEvents', { sessionID: session, timelineID: timeline, mode: 'MODE_REDUCE_UNIQUE_EVENTS' }).then((answer) => {
+    const list = answer.eventList || [];
+    const all = list.reduce((sum, e) => sum + (e.time || 0), 0);
+    body.replaceChildren(...list.map((e) => el('tr', {},
+      el('th', { scope: 'row', class: 'name' }, el('span', { class: `kind ${typeName(e.type)}` }, typeName(e.type)), ' ', bdi(shown(e.name || ''), { title: shown(e.name || '') })),
+      el('td', { class: 'num' }, count(e.hits)),
+      el('td', { class: 'num' }, duration(e.time || 0)),
+      el('td', { class: 'num' }, percent(e.time || 0, all)),
+      el('td', { class: 'num wide' }, duration(e.overhead || 0)))));
+  }).catch((error) => body.replaceChildren(el('tr', {}, el('td', { colspan: 5, class: 'lost' }, error.message))));
+  return el('table', { class: 'summary' },
+    el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Events'), ['Hits', 'Time in itself', 'Share'].map((h) => el('th', { scope: 'col', class: 'num' }, h)), el('th', { scope: 'col', class: 'num wide' }, 'Overhead'))),
+    body);
+}

@@ -1,0 +1,81 @@
+// The timelines of a session, each of which opens to its events.
+import { bdi, el } from './dom.js';
+import { count, duration, shown } from './format.js';
+import { call } from './get.js';
+import { events } from './events.js';
+import { summary } from './summary.js';
+
+/** timelines shows those of a session that GetSession answered, and asks for more of them. */
+export function timelines(id, session) {
+  const body = el('tbody');
+  const more = el('button', { type: 'button', id: 'more-timelines', onclick: ask }, 'More timelines');
+  let last = 0;
+
+  function add(part) {
+    for (const t of part.timelineList || []) {
+      last = t.timelineID;
+      body.append(...row(id, t));
+    }
+    more.hidden = !part.more;
+  }
+
+  async function ask() {
+    more.disabled = true;
+    try {
+      add(await call('GetSession', { sessionID: id, afterTimelineID: last }));
+    } finally {
+      more.disabled = false;
+    }
+  }
+
+  add(session);
+  return el('section', { 'aria-labelledby': 'timelines-title', id: 'timelines' },
+    el('h2', { id: 'timelines-title' }, 'Timelines'),
+    el('table', { class: 'timelines' },
+      el('thead', {}, el('tr', {},
+        el('th', { scope: 'col' }, 'Timeline'), el('th', { scope: 'col', class: 'num' }, 'Began'), el('th', { scope: 'col', class: 'num' }, 'Took'),
+        el('th', { scope: 'col', class: 'num wide' }, 'Events'), el('th', { scope: 'col', class: 'num wide' }, 'Samples'), el('td', { class: 'wide' }))),
+      body), more);
+}
+
+function row(id, t) {
+  const start = t.interval?.start || 0;
+  const took = (t.interval?.end || 0) - start;
+  const name = shown(t.name);
+  const inside = el('td', { colspan: 6 });
+  const below = el('tr', { class: 'inside', hidden: true }, inside);
+  const twist = el('button', { type: 'button', class: 'twist', 'aria-expanded': 'false', 'aria-label': `Events of ${name}, timeline ${t.timelineID}`, onclick: toggle });
+
+  function toggle() {
+    const open = below.hidden;
+    below.hidden = !open;
+    twist.setAttribute('aria-expanded', String(open));
+    if (open && !inside.firstChild) inside.append(el('p', { class: 'acts narrow' }, links()), opened(id, t, { start, took }));
+  }
+
+  const links = () => [
+    t.sampleCount && el('a', { href: `#/flame?${new URLSearchParams({ session: id, timeline: t.timelineID })}` }, 'flame graph', el('span', { class: 'sr' }, ` of ${name}, timeline ${t.timelineID}`)),
+    t.traceID && !t.lane && el('a', { href: `#/requests/${t.traceID}/${t.spanID}` }, 'request', el('span', { class: 'sr' }, ` ${name}, timeline ${t.timelineID}`)),
+  ].filter(Boolean);
+  return [
+    el('tr', { data: { timeline: t.timelineID } },
+      el('th', { scope: 'row', class: 'name' }, twist, bdi(name, { title: name })),
+      el('td', { class: 'num' }, duration(start)), el('td', { class: 'num' }, duration(took)),
+      el('td', { class: 'num wide' }, count(t.eventCount)), el('td', { class: 'num wide' }, count(t.sampleCount)),
+      el('td', { class: 'acts wide' }, links())),
+    below,
+  ];
+}
+
+// opened has the events as a tree, and summed up by type and name.
+function opened(id, t, span) {
+  const panel = el('div');
+  const button = (text, pressed, make) => el('button', { type: 'button', 'aria-pressed': String(pressed), onclick: (event) => {
+    for (const b of event.target.parentElement.children) b.setAttribute('aria-pressed', String(b === event.target));
+    panel.replaceChildren(make());
+  } }, text);
+  const tree = () => events(id, t.timelineID, span);
+  panel.append(tree());
+  return el('div', {}, el('div', { class: 'acts', role: 'group', 'aria-label': 'Show events' },
+    button('as a tree', true, tree), button('summed up', false, () => summary(id, t.timelineID))), panel);
+}

@@ -1,0 +1,100 @@
+package live
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// flame answers with what ran in a session; of it, when the parameters say so, in a request
+// (trace and span), in all requests of a name (route), or in the frame of a timeline; with
+// running, without what waits.
+func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	s := h.kept(w, query.Get("session"))
+	if s == nil {
+		return
+	}
+	t := s.Trace()
+	if t == nil {
+		refuse(w, http.StatusNotFound, errNoSamples.Error())
+		return
+	}
+	title, samples := h.samples(s, query)
+	if samples == nil {
+		refuseRequest(w)
+		return
+	}
+	if query.Has("running") {
+		samples = running(samples)
+	}
+	g := newFlameGraph(t, samples)
+	g.Title = title
+	answer(w, g)
+}
+
+// running leaves out what waits.
+func running(samples iter.Seq[profiling.Sample]) iter.Seq[profiling.Sample] {
+	return func(yield func(profiling.Sample) bool) {
+		for s := range samples {
+			if s.Marker != profiling.Idle && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// samples are those that the parameters ask for; nil if there is no such request.
+func (h *handler) samples(s *sessions.Session, query url.Values) (title string, samples iter.Seq[profiling.Sample]) {
+	switch {
+	case query.Has("trace"):
+		q, ok := h.find(query.Get("trace"), query.Get("span"))
+		if !ok {
+			return "", nil
+		}
+		return shown(q.Root.Name()), func(yield func(profiling.Sample) bool) {
+			for _, m := range q.Moments(s.Trace()) {
+				if m.Sample != nil && !yield(*m.Sample) {
+					return
+				}
+			}
+		}
+	case query.Has("route"):
+		route := query.Get("route")
+		return "all requests " + shown(route), samplesOf(s, func(t sessions.Timeline) bool { return shown(t.Name) == route })
+	case query.Has("timeline"):
+		var frame sessions.Timeline
+		for _, t := range s.Timelines() {
+			if strconv.FormatUint(uint64(t.ID), 10) == query.Get("timeline") {
+				frame = t
+			}
+		}
+		if frame.ID == 0 {
+			return "", nil
+		}
+		return shown(frame.Name), samplesOf(s, func(t sessions.Timeline) bool { return t.FrameID == frame.FrameID })
+	}
+	return fmt.Sprintf("session %d", s.ID()), slices.Values(s.Trace().Samples)
+}
+
+// samplesOf are those of the timelines that in says.
+func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profiling.Sample] {
+	return func(yield func(profiling.Sample) bool) {
+		for _, t := range s.Timelines() {
+			if !in(t) {
+				continue
+			}
+			for sample := range s.Samples(t.ID) {
+				if !yield(sample) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package live
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// sessionList is how all sessions are doing.
+type sessionList struct {
+	Refused  string       `json:"refused,omitempty"` // why there are none to be seen, and what to do
+	Sessions []sessionRow `json:"sessions"`          // the newest first
+}
+
+type sessionRow struct {
+	ID       uint32  `json:"id"`
+	State    string  `json:"state"`
+	Route    string  `json:"route,omitempty"`
+	Start    float64 `json:"start"`
+	Length   float64 `json:"length"`
+	Progress float64 `json:"progress"`
+	Sampler  string  `json:"sampler,omitempty"`
+	Entries  uint64  `json:"entries"`
+	Samples  uint64  `json:"samples"`
+	Dropped  uint64  `json:"dropped,omitempty"`
+}
+
+var (
+	errNoSessions = errors.New("this program has no recorder of sessions")
+	errUnknown    = errors.New("is not kept, or no more")
+)
+
+// refused is why nobody outside may see sessions, and what to do about it.
+func (h *handler) refused() error {
+	if h.recorder == nil {
+		return errNoSessions
+	}
+	return h.recorder.RemoteAllowed()
+}
+
+func (h *handler) sessions() sessionList {
+	l := sessionList{Sessions: []sessionRow{}}
+	if err := h.refused(); err != nil {
+		l.Refused = err.Error()
+		return l
+	}
+	for _, s := range slices.Backward(h.recorder.Statuses()) {
+		l.Sessions = append(l.Sessions, newSessionRow(s))
+	}
+	return l
+}
+
+func newSessionRow(s sessions.Status) sessionRow {
+	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: shown(s.Route), Start: sinceEpoch(s.Started),
+		Length: observer.Milliseconds(s.Length), Progress: s.Progress, Sampler: shown(s.Sampler),
+		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped}
+}
+
+// kept is the session that is asked for; it answers if there is none to be seen.
+func (h *handler) kept(w http.ResponseWriter, id string) *sessions.Session {
+	if err := h.refused(); err != nil {
+		refuse(w, http.StatusForbidden, err.Error())
+		return nil
+	}
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil {
+		refuse(w, http.StatusNotFound, fmt.Sprintf("session %s: must be a number", shown(id)))
+		return nil
+	}
+	s, err := h.recorder.Session(sessions.SessionID(n))
+	if err != nil || s == nil {
+		refuse(w, http.StatusNotFound, fmt.Sprintf("session %d: %v", n, cmp.Or(err, errUnknown)))
+		return nil
+	}
+	return s
+}

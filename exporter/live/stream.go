@@ -1,0 +1,96 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	maxStreams = 16               // open at a time
+	writeTime  = 10 * time.Second // in which a client must have taken an event
+	quietTime  = 15 * time.Second // after which a stream says that it is there, for proxies
+)
+
+// everything is all that the stream tells, by the names of its events.
+func (h *handler) everything() map[string]any {
+	return map[string]any{"requests": h.overview(), "sessions": h.sessions(), "counts": h.counts()}
+}
+
+// stream tells of changes by server-sent events: of each kind one at once, and another whenever
+// its content is a different one. It ends with the client, with the server, and when the
+// client takes nothing.
+func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.streams <- struct{}{}:
+		defer func() { <-h.streams }()
+	default:
+		w.Header().Set("Retry-After", "10")
+		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open, which is the most that are kept up to date", maxStreams))
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // for nginx
+	stopped := h.shutdown(r)
+	control := http.NewResponseController(w)
+	tick := time.NewTicker(h.refresh)
+	defer tick.Stop()
+	sent := map[string][]byte{}
+	last := time.Now()
+	for out := bytes.NewBufferString("retry: 2000\n\n"); ; out.Reset() {
+		everything := h.everything()
+		for _, event := range []string{"requests", "sessions", "counts"} {
+			data, err := json.Marshal(everything[event])
+			if err != nil {
+				return // no number of ours is infinite
+			}
+			if !bytes.Equal(data, sent[event]) {
+				sent[event] = data
+				fmt.Fprintf(out, "event: %s\ndata: %s\n\n", event, data)
+			}
+		}
+		if out.Len() == 0 && time.Since(last) >= quietTime {
+			out.WriteString(": still here\n\n")
+		}
+		if out.Len() > 0 {
+			last = time.Now()
+			// A ResponseWriter that knows no deadlines leaves it to the server's.
+			_ = control.SetWriteDeadline(last.Add(writeTime))
+			if _, err := w.Write(out.Bytes()); err != nil {
+				return
+			}
+			if err := control.Flush(); err != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-stopped:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// shutdown is closed when the server that r came to shuts down, which waits for its requests
+// but does not tell them.
+func (h *handler) shutdown(r *http.Request) <-chan struct{} {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stopped, known := h.servers[server]
+	if !known {
+		c := make(chan struct{})
+		server.RegisterOnShutdown(sync.OnceFunc(func() { close(c) })) // Shutdown may be called twice
+		stopped = c
+		h.servers[server] = stopped
+	}
+	return stopped
+}
