@@ -1,0 +1,141 @@
+package live_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling"
+)
+
+// startSession starts one as the page does.
+func (p *program) startSession(argument string) uint32 {
+	p.t.Helper()
+	var id struct{ SessionID uint32 }
+	p.call("StartProfiler", argument, &id)
+	return id.SessionID
+}
+
+// burn uses CPU time until it has been sampled.
+func burn(d time.Duration) {
+	x := uint64(1)
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		for range 10_000 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	}
+	sink = x
+}
+
+var sink uint64
+
+type flame struct {
+	Title, Engine string
+	Samples       int
+	Nodes         []struct {
+		Parent      int
+		Name, Kind  string
+		Total, Self float64
+	}
+	Cut int
+}
+
+// A session by the page: started, stopped, had as files and as flame graphs, found by its request, released.
+func TestSession(t *testing.T) {
+	p := start(t, allowed, live.Config{})
+	id := p.startSession(`{"startMode":"START_MODE_IMMEDIATE"}`)
+	if o := p.overview(); len(o.Sessions.Sessions) != 1 || o.Sessions.Sessions[0].State != "recording" || o.Sessions.Refused != "" {
+		t.Errorf("sessions are %+v", o.Sessions)
+	}
+	p.get("data/sessions/1/json", http.StatusNotFound, nil) // it is not ready
+	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) {
+		defer marks.Time(r.Context(), "burning").End()
+		burn(400 * time.Millisecond)
+	})
+	p.call("StopProfiler", `{"sessionID":1}`, nil)
+	if o := p.overview(); o.Sessions.Sessions[0].State != "ready" {
+		t.Errorf("sessions are %+v", o.Sessions)
+	}
+
+	d := p.detail()
+	if d.Session != id {
+		t.Fatalf("the request has session %d, want %d", d.Session, id)
+	}
+	var hot []string
+	for _, r := range d.Rows {
+		for _, f := range r.Hot {
+			hot = append(hot, r.Name+": "+f.Name)
+		}
+	}
+	if !strings.Contains(strings.Join(hot, " "), "burning: live_test.burn") {
+		t.Errorf("hot are %q", hot)
+	}
+	for _, c := range []struct{ name, query, title string }{
+		{"request", "&trace=" + d.Trace + "&span=" + d.Span, "GET /work"},
+		{"route", "&route=GET+/work", "all requests GET /work"},
+		{"session", "", "session 1"},
+		{"what runs", "&running=1", "session 1"},
+	} {
+		t.Run("flame graph of the "+c.name, func(t *testing.T) {
+			p.t = t
+			var f flame
+			p.get("data/flame?session=1"+c.query, http.StatusOK, &f)
+			found := false
+			for i, n := range f.Nodes {
+				found = found || strings.HasSuffix(n.Name, "live_test.burn") && n.Kind == "own"
+				if n.Parent >= i || n.Parent < 0 && i > 0 || n.Parent >= 0 && n.Total > f.Nodes[n.Parent].Total || n.Self > n.Total {
+					t.Errorf("node %d is %+v", i, n)
+				}
+			}
+			if !found || f.Title != c.title || f.Samples == 0 {
+				t.Errorf("got %+v", f)
+			}
+		})
+	}
+	p.t = t
+	p.get("data/flame?session=1&trace="+d.Trace+"&span=0102030405060708", http.StatusNotFound, nil)
+	p.get("data/flame?session=1&timeline=999999", http.StatusNotFound, nil)
+	p.files()
+	p.call("ReleaseSession", `{"sessionID":1}`, nil)
+	p.get("data/sessions/1/json", http.StatusNotFound, nil)
+	if d := p.detail(); d.Session != 0 || len(d.Rows[0].Hot) > 0 {
+		t.Errorf("released, but the request has session %d", d.Session)
+	}
+}
+
+// files are those that session 1 can be had as.
+func (p *program) files() {
+	p.t.Helper()
+	for name, check := range map[string]func([]byte) error{
+		"json":       func(b []byte) error { _, err := profiling.ReadTrace(bytes.NewReader(b)); return err },
+		"pprof":      func(b []byte) error { _, err := profile.ParseData(b); return err },
+		"firefox":    func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
+		"speedscope": func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
+	} {
+		rec := p.do(ask(http.MethodGet, "data/sessions/1/"+name, ""))
+		if err := check(rec.Body.Bytes()); err != nil || rec.Code != http.StatusOK || !strings.HasPrefix(rec.Header().Get("Content-Disposition"), `attachment; filename="session-1.`) {
+			p.t.Errorf("%s: %v, status %d, %v", name, err, rec.Code, rec.Header())
+		}
+	}
+	p.get("data/sessions/1/nothing", http.StatusNotFound, nil)
+}
+
+func TestSessionWithoutSamples(t *testing.T) {
+	p := start(t, allowed, live.Config{})
+	id := p.startSession(`{"startMode":"START_MODE_IMMEDIATE","noSamples":true}`)
+	p.call("StopProfiler", `{"sessionID":`+strconv.Itoa(int(id))+`}`, nil)
+	for _, path := range []string{"data/sessions/1/json", "data/sessions/1/pprof", "data/flame?session=1"} {
+		rec := p.do(ask(http.MethodGet, path, ""))
+		if rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "took no samples") || rec.Header().Get("Content-Disposition") != "" {
+			t.Errorf("%s: status %d, %v, %s", path, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+}
