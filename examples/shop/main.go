@@ -30,9 +30,11 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
 func main() {
@@ -63,6 +65,9 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	pl, err := perfline.Start(ctx, perfline.Config{
 		Service: "shop",
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
+		// The live page, on this machine only, may record sessions.
+		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{
+			profiling.ModuleMain, profiling.ModuleStandard, "github.com/perfline/perfline", "github.com/XSAM/otelsql", "modernc.org/sqlite", "modernc.org/libc"}}},
 	})
 	if err != nil {
 		return err
@@ -106,11 +111,13 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	// In place of net/http/pprof's, which fails while profiles are pushed.
 	outer.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
+	outer.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 	shop, err := serve(ctx, addr, outer)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("shop: http://%s\n", shop.Addr)
+	fmt.Printf("live page: http://%s%s\n", shop.Addr, live.Prefix)
 
 	var l *load
 	var cpu, wall *profiling.Trace
