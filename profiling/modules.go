@@ -14,6 +14,7 @@ import (
 const (
 	ModuleMain     = "main" // the program's main module
 	ModuleStandard = "std"  // the standard library, the runtime included
+	ModuleAny      = "*"    // in a [Policy]: whichever a session asks for, all if it asks for none
 )
 
 // modules are the modules that the program was built from. The origin of a frame

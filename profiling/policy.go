@@ -26,7 +26,7 @@ type Policy struct {
 	Remote bool // such sessions may be started
 
 	// Modules are the modules whose frames such sessions may see, as in
-	// [Options].Modules; empty means [ModuleMain] and [ModuleStandard]. Frames name files
+	// [Options].Modules, or [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files
 	// as they were when the program was built, with their folders unless it was built with
 	// -trimpath.
 	Modules []string
@@ -62,6 +62,9 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	seen := p.Modules
 	if len(seen) == 0 {
 		seen = []string{ModuleMain, ModuleStandard}
+	}
+	if slices.Contains(seen, ModuleAny) {
+		return Start(ctx, o)
 	}
 	for _, m := range o.Modules {
 		if !slices.Contains(seen, m) {

@@ -122,6 +122,7 @@ func TestPolicy_JSP24(t *testing.T) {
 		{"outside, allowed by the application and off", "OFF", profiling.Policy{Remote: true}.Start, o, "is off"},
 		{"outside, a module beyond the policy", "", profiling.Policy{Remote: true}.Start, other, "go.opentelemetry.io/otel/trace"},
 		{"outside, a module of the policy", "", profiling.Policy{Remote: true, Modules: other.Modules}.Start, other, ""},
+		{"outside, a module where any may be asked for", "", profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}.Start, other, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(profiling.EnvVariable, tt.setting)

@@ -34,6 +34,7 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -65,9 +66,9 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	pl, err := perfline.Start(ctx, perfline.Config{
 		Service: "shop",
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
-		// The live page, on this machine only, may record sessions.
-		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{
-			profiling.ModuleMain, profiling.ModuleStandard, "github.com/perfline/perfline", "github.com/XSAM/otelsql", "modernc.org/sqlite", "modernc.org/libc"}}},
+		// Who comes to the live page or the service may record sessions, and see all frames. Both
+		// let in who is on this machine.
+		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}},
 	})
 	if err != nil {
 		return err
@@ -112,6 +113,7 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	// In place of net/http/pprof's, which fails while profiles are pushed.
 	outer.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
 	outer.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{}))
 	shop, err := serve(ctx, addr, outer)
 	if err != nil {
 		return err
