@@ -170,8 +170,16 @@ func (c control) report(ctx context.Context, s *pb.Session, depth uint32) error 
 	return c.hottest(ctx, first)
 }
 
-// rank has requests before the process, and that before its garbage collector.
-func rank(t *pb.Timeline) int { return slices.Index([]string{"process", "gc"}, t.GetName()) }
+// rank has requests before what they did at the same time, and these before the process's own.
+func rank(t *pb.Timeline) int {
+	switch {
+	case t.GetName() == "process" || t.GetName() == "gc":
+		return 2
+	case t.GetLane() > 0:
+		return 1
+	}
+	return 0
+}
 
 // tree prints events as a tree, each with what it took and what of that in itself.
 func (c control) tree(ctx context.Context, q *pb.GetEventsArg, name string) error {
