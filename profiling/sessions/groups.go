@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -38,13 +39,13 @@ type group struct {
 // which no other event was there.
 func groupSamples(nodes []node, samples []taken, interval, cost time.Duration) []node {
 	var groups []group
-	levels := []level{{node: none, group: -1, free: 0}}
+	levels := []level{{node: none, group: -1, free: math.MinInt64}}
 	next := 0 // node
 	pop := func() {
 		top := levels[len(levels)-1]
 		levels = levels[:len(levels)-1]
 		up := &levels[len(levels)-1]
-		up.free = max(up.free, top.end)
+		up.free, up.group = max(up.free, top.end), -1
 	}
 	for _, s := range samples {
 		for ; next < len(nodes) && nodes[next].start <= s.at; next++ {
