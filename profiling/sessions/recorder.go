@@ -68,7 +68,7 @@ type Recorder struct {
 	last     SessionID
 	stats    RecorderStats
 	closed   bool
-	work     sync.WaitGroup // goroutines of runs
+	work     sync.WaitGroup // goroutines of runs, and a start that is under way
 }
 
 // NewRecorder makes a recorder. It does nothing, and costs nothing, until a session starts.
@@ -131,6 +131,7 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (SessionID, error)
 	if err != nil {
 		return 0, err
 	}
+	defer r.work.Done()
 	s, err := begin(ctx, r, id, o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,6 +167,7 @@ func (r *Recorder) reserve() (SessionID, error) {
 		return 0, BadRequest(fmt.Sprintf("%d sessions are kept, which is the most: release one", len(r.runs)))
 	}
 	r.starting = true
+	r.work.Add(1) // Close waits for the start, too
 	r.last++
 	return r.last, nil
 }
@@ -187,10 +189,15 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	}
 	s.wasStopped = true
 	r.stats.Stopped++
-	r.current = nil
+	records := r.current == s // else it has stopped by itself
+	if records {
+		r.current = nil
+	}
 	r.mu.Unlock()
 
-	s.end()
+	if records {
+		s.end()
+	}
 	select {
 	case <-s.ready:
 		return s.result()

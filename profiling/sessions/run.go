@@ -32,6 +32,7 @@ type run struct {
 	costs  costs
 
 	observer *observer.Observer
+	overflow uint64              // that the timeline had lost before
 	sampler  *profiling.Profiler // nil without samples
 
 	cancel   context.CancelFunc // of what comes after the recording
@@ -49,7 +50,9 @@ type run struct {
 	begun time.Duration // the session's zero, on tl; while it waits, when that began
 	ended time.Duration // on tl; 0 while it records
 	log   *entryLog
-	older *entryLog // what was recorded before log while it waited, nil if nothing was
+	// sealed is set when the log takes no more.
+	sealed bool
+	older  *entryLog // what was recorded before log while it waited, nil if nothing was
 	// traces are what was sampled before the sampler's present part, while it waited.
 	traces []*profiling.Trace
 	cpu    []reading // at times on tl
@@ -82,6 +85,7 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*run
 		cancel() // which ends the sampler
 		return nil, err
 	}
+	s.overflow = s.tl.Stats().Total().Overflow
 	s.begun = s.tl.Now()
 	s.read()
 	return s, nil
@@ -111,6 +115,9 @@ func (s *run) sample(ctx context.Context) (err error) {
 func (s *run) take(l observer.List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sealed {
+		return
+	}
 	entries := l.Entries()
 	for i := range entries {
 		e := &entries[i]
@@ -196,9 +203,13 @@ func (s *run) finish() {
 	defer s.cancel()
 	s.tl.Deliver() // all that was recorded before the end, on any goroutine
 	s.observer.Disconnect()
+	s.mu.Lock() // a callback may still run, with what came later
+	s.sealed = true
+	s.mu.Unlock()
 	in := &raw{
 		id: s.id, length: s.ended - s.begun, started: s.tl.Origin().Add(s.begun), zero: s.begun,
-		log: s.log, cpu: s.cpu, costs: s.costs, lost: s.observer.Lost(),
+		log: s.log, cpu: s.cpu, costs: s.costs,
+		lost: s.observer.Lost() + s.tl.Stats().Total().Overflow - s.overflow,
 	}
 	if s.older != nil {
 		s.mu.Lock() // who asks for the status counts the log's entries
