@@ -134,18 +134,14 @@ func (b *builder) know(i int, f *growing) {
 			b.byTrace[f.traceID] = i
 		}
 	}
+	if k := slices.IndexFunc(f.lanes, func(l *lane) bool { return l.request }); k > 0 { // lane 0 has the request
+		f.lanes[0], f.lanes[k] = f.lanes[k], f.lanes[0]
+	}
 	for k, l := range f.lanes {
 		for j := range l.nodes {
-			n := &l.nodes[j]
-			if !n.span.IsValid() {
-				continue
+			if n := &l.nodes[j]; n.span.IsValid() {
+				b.bySpan[n.span] = place{i, k}
 			}
-			if n.typ == Request && k > 0 { // lane 0 has the request
-				f.lanes[0], f.lanes[k] = f.lanes[k], f.lanes[0]
-				b.know(i, f)
-				return
-			}
-			b.bySpan[n.span] = place{i, k}
 		}
 	}
 	for _, r := range f.records { // spans that have not ended, but something under them has
@@ -196,10 +192,7 @@ func (b *builder) placeOf(c *profiling.Context) place {
 	i, known := b.byTrace[c.TraceID]
 	if !known { // a request that is under way, and has done nothing that is recorded
 		i = len(b.frames)
-		name := c.SpanName
-		if name == "" {
-			name = "request"
-		}
+		name := cmp.Or(c.SpanName, unnamed)
 		b.frames = append(b.frames, &growing{frame: frame{name: cut(name), traceID: c.TraceID}})
 		b.byTrace[c.TraceID] = i
 	}

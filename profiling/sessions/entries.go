@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -41,6 +42,9 @@ const (
 	collectorFrame
 	firstRequest
 )
+
+// unnamed is the name of a request while that is not known, which is until it has ended.
+const unnamed = "request"
 
 // Longer names and strings of details are cut: they may come from outside.
 const maxText = 1024
@@ -108,7 +112,7 @@ func (l *entryLog) frameOf(e *observer.Entry) uint32 {
 		if !known {
 			i = uint32(len(l.frames))
 			l.indexes[key] = i
-			l.frames = append(l.frames, frame{name: "request"})
+			l.frames = append(l.frames, frame{name: unnamed})
 		}
 		return i
 	}
@@ -223,8 +227,12 @@ func (l *entryLog) takeOlder(older *entryLog) {
 			to = uint32(len(l.frames))
 			l.indexes[key] = to
 			l.frames = append(l.frames, older.frames[i])
-		} else if f := &l.frames[to]; !f.traceID.IsValid() {
-			*f = older.frames[i] // nothing that tells more came since
+		} else {
+			f, was := &l.frames[to], &older.frames[i]
+			f.traceID = cmp.Or(f.traceID, was.traceID)
+			if f.name == unnamed {
+				f.name, f.root = was.name, was.root
+			}
 		}
 		frames[i] = to
 	}

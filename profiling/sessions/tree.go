@@ -49,6 +49,8 @@ type lane struct {
 	nodes []node
 	stack []open
 	apart bool // it has what was on none
+
+	request bool // a request is in it
 }
 
 // A grower makes the lanes of one frame.
@@ -57,35 +59,44 @@ type grower struct {
 	rest  func() error // is called now and then, see slices
 
 	records []*record
-	spans   map[trace.SpanID]int // of records that are spans: their indexes
+	spans   map[trace.SpanID]*record // those that are spans
 	lanes   []*lane
 }
 
 // order sorts the records such that each comes after all that it may be below.
 func (g *grower) order() error {
+	type entry struct {
+		r *record
+		i int
+		// early is set for the last moment of what began before: it precedes what begins then.
+		early bool
+	}
+	indexed := make([]entry, len(g.records))
+	for i, r := range g.records {
+		indexed[i] = entry{r: r, i: i}
+		if r.point() {
+			p := g.above(r)
+			indexed[i].early = p != nil && p.start < r.start
+		}
+	}
 	var err error
 	n := 0
-	indexed := make([]struct {
-		r *record
-		i int
-	}, len(g.records))
-	for i, r := range g.records {
-		indexed[i].r, indexed[i].i = r, i
-	}
-	type entry = struct {
-		r *record
-		i int
-	}
 	slices.SortFunc(indexed, func(a, b entry) int {
 		if n++; n%sliceSize == 0 && err == nil {
 			err = g.rest()
 		}
-		if err != nil {
-			return 0 // it is given up: the order does not matter
+		if c := cmp.Compare(a.r.start, b.r.start); c != 0 || err != nil { // it is given up: the order does not matter
+			return c
+		}
+		if a.early != b.early {
+			if a.early {
+				return -1
+			}
+			return 1
 		}
 		// What contains comes first; of equal ones that which was recorded last, as what calls
 		// ends after what it called.
-		return cmp.Or(cmp.Compare(a.r.start, b.r.start), cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
+		return cmp.Or(cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
 	})
 	for i := range indexed {
 		g.records[i] = indexed[i].r
@@ -95,14 +106,14 @@ func (g *grower) order() error {
 
 // grow puts each record into a lane, below what was on the call stack when it began.
 func (g *grower) grow() error {
+	g.spans = map[trace.SpanID]*record{}
+	for _, r := range g.records {
+		if r.self.IsValid() {
+			g.spans[r.self] = r
+		}
+	}
 	if err := g.order(); err != nil {
 		return err
-	}
-	g.spans = map[trace.SpanID]int{}
-	for i, r := range g.records {
-		if r.self.IsValid() {
-			g.spans[r.self] = i
-		}
 	}
 	for i, r := range g.records {
 		if i%sliceSize == sliceSize-1 {
@@ -110,7 +121,10 @@ func (g *grower) grow() error {
 				return err
 			}
 		}
-		under := g.above(r)
+		var under trace.SpanID
+		if p := g.above(r); p != nil {
+			under = p.self
+		}
 		l := g.lane(r, under)
 		parent := none
 		if n := len(l.stack); n > 0 {
@@ -130,22 +144,22 @@ func rank(l *lane) int {
 	return 0
 }
 
+// maxEmpty is how many spans of no length are looked through for one that has a length. More
+// are in nobody's program, but ids may be wrong, and go round in circles.
+const maxEmpty = 64
+
 // above is the span that a record is below, as far as there is an event of it that can have
-// something below; zero if not.
-func (g *grower) above(r *record) trace.SpanID {
+// something below; nil if not.
+func (g *grower) above(r *record) *record {
 	id := r.parent
-	for range len(g.records) { // ids may be wrong: no cycles
-		i, known := g.spans[id]
-		if !known {
-			return trace.SpanID{}
-		}
-		p := g.records[i]
-		if p != r && !p.point() {
-			return id
+	for range maxEmpty {
+		p := g.spans[id]
+		if p == nil || p != r && !p.point() {
+			return p
 		}
 		id = p.parent
 	}
-	return trace.SpanID{}
+	return nil
 }
 
 // lane is where a record goes: of the lanes where it is contained, under the span that it was
@@ -211,6 +225,7 @@ func (l *lane) add(r *record, parent int32, under trace.SpanID, c costs) {
 	if r.self.IsValid() {
 		n.overhead = c.label
 	}
+	l.request = l.request || r.typ == Request
 	id := int32(len(l.nodes))
 	l.nodes = append(l.nodes, n)
 	if r.point() {
