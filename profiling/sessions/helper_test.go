@@ -1,0 +1,133 @@
+package sessions_test
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ms = time.Millisecond
+
+// of is a scope that tells spans, as those of package bridge do: the entry's own and the one
+// above, by numbers; 0 is none.
+type of struct{ trace, self, parent byte }
+
+func (s of) Spans() (self, parent trace.SpanContext) {
+	return spanContext(s.trace, s.self), spanContext(s.trace, s.parent)
+}
+
+func spanContext(id, span byte) trace.SpanContext {
+	c := trace.SpanContextConfig{TraceFlags: trace.FlagsSampled}
+	if span != 0 {
+		c.TraceID, c.SpanID = trace.TraceID{id}, trace.SpanID{1, span}
+	}
+	return trace.NewSpanContext(c)
+}
+
+// A tape is a timeline whose entries are gathered, to make a session of. Its times are since that began.
+type tape struct {
+	*observer.Timeline
+	t       testing.TB
+	zero    time.Duration // of the session, on the timeline
+	entries []observer.Entry
+}
+
+func newTape(t testing.TB) *tape {
+	p := &tape{Timeline: observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}}), t: t, zero: -time.Hour} // so that nothing is in the future
+	p.observe()
+	return p
+}
+
+func (p *tape) observe() {
+	p.t.Helper()
+	obs, err := p.Observe(func(l observer.List) {
+		for e := range slices.Values(l.Entries()) {
+			if e.Type() != observer.GC || e.NumAttrs() == 0 { // not this test's own collections
+				p.entries = append(p.entries, e)
+			}
+		}
+	}, observer.Options{Types: observer.SupportedEntryTypes()})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if t, ok := p.t.(*testing.T); ok {
+		t.Cleanup(obs.Disconnect)
+	}
+}
+
+// add records an entry on a timeline of the tape's, or on its own if that is nil.
+func (p *tape) add(on *observer.Timeline, scope any, typ observer.Type, name string, start, end time.Duration, attrs ...slog.Attr) {
+	if on == nil {
+		on = p.Timeline
+	}
+	begin := p.zero + start - on.Origin().Sub(p.Origin())
+	on.Record(scope, typ, name, begin, end-start, attrs)
+}
+
+// in records a measure in the process's frame, which is span self, unless that is 0, under span parent.
+func (p *tape) in(name string, start, end time.Duration, self, parent byte) {
+	p.add(nil, of{1, self, parent}, observer.Measure, name, start, end)
+}
+
+// session is what was recorded, as a session of an hour.
+func (p *tape) session(tr *profiling.Trace) *sessions.Session {
+	p.t.Helper()
+	p.Deliver()
+	s, err := sessions.Of(sessions.Recording{
+		Started: p.Origin().Add(p.zero), Length: time.Hour, Entries: slices.Values(p.entries), Trace: tr,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+// draw is a session's trees as text: a line for each timeline and each event, by depth.
+func draw(s *sessions.Session) string {
+	var b strings.Builder
+	for _, tl := range s.Timelines() {
+		fmt.Fprintf(&b, "%d/%d %s:\n", tl.FrameID, tl.ID, tl.Name)
+		depth := map[sessions.EventID]int{}
+		for e := range s.All(tl.ID) {
+			depth[e.ID] = depth[e.ParentID] + 1
+			fmt.Fprintf(&b, "%s%s %v-%v\n", strings.Repeat(" ", depth[e.ID]), e.Name, e.Interval.Start, e.Interval.End)
+		}
+	}
+	return b.String()
+}
+
+func wantDrawn(t *testing.T, s *sessions.Session, want ...string) {
+	t.Helper()
+	if got := draw(s); got != strings.Join(want, "\n")+"\n" {
+		t.Errorf("got\n%swant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+func ask(t testing.TB, s *sessions.Session, q sessions.Query) sessions.Events {
+	t.Helper()
+	a, err := s.Events(q)
+	if err != nil {
+		t.Fatalf("%+v: %v", q, err)
+	}
+	return a
+}
+
+func names(events []sessions.Event) string {
+	var all []string
+	for _, e := range events {
+		all = append(all, e.Name)
+	}
+	return strings.Join(all, " ")
+}

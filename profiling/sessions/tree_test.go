@@ -1,0 +1,162 @@
+package sessions_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// A parent was on the call stack when its child began (Scope Profiler, Timelines).
+func TestTree(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		record func(p *tape)
+		want   []string
+	}{
+		{"SP-10 SP-11 by spans", func(p *tape) {
+			p.in("c", 12*ms, 15*ms, 3, 2)
+			p.in("b", 10*ms, 20*ms, 2, 1)
+			p.in("d", 30*ms, 40*ms, 4, 1)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  b 10ms-20ms", "   c 12ms-15ms", "  d 30ms-40ms"}},
+		{"measures without spans", func(p *tape) {
+			p.in("c", 12*ms, 15*ms, 0, 1)
+			p.in("b", 10*ms, 20*ms, 0, 1)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  b 10ms-20ms", "   c 12ms-15ms"}},
+		{"a child of a sibling that had ended", func(p *tape) {
+			p.in("b", 10*ms, 20*ms, 2, 1)
+			p.in("late", 25*ms, 30*ms, 3, 2)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  b 10ms-20ms", "1/2 process · 2:", " late 25ms-30ms"}},
+		{"a child that outlives its parent", func(p *tape) {
+			p.in("b", 10*ms, 20*ms, 2, 1)
+			p.in("longer", 15*ms, 25*ms, 3, 2)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  b 10ms-20ms", "1/2 process · 2:", " longer 15ms-25ms"}},
+		{"concurrent siblings", func(p *tape) {
+			p.in("b", 10*ms, 20*ms, 2, 1)
+			p.in("c", 15*ms, 25*ms, 3, 1)
+			p.in("in c", 16*ms, 17*ms, 4, 3)
+			p.in("in b", 16*ms, 17*ms, 5, 2)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  b 10ms-20ms", "   in b 16ms-17ms", "1/2 process · 2:", " c 15ms-25ms", "  in c 16ms-17ms"}},
+		{"a sibling within another one", func(p *tape) {
+			p.in("b", 10*ms, 20*ms, 2, 1)
+			p.in("c", 12*ms, 15*ms, 3, 1)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  b 10ms-20ms", "1/2 process · 2:", " c 12ms-15ms"}},
+		{"one after the other needs one lane", func(p *tape) {
+			p.in("b", 0, 10*ms, 2, 0)
+			p.in("c", 10*ms, 20*ms, 3, 0)
+		}, []string{"1/1 process:", " b 0s-10ms", " c 10ms-20ms"}},
+		{"a moment at the end, and one at the start", func(p *tape) {
+			p.add(nil, of{1, 0, 1}, observer.Mark, "start", 0, 0)
+			p.add(nil, of{1, 0, 1}, observer.Mark, "end", 10*ms, 10*ms)
+			p.in("a", 0, 10*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-10ms", "  start 0s-0s", "  end 10ms-10ms"}},
+		{"a moment at the end of one is not the next's", func(p *tape) {
+			p.add(nil, of{1, 0, 2}, observer.Mark, "end", 10*ms, 10*ms)
+			p.in("b", 0, 10*ms, 2, 1)
+			p.add(nil, of{1, 0, 3}, observer.Mark, "start", 10*ms, 10*ms)
+			p.in("c", 10*ms, 20*ms, 3, 1)
+			p.in("a", 0, 30*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-30ms", "  b 0s-10ms", "   end 10ms-10ms", "  c 10ms-20ms", "   start 10ms-10ms"}},
+		{"a span of no length has nothing below it", func(p *tape) {
+			p.in("c", 5*ms, 6*ms, 3, 2)
+			p.in("b", 5*ms, 5*ms, 2, 1)
+			p.in("a", 0, 10*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-5ms", "  c 5ms-6ms"}},
+		{"equal intervals, the inner recorded first", func(p *tape) {
+			p.in("b", 0, 10*ms, 2, 1)
+			p.in("a", 0, 10*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-10ms", "  b 0s-10ms"}},
+		{"a span that is its own parent", func(p *tape) {
+			p.in("b", 5*ms, 6*ms, 2, 2)
+			p.in("a", 0, 10*ms, 1, 1)
+		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-6ms"}},
+		{"spans that are each other's parents", func(p *tape) {
+			p.in("b", 5*ms, 6*ms, 2, 1)
+			p.in("a", 0, 10*ms, 1, 2)
+		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-6ms"}},
+		{"a parent that is not known", func(p *tape) {
+			p.in("b", 5*ms, 6*ms, 2, 9)
+			p.in("a", 0, 10*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-6ms"}},
+		{"before the session began", func(p *tape) {
+			p.in("over", -20*ms, -10*ms, 3, 0)
+			p.in("b", -5*ms, 5*ms, 2, 1)
+			p.in("a", -10*ms, 10*ms, 1, 0)
+		}, []string{"1/1 process:", " a -10ms-10ms", "  b -5ms-5ms"}},
+		{"a measure that ends before it starts", func(p *tape) {
+			p.in("b", 5*ms, 2*ms, 2, 1)
+			p.in("a", 0, 10*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-5ms"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newTape(t)
+			c.record(p)
+			wantDrawn(t, p.session(nil), c.want...)
+		})
+	}
+}
+
+// Each request is a frame, as is the process, and the collector (SP-7); one that goes
+// through several documents, such as a handler within another, stays one.
+func TestFrames_SP7_SP9(t *testing.T) {
+	p := newTape(t)
+	first, second := p.NewChild(), p.NewChild()
+	p.add(second, of{3, 1, 0}, observer.Navigation, "/late", 30*ms, 40*ms)
+	p.add(first, of{2, 3, 2}, observer.Measure, "query", 12*ms, 14*ms)
+	p.add(first, of{2, 4, 2}, observer.Measure, "beside it", 13*ms, 15*ms)
+	p.add(first, of{2, 2, 0}, observer.Navigation, "/early", 10*ms, 20*ms)
+	p.add(nil, nil, observer.GC, "gc", 13*ms, 14*ms)
+	p.add(nil, nil, observer.Mark, "tick", 50*ms, 50*ms)
+	s := p.session(nil)
+	wantDrawn(t, s,
+		"1/1 process:", " tick 50ms-50ms",
+		"2/2 gc:", " gc 13ms-14ms",
+		"3/3 /early:", " /early 10ms-20ms", "  query 12ms-14ms",
+		"3/4 /early · 2:", " beside it 13ms-15ms",
+		"4/5 /late:", " /late 30ms-40ms")
+	for _, tl := range s.Timelines()[2:4] {
+		if want := spanContext(2, 2); tl.TraceID != want.TraceID() || tl.SpanID != want.SpanID() || tl.Lane != int(tl.ID)-3 {
+			t.Errorf("timeline %d is lane %d of trace %v, span %v", tl.ID, tl.Lane, tl.TraceID, tl.SpanID)
+		}
+	}
+}
+
+// Two requests that overlap on one timeline, as nobody should record them, harm nothing.
+func TestTwoRequestsOnOneTimeline(t *testing.T) {
+	p := newTape(t)
+	child := p.NewChild()
+	p.add(child, of{2, 1, 0}, observer.Navigation, "/a", 0, 20*ms)
+	p.add(child, of{2, 2, 0}, observer.Navigation, "/b", 10*ms, 30*ms)
+	if n := len(p.session(nil).Timelines()); n != 2 {
+		t.Errorf("%d timelines, want one for each", n)
+	}
+}
+
+// The lane that has the request is the frame's first, whatever began before it.
+func TestLaneOfTheRequest(t *testing.T) {
+	p := newTape(t)
+	child := p.NewChild()
+	p.add(child, of{2, 5, 9}, observer.Measure, "wait", -5*ms, 2*ms)
+	p.add(child, of{2, 1, 0}, observer.Navigation, "/a", 0, 20*ms)
+	p.add(child, of{2, 2, 1}, observer.Measure, "work", 3*ms, 4*ms)
+	wantDrawn(t, p.session(nil), "3/1 /a:", " /a 0s-20ms", "  work 3ms-4ms", "3/2 /a · 2:", " wait -5ms-2ms")
+}
+
+// Parents that are wrong in a long chain or circle do not make it slow.
+func TestManyWrongParents(t *testing.T) {
+	p := newTape(t)
+	for i := range 100 {
+		p.in("a", time.Duration(i)*ms, time.Duration(i)*ms, byte(i+1), byte((i+1)%100+1))
+	}
+	p.in("b", 0, time.Second, 200, 0)
+	s := p.session(nil)
+	if tl := s.Timelines(); len(tl) != 1 || tl[0].ChildCount != 1 || tl[0].Events != 101 {
+		t.Errorf("got %+v", tl)
+	}
+}
