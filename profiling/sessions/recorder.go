@@ -102,7 +102,7 @@ func (r *Recorder) RemoteAllowed() error { return r.c.Policy.Allows() }
 // does not end with ctx.
 //
 // With Route the session records from now on, but forgets what is older than half a minute
-// to a minute. When a request of that name that arrived after Start has ended, the session
+// to a minute, or than the last MaxEvents entries. When a request of that name that arrived after Start has ended, the session
 // has begun with that request's arrival, and what was before is forgotten. A request's name
 // is known when it ends: of one that took longer the beginning is missing.
 func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {

@@ -47,6 +47,7 @@ type run struct {
 
 	mu    sync.Mutex // guards what follows
 	state State
+	waits bool          // for a request; still so in state Processing, which it may come in
 	begun time.Duration // the session's zero, on tl; while it waits, when that began
 	ended time.Duration // on tl; 0 while it records
 	log   *entryLog
@@ -67,7 +68,7 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*run
 		state: InProgress, log: newEntryLog(r.c.MaxEvents),
 	}
 	if o.Route != "" {
-		s.state = Waiting
+		s.state, s.waits = Waiting, true
 	}
 	if err := s.sample(work); err != nil {
 		cancel()
@@ -122,12 +123,18 @@ func (s *run) take(l observer.List) {
 	for i := range entries {
 		e := &entries[i]
 		start := e.StartTime()
+		if s.waits && s.log.count >= s.log.max { // the request must not find it full
+			s.older, s.log = s.log, newEntryLog(s.r.c.MaxEvents)
+		}
 		if s.ended != 0 && e.RecordedAt() > s.ended {
 			continue
 		}
 		r := s.log.add(e, start, s.demand.ours(e))
-		if s.state == Waiting && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.begun {
-			s.state, s.begun = InProgress, start
+		if s.waits && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.begun {
+			s.waits, s.begun = false, start
+			if s.state == Waiting {
+				s.state = InProgress
+			}
 		}
 	}
 }
@@ -191,9 +198,6 @@ func (s *run) end() {
 	defer s.mu.Unlock()
 	s.ended = s.tl.Now()
 	s.read()
-	if s.state == Waiting { // the request never came
-		s.begun = s.ended
-	}
 	s.state = Processing
 	close(s.over)
 }
@@ -205,6 +209,9 @@ func (s *run) finish() {
 	s.observer.Disconnect()
 	s.mu.Lock() // a callback may still run, with what came later
 	s.sealed = true
+	if s.waits { // the request never came
+		s.begun = s.ended
+	}
 	s.mu.Unlock()
 	in := &raw{
 		id: s.id, length: s.ended - s.begun, started: s.tl.Origin().Add(s.begun), zero: s.begun,
