@@ -67,7 +67,7 @@ func (t *timeline) window(q Query) (window, error) {
 	if q.Limit < 0 {
 		return w, BadRequest(fmt.Sprintf("limit %d: must not be negative", q.Limit))
 	}
-	if q.Limit+int(q.After) > 0 && q.Mode > All {
+	if (q.Limit != 0 || q.After != 0) && q.Mode > All {
 		return w, BadRequest(fmt.Sprintf("limit %d after event %d: mode %v gives its events at once", q.Limit, q.After, q.Mode))
 	}
 	if q.After != 0 {
@@ -183,7 +183,7 @@ func (s *Session) process(q Query, events *Interval) (Event, bool) {
 		within.End = *q.To
 	}
 	first, last := s.cpu[0], s.cpu[len(s.cpu)-1]
-	within.Start, within.End = max(within.Start, first.at), min(within.End, last.at)
+	within.Start, within.End = max(within.Start, first.at, 0), min(within.End, last.at)
 	if within.End < within.Start {
 		return Event{}, false
 	}
