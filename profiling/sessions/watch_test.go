@@ -1,0 +1,103 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// Watch tells the status at once, then every 100 ms, until the session is ready.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sessions.Config{})
+		id := s.start(entriesOnly)
+		began := time.Now()
+		var states []sessions.State
+		for st, err := range s.Watch(t.Context(), id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := time.Duration(min(len(states), 3)) * 100 * ms; time.Since(began) != want {
+				t.Errorf("status %d came after %v, want %v", len(states), time.Since(began), want)
+			}
+			states = append(states, st.State)
+			if len(states) == 4 {
+				s.stop(id)
+			}
+		}
+		if len(states) != 5 || states[0] != sessions.InProgress || states[4] != sessions.Ready {
+			t.Errorf("states were %q", states)
+		}
+		s.Close()
+	})
+}
+
+func TestWatchEnds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(s *studio, id sessions.SessionID, cancel func())
+		want func(error) bool
+	}{
+		{"with its context", func(_ *studio, _ sessions.SessionID, cancel func()) { cancel() }, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		{"when the recorder is closed", func(s *studio, _ sessions.SessionID, _ func()) { s.Close() }, isBad},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, sessions.Config{})
+				id := s.start(entriesOnly)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var last error
+				n := 0
+				for _, err := range s.Watch(ctx, id) {
+					if n++; n == 1 {
+						c.end(s, id, cancel)
+					}
+					last = err
+				}
+				if !c.want(last) {
+					t.Errorf("after %d statuses: %v", n, last)
+				}
+				s.Close()
+			})
+		})
+	}
+	s := open(t, sessions.Config{})
+	for _, err := range s.Watch(t.Context(), 7) {
+		wantBad(t, err, "session 7")
+	}
+	for range s.Watch(t.Context(), s.start(entriesOnly)) {
+		break // who has seen enough
+	}
+}
+
+func isBad(err error) bool {
+	var bad sessions.BadRequest
+	return errors.As(err, &bad)
+}
+
+// Who watches a session that is released while it is put together is told.
+func TestWatchReleased(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(entriesOnly)
+	release := s.hold()
+	defer release()
+	_, _ = s.Stop(over, id)
+	var last error
+	for st, err := range s.Watch(t.Context(), id) {
+		if err == nil && st.State != sessions.Processing {
+			t.Errorf("state is %q", st.State)
+		}
+		if err == nil {
+			if err := s.Release(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last = err
+	}
+	wantBad(t, last, "not known")
+}
