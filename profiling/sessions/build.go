@@ -37,6 +37,7 @@ type builder struct {
 	raw
 	p       *progress
 	frames  []*growing
+	wanted  map[trace.SpanID]bool // spans that samples are of
 	bySpan  map[trace.SpanID]place
 	byTrace map[trace.TraceID]int // frames of requests, the first of each
 	s       *Session
@@ -54,16 +55,16 @@ type place struct{ frame, lane int }
 
 // steps is how many steps of progress building takes.
 func (r *raw) steps() int {
-	n := 3 * r.log.count // sorting calls rest about as often as growing does, and so does finishing
+	passes := 7 // twice in divide, three times in grow, in know and in finish
 	if r.trace != nil {
-		n += len(r.trace.Samples)
+		return (passes*r.log.count + len(r.trace.Samples)) / sliceSize
 	}
-	return n / sliceSize
+	return (passes - 1) * r.log.count / sliceSize
 }
 
 // build makes the session. It fails when p says so.
 func (r *raw) build(p *progress) (*Session, error) {
-	b := &builder{raw: *r, p: p, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID]int{}}
+	b := &builder{raw: *r, p: p, wanted: map[trace.SpanID]bool{}, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID]int{}}
 	b.s = &Session{
 		id: r.id, started: r.started, length: r.length, trace: r.trace, cpu: r.cpu,
 		stats: Stats{Dropped: r.log.dropped, Lost: r.lost, SamplesFull: r.full},
@@ -77,12 +78,17 @@ func (r *raw) build(p *progress) (*Session, error) {
 			b.s.offset = r.trace.Origin.Sub(r.started)
 		}
 	}
-	b.divide()
+	if err := b.divide(); err != nil {
+		return nil, err
+	}
+	b.want()
 	for i, f := range b.frames {
 		if err := f.grow(); err != nil {
 			return nil, err
 		}
-		b.know(i, f)
+		if err := b.know(i, f); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.place(); err != nil {
 		return nil, err
@@ -99,9 +105,12 @@ func (r *raw) build(p *progress) (*Session, error) {
 }
 
 // divide gives each frame its records, but for those that ended before the session began.
-func (b *builder) divide() {
+func (b *builder) divide() error {
 	counts := make([]int, len(b.log.frames))
 	for _, c := range b.log.chunks {
+		if err := b.p.after(len(c)); err != nil {
+			return err
+		}
 		for i := range c {
 			c[i].start -= b.zero
 			c[i].end -= b.zero
@@ -114,21 +123,37 @@ func (b *builder) divide() {
 	b.frames = make([]*growing, len(counts))
 	for i := range b.frames {
 		f := &growing{frame: b.log.frames[i]}
-		f.costs, f.rest = b.costs, b.p.rest
+		f.costs, f.p = b.costs, b.p
 		f.records = make([]*record, 0, counts[i])
 		b.frames[i] = f
 	}
 	for _, c := range b.log.chunks {
+		if err := b.p.after(len(c)); err != nil {
+			return err
+		}
 		for i := range c {
 			if f := b.frames[c[i].frame]; c[i].end >= 0 {
 				f.records = append(f.records, &c[i])
 			}
 		}
 	}
+	return nil
+}
+
+// want notes the spans that samples are of.
+func (b *builder) want() {
+	if b.trace == nil {
+		return
+	}
+	for i := range b.trace.Contexts {
+		if id := b.trace.Contexts[i].SpanID; id.IsValid() {
+			b.wanted[id] = true
+		}
+	}
 }
 
 // know remembers where a frame's spans are, for samples to be put there.
-func (b *builder) know(i int, f *growing) {
+func (b *builder) know(i int, f *growing) error {
 	if i >= firstRequest && f.traceID.IsValid() {
 		if _, known := b.byTrace[f.traceID]; !known {
 			b.byTrace[f.traceID] = i
@@ -137,19 +162,29 @@ func (b *builder) know(i int, f *growing) {
 	if k := slices.IndexFunc(f.lanes, func(l *lane) bool { return l.request }); k > 0 { // lane 0 has the request
 		f.lanes[0], f.lanes[k] = f.lanes[k], f.lanes[0]
 	}
+	f.samples = make([][]int32, len(f.lanes))
+	if len(b.wanted) == 0 {
+		return nil
+	}
 	for k, l := range f.lanes {
 		for j := range l.nodes {
-			if n := &l.nodes[j]; n.span.IsValid() {
-				b.bySpan[n.span] = place{i, k}
+			if id := l.nodes[j].span; b.wanted[id] {
+				b.bySpan[id] = place{i, k}
 			}
 		}
 	}
 	for _, r := range f.records { // spans that have not ended, but something under them has
-		if _, known := b.bySpan[r.parent]; !known && r.parent.IsValid() {
+		if err := b.p.after(1); err != nil {
+			return err
+		}
+		if !b.wanted[r.parent] {
+			continue
+		}
+		if _, known := b.bySpan[r.parent]; !known {
 			b.bySpan[r.parent] = place{i, -1}
 		}
 	}
-	f.samples = make([][]int32, len(f.lanes))
+	return nil
 }
 
 // place gives each sample a lane: that of its span's event, else the first of its request's,
@@ -161,10 +196,8 @@ func (b *builder) place() error {
 	process := b.frames[processFrame]
 	outside := len(process.lanes)
 	for i, s := range b.trace.Samples {
-		if i%sliceSize == sliceSize-1 {
-			if err := b.p.rest(); err != nil {
-				return err
-			}
+		if err := b.p.after(1); err != nil {
+			return err
 		}
 		f, in := process, outside
 		if s.ContextID != profiling.None {
@@ -241,17 +274,21 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 				all[k].span = b.trace.Contexts[s.ContextID].SpanID
 			}
 		}
-		nodes = groupSamples(nodes, all, b.trace.Interval, b.costs.sample)
+		groups := groupSamples(nodes, all, b.trace.Interval, b.costs.sample)
+		var err error
+		if nodes, err = merge(nodes, groups, b.p); err != nil {
+			return err
+		}
 	}
 	for k := range nodes {
-		if k%sliceSize == sliceSize-1 {
-			if err := b.p.rest(); err != nil {
-				return err
-			}
+		if err := b.p.after(1); err != nil {
+			return err
 		}
 		nodes[k].detail = resolved(nodes[k].detail)
 	}
-	sum(nodes)
+	if err := sum(nodes, b.p); err != nil {
+		return err
+	}
 	t := timeline{nodes: nodes, samples: samples, Timeline: Timeline{
 		ID: TimelineID(len(b.s.timelines) + 1), FrameID: id, Name: f.name, Lane: i,
 		TraceID: f.traceID, SpanID: f.root, Events: len(nodes), Samples: len(samples),

@@ -34,10 +34,10 @@ type group struct {
 	weight time.Duration
 }
 
-// groupSamples puts samples, which are sorted, into a lane as nodes: consecutive ones of the same
+// groupSamples makes groups of samples, which are sorted, for a lane: consecutive ones of the same
 // function in the same event are one. A sample stands for the time before it, up to interval, in
 // which no other event was there.
-func groupSamples(nodes []node, samples []taken, interval, cost time.Duration) []node {
+func groupSamples(nodes []node, samples []taken, interval, cost time.Duration) []group {
 	var groups []group
 	levels := []level{{node: none, group: -1, free: math.MinInt64}}
 	next := 0 // node
@@ -93,14 +93,11 @@ func groupSamples(nodes []node, samples []taken, interval, cost time.Duration) [
 		g.count++
 		g.weight += s.weight
 	}
-	return merge(nodes, groups)
+	return groups
 }
 
 // merge puts groups among the nodes, in the order of the tree.
-func merge(nodes []node, groups []group) []node {
-	if len(groups) == 0 {
-		return nodes
-	}
+func merge(nodes []node, groups []group, p *progress) ([]node, error) {
 	// The groups of each node, by start. Its other children are in the order of the tree.
 	slices.SortStableFunc(groups, func(a, b group) int { return int(a.parent - b.parent) })
 	of := func(parent int32) []group {
@@ -128,6 +125,11 @@ func merge(nodes []node, groups []group) []node {
 		}
 	}
 	for i := range nodes {
+		if i%sliceSize == 0 {
+			if err := p.rest(); err != nil {
+				return nil, err
+			}
+		}
 		n := nodes[i]
 		for stack[len(stack)-1].old != n.parent {
 			flush(&stack[len(stack)-1], 0, true)
@@ -144,5 +146,5 @@ func merge(nodes []node, groups []group) []node {
 		flush(&stack[len(stack)-1], 0, true)
 		stack = stack[:len(stack)-1]
 	}
-	return merged
+	return merged, nil
 }

@@ -20,14 +20,25 @@ type progress struct {
 	total atomic.Int64    // steps of sliceSize, as far as that is known before
 	done  atomic.Int64
 	began time.Time // of this slice
+	seen  int       // events, since done was counted
 }
 
 // expect says how many steps there will be.
 func (p *progress) expect(steps int) { p.total.Store(int64(steps)) }
 
-// rest is called after every sliceSize events. It fails when nobody wants the session any more.
+// after is called after something has gone through n more events. It fails when nobody wants the
+// session any more.
+func (p *progress) after(n int) error {
+	if p.seen += n; p.seen < sliceSize {
+		return nil
+	}
+	p.done.Add(int64(p.seen / sliceSize))
+	p.seen %= sliceSize
+	return p.rest()
+}
+
+// rest lets others have the processor if it is time to. It fails when nobody wants the session any more.
 func (p *progress) rest() error {
-	p.done.Add(1)
 	if now := time.Now(); now.Sub(p.began) >= slice {
 		runtime.Gosched()
 		p.began = time.Now()

@@ -39,28 +39,34 @@ type costs struct {
 
 // An open is a node of a lane that has not ended where the sweep is.
 type open struct {
-	node int32
-	end  time.Duration
-	span trace.SpanID // that is active in it
+	node        int32
+	end, length time.Duration
+	span        trace.SpanID // that is active in it
 }
 
 // A lane is a timeline in the making: entries that may have been on one call stack.
 type lane struct {
 	nodes []node
+	count int32 // of them; the places are given first, such that nodes need not grow
 	stack []open
 	apart bool // it has what was on none
 
 	request bool // a request is in it
 }
 
+// A seat is where a record goes: a lane, below a node of it.
+type seat struct{ lane, parent int32 }
+
 // A grower makes the lanes of one frame.
 type grower struct {
 	costs costs
-	rest  func() error // is called now and then, see slices
+	p     *progress
 
 	records []*record
 	spans   map[trace.SpanID]*record // those that are spans
+	seats   []seat                   // of records
 	lanes   []*lane
+	tops    []top // of each
 }
 
 // order sorts the records such that each comes after all that it may be below.
@@ -83,7 +89,7 @@ func (g *grower) order() error {
 	n := 0
 	slices.SortFunc(indexed, func(a, b entry) int {
 		if n++; n%sliceSize == 0 && err == nil {
-			err = g.rest()
+			err = g.p.rest()
 		}
 		if c := cmp.Compare(a.r.start, b.r.start); c != 0 || err != nil { // it is given up: the order does not matter
 			return c
@@ -108,6 +114,9 @@ func (g *grower) order() error {
 func (g *grower) grow() error {
 	g.spans = map[trace.SpanID]*record{}
 	for _, r := range g.records {
+		if err := g.p.after(1); err != nil {
+			return err
+		}
 		if r.self.IsValid() {
 			g.spans[r.self] = r
 		}
@@ -115,9 +124,15 @@ func (g *grower) grow() error {
 	if err := g.order(); err != nil {
 		return err
 	}
-	for i, r := range g.records {
-		if i%sliceSize == sliceSize-1 {
-			if err := g.rest(); err != nil {
+	g.seats = make([]seat, 0, len(g.records))
+	looked := 0 // at lanes
+	for _, r := range g.records {
+		if err := g.p.after(1); err != nil {
+			return err
+		}
+		if looked += len(g.lanes); looked >= sliceSize {
+			looked = 0
+			if err := g.p.rest(); err != nil {
 				return err
 			}
 		}
@@ -125,12 +140,19 @@ func (g *grower) grow() error {
 		if p := g.above(r); p != nil {
 			under = p.self
 		}
-		l := g.lane(r, under)
-		parent := none
-		if n := len(l.stack); n > 0 {
-			parent = l.stack[n-1].node
+		at := g.lane(r, under)
+		l := g.lanes[at]
+		g.seats = append(g.seats, seat{int32(at), l.seat(r, under)})
+		g.tops[at] = l.top()
+	}
+	for _, l := range g.lanes {
+		l.nodes = make([]node, 0, l.count)
+	}
+	for i, r := range g.records {
+		if err := g.p.after(1); err != nil {
+			return err
 		}
-		l.add(r, parent, under, g.costs)
+		g.lanes[g.seats[i].lane].add(r, g.seats[i].parent, g.costs)
 	}
 	slices.SortStableFunc(g.lanes, func(a, b *lane) int { return rank(a) - rank(b) })
 	return nil
@@ -162,39 +184,59 @@ func (g *grower) above(r *record) *record {
 	return nil
 }
 
-// lane is where a record goes: of the lanes where it is contained, under the span that it was
+// A top is what was opened last in a lane and has not ended: all that is asked of a lane to
+// find the one that an entry goes to. There may be a thousand lanes to go through.
+type top struct {
+	end, length time.Duration
+	span        trace.SpanID // that is active in it
+	open        bool         // else nothing is
+	apart       bool         // the lane's
+}
+
+// lane is where a record goes, an index: of the lanes where it is contained, under the span that it was
 // recorded under, that where it is contained most tightly, else one where nothing is open. What was on
 // no call stack keeps to lanes of its own, and contains nothing.
-func (g *grower) lane(r *record, under trace.SpanID) *lane {
-	var best, free *lane
-	var tightest time.Duration
-	for _, l := range g.lanes {
-		if l.apart != r.apart {
+func (g *grower) lane(r *record, under trace.SpanID) int {
+	best, free := -1, -1
+	whatever := !under.IsValid()
+	point := r.point()
+	for i := range g.tops {
+		t := &g.tops[i]
+		if t.apart != r.apart {
 			continue
 		}
-		l.close(r)
-		if len(l.stack) == 0 {
-			if free == nil {
-				free = l
+		if t.open && (t.end < r.start || t.end == r.start && !point) {
+			g.lanes[i].close(r)
+			*t = g.lanes[i].top()
+		}
+		switch {
+		case !t.open:
+			if free < 0 {
+				free = i
 			}
-			continue
-		}
-		top := l.stack[len(l.stack)-1]
-		if r.apart || top.end < r.end || under.IsValid() && top.span != under {
-			continue
-		}
-		if length := l.nodes[top.node].length(); best == nil || length < tightest {
-			best, tightest = l, length
+		case r.apart || t.end < r.end || !whatever && t.span != under:
+		case best < 0 || t.length < g.tops[best].length:
+			best = i
 		}
 	}
-	if best != nil {
+	if best >= 0 {
 		return best
 	}
-	if free == nil {
-		free = &lane{apart: r.apart}
-		g.lanes = append(g.lanes, free)
+	if free < 0 {
+		free = len(g.lanes)
+		l := &lane{apart: r.apart}
+		g.lanes, g.tops = append(g.lanes, l), append(g.tops, l.top())
 	}
 	return free
+}
+
+func (l *lane) top() top {
+	t := top{apart: l.apart}
+	if n := len(l.stack); n > 0 {
+		o := l.stack[n-1]
+		t.end, t.length, t.span, t.open = o.end, o.length, o.span, true
+	}
+	return t
 }
 
 // close takes what has ended when a record begins off the stack. A moment at the end of
@@ -208,8 +250,29 @@ func (l *lane) close(r *record) {
 	}
 }
 
+// seat gives a record the lane's next place, and tells what it is below.
+func (l *lane) seat(r *record, under trace.SpanID) (parent int32) {
+	parent = none
+	span := r.self
+	if n := len(l.stack); n > 0 {
+		parent = l.stack[n-1].node
+		if !span.IsValid() && !under.IsValid() {
+			under = l.stack[n-1].span
+		}
+	}
+	if !span.IsValid() {
+		span = under
+	}
+	if !r.point() {
+		l.stack = append(l.stack, open{node: l.count, end: r.end, length: r.end - r.start, span: span})
+	}
+	l.request = l.request || r.typ == Request
+	l.count++
+	return parent
+}
+
 // add appends a record's node.
-func (l *lane) add(r *record, parent int32, under trace.SpanID, c costs) {
+func (l *lane) add(r *record, parent int32, c costs) {
 	n := node{
 		start: r.start, end: r.end, name: r.name, detail: r.detail, span: r.self, parent: parent,
 		size: 1, depth: 1, typ: r.typ,
@@ -225,30 +288,20 @@ func (l *lane) add(r *record, parent int32, under trace.SpanID, c costs) {
 	if r.self.IsValid() {
 		n.overhead = c.label
 	}
-	l.request = l.request || r.typ == Request
-	id := int32(len(l.nodes))
 	l.nodes = append(l.nodes, n)
-	if r.point() {
-		return
-	}
-	span := r.self
-	if !span.IsValid() {
-		span = under
-		if k := len(l.stack); !span.IsValid() && k > 0 {
-			span = l.stack[k-1].span
-		}
-	}
-	l.stack = append(l.stack, open{node: id, end: r.end, span: span})
 }
 
 // sum computes what the nodes' times are in themselves and with all below.
-func sum(nodes []node) {
+func sum(nodes []node, p *progress) error {
 	for i := range nodes {
 		n := &nodes[i]
 		if n.typ != Samples { // those have the time that was found to be theirs
 			n.self = n.length()
 		}
 		n.size = 1
+	}
+	if err := p.rest(); err != nil {
+		return err
 	}
 	// The time of what is below is not a node's own. Moments have none.
 	for i := range nodes {
@@ -261,6 +314,9 @@ func sum(nodes []node) {
 		} else {
 			nodes[n.parent].self -= n.length()
 		}
+	}
+	if err := p.rest(); err != nil {
+		return err
 	}
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]
@@ -275,4 +331,5 @@ func sum(nodes []node) {
 			p.size += n.size
 		}
 	}
+	return p.rest()
 }
