@@ -79,6 +79,11 @@ func (g *grower) order() error {
 	}
 	indexed := make([]entry, len(g.records))
 	for i, r := range g.records {
+		if i%sliceSize == 0 {
+			if err := g.p.rest(); err != nil {
+				return err
+			}
+		}
 		indexed[i] = entry{r: r, i: i}
 		if r.point() {
 			p := g.above(r)

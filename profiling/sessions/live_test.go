@@ -1,0 +1,193 @@
+package sessions_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// A site is a service whose requests are spans, measures and calls, and a recorder.
+type site struct {
+	*studio
+	provider *sdktrace.TracerProvider
+	server   *httptest.Server
+}
+
+// quiet is a processor that wants nothing.
+type quiet struct{}
+
+func (quiet) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (quiet) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (quiet) Shutdown(context.Context) error                  { return nil }
+func (quiet) ForceFlush(context.Context) error                { return nil }
+
+// build makes a site, of which the bridge is a Processor's or Sync's.
+func build(t *testing.T, sync bool, sampler sdktrace.Sampler) *site {
+	s := &site{studio: open(t, sessions.Config{})}
+	on := bridge.WithTimeline(s.tl)
+	if sync {
+		s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(quiet{}), sdktrace.WithSampler(sampler))
+		stop, err := bridge.Sync(s.provider, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+	} else {
+		p := bridge.NewProcessor(quiet{}, on)
+		s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p), sdktrace.WithSampler(sampler))
+		p.Bind(s.provider)
+	}
+	t.Cleanup(func() { _ = s.provider.Shutdown(context.Background()) })
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /upstream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+	mux.HandleFunc("GET /shop/{id}", s.shop)
+	b := bridge.Server{TracerProvider: s.provider, Propagators: propagation.TraceContext{}, Timeline: s.tl}
+	s.server = httptest.NewServer(b.Middleware(mux))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *site) shop(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	marks.Mark(ctx, "first")
+	outer, m := marks.Start(ctx, "outer")
+	inner, n := marks.Start(outer, "inner")
+	marks.Time(inner, "leaf").End()
+	marks.Mark(inner, "in inner")
+	n.End()
+	foreign, span := s.provider.Tracer("driver").Start(outer, "foreign")
+	marks.Time(foreign, "in foreign").End()
+	span.End()
+	m.End()
+
+	client := http.Client{Transport: bridge.Client{TracerProvider: s.provider, Propagators: propagation.TraceContext{}}.Transport(s.server.Client().Transport)}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/upstream", nil)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	_, _ = io.Copy(w, resp.Body)
+	_ = resp.Body.Close()
+
+	// Two at the same time, the right one's within the left one's.
+	var wg sync.WaitGroup
+	begun, over := make(chan struct{}), make(chan struct{})
+	wg.Go(func() {
+		in, m := marks.Start(ctx, "left")
+		close(begun)
+		<-over
+		marks.Time(in, "in left").End()
+		m.End()
+	})
+	wg.Go(func() {
+		<-begun
+		in, m := marks.Start(ctx, "right")
+		marks.Time(in, "in right").End()
+		m.End()
+		close(over)
+	})
+	wg.Wait()
+}
+
+// visit makes a request to the shop under a session.
+func (s *site) visit(o sessions.StartOptions) *sessions.Session {
+	s.t.Helper()
+	id := s.start(o)
+	resp, err := s.server.Client().Get(s.server.URL + "/shop/7") //nolint:noctx // it ends with the server
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	s.server.Close() // its handlers are over
+	return s.stop(id)
+}
+
+// treesOf are the paths of all events, for each timeline but the collector's.
+func treesOf(s *sessions.Session) (all []string) {
+	for _, tl := range s.Timelines() {
+		if tl.Name == "gc" {
+			continue
+		}
+		paths := map[sessions.EventID]string{}
+		for e := range s.All(tl.ID) {
+			if e.Type != sessions.Samples {
+				name, _, _ := strings.Cut(e.Name, ":") // without a port
+				paths[e.ID] = paths[e.ParentID] + "/" + name
+				all = append(all, fmt.Sprintf("%s%s", tl.Name, paths[e.ID]))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A session over requests as they are has each request as a frame, and its events as they were called.
+func TestLive_SP7_SP11(t *testing.T) {
+	const root = "GET /shop/{id}/GET /shop/{id}"
+	common := []string{
+		"GET /upstream/GET /upstream", root, root + "/first",
+		root + "/GET 127.0.0.1", root + "/GET 127.0.0.1/trace", root + "/GET 127.0.0.1/traceparent", // what upstream's Server-Timing says
+		root + "/outer", root + "/outer/inner", root + "/outer/inner/in inner", root + "/outer/inner/leaf",
+		root + "/left", root + "/left/in left",
+	}
+	foreign := []string{root + "/outer/foreign", root + "/outer/foreign/in foreign"}
+	unseen := []string{root + "/outer/in foreign"} // nobody tells the timeline of the foreign span
+	beside := []string{"GET /shop/{id} · 2/right", "GET /shop/{id} · 2/right/in right"}
+	within := []string{root + "/left/right", root + "/left/right/in right"} // what they run on cannot be told
+	for _, c := range []struct {
+		name    string
+		sync    bool
+		sampler sdktrace.Sampler
+		want    [][]string
+	}{
+		{"a processor", false, sdktrace.AlwaysSample(), [][]string{common, foreign, beside}},
+		{"sync", true, sdktrace.AlwaysSample(), [][]string{common, unseen, beside}},
+		{"no spans are sampled", false, sdktrace.NeverSample(), [][]string{common, unseen, within}},
+		{"no spans are sampled, sync", true, sdktrace.NeverSample(), [][]string{common, unseen, within}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := build(t, c.sync, c.sampler)
+			got, want := s.visit(sessions.StartOptions{}), slices.Concat(c.want...)
+			slices.Sort(want)
+			if trees := treesOf(got); !slices.Equal(trees, want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(trees, "\n"), strings.Join(want, "\n"))
+			}
+			for _, tl := range got.Timelines() {
+				if tl.Name == "GET /shop/{id}" && (tl.TraceID.IsValid() != (c.sampler == sdktrace.AlwaysSample()) || tl.Interval.Start < 0) {
+					t.Errorf("%+v", tl)
+				}
+			}
+		})
+	}
+}
+
+// With a route the session is that request's, and begins when it came (SP-25).
+func TestLiveRoute_SP25(t *testing.T) {
+	s := build(t, false, sdktrace.AlwaysSample())
+	got := s.visit(sessions.StartOptions{Route: "GET /shop/{id}", NoSamples: true})
+	for _, tl := range got.Timelines() {
+		if tl.Name == "GET /shop/{id}" && tl.Interval.Start == 0 && tl.Lane == 0 {
+			return
+		}
+	}
+	t.Errorf("got\n%s", draw(got))
+}
