@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The requirements of Performance Timeline 2 (PT), User Timing 3 (UT) and JS
-// Self-Profiling (JSP), in the order of their numbers. Tests carry the numbers of what they cover: in the names
+// The requirements of Performance Timeline 2 (PT), User Timing 3 (UT), JS
+// Self-Profiling (JSP) and Scope Profiler 1.0 (SP), in the order of their numbers. Tests carry the numbers of what they cover: in the names
 // of functions (TestX_PT3_UT7) and of subtests ("PT-3 …"), or in the label of a
 // single check.
 var requirements = map[string][]string{
@@ -118,6 +118,33 @@ var requirements = map[string][]string{
 		31: "timestamps are no finer than now",
 		32: "documents of other origins and their frames",
 	},
+	"SP": {
+		1:  "one session at a time",
+		2:  "what is not in progress cannot be stopped",
+		3:  "stop ends the recording at once, the answer may take longer",
+		4:  "a session is there until it is released or the service is disabled",
+		5:  "only what was stopped can be released; without an id all of these are",
+		6:  "ids mean nothing afterwards",
+		7:  "a timeline for each frame, shared by its documents",
+		8:  "times are since the profiling began",
+		9:  "ids are not zero",
+		10: "events come by the start of their intervals",
+		11: "an event is below another one only if that was on the call stack",
+		12: "an event's time is its own, without overhead, and within its interval",
+		13: "aggregated times are an event's own and those of all below",
+		14: "childCount is of immediate children",
+		15: "an event at the top level has no parentEventID",
+		16: "the mode is ALL if none is given",
+		17: "each mode; names and details in ALL and REDUCE_UNIQUE_EVENTS only",
+		18: "REDUCE_ALL is one GENERIC event, and perhaps one of type PROCESS",
+		19: "the event that is the root is not in the answer",
+		20: "maxDepth is 1 at least",
+		21: "events of some types only; of all if none is given",
+		22: "events that overlap an interval; a side that is not given is open",
+		23: "the answer's interval is that of its events, and is not set without any",
+		24: "what one type of events has of its own is with no other",
+		25: "a session may wait for a request",
+	},
 }
 
 // notApplicable are the requirements that no test can cover, and why.
@@ -136,8 +163,11 @@ var notApplicable = map[string]string{
 
 func TestEveryRequirementHasATest(t *testing.T) {
 	covered := map[string][]string{}
-	for _, dir := range []string{"observer", "marks", "profiling"} {
+	for _, dir := range []string{"observer", "marks", "profiling", "profiling/sessions", "profiling/service"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if dir == "profiling/service" && len(files) == 0 {
+			continue
+		}
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no tests in %s: %v", dir, err)
 		}
@@ -177,9 +207,9 @@ func TestEveryRequirementHasATest(t *testing.T) {
 }
 
 var (
-	inFunction = regexp.MustCompile(`_(PT|UT|JSP)([0-9]+)`)
-	inSubtest  = regexp.MustCompile(`\b(PT|UT|JSP)-([0-9]+)`)
-	begins     = regexp.MustCompile(`^(PT|UT|JSP)-`)
+	inFunction = regexp.MustCompile(`_(PT|UT|JSP|SP)([0-9]+)`)
+	inSubtest  = regexp.MustCompile(`\b(PT|UT|JSP|SP)-([0-9]+)`)
+	begins     = regexp.MustCompile(`^(PT|UT|JSP|SP)-`)
 )
 
 // idsOf finds the numbers in the names of a file's tests, subtests and checks, and
