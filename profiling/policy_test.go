@@ -1,0 +1,46 @@
+package profiling_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// What may be started is told without starting it.
+func TestAllowed_JSP24(t *testing.T) {
+	for _, c := range []struct {
+		name, setting string
+		policy        profiling.Policy
+		own, outside  string // in the error; "" for none
+	}{
+		{"nobody said anything", "", profiling.Policy{}, "", "set Policy.Remote, or PERFLINE_PROFILING=remote"},
+		{"the application allows it", "", profiling.Policy{Remote: true}, "", ""},
+		{"who runs it allows it", " Remote ", profiling.Policy{}, "", ""},
+		{"who runs it forbids it", "off", profiling.Policy{Remote: true}, "PERFLINE_PROFILING is off", "PERFLINE_PROFILING is off"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(profiling.EnvVariable, c.setting)
+			for who, got := range map[string]struct {
+				err  error
+				want string
+			}{"own code": {profiling.Allowed(), c.own}, "somebody outside": {c.policy.Allows(), c.outside}} {
+				if (got.err == nil) != (got.want == "") {
+					t.Errorf("%s: got %v, want %q", who, got.err, got.want)
+				}
+				if got.err != nil && (!errors.Is(got.err, profiling.ErrNotAllowed) || !strings.Contains(got.err.Error(), got.want)) {
+					t.Errorf("%s: got %v, want ErrNotAllowed with %q", who, got.err, got.want)
+				}
+			}
+		})
+	}
+	t.Run("a setting that does not exist", func(t *testing.T) {
+		t.Setenv(profiling.EnvVariable, "on")
+		for _, err := range []error{profiling.Allowed(), profiling.Policy{Remote: true}.Allows()} {
+			if err == nil || errors.Is(err, profiling.ErrNotAllowed) || !strings.Contains(err.Error(), `"on"`) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
