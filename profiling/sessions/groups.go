@@ -116,7 +116,7 @@ func merge(nodes []node, groups []group, p *progress) ([]node, error) {
 		for len(p.rest) > 0 && (all || p.rest[0].start <= until) {
 			g := p.rest[0]
 			p.rest = p.rest[1:]
-			g.node.parent = p.new
+			g.parent = p.new
 			if p.new != none {
 				merged[p.new].children++
 			}

@@ -111,7 +111,7 @@ func (s *site) shop(w http.ResponseWriter, r *http.Request) {
 func (s *site) visit(o sessions.StartOptions) *sessions.Session {
 	s.t.Helper()
 	id := s.start(o)
-	resp, err := s.server.Client().Get(s.server.URL + "/shop/7") //nolint:noctx // it ends with the server
+	resp, err := s.server.Client().Get(s.server.URL + "/shop/7")
 	if err != nil {
 		s.t.Fatal(err)
 	}

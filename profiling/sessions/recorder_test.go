@@ -227,13 +227,12 @@ func TestStopHasEverything_SP3(t *testing.T) {
 
 func TestRelease_SP4_SP5_SP6(t *testing.T) {
 	s := open(t, sessions.Config{MaxSessions: 3})
-	a, b, c := s.start(entriesOnly), sessions.SessionID(0), sessions.SessionID(0)
+	a := s.start(entriesOnly)
 	wantBad(t, s.Release(a), "in progress")
 	wantBad(t, s.Release(9), "session 9 is not known")
 	kept := s.stop(a)
-	b = s.start(entriesOnly)
-	s.stop(b)
-	c = s.start(entriesOnly)
+	s.stop(s.start(entriesOnly))
+	c := s.start(entriesOnly)
 	_, err := s.Start(s.ctx, entriesOnly)
 	wantBad(t, err)
 	if err := s.Release(a); err != nil {

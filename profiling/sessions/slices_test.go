@@ -69,8 +69,8 @@ func TestBuildIsGivenUp(t *testing.T) {
 
 // failing is cancelled after so many looks.
 type failing struct {
-	context.Context //nolint:containedctx // it is one
-	after, looks    int
+	context.Context
+	after, looks int
 }
 
 func (f *failing) Err() error {

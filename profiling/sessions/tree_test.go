@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -80,6 +81,25 @@ func TestTree(t *testing.T) {
 			p.in("b", 5*ms, 6*ms, 2, 1)
 			p.in("a", 0, 10*ms, 1, 2)
 		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-6ms"}},
+		{"without a span in the shorter of two", func(p *tape) {
+			p.add(nil, nil, observer.Measure, "x", 20*ms, 25*ms)
+			p.in("b", 10*ms, 55*ms, 2, 0)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "1/2 process · 2:", " b 10ms-55ms", "  x 20ms-25ms"}},
+		{"under a measure without a span", func(p *tape) {
+			p.add(nil, of{1, 0, 1}, observer.Mark, "m", 15*ms, 15*ms)
+			p.add(nil, nil, observer.Measure, "x", 10*ms, 20*ms)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  x 10ms-20ms", "   m 15ms-15ms"}},
+		{"a measure between moments that had passed", func(p *tape) {
+			e, err := p.NewEntry(observer.Measure, "between", p.zero+10*ms, 5*ms)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			p.Queue(context.Background(), e)
+			p.in("b", 20*ms, 60*ms, 2, 0)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "1/2 process · 2:", " b 20ms-60ms", "1/3 process · between marks:", " between 10ms-15ms"}},
 		{"a parent that is not known", func(p *tape) {
 			p.in("b", 5*ms, 6*ms, 2, 9)
 			p.in("a", 0, 10*ms, 1, 0)
