@@ -4,14 +4,16 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 )
 
 // waiting is a session that waits for a request to GET /search.
 func waiting(t *testing.T, samples bool) (*Recorder, *run) {
-	r := NewRecorder(Config{Timeline: observer.NewTimeline(observer.TimelineOptions{}), Logger: slog.New(slog.DiscardHandler), SampleInterval: time.Nanosecond})
+	r := NewRecorder(Config{Timeline: observer.NewTimeline(observer.TimelineOptions{}), Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(r.Close)
 	id, err := r.Start(t.Context(), StartOptions{Route: "GET /search", NoSamples: !samples})
 	if err != nil {
@@ -33,19 +35,31 @@ func (s *run) pass() {
 	s.forget()
 }
 
+// inTrace is the scope of an entry that is a span.
+type inTrace struct{}
+
+func (inTrace) id() trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+}
+
+func (s inTrace) Spans() (self, parent trace.SpanContext) { return s.id(), parent }
+
 // What is recorded is forgotten at the second look after it, so that a request keeps what it
 // needs (SP-25).
 func TestForget_SP25(t *testing.T) {
 	r, s := waiting(t, false)
 	mark(s.tl, "long ago")
 	s.pass()
-	other, child := s.tl.NewChild(), s.tl.NewChild()
+	other, child, unended := s.tl.NewChild(), s.tl.NewChild(), s.tl.NewChild()
 	mark(child, "too long ago")
 	s.pass()
 	mark(child, "first")
-	mark(other, "other")
+	other.Record(inTrace{}, observer.Navigation, "/other", 0, other.Now(), nil)
+	mark(unended, "unended")
 	s.pass()
 	mark(child, "second")
+	mark(other, "late")
+	mark(unended, "still")
 	search(child)
 	s.tl.Deliver()
 	s.pass() // which is not the time to forget any more
@@ -60,11 +74,14 @@ func TestForget_SP25(t *testing.T) {
 			continue
 		}
 		all = append(all, tl.Name+":")
+		if spans := (inTrace{}); tl.Name == "/other" && (tl.TraceID != spans.id().TraceID() || tl.SpanID != spans.id().SpanID()) {
+			t.Errorf("it forgot the spans of %+v", tl)
+		}
 		for e := range got.All(tl.ID) {
 			all = append(all, e.Name)
 		}
 	}
-	if got := strings.Join(all, " "); got != "GET /search: GET /search first second request: other" {
+	if got := strings.Join(all, " "); got != "/other: /other late GET /search: GET /search first second request: unended still" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -72,30 +89,31 @@ func TestForget_SP25(t *testing.T) {
 // Samples are kept as long as entries are.
 func TestForgetSamples_SP25(t *testing.T) {
 	r, s := waiting(t, true)
-	burn := func(samples uint64) {
-		for deadline := time.Now().Add(20 * time.Second); s.sampler.Stats().Samples < samples; {
-			if time.Now().After(deadline) {
-				t.Skip("the sampler gives no samples here")
-			}
-		}
-	}
-	burn(1)
 	s.pass()
+	profiling.ForceSample()
 	child := s.tl.NewChild()
-	burn(3)
+	profiling.ForceSample()
 	s.pass()
-	burn(3)
+	passed := s.tl.Origin().Add(s.tl.Now())
+	profiling.ForceSample()
 	search(child)
 	got, err := r.Stop(t.Context(), s.id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := got.Stats().Samples; n < 5 || len(got.Trace().Samples) != int(n) {
-		t.Errorf("%d samples, %d in the trace, want 6 or so", n, len(got.Trace().Samples))
-	}
+	before, after := 0, 0
 	for _, sample := range got.Trace().Samples {
-		if at := got.Since(sample); at < 0 || at > got.Length() {
+		at := got.Since(sample)
+		if at < 0 || at > got.Length() {
 			t.Errorf("a sample of %v in a session of %v", at, got.Length())
 		}
+		if at < passed.Sub(got.Started()) {
+			before++
+		} else {
+			after++
+		}
+	}
+	if before == 0 || after == 0 || got.Stats().Samples != uint64(before+after) {
+		t.Errorf("%d samples before older ones were forgotten, %d afterwards, %d counted", before, after, got.Stats().Samples)
 	}
 }
