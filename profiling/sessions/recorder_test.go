@@ -262,6 +262,25 @@ func TestRelease_SP4_SP5_SP6(t *testing.T) {
 	}
 }
 
+// A session that is released is not kept in memory until it would have expired.
+func TestReleaseFreesMemory_SP5(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(entriesOnly)
+	session := weak.Make(s.stop(id))
+	runtime.GC()
+	if session.Value() == nil {
+		t.Fatal("a session that was not released is gone")
+	}
+	if err := s.Release(id); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.GC()
+	if session.Value() != nil {
+		t.Error("a session that was released is still in memory")
+	}
+}
+
 func TestMaxSessions(t *testing.T) {
 	s := open(t, sessions.Config{MaxSessions: 2})
 	first := s.start(entriesOnly)

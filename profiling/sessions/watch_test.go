@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +77,28 @@ func TestWatchEnds(t *testing.T) {
 		}
 		break // who has seen enough
 	}
+}
+
+// A status that is as before is not told again.
+func TestWatchTellsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sessions.Config{})
+		id := s.start(entriesOnly)
+		release := s.hold()
+		_, _ = s.Stop(over, id)
+		time.AfterFunc(time.Second, release)
+		var states []sessions.State
+		for st, err := range s.Watch(t.Context(), id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			states = append(states, st.State)
+		}
+		if want := []sessions.State{sessions.Processing, sessions.Ready}; !slices.Equal(states, want) {
+			t.Errorf("states were %q, want %q", states, want)
+		}
+		s.Close()
+	})
 }
 
 func isBad(err error) bool {
