@@ -269,16 +269,18 @@ func TestReleaseFreesMemory_SP5(t *testing.T) {
 	session := weak.Make(s.stop(id))
 	runtime.GC()
 	if session.Value() == nil {
-		t.Fatal("a session that was not released is gone")
+		t.Fatal("a session is gone that was not released")
 	}
 	if err := s.Release(id); err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC()
-	runtime.GC()
-	if session.Value() != nil {
-		t.Error("a session that was released is still in memory")
+	for range 100 { // what put it together may not have returned yet
+		runtime.GC()
+		if session.Value() == nil {
+			return
+		}
 	}
+	t.Error("a session that was released is still in memory")
 }
 
 func TestMaxSessions(t *testing.T) {
