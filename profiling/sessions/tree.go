@@ -42,6 +42,7 @@ type open struct {
 	node        int32
 	end, length time.Duration
 	span        trace.SpanID // that is active in it
+	above       trace.SpanID // the one that it was recorded under, if it is a span
 }
 
 // A lane is a timeline in the making: entries that may have been on one call stack.
@@ -220,6 +221,7 @@ func (g *grower) lane(r *record, under trace.SpanID) int {
 				free = i
 			}
 		case r.apart || t.end < r.end || !whatever && t.span != under:
+		case whatever && r.parent.IsValid() && g.lanes[i].beside(r.parent):
 		case best < 0 || t.length < g.tops[best].length:
 			best = i
 		}
@@ -233,6 +235,12 @@ func (g *grower) lane(r *record, under trace.SpanID) int {
 		g.lanes, g.tops = append(g.lanes, l), append(g.tops, l.top())
 	}
 	return free
+}
+
+// beside reports whether a span is open that was recorded under that one: what was, too, is
+// beside it, also where nothing else is known of the one above because it has not ended.
+func (l *lane) beside(above trace.SpanID) bool {
+	return slices.ContainsFunc(l.stack, func(o open) bool { return o.above == above })
 }
 
 func (l *lane) top() top {
@@ -269,7 +277,11 @@ func (l *lane) seat(r *record, under trace.SpanID) (parent int32) {
 		span = under
 	}
 	if !r.point() {
-		l.stack = append(l.stack, open{node: l.count, end: r.end, length: r.end - r.start, span: span})
+		o := open{node: l.count, end: r.end, length: r.end - r.start, span: span}
+		if r.self.IsValid() {
+			o.above = r.parent
+		}
+		l.stack = append(l.stack, o)
 	}
 	l.request = l.request || r.typ == Request
 	l.count++

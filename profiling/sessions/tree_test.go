@@ -104,6 +104,12 @@ func TestTree(t *testing.T) {
 			p.in("b", 5*ms, 6*ms, 2, 9)
 			p.in("a", 0, 10*ms, 1, 0)
 		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-6ms"}},
+		{"two in a span that has not ended, one within the other's time", func(p *tape) {
+			p.in("d", 12*ms, 38*ms, 4, 2)
+			p.in("c", 15*ms, 20*ms, 3, 9)
+			p.in("b", 10*ms, 40*ms, 2, 9)
+			p.in("in c", 16*ms, 17*ms, 0, 3)
+		}, []string{"1/1 process:", " b 10ms-40ms", "  d 12ms-38ms", "1/2 process · 2:", " c 15ms-20ms", "  in c 16ms-17ms"}},
 		{"before the session began", func(p *tape) {
 			p.in("over", -20*ms, -10*ms, 3, 0)
 			p.in("b", -5*ms, 5*ms, 2, 1)
