@@ -1,0 +1,150 @@
+package sessions_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+func TestMaxSessions(t *testing.T) {
+	s := open(t, sessions.Config{MaxSessions: 2})
+	first := s.start(entriesOnly)
+	s.stop(first)
+	s.stop(s.start(entriesOnly))
+	_, err := s.Start(s.ctx, entriesOnly)
+	wantBad(t, err, "2 sessions are kept")
+	if err := s.Release(first); err != nil {
+		t.Fatal(err)
+	}
+	s.start(entriesOnly)
+}
+
+func TestMaxEvents(t *testing.T) {
+	s := open(t, sessions.Config{MaxEvents: 3})
+	id := s.start(entriesOnly)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		marks.Mark(s.ctx, name)
+	}
+	got := s.stop(id)
+	if st := got.Stats(); eventsOf(got) != "a b c" || st.Dropped != 2 || st.Entries != 3 {
+		t.Errorf("%q, %+v", eventsOf(got), st)
+	}
+}
+
+// Entries that the timeline had no room for are counted.
+func TestLost(t *testing.T) {
+	s := open(t, sessions.Config{Timeline: observer.NewTimeline(observer.TimelineOptions{MaxPending: 64, Scheduler: func(func()) {}})})
+	for range 1000 { // before the session
+		marks.Mark(s.ctx, "m")
+	}
+	id := s.start(entriesOnly)
+	const n = 500
+	for range n {
+		marks.Mark(s.ctx, "m")
+	}
+	got := s.stop(id)
+	came := uint64(len(ask(t, got, sessions.Query{Timeline: 1, Types: []sessions.EventType{sessions.Mark}}).List))
+	if lost := got.Stats().Lost; lost == 0 || lost+came != n {
+		t.Errorf("of %d entries %d came and %d were lost", n, came, lost)
+	}
+}
+
+// A session that nobody stops ends at MaxLength, can be stopped once, and is forgotten after Keep.
+func TestMaxLengthAndKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sessions.Config{MaxLength: time.Minute, Keep: time.Hour})
+		id := s.start(entriesOnly)
+		marks.Mark(s.ctx, "m")
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		if got := s.state(id); got != sessions.Ready || s.Stats().Overlong != 1 {
+			t.Fatalf("state is %q, %+v", got, s.Stats())
+		}
+		second := s.start(entriesOnly)
+		marks.Mark(s.ctx, "n")
+		got := s.stop(id)
+		if got.Length() < time.Minute || got.Length() > time.Minute+time.Second || eventsOf(got) != "m" {
+			t.Errorf("%v long, %q", got.Length(), eventsOf(got))
+		}
+		_, err := s.Stop(s.ctx, id)
+		wantBad(t, err, "session 1 is not in progress, session 2 is")
+		if got := s.state(second); got != sessions.InProgress {
+			t.Errorf("the other session is %q", got)
+		}
+		if got := eventsOf(s.stop(second)); got != "n" {
+			t.Errorf("it has %q", got)
+		}
+		time.Sleep(time.Hour - 2*time.Second)
+		synctest.Wait()
+		if got := len(s.Statuses()); got != 2 {
+			t.Errorf("%d sessions just before they expire", got)
+		}
+		if err := s.Release(second); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		_, err = s.Session(id)
+		wantBad(t, err, "has expired")
+		if got, want := s.Stats(), (sessions.RecorderStats{Started: 2, Stopped: 2, Overlong: 1, Released: 1, Expired: 1}); got != want {
+			t.Errorf("counts are %+v, want %+v", got, want)
+		}
+		s.Close()
+	})
+}
+
+func TestKeepForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sessions.Config{Keep: -1})
+		id := s.start(entriesOnly)
+		s.stop(id)
+		time.Sleep(1000 * time.Hour)
+		synctest.Wait()
+		if got := s.state(id); got != sessions.Ready {
+			t.Errorf("state is %q", got)
+		}
+		s.Close()
+	})
+}
+
+// A session that runs does not keep the requests that are over.
+func TestRequestsAreNotKept(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(entriesOnly)
+	const n = 10_000
+	var some []weak.Pointer[observer.Timeline]
+	for i := range n {
+		child := s.tl.NewChild()
+		marks.Mark(observer.NewContext(s.ctx, child), "m")
+		child.Record(nil, observer.Navigation, "/x", 0, child.Now(), nil)
+		child.Close()
+		if i%500 == 0 {
+			some = append(some, weak.Make(child))
+			s.tl.Deliver()
+		}
+	}
+	s.tl.Deliver()
+	runtime.GC()
+	runtime.GC()
+	kept := slices.DeleteFunc(some, func(p weak.Pointer[observer.Timeline]) bool { return p.Value() == nil })
+	if len(kept) > 1 { // the last may be in a pool's memory
+		t.Errorf("%d of %d timelines are still in memory", len(kept), n/500)
+	}
+	got := s.stop(id)
+	frames := map[sessions.FrameID]bool{}
+	for _, tl := range got.Timelines() {
+		if tl.Name == "/x" {
+			frames[tl.FrameID] = true
+		}
+	}
+	if len(frames) != n {
+		t.Errorf("%d frames, want %d; %+v", len(frames), n, got.Stats())
+	}
+}

@@ -1,0 +1,98 @@
+package sessions_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+func TestRelease_SP4_SP5_SP6(t *testing.T) {
+	s := open(t, sessions.Config{MaxSessions: 3})
+	a := s.start(entriesOnly)
+	wantBad(t, s.Release(a), "in progress")
+	wantBad(t, s.Release(9), "session 9 is not known")
+	kept := s.stop(a)
+	s.stop(s.start(entriesOnly))
+	c := s.start(entriesOnly)
+	_, err := s.Start(s.ctx, entriesOnly)
+	wantBad(t, err)
+	if err := s.Release(a); err != nil {
+		t.Error(err)
+	}
+	_, err = s.Session(a)
+	wantBad(t, err, "session 1 is not known")
+	wantBad(t, s.Release(a))
+	if kept.ID() != a || len(s.Statuses()) != 2 {
+		t.Errorf("%+v", s.Statuses())
+	}
+	if err := s.Release(0); err != nil { // all but the one in progress
+		t.Error(err)
+	}
+	if got := s.Statuses(); len(got) != 1 || got[0].ID != c || got[0].State != sessions.InProgress {
+		t.Errorf("after releasing all: %+v", got)
+	}
+	s.stop(c)
+	if err := s.Release(0); err != nil || len(s.Statuses()) != 0 {
+		t.Errorf("%v, %+v", err, s.Statuses())
+	}
+	if got := s.Stats().Released; got != 3 {
+		t.Errorf("%d released", got)
+	}
+	if d := s.start(entriesOnly); d != c+1 {
+		t.Errorf("id %d after %d", d, c)
+	}
+}
+
+// A session that is released is not kept in memory until it would have expired.
+func TestReleaseFreesMemory_SP5(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(entriesOnly)
+	session := weak.Make(s.stop(id))
+	runtime.GC()
+	if session.Value() == nil {
+		t.Fatal("a session is gone that was not released")
+	}
+	if err := s.Release(id); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // what put it together may not have returned yet
+		runtime.GC()
+		if session.Value() == nil {
+			return
+		}
+	}
+	t.Error("a session that was released is still in memory")
+}
+
+// A session that is released while it is put together is never there.
+func TestReleaseWhileProcessing_SP5(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(entriesOnly)
+	for range 20_000 { // several slices
+		marks.Mark(s.ctx, "m")
+	}
+	release := s.hold()
+	defer release()
+	stopped := make(chan error)
+	go func() {
+		_, err := s.Stop(context.Background(), id)
+		stopped <- err
+	}()
+	for st, err := range s.Watch(s.ctx, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.State == sessions.Processing {
+			break
+		}
+	}
+	if err := s.Release(id); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	wantBad(t, <-stopped, "was released")
+}
