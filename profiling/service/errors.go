@@ -13,7 +13,7 @@ import (
 
 // status is a recorder's error as one of the schema's codes.
 func status(err error) error {
-	var bad sessions.BadRequest
+	var bad sessions.BadRequestError
 	var done *connect.Error
 	switch {
 	case err == nil:

@@ -264,7 +264,7 @@ func TestErrorsOfTheRecorder(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"makes no sense", sessions.BadRequest("session 1: no"), "invalid_argument: session 1: no"},
+		{"makes no sense", sessions.BadRequestError("session 1: no"), "invalid_argument: session 1: no"},
 		{"at fault", errors.New("no memory"), "internal: no memory"},
 		{"its own time is over", context.DeadlineExceeded, "deadline_exceeded: context deadline exceeded"},
 		{"stopped itself", context.Canceled, "canceled: context canceled"},

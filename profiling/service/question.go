@@ -20,7 +20,7 @@ const (
 const theWindow = 1
 
 func badRequest(format string, args ...any) error {
-	return sessions.BadRequest(fmt.Sprintf(format, args...))
+	return sessions.BadRequestError(fmt.Sprintf(format, args...))
 }
 
 // startOptions decodes what a session is to record.

@@ -80,6 +80,8 @@ func (d *demand) ours(e *observer.Entry) bool {
 		return false
 	}
 	switch e.Type() {
+	case observer.GC: // is recorded in nobody's time
+		return false
 	case observer.Mark, observer.Measure: // a bridge makes events and spans of them
 		switch e.Scope().(type) {
 		case nil:
@@ -87,6 +89,7 @@ func (d *demand) ours(e *observer.Entry) bool {
 		case spanned, trace.Span:
 			return false
 		}
+	default:
 	}
-	return e.Type() != observer.GC // which is recorded in nobody's time
+	return true
 }

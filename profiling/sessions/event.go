@@ -35,7 +35,7 @@ var eventTypes = [...]string{
 	Mark: "MARK", Server: "SERVER", GC: "GC", Samples: "SAMPLES",
 }
 
-// String is the type's name on the wire, such as "REQUEST".
+// String is the type's name in the manner of the specification, such as "REQUEST".
 func (t EventType) String() string {
 	if t < Generic || t > Samples {
 		return fmt.Sprintf("EventType(%d)", uint8(t))
@@ -60,7 +60,7 @@ var modes = [...]string{
 	All: "ALL", ReduceUniqueTypes: "REDUCE_UNIQUE_TYPES", ReduceUniqueEvents: "REDUCE_UNIQUE_EVENTS", ReduceAll: "REDUCE_ALL",
 }
 
-// String is the mode's name on the wire, such as "REDUCE_ALL".
+// String is the mode's name in the specification, such as "REDUCE_ALL".
 func (m Mode) String() string {
 	if m < All || m > ReduceAll {
 		return fmt.Sprintf("Mode(%d)", uint8(m))
@@ -68,13 +68,18 @@ func (m Mode) String() string {
 	return modes[m]
 }
 
-// IDs are never zero, and mean one session, timeline or event of its timeline (Scope Profiler).
-type (
-	SessionID  uint32
-	TimelineID uint32
-	FrameID    uint32
-	EventID    uint32
-)
+// A SessionID means a session of a recorder. Like all ids here it is never zero (Scope
+// Profiler).
+type SessionID uint32
+
+// A TimelineID means a timeline of its session.
+type TimelineID uint32
+
+// A FrameID means a request, the process or the garbage collector, in its session.
+type FrameID uint32
+
+// An EventID means an event of its timeline.
+type EventID uint32
 
 // An Interval is from Start to End, since the session began.
 type Interval struct{ Start, End time.Duration }
@@ -112,7 +117,7 @@ type Query struct {
 	// Event asks for what is below it instead of the whole timeline; it is not itself in the answer.
 	Event EventID
 	// MaxDepth is how many levels are given: 1 is the children of the root only. 0 means all: who
-	// decodes a request in which 0 was said says BadRequest.
+	// decodes a request in which 0 was said says BadRequestError.
 	MaxDepth uint32
 	// Types are the types given; empty means all. Those below an event that is left out are
 	// given all the same, and keep their ParentID.

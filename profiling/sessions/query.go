@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequest].
+// Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequestError].
 func (s *Session) Events(q Query) (Events, error) {
 	t := s.timeline(q.Timeline)
 	if t == nil {
-		return Events{}, BadRequest(fmt.Sprintf("timeline %d: session %d has timelines 1 to %d", q.Timeline, s.id, len(s.timelines)))
+		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: session %d has timelines 1 to %d", q.Timeline, s.id, len(s.timelines)))
 	}
 	w, err := t.window(q)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Session) Events(q Query) (Events, error) {
 		}
 		return all, nil
 	}
-	return Events{}, BadRequest(fmt.Sprintf("mode %d: must be ALL (1) to REDUCE_ALL (4)", q.Mode))
+	return Events{}, BadRequestError(fmt.Sprintf("mode %d: must be ALL (1) to REDUCE_ALL (4)", q.Mode))
 }
 
 // A window is the part of a timeline that a query is about.
@@ -47,7 +47,7 @@ func (t *timeline) window(q Query) (window, error) {
 	top := int32(0)
 	if q.Event != 0 {
 		if uint64(q.Event) > uint64(len(t.nodes)) {
-			return w, BadRequest(fmt.Sprintf("event %d: timeline %d has events 1 to %d", q.Event, t.ID, len(t.nodes)))
+			return w, BadRequestError(fmt.Sprintf("event %d: timeline %d has events 1 to %d", q.Event, t.ID, len(t.nodes)))
 		}
 		root := &t.nodes[q.Event-1]
 		w.first, w.end, top = int(q.Event), int(q.Event)+int(root.size)-1, root.depth
@@ -57,22 +57,22 @@ func (t *timeline) window(q Query) (window, error) {
 	}
 	for _, typ := range q.Types {
 		if typ < Generic || typ > Samples {
-			return w, BadRequest(fmt.Sprintf("event type %d: must be GENERIC (1) to SAMPLES (9)", typ))
+			return w, BadRequestError(fmt.Sprintf("event type %d: must be GENERIC (1) to SAMPLES (9)", typ))
 		}
 		w.types |= 1 << typ
 	}
 	if q.From != nil && q.To != nil && *q.From > *q.To {
-		return w, BadRequest(fmt.Sprintf("interval from %v to %v: must not end before it starts", *q.From, *q.To))
+		return w, BadRequestError(fmt.Sprintf("interval from %v to %v: must not end before it starts", *q.From, *q.To))
 	}
 	if q.Limit < 0 {
-		return w, BadRequest(fmt.Sprintf("limit %d: must not be negative", q.Limit))
+		return w, BadRequestError(fmt.Sprintf("limit %d: must not be negative", q.Limit))
 	}
 	if (q.Limit != 0 || q.After != 0) && q.Mode > All {
-		return w, BadRequest(fmt.Sprintf("limit %d after event %d: mode %v gives its events at once", q.Limit, q.After, q.Mode))
+		return w, BadRequestError(fmt.Sprintf("limit %d after event %d: mode %v gives its events at once", q.Limit, q.After, q.Mode))
 	}
 	if q.After != 0 {
 		if uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end) {
-			return w, BadRequest(fmt.Sprintf("after event %d: is not among those asked for", q.After))
+			return w, BadRequestError(fmt.Sprintf("after event %d: is not among those asked for", q.After))
 		}
 		w.first = int(q.After)
 	}

@@ -116,9 +116,9 @@ func TestBadQueries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := s.Events(c.q)
-			var bad sessions.BadRequest
+			var bad sessions.BadRequestError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want a BadRequest with %q", err, c.want)
+				t.Errorf("got %v, want a BadRequestError with %q", err, c.want)
 			}
 		})
 	}

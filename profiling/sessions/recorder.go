@@ -16,11 +16,11 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// A BadRequest is the error for what the specification answers with BAD_REQUEST: what is
+// A BadRequestError is the error for what the specification answers with BAD_REQUEST: what is
 // asked for makes no sense now. Its text names the value and the rule.
-type BadRequest string
+type BadRequestError string
 
-func (e BadRequest) Error() string { return string(e) }
+func (e BadRequestError) Error() string { return string(e) }
 
 // Config configures a [Recorder]. Zero fields mean what their comments say.
 type Config struct {
@@ -96,7 +96,7 @@ func (r *Recorder) log() *slog.Logger {
 // error wraps profiling.ErrNotAllowed.
 func (r *Recorder) RemoteAllowed() error { return r.c.Policy.Allows() }
 
-// Start begins a session (Scope Profiler, StartProfiler). The error is a [BadRequest]
+// Start begins a session (Scope Profiler, StartProfiler). The error is a [BadRequestError]
 // while another session is in progress, when MaxSessions are kept, and for options that are
 // not valid; it wraps profiling.ErrNotAllowed when profiling is not allowed. The session
 // does not end with ctx.
@@ -125,7 +125,7 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (SessionID, error)
 		return 0, err
 	}
 	if o.SampleInterval < 0 {
-		return 0, BadRequest(fmt.Sprintf("SampleInterval %v: must not be negative", o.SampleInterval))
+		return 0, BadRequestError(fmt.Sprintf("SampleInterval %v: must not be negative", o.SampleInterval))
 	}
 	id, err := r.reserve()
 	if err != nil {
@@ -160,11 +160,11 @@ func (r *Recorder) reserve() (SessionID, error) {
 	case r.closed:
 		return 0, errClosed
 	case r.starting:
-		return 0, BadRequest("another session is being started: only one can be in progress")
+		return 0, BadRequestError("another session is being started: only one can be in progress")
 	case r.current != nil:
-		return 0, BadRequest(fmt.Sprintf("session %d is in progress: only one can be", r.current.id))
+		return 0, BadRequestError(fmt.Sprintf("session %d is in progress: only one can be", r.current.id))
 	case len(r.runs) >= r.c.MaxSessions:
-		return 0, BadRequest(fmt.Sprintf("%d sessions are kept, which is the most: release one", len(r.runs)))
+		return 0, BadRequestError(fmt.Sprintf("%d sessions are kept, which is the most: release one", len(r.runs)))
 	}
 	r.starting = true
 	r.work.Add(1) // Close waits for the start, too
@@ -174,7 +174,7 @@ func (r *Recorder) reserve() (SessionID, error) {
 
 // Stop ends a session at once, and waits until its events are put together (Scope
 // Profiler, StopProfiler). When ctx ends before that, its error is returned and the
-// session is there some time later: see Session and Watch. It is a [BadRequest] to stop what
+// session is there some time later: see Session and Watch. It is a [BadRequestError] to stop what
 // is not in progress; what has stopped by itself, at MaxLength, can be stopped once.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	r.mu.Lock()
@@ -183,9 +183,9 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 		current := r.current
 		r.mu.Unlock()
 		if current != nil {
-			return nil, BadRequest(fmt.Sprintf("sessions: session %d is not in progress, session %d is", id, current.id))
+			return nil, BadRequestError(fmt.Sprintf("sessions: session %d is not in progress, session %d is", id, current.id))
 		}
-		return nil, BadRequest(fmt.Sprintf("sessions: session %d is not in progress, nor is any other", id))
+		return nil, BadRequestError(fmt.Sprintf("sessions: session %d is not in progress, nor is any other", id))
 	}
 	s.wasStopped = true
 	r.stats.Stopped++
@@ -218,7 +218,7 @@ func (r *Recorder) overlong(s *run) bool {
 	return true
 }
 
-// Session is a session that was stopped. The error is a [BadRequest] for an unknown id and
+// Session is a session that was stopped. The error is a [BadRequestError] for an unknown id and
 // while the session is not ready.
 func (r *Recorder) Session(id SessionID) (*Session, error) {
 	s, err := r.run(id)
@@ -229,7 +229,7 @@ func (r *Recorder) Session(id SessionID) (*Session, error) {
 	case <-s.ready:
 		return s.result()
 	default:
-		return nil, BadRequest(fmt.Sprintf("sessions: session %d is %s: it has no events yet", id, s.status().State))
+		return nil, BadRequestError(fmt.Sprintf("sessions: session %d is %s: it has no events yet", id, s.status().State))
 	}
 }
 
@@ -238,13 +238,13 @@ func (r *Recorder) run(id SessionID) (*run, error) {
 	defer r.mu.Unlock()
 	s := r.runs[id]
 	if s == nil {
-		return nil, BadRequest(fmt.Sprintf("sessions: session %d is not known: it was never started, was released, or has expired", id))
+		return nil, BadRequestError(fmt.Sprintf("sessions: session %d is not known: it was never started, was released, or has expired", id))
 	}
 	return s, nil
 }
 
 // Release forgets a session that was stopped, also while its events are put together (Scope
-// Profiler, ReleaseSession); id 0 means all of them. The error is a [BadRequest] for an
+// Profiler, ReleaseSession); id 0 means all of them. The error is a [BadRequestError] for an
 // unknown id and for a session in progress.
 func (r *Recorder) Release(id SessionID) error {
 	if id == 0 {
@@ -265,7 +265,7 @@ func (r *Recorder) Release(id SessionID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s == r.current {
-		return BadRequest(fmt.Sprintf("sessions: session %d is in progress: stop it before it is released", id))
+		return BadRequestError(fmt.Sprintf("sessions: session %d is in progress: stop it before it is released", id))
 	}
 	if r.forget(s) {
 		r.stats.Released++
@@ -344,7 +344,7 @@ func (r *Recorder) Statuses() []Status {
 const watchEvery = 100 * time.Millisecond
 
 // Watch gives a session's status now and every 100 ms if it has changed, and ends when the
-// session is Ready. It ends with a [BadRequest] when the session is not known, or is released,
+// session is Ready. It ends with a [BadRequestError] when the session is not known, or is released,
 // and with ctx's error when ctx ends.
 func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {

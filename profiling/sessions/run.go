@@ -107,7 +107,7 @@ func (s *run) sample(ctx context.Context) (err error) {
 	}
 	s.sampler, err = start(observer.NewContext(ctx, s.tl), o)
 	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {
-		return BadRequest(err.Error()) // all else was found right before
+		return BadRequestError(err.Error()) // all else was found right before
 	}
 	return err
 }
@@ -259,7 +259,7 @@ func within(t *profiling.Trace, begun, ended time.Duration) *profiling.Trace {
 // result is the session, once it is ready.
 func (s *run) result() (*Session, error) {
 	if s.err != nil {
-		return nil, BadRequest(fmt.Sprintf("sessions: session %d was released before its events were put together", s.id))
+		return nil, BadRequestError(fmt.Sprintf("sessions: session %d was released before its events were put together", s.id))
 	}
 	return s.session, nil
 }

@@ -63,9 +63,9 @@ func (s *studio) state(id sessions.SessionID) sessions.State {
 
 func wantBad(t *testing.T, err error, texts ...string) {
 	t.Helper()
-	var bad sessions.BadRequest
+	var bad sessions.BadRequestError
 	if !errors.As(err, &bad) {
-		t.Errorf("got %v, want a BadRequest", err)
+		t.Errorf("got %v, want a BadRequestError", err)
 		return
 	}
 	for _, text := range texts {

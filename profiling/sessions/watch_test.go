@@ -102,7 +102,7 @@ func TestWatchTellsChanges(t *testing.T) {
 }
 
 func isBad(err error) bool {
-	var bad sessions.BadRequest
+	var bad sessions.BadRequestError
 	return errors.As(err, &bad)
 }
 
