@@ -64,7 +64,7 @@ export function flame(graph) {
       'aria-expanded': n.children.length ? 'true' : null,
       class: `${n.kind || 'none'} ${matches(n) ? 'found' : ''} ${n.level < zoomed.level ? 'above' : ''}`,
       data: { node: n.index, name: n.name }, vars: { at, width, level: n.level },
-    }, el('span', { 'aria-hidden': 'true' }, bdi(brief(n.name))));
+    }, el('span', { 'aria-hidden': 'true' }, bdi(n.name)));
   }
 
   const nodeOf = (target) => nodes[target.closest?.('[data-node]')?.dataset.node];
@@ -147,12 +147,6 @@ export function flame(graph) {
   draw();
   describe(all);
   return root;
-}
-
-// brief is a function's name without the folders of its package, which would be all that there is room for.
-function brief(name) {
-  const type = name.indexOf('[', 1); // type arguments may have folders, too
-  return name.slice(name.lastIndexOf('/', type < 0 ? name.length : type) + 1);
 }
 
 function legend() {
