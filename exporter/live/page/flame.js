@@ -64,7 +64,7 @@ export function flame(graph) {
       'aria-expanded': n.children.length ? 'true' : null,
       class: `${n.kind || 'none'} ${matches(n) ? 'found' : ''} ${n.level < zoomed.level ? 'above' : ''}`,
       data: { node: n.index, name: n.name }, vars: { at, width, level: n.level },
-    }, el('span', { 'aria-hidden': 'true' }, bdi(n.name)));
+    }, el('span', { 'aria-hidden': 'true' }, bdi(withoutPath(n.name))));
   }
 
   const nodeOf = (target) => nodes[target.closest?.('[data-node]')?.dataset.node];
@@ -147,6 +147,12 @@ export function flame(graph) {
   draw();
   describe(all);
   return root;
+}
+
+// withoutPath is what a bar has room for: the name without the folders of its package.
+function withoutPath(name) {
+  const end = name.search(/[[(]/); // of type arguments and receivers, which may have folders too
+  return name.slice(name.lastIndexOf('/', end < 0 ? name.length : end) + 1);
 }
 
 function legend() {
