@@ -1,0 +1,51 @@
+// Package livepage looks at the live page as people do: in a browser, with the shop behind
+// it. Its tests do, and liveshots, which makes the README's pictures.
+package livepage
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+)
+
+// A Browser is a headless Chromium (Debian's package chromium). Its pages are shown one at a
+// time: one that nobody sees is not kept up to date.
+type Browser struct {
+	ctx    context.Context //nolint:containedctx // chromedp's handle of the browser
+	cancel context.CancelFunc
+	files  string // where it saves what is downloaded
+}
+
+// StartBrowser starts one; it ends with ctx, or with Close.
+func StartBrowser(ctx context.Context) (*Browser, error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, a profile of its own, nothing in the background
+		chromedp.NoSandbox, // containers and CI run as root
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true),
+	)
+	files, err := os.MkdirTemp("", "downloads")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancelAllocator := chromedp.NewExecAllocator(ctx, options...)
+	ctx, cancelContext := chromedp.NewContext(ctx)
+	b := &Browser{ctx: ctx, files: files, cancel: func() {
+		cancelContext()
+		cancelAllocator()
+		_ = os.RemoveAll(files) // the system does, else
+	}}
+	events := true
+	_, err = chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: files, EventsEnabled: &events})
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("starting Chromium (Debian's package chromium): %w", err)
+	}
+	return b, nil
+}
+
+// Close ends the browser, and closes its pages.
+func (b *Browser) Close() { b.cancel() }

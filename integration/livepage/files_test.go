@@ -1,0 +1,111 @@
+package livepage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/profiling"
+)
+
+// Each of a session's files is saved by a click, and read by something that is not ours; all have
+// the samples that the page counts. What else is in them is tested by package viewers.
+func TestFiles(t *testing.T) {
+	id := recorded.session
+	p := open(t, shop.Page+fmt.Sprintf("#/sessions/%d", id), View{})
+	p.wait(`document.querySelector("#files a") && document.querySelector("#session-facts").innerText.includes("samples")`)
+	samples := eval[int](p, `Number(document.querySelector("#session-facts").innerText.match(/([0-9,]+) samples/)[1].replaceAll(",", ""))`)
+
+	for format, c := range map[string]struct {
+		extension string
+		check     func(t *testing.T, name string, file []byte) (samples int)
+	}{
+		"pprof": {"pb.gz", func(t *testing.T, name string, _ []byte) int {
+			if out := output(t, "go", "tool", "pprof", "-top", "-cum", name); !strings.Contains(out, "main.addParts") || !strings.Contains(out, "Type: cpu") {
+				t.Errorf("go tool pprof shows\n%.2000s\nwant the shop's index", out)
+			}
+			return samples // pprof adds up those that are alike
+		}},
+		"json": {"json", func(t *testing.T, _ string, file []byte) int {
+			trace, err := profiling.ReadTrace(bytes.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(trace.Samples)
+		}},
+		"speedscope": {"speedscope.json", func(t *testing.T, name string, file []byte) int {
+			output(t, "node", filepath.Join("..", "viewers", "schema.mjs"), filepath.Join(modules, "ajv"),
+				filepath.Join(modules, "speedscope", "dist", "release", "file-format-schema.json"), name)
+			var all struct {
+				Profiles []struct {
+					Name    string
+					Samples [][]int
+				}
+			}
+			if err := json.Unmarshal(file, &all); err != nil {
+				t.Fatal(err)
+			}
+			return len(all.Profiles[0].Samples)
+		}},
+		"firefox": {"firefox.json", func(t *testing.T, name string, _ []byte) int {
+			var list struct {
+				Threads []struct {
+					Handle string `json:"threadHandle"`
+				}
+			}
+			home, err := os.MkdirTemp("", "firefox") // short: a socket is in it
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(home)
+			t.Setenv("PROFILER_CLI_SESSION_DIR", home)
+			firefox := func(args ...string) string {
+				return output(t, "node", append([]string{filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")}, args...)...)
+			}
+			firefox("load", name, "--session", "test")
+			defer firefox("stop", "--all")
+			if err := json.Unmarshal([]byte(firefox("thread", "list", "--limit", "0", "--json", "--session", "test")), &list); err != nil {
+				t.Fatal(err)
+			}
+			if len(list.Threads) < 10 {
+				t.Errorf("the Firefox Profiler shows %d threads, want the process and each request", len(list.Threads))
+			}
+			return samples
+		}},
+	} {
+		t.Run(format, func(t *testing.T) {
+			name, file, err := p.Download(fmt.Sprintf("#files a[data-format=%s]", format))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf("session-%d.%s", id, c.extension); name != want {
+				t.Errorf("it is saved as %s, want %s", name, want)
+			}
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if n := c.check(t, path, file); n != samples {
+				t.Errorf("%d samples are in it, the page says %d", n, samples)
+			}
+		})
+	}
+}
+
+// output is what a program prints.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", name, err, out, stderr.String())
+	}
+	return string(out)
+}

@@ -1,0 +1,60 @@
+package livepage
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The flame graphs of a session, of a route and of a request show the code that ran, and no
+// more of it than the whole.
+func TestFlameGraphs(t *testing.T) {
+	p := open(t, shop.Page+fmt.Sprintf("#/sessions/%d", recorded.session), View{})
+	p.wait(`document.querySelector("#flames li a")`)
+
+	p.click("#flames li a")
+	p.wait(`document.querySelector("#flame [role=treeitem]")`)
+	whole, time := p.flame()
+	if !strings.Contains(whole, "main.addParts") || !strings.Contains(whole, "runtime.") {
+		t.Errorf("the whole session's flame graph has\n%s\nwant the shop's index and the runtime", whole)
+	}
+	p.must(p.Back())
+
+	p.wait(`document.querySelector("#flames li a[href*='route=GET+%2Fsearch']")`)
+	p.click("#flames li a[href*='route=GET+%2Fsearch']")
+	p.wait(`document.querySelector("h1")?.textContent === "What ran in all requests GET /search" && document.querySelector("#flame [role=treeitem]")`)
+	route, routeTime := p.flame()
+	if !strings.Contains(route, "main.addParts") || strings.Contains(route, "main.renderHome") {
+		t.Errorf("the flame graph of GET /search has\n%s\nwant the shop's index, and nothing of other routes", route)
+	}
+	if routeTime <= 0 || routeTime > time {
+		t.Errorf("GET /search ran %g ms, the whole session %g", routeTime, time)
+	}
+
+	p.show(recorded.request)
+	p.wait(`document.querySelector("#ran #flame [role=treeitem]")`)
+	_, requestTime := p.flame()
+	if requestTime <= 0 || requestTime > time {
+		t.Errorf("the request ran %g ms, the whole session %g", requestTime, time)
+	}
+	// What ran in each span is in the waterfall, too.
+	p.wait(`/^ran [0-9.]+ (ms|s)$/.test(document.querySelector("#waterfall tr.ran .pick bdi")?.innerText) && document.querySelector("#waterfall tr.ran .hot").innerText.includes("%")`)
+}
+
+// flame is the functions that are drawn, each on a line, and the milliseconds of all.
+func (p tab) flame() (functions string, all float64) {
+	p.t.Helper()
+	functions = eval[string](p, `[...document.querySelectorAll("#flame [role=treeitem]")].map((n) => n.dataset.name).join("\n")`)
+	about := regexp.MustCompile(`^all 100\.0 % of all, ([0-9.]+) (ms|s)`).FindStringSubmatch(p.text("#flame-about"))
+	if about == nil {
+		p.t.Fatalf("of the whole the flame graph says %q", p.text("#flame-about"))
+	}
+	all, err := strconv.ParseFloat(about[1], 64)
+	p.must(err)
+	if about[2] == "s" {
+		all *= 1000
+	}
+	return functions, all
+}

@@ -1,0 +1,138 @@
+package livepage
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// hostile are texts that are something else to who does not take care.
+var hostile = []struct{ name, text string }{
+	{"markup", `</td></tr><img src=x onerror="hacked=1"><script>hacked=1</script><svg/onload=hacked=1>`},
+	{"quotes", `" onfocus="hacked=1" autofocus x="'` + "`${hacked=1}`" + `&quot;&#34;\`},
+	{"address", `javascript:hacked=1`},
+	{"direction", "safe\u202e\u2066txt.exe\u2069 \u05d0\u05d1"},
+	{"control", "a\x00b\x1b[31mc\r\nd\u2028e\u200bf\xff"},
+	{"long", strings.Repeat("x", 100_000)},
+	{"wide", strings.Repeat("𝔘 ", 500)},
+}
+
+// Text from outside is shown as text, what cannot be seen of it as codes, and cut: wherever
+// it is, in any view.
+func TestHostileText(t *testing.T) {
+	text := func(r *http.Request) string {
+		i := slices.IndexFunc(hostile, func(c struct{ name, text string }) bool { return c.name == r.URL.Query().Get("case") })
+		return hostile[i].text
+	}
+	base, page := serve(t, bridge.Server{SpanName: func(r *http.Request, _ string) string { return text(r) }}, func(_ http.ResponseWriter, r *http.Request) {
+		text := text(r)
+		trace.SpanFromContext(r.Context()).SetStatus(codes.Error, text)
+		ctx, m := marks.Start(r.Context(), text, slog.String(text, text))
+		defer m.End()
+		marks.Mark(ctx, text, slog.String(text, text))
+	}, sessions.Config{Policy: profiling.Policy{Remote: true}})
+	p := open(t, page, View{Width: 1000, Height: 700})
+	p.wait(`document.querySelector("#stream-state").textContent === "live"`)
+	p.show("#/sessions")
+	p.wait(`document.querySelector("#start:enabled")?.checkVisibility()`)
+	p.click("#start")
+	p.wait(`document.querySelector("#sessions .state")?.innerText === "recording"`)
+	for _, c := range hostile {
+		request(t, base+"/?case="+c.name)
+	}
+	p.click("#sessions [data-act=stop]")
+	p.wait(`document.querySelector("#sessions .state").innerText === "ready"`)
+	p.harmless("sessions")
+
+	p.show("#/")
+	p.wait(fmt.Sprintf(`document.querySelectorAll("#recent tbody tr").length >= %d`, len(hostile)))
+	p.click("#pause")
+	p.harmless("overview")
+	names := eval[[]string](p, `[...document.querySelectorAll("#recent tbody a")].map((a) => a.textContent).reverse()`)
+	links := eval[[]string](p, `[...document.querySelectorAll("#recent tbody a")].map((a) => a.getAttribute("href")).reverse()`)
+	for i, c := range hostile {
+		if want := asShown(c.text); names[i] != want {
+			t.Errorf("%s: the list shows\n%.300q\nwant\n%.300q", c.name, names[i], want)
+		}
+		p.show(links[i])
+		p.wait(`document.querySelector("#waterfall tr.mark") && document.querySelector("h1").innerText && document.querySelector("#ran p, #ran .flames")`)
+		p.click("#waterfall tr.mark .pick")
+		p.harmless(c.name)
+		if text := eval[string](p, `document.querySelector("#details h2 bdi").textContent`); text != asShown(c.text) {
+			t.Errorf("%s: the mark's details show\n%.300q\nwant\n%.300q", c.name, text, asShown(c.text))
+		}
+	}
+
+	p.show("#/sessions/1")
+	p.wait(fmt.Sprintf(`document.querySelectorAll("#timelines tr[data-timeline]").length > %d`, len(hostile)))
+	for i := range eval[int](p, `document.querySelectorAll("#timelines tr[data-timeline]").length`) {
+		eval[bool](p, fmt.Sprintf(`(document.querySelectorAll("#timelines tr[data-timeline] .twist")[%d].click(), true)`, i))
+	}
+	p.wait(`![...document.querySelectorAll("#timelines td")].some((td) => td.textContent === "Loading…")`)
+	p.harmless("session")
+	eval[bool](p, `(document.querySelectorAll("#timelines .inside [role=group] button:nth-child(2)").forEach((b) => b.click()), true)`)
+	p.wait(`document.querySelector("table.summary tbody th") && ![...document.querySelectorAll("#timelines td")].some((td) => td.textContent === "Loading…")`)
+	p.harmless("events summed up")
+
+	// What is in an address is text from outside as well.
+	for _, c := range hostile[:5] {
+		q := eval[string](p, fmt.Sprintf(`String(new URLSearchParams({ q: %q, route: %[1]q, session: %[1]q, timeline: %[1]q }))`, strings.ToValidUTF8(c.text, "")))
+		for _, path := range []string{"#/?", "#/sessions?"} {
+			p.show(path + q)
+			p.wait(`document.querySelector("input")`)
+			p.harmless(path + c.name)
+		}
+	}
+}
+
+// harmless is checked of what is shown: no script came to run, no element came from text, nothing is wider
+// than the page, and nothing that cannot be seen is in it.
+func (p tab) harmless(where string) {
+	p.t.Helper()
+	if eval[bool](p, `"hacked" in window`) {
+		p.t.Fatalf("%s: a script came to run", where)
+	}
+	if alien := eval[[]string](p, `[...document.querySelectorAll("main :is(script, img, svg, iframe, object, [onfocus], [onerror], [onload], [autofocus]), a[href^='javascript:' i]")].map((n) => n.outerHTML.slice(0, 200))`); len(alien) > 0 {
+		p.t.Errorf("%s: text became elements: %q", where, alien)
+	}
+	if hidden := eval[[]string](p, `[...document.querySelectorAll("main *")].flatMap((n) => [n.title, n.getAttribute("aria-label"), ...[...n.childNodes].filter((c) => c.nodeType === 3).map((c) => c.data)])
+		.filter((text) => text && (/[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\u200b\u202a-\u202e\u2066-\u2069]/.test(text) || text.length > 5000)).map((text) => text.slice(0, 200))`); len(hidden) > 0 {
+		p.t.Errorf("%s: neither codes nor cut: %q", where, hidden)
+	}
+	if over := eval[float64](p, `document.scrollingElement.scrollWidth - innerWidth`); over > 0 {
+		p.t.Errorf("%s: the page is %g pixels too wide", where, over)
+	}
+}
+
+// asShown is how the page shows a text from outside as a name: what cannot be seen as codes, 200
+// characters of it.
+func asShown(text string) string {
+	var b strings.Builder
+	n := 0
+	for i, r := range text {
+		if n == 200 {
+			fmt.Fprintf(&b, "… (%d bytes more)", len(text)-i)
+			break
+		}
+		n++
+		if unicode.IsPrint(r) && r != utf8.RuneError {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,76 @@
+package livepage
+
+import "fmt"
+
+// Of the newest session's row in the list of all.
+const newest = `document.querySelector("#sessions tbody tr")`
+
+func cell(name string) string {
+	return newest + `?.querySelector("[data-cell=` + name + `]").textContent`
+}
+
+// StartSession starts a session by the page's form, with a sample of each millisecond of
+// computing time, or of as many as the system's clock has.
+func (p *Page) StartSession() error {
+	before := 0
+	return steps("starting a session",
+		func() error { return p.Go("#/sessions") },
+		func() error { return p.Wait(`document.querySelector("#start:enabled")?.checkVisibility()`) },
+		func() (err error) {
+			before, err = Eval[int](p, `Number(`+newest+`?.dataset.session ?? 0)`)
+			return err
+		},
+		func() error { return p.Click("#interval") },
+		func() error { return p.Press("1") },
+		func() error { return p.Click("#start") },
+		func() error { return p.Wait(fmt.Sprintf(`Number(%s?.dataset.session) > %d`, newest, before)) },
+		func() error { return p.Wait(cell("state") + `.includes("recording")`) },
+	)
+}
+
+// StopSession stops the session that was started last when it has so many samples, which the
+// program must have something to do for, and goes to the page of that session.
+func (p *Page) StopSession(samples int) (id int, err error) {
+	err = steps("stopping a session",
+		func() error {
+			return p.Wait(fmt.Sprintf(`Number(%s.replaceAll(",", "")) >= %d`, cell("samples"), samples))
+		},
+		func() error { return p.Click(`#sessions tbody tr [data-act=stop]`) },
+		func() error { return p.Wait(cell("state") + `.includes("ready")`) },
+		func() error { return p.Click(`#sessions tbody tr a`) },
+		func() error { return p.Wait(`document.querySelector("#timelines tbody tr")`) },
+	)
+	if err != nil {
+		return 0, err
+	}
+	return Eval[int](p, `Number(location.hash.split("/").at(-1))`)
+}
+
+// steps does one thing after the other.
+func steps(what string, all ...func() error) error {
+	for _, step := range all {
+		if err := step(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// Sampled is the address of the request that has most samples of the newest session, of the
+// slowest that are kept; if there is one, of those where no sample stands for more time than its
+// span took.
+func (p *Page) Sampled() (string, error) {
+	return Eval[string](p, `(async () => {
+		const get = async (path) => (await fetch("data/" + path)).json();
+		let best = -Infinity, address = "";
+		for (const { trace, span } of (await get("overview")).requests.slowest) {
+			const { session, rows } = await get("requests/" + trace + "/" + span);
+			if (!session) continue;
+			const sampled = rows.reduce((sum, r) => sum + (r.sampled ?? 0), 0);
+			const score = rows.some((r) => r.sampled > r.took) ? -1 / sampled : sampled;
+			if (score > best) [best, address] = [score, "#/requests/" + trace + "/" + span];
+		}
+		if (!address) throw new Error("no session has samples of the slowest requests");
+		return address;
+	})()`)
+}

@@ -1,0 +1,28 @@
+package livepage
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// Where sessions are not allowed from outside, the page says so and what to do, and offers none. Requests are shown.
+func TestSessionsNotAllowed(t *testing.T) {
+	base, page := serve(t, bridge.Server{}, http.NotFound, sessions.Config{})
+	request(t, base+"/nothing")
+	p := open(t, page, View{})
+	p.wait(`document.querySelector("#recent tbody tr")`)
+	for _, hash := range []string{"#/sessions", "#/sessions/1"} {
+		p.show(hash)
+		p.wait(`document.querySelector("#refused")?.checkVisibility()`)
+		if text := p.text("#refused"); !strings.Contains(text, "PERFLINE_PROFILING=remote") || !strings.Contains(text, "Remote: true") {
+			t.Errorf("%s: the page says %q, want how sessions are allowed", hash, text)
+		}
+		if shown := eval[[]string](p, `[...document.querySelectorAll("main :is(button, input, table)")].filter((n) => n.checkVisibility()).map((n) => n.outerHTML)`); len(shown) > 0 {
+			t.Errorf("%s: the page offers %q", hash, shown)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package livepage
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A request opens by a click, the slowest one above all: its spans and marks on one axis, and
+// what is known of the one that is selected.
+func TestRequest(t *testing.T) {
+	p := open(t, shop.Page, View{})
+	p.wait(`document.querySelector("#slowest tbody tr")`)
+	p.openFirst("#slowest")
+	p.must(p.Back())
+	p.wait(`document.querySelector("#recent tbody tr")`)
+
+	p.click("#filter")
+	p.press("POST /orders")
+	if err := shop.Send(t.Context(), Call{"POST", "/orders", `{"product":11,"quantity":3}`}); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(`document.querySelector("#recent tbody tr")?.innerText.includes("POST /orders")`)
+	p.click("#pause")
+	trace := p.openFirst("#recent")
+	rows := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr")].map((tr) => tr.dataset.kind + " " + tr.querySelector(".pick bdi").innerText)`)
+	all := strings.Join(rows, "\n") + "\n"
+	for _, want := range []string{"server POST /orders\n", "mark order.accepted\n", "measure checkout\n", "mark order.paid\n", "measure accepted-to-paid\n", "client "} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the waterfall has no row %q:\n%s", want, all)
+		}
+	}
+	// A mark with its attributes, and where it is on the axis.
+	mark := `[...document.querySelectorAll("#waterfall tr.mark")].find((tr) => tr.innerText.includes("order.accepted"))`
+	beside := eval[string](p, mark+`.querySelector(".lane").innerText`)
+	if !regexp.MustCompile(`^product=\d+ quantity=\d$`).MatchString(beside) {
+		t.Errorf("beside the mark is %q, want its attributes", beside)
+	}
+	row := eval[string](p, mark+`.dataset.row`)
+	p.click(`#waterfall tr[data-row="` + row + `"] .pick`)
+	p.wait(`document.querySelector("#details h2").innerText === "mark order.accepted"`)
+	details := p.text("#details")
+	for _, want := range append(strings.Split(strings.ReplaceAll(beside, "=", "\n"), " "), "On\nPOST /orders") {
+		if !strings.Contains(details, want) {
+			t.Errorf("the details of the mark are\n%s\nwant %q", details, want)
+		}
+	}
+	p.wait(fmt.Sprintf(`location.hash.endsWith("?row=%s")`, row))
+
+	// Bars are within the axis, each span's within the request's, and have a length.
+	if outside := eval[[]string](p, `(() => {
+		const axis = document.querySelector("#waterfall tbody .track").getBoundingClientRect();
+		return [...document.querySelectorAll("#waterfall .bar")].filter((bar) => {
+			const { left, right, width } = bar.getBoundingClientRect();
+			return width < 1 || left < axis.left - 1 || right > axis.right + 3;
+		}).map((bar) => bar.closest("tr").innerText);
+	})()`); len(outside) > 0 {
+		t.Errorf("outside of the axis, or nothing to be seen: %q", outside)
+	}
+
+	name, file, err := p.Download("#svg")
+	p.must(err)
+	if name != "request-"+trace+".svg" || !strings.HasPrefix(string(file), "<svg") || !strings.Contains(string(file), "order.accepted") {
+		t.Errorf("%s is saved, which begins %.80q; want a picture of the request", name, file)
+	}
+
+	p.must(p.Back())
+	p.wait(`document.querySelector("#filter")?.value === "POST /orders"`)
+}
+
+// openFirst clicks on the first request of a list, and is its trace's id when it is shown.
+func (p tab) openFirst(list string) (trace string) {
+	p.t.Helper()
+	first := `document.querySelector("` + list + ` tbody tr")`
+	want := eval[[]string](p, `(({ dataset, children }) => [dataset.trace, children[0].innerText, children[2].innerText])(`+first+`)`)
+	p.click(list + " tbody tr a")
+	p.wait(`document.querySelector("#waterfall tbody tr")`)
+	if got := []string{p.text("#trace"), p.text("h1"), p.text("#took")}; !slices.Equal(got, want) {
+		p.t.Errorf("the page shows %q, of the list is chosen %q", got, want)
+	}
+	return want[0]
+}

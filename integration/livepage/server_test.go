@@ -1,0 +1,59 @@
+package livepage
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// serve serves h with a live page beside it until the test's end, as an application does.
+func serve(t *testing.T, s bridge.Server, h http.HandlerFunc, c sessions.Config) (base, page string) {
+	t.Helper()
+	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
+		t.Setenv(name, "none")
+	}
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	pl, err := perfline.Start(t.Context(), perfline.Config{Service: "test", Timeline: tl, Sessions: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.TracerProvider, s.Timeline = pl.TracerProvider(), tl
+	mux := http.NewServeMux()
+	mux.Handle("/", s.Middleware(h))
+	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := server.Config.Shutdown(ctx); err != nil { // ends streams
+			t.Error(err)
+		}
+		server.Close()
+		if err := pl.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.URL, server.URL + live.Prefix
+}
+
+// request sends one.
+func request(t *testing.T, url string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+}

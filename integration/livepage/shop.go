@@ -1,0 +1,152 @@
+package livepage
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Shop is the example service, serving on this machine with its live page.
+type Shop struct {
+	URL  string // without a slash at its end
+	Page string // the live page's
+
+	dir string // of the program
+	cmd *exec.Cmd
+	log *bytes.Buffer // what it printed as errors; read it after Wait
+}
+
+// StartShop builds the shop and starts it, with nowhere to send its traces and profiles.
+func StartShop(ctx context.Context) (_ *Shop, err error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return nil, errors.New("the source folder is not known (built with -trimpath?)")
+	}
+	dir, err := os.MkdirTemp("", "shop")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "shop"), "./shop")
+	build.Dir = filepath.Join(filepath.Dir(file), "..", "..", "examples")
+	if text, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the shop: %w\n%s", err, text)
+	}
+	s := &Shop{dir: dir, cmd: exec.CommandContext(ctx, filepath.Join(dir, "shop")), log: new(bytes.Buffer)}
+	s.cmd.Stderr = s.log
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "OTEL_") && !strings.HasPrefix(v, "PYROSCOPE_") && !strings.HasPrefix(v, "PERFLINE_") {
+			s.cmd.Env = append(s.cmd.Env, v)
+		}
+	}
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	out := bufio.NewScanner(stdout)
+	for out.Scan() {
+		if url, ok := strings.CutPrefix(out.Text(), "shop: "); ok {
+			s.URL = url
+		}
+		if url, ok := strings.CutPrefix(out.Text(), "live page: "); ok {
+			s.Page = url
+			return s, nil
+		}
+	}
+	err = errors.Join(s.cmd.Wait(), out.Err())
+	return nil, fmt.Errorf("the shop says no address: %w\n%s", err, s.log)
+}
+
+// Stop ends the shop, which must end well, though pages may be open.
+func (s *Shop) Stop() error {
+	err := s.cmd.Process.Signal(os.Interrupt)
+	if waitErr := s.cmd.Wait(); waitErr != nil {
+		err = errors.Join(err, fmt.Errorf("the shop: %w\n%s", waitErr, s.log))
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// A Call is a request to the shop.
+type Call struct{ Method, Path, Body string }
+
+// Reading are calls that compute: the slowest of them make the index anew, once a second.
+func Reading(i int) Call {
+	switch i % 3 {
+	case 0:
+		return Call{http.MethodGet, fmt.Sprintf("/search?q=number+%d", 1+i%200), ""}
+	case 1:
+		return Call{http.MethodGet, fmt.Sprintf("/?page=%d", i%10), ""}
+	}
+	return Call{http.MethodGet, fmt.Sprintf("/products/%d", 1+i%200), ""}
+}
+
+// Everything are those and orders, which call others: the slowest of them wait for a bank.
+func Everything(i int) Call {
+	if i%5 < 2 {
+		return Call{http.MethodPost, "/orders", fmt.Sprintf(`{"product":%d,"quantity":2}`, 1+i%200)}
+	}
+	return Reading(i)
+}
+
+// Load sends calls, one at a time and some two hundred a second, until the function that it returns
+// is called, which waits for the one under way.
+func (s *Shop) Load(ctx context.Context, call func(i int) Call) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.load(ctx, call) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+}
+
+func (s *Shop) load(ctx context.Context, call func(i int) Call) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := s.Send(context.WithoutCancel(ctx), call(i)); err != nil {
+			return err
+		}
+	}
+}
+
+// Send sends one, which the shop must answer well.
+func (s *Shop) Send(ctx context.Context, c Call) error {
+	req, err := http.NewRequestWithContext(ctx, c.Method, s.URL+c.Path, strings.NewReader(c.Body))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: status %s\n%.300s", c.Method, c.Path, resp.Status, text)
+	}
+	return err
+}
