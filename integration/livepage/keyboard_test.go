@@ -31,7 +31,7 @@ func (p tab) until(key, expression string, held ...chromedp.Modifier) {
 const reachable = `(() => {
 	const root = document.querySelector("dialog[open]") ?? document;
 	const all = [...root.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((n) =>
-		!n.disabled && n.tabIndex >= 0 && n.checkVisibility({ visibilityProperty: true }) && (n.type !== "radio" || n.checked));
+		!n.disabled && n.checkVisibility({ visibilityProperty: true }) && (n.type !== "radio" || n.checked));
 	all.splice(100);
 	all.forEach((n, i) => { n.dataset.reach = i; });
 	return all.length;

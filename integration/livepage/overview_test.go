@@ -51,6 +51,16 @@ func TestOverview(t *testing.T) {
 	p.wait(`location.hash === "#/?q=orders" && [...document.querySelectorAll("#recent tbody tr")].every((tr) => tr.innerText.includes("POST /orders"))`)
 	p.press("\b\b\b\b\b\b")
 	p.wait(`document.querySelectorAll("#recent tbody tr").length >= 20`)
+	// By now the page would have been told of others.
+	eval[bool](p, `new Promise((done) => {
+		const stream = new EventSource("data/stream");
+		let told = 0;
+		stream.addEventListener("requests", () => {
+			if (++told < 3) return;
+			stream.close();
+			done(true);
+		});
+	})`)
 	if now := eval[string](p, newest); now != paused {
 		t.Errorf("the newest request is %s, and was %s when the page was paused", now, paused)
 	}
