@@ -101,12 +101,8 @@ type firefoxStack struct{ parent, frame int } // parent is an index or -1
 
 // thread writes a timeline.
 func (f *firefox) thread(tl, main sessions.Timeline) {
-	name := tl.Name
-	if tl.Lane > 0 {
-		name = cut(name) + " #" + strconv.Itoa(tl.Lane+1)
-	}
 	f.raw("\n" + `{"name":`)
-	f.text(name)
+	f.text(tl.Title())
 	f.raw(`,"processName":`)
 	f.text(main.Name)
 	f.raw(`,"processType":"default","isMainThread":` + strconv.FormatBool(tl.ID == main.ID))

@@ -147,10 +147,7 @@ func (f *speedscope) event(kind byte, at time.Duration, frame int) {
 }
 
 func title(tl sessions.Timeline) string {
-	name := cut(tl.Name)
-	if tl.Lane > 0 {
-		name += " #" + strconv.Itoa(tl.Lane+1)
-	}
+	name := cut(tl.Title())
 	if tl.TraceID.IsValid() {
 		name += " " + tl.TraceID.String()
 	}

@@ -157,13 +157,13 @@ func (c control) report(ctx context.Context, s *pb.Session, depth uint32) error 
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "timeline\tat ms\ttook ms\tevents\tsamples\t  name")
 	for _, t := range timelines[:min(10, len(timelines))] {
-		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%d\t%d\t  %s\n", t.GetTimelineId(), t.GetInterval().GetStart(), t.GetAggregatedTime(), t.GetEventCount(), t.GetSampleCount(), printable(t.GetName()))
+		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%d\t%d\t  %s\n", t.GetTimelineId(), t.GetInterval().GetStart(), t.GetAggregatedTime(), t.GetEventCount(), t.GetSampleCount(), printable(t.GetTitle()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	first := &pb.GetEventsArg{SessionId: s.GetSessionId(), TimelineId: timelines[0].GetTimelineId(), MaxDepth: &depth}
-	if err := c.tree(ctx, first, timelines[0].GetName()); err != nil {
+	if err := c.tree(ctx, first, timelines[0].GetTitle()); err != nil {
 		return err
 	}
 	first.MaxDepth = nil

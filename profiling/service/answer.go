@@ -97,6 +97,8 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 		TimelineId:         uint32(t.ID),
 		FrameId:            new(uint32(t.FrameID)),
 		Name:               cut(t.Name),
+		Title:              cut(t.Title()),
+		BetweenMarks:       t.BetweenMarks,
 		Lane:               uint32(t.Lane),
 		Interval:           interval(t.Interval),
 		EventCount:         uint32(t.Events),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -290,15 +289,9 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 		return err
 	}
 	t := timeline{nodes: nodes, samples: samples, Timeline: Timeline{
-		ID: TimelineID(len(b.s.timelines) + 1), FrameID: id, Name: f.name, Lane: i,
+		ID: TimelineID(len(b.s.timelines) + 1), FrameID: id, Name: f.name, Lane: i, BetweenMarks: apart,
 		TraceID: f.traceID, SpanID: f.root, Events: len(nodes), Samples: len(samples),
 	}}
-	switch {
-	case apart:
-		t.Name += " · between marks"
-	case i > 0:
-		t.Name += " · " + strconv.Itoa(i+1)
-	}
 	t.summarise()
 	b.s.timelines = append(b.s.timelines, t)
 	b.s.stats.Events += uint64(len(nodes))

@@ -73,7 +73,7 @@ func TestForget_SP25(t *testing.T) {
 		if tl.Name == "gc" {
 			continue
 		}
-		all = append(all, tl.Name+":")
+		all = append(all, tl.Title()+":")
 		if spans := (inTrace{}); tl.Name == "/other" && (tl.TraceID != spans.id().TraceID() || tl.SpanID != spans.id().SpanID()) {
 			t.Errorf("it forgot the spans of %+v", tl)
 		}

@@ -98,7 +98,7 @@ func (p *tape) session(tr *profiling.Trace) *sessions.Session {
 func draw(s *sessions.Session) string {
 	var b strings.Builder
 	for _, tl := range s.Timelines() {
-		fmt.Fprintf(&b, "%d/%d %s:\n", tl.FrameID, tl.ID, tl.Name)
+		fmt.Fprintf(&b, "%d/%d %s:\n", tl.FrameID, tl.ID, tl.Title())
 		depth := map[sessions.EventID]int{}
 		for e := range s.All(tl.ID) {
 			depth[e.ID] = depth[e.ParentID] + 1

@@ -132,7 +132,7 @@ func treesOf(s *sessions.Session) (all []string) {
 			if e.Type != sessions.Samples {
 				name, _, _ := strings.Cut(e.Name, ":") // without a port
 				paths[e.ID] = paths[e.ParentID] + "/" + name
-				all = append(all, fmt.Sprintf("%s%s", tl.Name, paths[e.ID]))
+				all = append(all, fmt.Sprintf("%s%s", tl.Title(), paths[e.ID]))
 			}
 		}
 	}

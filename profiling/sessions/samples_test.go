@@ -45,7 +45,7 @@ func (p *tape) traceOf(shots ...shot) *profiling.Trace {
 func drawSamples(s *sessions.Session) (lines []string) {
 	for _, tl := range s.Timelines() {
 		depth := map[sessions.EventID]int{}
-		lines = append(lines, tl.Name)
+		lines = append(lines, tl.Title())
 		for e := range s.All(tl.ID) {
 			depth[e.ID] = depth[e.ParentID] + 1
 			line := fmt.Sprintf("%s%s %v-%v", strings.Repeat(" ", depth[e.ID]), e.Name, e.Interval.Start, e.Interval.End)

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"iter"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -38,6 +39,8 @@ type Timeline struct {
 	FrameID FrameID // timelines with the same one belong to one request
 	Name    string  // of the request, as "GET /products/{id}", else "process" or "gc"
 	Lane    int     // from 0, among the timelines of its frame; 0 has the request itself
+	// BetweenMarks says that its events are measures between two marks, which were on no call stack.
+	BetweenMarks bool
 
 	TraceID trace.TraceID // of the request, zero if it had no span that was sampled
 	SpanID  trace.SpanID
@@ -48,6 +51,18 @@ type Timeline struct {
 	ChildCount         uint32   // of them at the top level
 	AggregatedTime     time.Duration
 	AggregatedOverhead time.Duration
+}
+
+// Title tells the timelines of a frame apart: it is Name, and what the timeline is beside the
+// first, as "POST /orders · 2" or "POST /orders · between marks".
+func (t Timeline) Title() string {
+	switch {
+	case t.BetweenMarks:
+		return t.Name + " · between marks"
+	case t.Lane > 0:
+		return t.Name + " · " + strconv.Itoa(t.Lane+1)
+	}
+	return t.Name
 }
 
 // Stats count what a session met.

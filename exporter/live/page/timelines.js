@@ -41,7 +41,7 @@ export function timelines(id, session) {
 function row(id, t) {
   const start = t.interval?.start || 0;
   const took = (t.interval?.end || 0) - start;
-  const name = shown(t.name);
+  const name = shown(t.title);
   const inside = el('td', { colspan: 6 });
   const below = el('tr', { class: 'inside', hidden: true }, inside);
   const twist = el('button', { type: 'button', class: 'twist', 'aria-expanded': 'false', 'aria-label': `Events of ${name}, timeline ${t.timelineID}`, onclick: toggle });

@@ -735,8 +735,12 @@ type Timeline struct {
 	ChildCount         uint32    `protobuf:"varint,27,opt,name=child_count,json=childCount,proto3" json:"child_count,omitempty"`              // events at the top level
 	AggregatedTime     float64   `protobuf:"fixed64,28,opt,name=aggregated_time,json=aggregatedTime,proto3" json:"aggregated_time,omitempty"` // of all events, in milliseconds
 	AggregatedOverhead float64   `protobuf:"fixed64,29,opt,name=aggregated_overhead,json=aggregatedOverhead,proto3" json:"aggregated_overhead,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// name, and what the timeline is beside the first of its frame, as "POST /orders · 2".
+	Title string `protobuf:"bytes,30,opt,name=title,proto3" json:"title,omitempty"`
+	// Its events are measures between two marks, which were on no call stack.
+	BetweenMarks  bool `protobuf:"varint,31,opt,name=between_marks,json=betweenMarks,proto3" json:"between_marks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Timeline) Reset() {
@@ -851,6 +855,20 @@ func (x *Timeline) GetAggregatedOverhead() float64 {
 		return x.AggregatedOverhead
 	}
 	return 0
+}
+
+func (x *Timeline) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Timeline) GetBetweenMarks() bool {
+	if x != nil {
+		return x.BetweenMarks
+	}
+	return false
 }
 
 // ReleaseSessionArg names the session to forget (Scope Profiler, ReleaseSessionArg).
@@ -1741,7 +1759,7 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x12\n" +
 	"\x04lost\x18\x04 \x01(\x04R\x04lost\x12\x18\n" +
 	"\asamples\x18\x05 \x01(\x04R\asamples\x12!\n" +
-	"\fsamples_full\x18\x06 \x01(\bR\vsamplesFull\"\xaf\x03\n" +
+	"\fsamples_full\x18\x06 \x01(\bR\vsamplesFull\"\xea\x03\n" +
 	"\bTimeline\x12\x1f\n" +
 	"\vtimeline_id\x18\x01 \x01(\rR\n" +
 	"timelineID\x12\x1e\n" +
@@ -1757,7 +1775,9 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"\vchild_count\x18\x1b \x01(\rR\n" +
 	"childCount\x12'\n" +
 	"\x0faggregated_time\x18\x1c \x01(\x01R\x0eaggregatedTime\x12/\n" +
-	"\x13aggregated_overhead\x18\x1d \x01(\x01R\x12aggregatedOverheadB\v\n" +
+	"\x13aggregated_overhead\x18\x1d \x01(\x01R\x12aggregatedOverhead\x12\x14\n" +
+	"\x05title\x18\x1e \x01(\tR\x05title\x12#\n" +
+	"\rbetween_marks\x18\x1f \x01(\bR\fbetweenMarksB\v\n" +
 	"\t_frame_id\"F\n" +
 	"\x11ReleaseSessionArg\x12\"\n" +
 	"\n" +
