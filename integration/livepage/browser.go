@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -45,6 +46,18 @@ func StartBrowser(ctx context.Context) (*Browser, error) {
 		return nil, fmt.Errorf("starting Chromium (Debian's package chromium): %w", err)
 	}
 	return b, nil
+}
+
+// tab opens an empty tab, which lasts until it is cancelled.
+func (b *Browser) tab() (context.Context, context.CancelFunc, error) {
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	late := time.AfterFunc(patience, cancel) // the context of this call is the tab's: it can have no deadline
+	defer late.Stop()
+	if err := chromedp.Do(ctx); err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("opening a tab: %w", err)
+	}
+	return ctx, cancel, nil
 }
 
 // Close ends the browser, and closes its pages.

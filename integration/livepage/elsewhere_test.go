@@ -95,11 +95,13 @@ type answers struct {
 // openElsewhere opens a page that may do wrong.
 func openElsewhere(t *testing.T, url string) (tab, *answers) {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(chrome.ctx)
+	ctx, cancel, err := chrome.tab()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(cancel)
 	p := tab{&Page{ctx: ctx, cancel: cancel}, t}
 	a := &answers{requests: map[network.RequestID]*network.Request{}}
-	p.must(chromedp.Do(ctx))
 	p.must(chromedp.Listen(ctx, a.see))
 	p.must(p.do(chromedp.Navigate(url)))
 	return p, a

@@ -35,7 +35,10 @@ type Page struct {
 
 // Open opens a page in a tab of its own. What the page does wrong is noted from its beginning.
 func (b *Browser) Open(url string, v View) (*Page, error) {
-	ctx, cancel := chromedp.NewContext(b.ctx)
+	ctx, cancel, err := b.tab()
+	if err != nil {
+		return nil, err
+	}
 	p := &Page{ctx: ctx, cancel: cancel, files: b.files, faults: newFaults(url)}
 	if err := p.open(url, v); err != nil {
 		cancel()
@@ -45,13 +48,12 @@ func (b *Browser) Open(url string, v View) (*Page, error) {
 }
 
 func (p *Page) open(url string, v View) error {
-	if err := chromedp.Do(p.ctx); err != nil { // opens the tab, which lasts as long as this call's context
-		return err
-	}
 	if err := chromedp.Listen(p.ctx, p.faults.see); err != nil {
 		return err
 	}
-	if _, err := chromedp.Call(p.ctx, audits.Enable, cdp.Empty{}); err != nil {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, audits.Enable, cdp.Empty{}); err != nil {
 		return err
 	}
 	if err := p.Look(v); err != nil {
@@ -83,7 +85,9 @@ func (p *Page) Look(v View) error {
 	if v.Dark {
 		scheme = "dark"
 	}
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 	if err != nil {
 		return err
