@@ -169,7 +169,7 @@ GET /products/{id}/GET /products/{id} 3/3 ["main.render 20" "runtime.gopark 10"]
 	Mark Mark "cache.miss" 31+0 ` + ids + ` n (text)=many huge=18446744073709551615 least=-9223372036854775808 nan=NaN
 	Call Call "GET" 32+18 ` + ids + `
 	Mark Server "db" 32+0 ` + ids + ` duration=1ms
-GET /products/{id}/GET /products/{id} #2 3/4 [] []
+GET /products/{id}/GET /products/{id} · 2 3/4 [] []
 	Measure Measure "prefetch" 2+28 ` + ids + `
 `
 	if got.String() != want {
