@@ -32,9 +32,9 @@ type Policy struct {
 	Modules []string
 }
 
-// Allows says why somebody outside may not start sessions, nil if they may. The error wraps
+// Check says why somebody outside may not start sessions, nil if they may. The error wraps
 // [ErrNotAllowed] when the policy refuses.
-func (p Policy) Allows() error {
+func (p Policy) Check() error {
 	setting, err := environment()
 	if err != nil {
 		return err
@@ -45,9 +45,9 @@ func (p Policy) Allows() error {
 	return nil
 }
 
-// Allowed says why nobody may start sessions, the application itself included, nil if it
+// Check says why nobody may start sessions, the application itself included, nil if it
 // may. The error wraps [ErrNotAllowed] when [EnvVariable] is off.
-func Allowed() error {
+func Check() error {
 	_, err := environment()
 	return err
 }
@@ -56,7 +56,7 @@ func Allowed() error {
 // empty means all of these. The error wraps [ErrNotAllowed] when the policy
 // refuses.
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
-	if err := p.Allows(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	seen := p.Modules

@@ -25,7 +25,7 @@ func TestAllowed_JSP24(t *testing.T) {
 			for who, got := range map[string]struct {
 				err  error
 				want string
-			}{"own code": {profiling.Allowed(), c.own}, "somebody outside": {c.policy.Allows(), c.outside}} {
+			}{"own code": {profiling.Check(), c.own}, "somebody outside": {c.policy.Check(), c.outside}} {
 				if (got.err == nil) != (got.want == "") {
 					t.Errorf("%s: got %v, want %q", who, got.err, got.want)
 				}
@@ -37,7 +37,7 @@ func TestAllowed_JSP24(t *testing.T) {
 	}
 	t.Run("a setting that does not exist", func(t *testing.T) {
 		t.Setenv(profiling.EnvVariable, "on")
-		for _, err := range []error{profiling.Allowed(), profiling.Policy{Remote: true}.Allows()} {
+		for _, err := range []error{profiling.Check(), profiling.Policy{Remote: true}.Check()} {
 			if err == nil || errors.Is(err, profiling.ErrNotAllowed) || !strings.Contains(err.Error(), `"on"`) {
 				t.Errorf("got %v", err)
 			}

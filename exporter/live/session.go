@@ -41,7 +41,7 @@ func (h *handler) refused() error {
 	if h.recorder == nil {
 		return errNoSessions
 	}
-	return h.recorder.RemoteAllowed()
+	return h.recorder.CheckRemote()
 }
 
 func (h *handler) sessions() sessionList {

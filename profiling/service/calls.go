@@ -80,7 +80,11 @@ func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg, s
 }
 
 func (s *server) ReleaseSession(_ context.Context, a *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
-	if a.SessionId != nil && a.GetSessionId() == 0 {
+	if a.SessionId == nil {
+		s.recorder.ReleaseAll()
+		return &profilerv1.Default{}, nil
+	}
+	if a.GetSessionId() == 0 {
 		return nil, status(badRequest("sessionID 0: ids are never 0: leave it out to release all sessions"))
 	}
 	if err := s.recorder.Release(sessions.SessionID(a.GetSessionId())); err != nil {

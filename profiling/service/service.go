@@ -20,11 +20,12 @@ const maxRequest = 64 << 10
 
 // A Recorder has the sessions: *sessions.Recorder.
 type Recorder interface {
-	RemoteAllowed() error
+	CheckRemote() error
 	Start(context.Context, sessions.StartOptions) (sessions.SessionID, error)
 	Stop(context.Context, sessions.SessionID) (*sessions.Session, error)
 	Session(sessions.SessionID) (*sessions.Session, error)
 	Release(sessions.SessionID) error
+	ReleaseAll() int
 	Statuses() []sessions.Status
 	Watch(context.Context, sessions.SessionID) iter.Seq2[sessions.Status, error]
 }
@@ -95,7 +96,7 @@ var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)
 
 // allowed refuses all calls before they are read when the recorder's policy does.
 func (s *server) allowed(ctx context.Context, _ connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
-	if err := s.recorder.RemoteAllowed(); err != nil {
+	if err := s.recorder.CheckRemote(); err != nil {
 		// One that does not wrap ErrNotAllowed says that the environment's setting makes no sense.
 		return nil, connect.NewError(connect.CodePermissionDenied, err)
 	}

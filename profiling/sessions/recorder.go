@@ -92,9 +92,9 @@ func (r *Recorder) log() *slog.Logger {
 	return slog.Default()
 }
 
-// RemoteAllowed says why nobody outside the program may use the recorder, nil if they may. The
+// CheckRemote says why nobody outside the program may use the recorder, nil if they may. The
 // error wraps profiling.ErrNotAllowed.
-func (r *Recorder) RemoteAllowed() error { return r.c.Policy.Allows() }
+func (r *Recorder) CheckRemote() error { return r.c.Policy.Check() }
 
 // Start begins a session (Scope Profiler, StartProfiler). The error is a [BadRequestError]
 // while another session is in progress, when MaxSessions are kept, and for options that are
@@ -118,10 +118,10 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 
 func (r *Recorder) start(ctx context.Context, o StartOptions) (SessionID, error) {
 	if o.Remote {
-		if err := r.c.Policy.Allows(); err != nil {
+		if err := r.c.Policy.Check(); err != nil {
 			return 0, err
 		}
-	} else if err := profiling.Allowed(); err != nil {
+	} else if err := profiling.Check(); err != nil {
 		return 0, err
 	}
 	if o.SampleInterval < 0 {
@@ -243,21 +243,25 @@ func (r *Recorder) run(id SessionID) (*run, error) {
 	return s, nil
 }
 
-// Release forgets a session that was stopped, also while its events are put together (Scope
-// Profiler, ReleaseSession); id 0 means all of them. The error is a [BadRequestError] for an
-// unknown id and for a session in progress.
-func (r *Recorder) Release(id SessionID) error {
-	if id == 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, s := range r.runs {
-			if s != r.current {
-				r.forget(s)
-				r.stats.Released++
-			}
+// ReleaseAll forgets all sessions but the one in progress, and tells how many that were
+// (Scope Profiler, ReleaseSession without an id).
+func (r *Recorder) ReleaseAll() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, s := range r.runs {
+		if s != r.current && r.forget(s) {
+			n++
 		}
-		return nil
 	}
+	r.stats.Released += uint64(n)
+	return n
+}
+
+// Release forgets a session that was stopped, also while its events are put together (Scope
+// Profiler, ReleaseSession). The error is a [BadRequestError] for an unknown id, of which 0 is
+// always one, and for a session in progress.
+func (r *Recorder) Release(id SessionID) error {
 	s, err := r.run(id)
 	if err != nil {
 		return err

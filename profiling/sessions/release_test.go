@@ -29,15 +29,16 @@ func TestRelease_SP4_SP5_SP6(t *testing.T) {
 	if kept.ID() != a || len(s.Statuses()) != 2 {
 		t.Errorf("%+v", s.Statuses())
 	}
-	if err := s.Release(0); err != nil { // all but the one in progress
-		t.Error(err)
+	wantBad(t, s.Release(0), "session 0 is not known")
+	if n := s.ReleaseAll(); n != 1 { // but for the one in progress
+		t.Errorf("%d released at once", n)
 	}
 	if got := s.Statuses(); len(got) != 1 || got[0].ID != c || got[0].State != sessions.InProgress {
 		t.Errorf("after releasing all: %+v", got)
 	}
 	s.stop(c)
-	if err := s.Release(0); err != nil || len(s.Statuses()) != 0 {
-		t.Errorf("%v, %+v", err, s.Statuses())
+	if n := s.ReleaseAll(); n != 1 || len(s.Statuses()) != 0 {
+		t.Errorf("%d released, left are %+v", n, s.Statuses())
 	}
 	if got := s.Stats().Released; got != 3 {
 		t.Errorf("%d released", got)

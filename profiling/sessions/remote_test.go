@@ -39,8 +39,8 @@ func TestRemote(t *testing.T) {
 					_ = s.Release(id)
 				}
 			}
-			if err := s.RemoteAllowed(); (err == nil) != c.remote {
-				t.Errorf("RemoteAllowed: %v", err)
+			if err := s.CheckRemote(); (err == nil) != c.remote {
+				t.Errorf("CheckRemote: %v", err)
 			}
 		})
 	}
