@@ -223,7 +223,7 @@ func (o *openedSpan) Ended() {
 	o.label.end(nameOf(o.span))
 }
 
-// Spans tells the measure's span and, if that tells it, the one above.
+// Spans tells the measure's span and the one above, which is the same one if that does not tell.
 func (o *openedSpan) Spans() (self, parent trace.SpanContext) {
 	return o.span.SpanContext(), parentOf(o.span)
 }
@@ -244,10 +244,10 @@ func nameOf(s trace.Span) string {
 	return ""
 }
 
-// parentOf is a span's parent if it tells, else zero.
+// parentOf is a span's parent if it tells, else itself: no parent means that it has none.
 func parentOf(s trace.Span) trace.SpanContext {
 	if s, ok := s.(interface{ Parent() trace.SpanContext }); ok {
 		return s.Parent()
 	}
-	return trace.SpanContext{}
+	return s.SpanContext()
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
@@ -177,6 +178,51 @@ func TestLive_SP7_SP11(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// reticent is a provider of spans that do not tell what is above them.
+type reticent struct{ trace.TracerProvider }
+
+func (r reticent) Tracer(name string, o ...trace.TracerOption) trace.Tracer {
+	return reticentTracer{r.TracerProvider.Tracer(name, o...), r}
+}
+
+type reticentTracer struct {
+	trace.Tracer
+	by reticent
+}
+
+type reticentSpan struct {
+	trace.Span
+	by reticent
+}
+
+func (s reticentSpan) TracerProvider() trace.TracerProvider { return s.by }
+
+func (r reticentTracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
+	ctx, span := r.Tracer.Start(ctx, name, o...)
+	span = reticentSpan{span, r.by}
+	return trace.ContextWithSpan(ctx, span), span
+}
+
+// Where spans do not tell what is above them, what lies within counts as called.
+func TestLiveReticentSpans_SP11(t *testing.T) {
+	s := open(t, sessions.Config{})
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(quiet{}))
+	stop, err := bridge.Sync(reticent{tp}, bridge.WithTimeline(s.tl))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	id := s.start(entriesOnly)
+	ctx, outer := marks.Start(s.ctx, "outer")
+	_, inner := marks.Start(ctx, "inner")
+	inner.End()
+	outer.End()
+	got := s.stop(id)
+	if want := []string{"process/outer", "process/outer/inner"}; !slices.Equal(treesOf(got), want) {
+		t.Errorf("got\n%s", draw(got))
 	}
 }
 

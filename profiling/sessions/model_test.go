@@ -303,6 +303,11 @@ func TestModelParents_SP11(t *testing.T) {
 			m := model(slices.Collect(s.All(tl.ID)))
 			for _, e := range m {
 				in := all[inputOf(e)]
+				for p := e.ParentID; p != 0 && in.self != 0 && in.parent == 0; p = m[p-1].ParentID {
+					if m[p-1].SpanID.IsValid() {
+						rt.Fatalf("%+v, which has no parent, is below %+v", in, all[inputOf(m[p-1])])
+					}
+				}
 				want, ok := above(in, known)
 				if !ok || e.ParentID == 0 {
 					continue

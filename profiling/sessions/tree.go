@@ -200,11 +200,12 @@ type top struct {
 }
 
 // lane is where a record goes, an index: of the lanes where it is contained, under the span that it was
-// recorded under, that where it is contained most tightly, else one where nothing is open. What was on
-// no call stack keeps to lanes of its own, and contains nothing.
+// recorded under, that where it is contained most tightly, else one where nothing is open. A span without
+// a parent is contained in no other. What was on no call stack keeps to lanes of its own, and contains nothing.
 func (g *grower) lane(r *record, under trace.SpanID) int {
 	best, free := -1, -1
 	whatever := !under.IsValid()
+	root := r.self.IsValid() && !r.parent.IsValid()
 	point := r.point()
 	for i := range g.tops {
 		t := &g.tops[i]
@@ -221,6 +222,7 @@ func (g *grower) lane(r *record, under trace.SpanID) int {
 				free = i
 			}
 		case r.apart || t.end < r.end || !whatever && t.span != under:
+		case root && t.span.IsValid():
 		case whatever && r.parent.IsValid() && g.lanes[i].beside(r.parent):
 		case best < 0 || t.length < g.tops[best].length:
 			best = i

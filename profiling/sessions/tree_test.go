@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline/observer"
 )
 
@@ -110,6 +112,20 @@ func TestTree(t *testing.T) {
 			p.in("b", 10*ms, 40*ms, 2, 9)
 			p.in("in c", 16*ms, 17*ms, 0, 3)
 		}, []string{"1/1 process:", " b 10ms-40ms", "  d 12ms-38ms", "1/2 process · 2:", " c 15ms-20ms", "  in c 16ms-17ms"}},
+		{"two spans without a parent at the same time", func(p *tape) {
+			p.in("second", 10*ms, 40*ms, 2, 0)
+			p.in("in second", 12*ms, 15*ms, 0, 2)
+			p.in("first", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " first 0s-50ms", "1/2 process · 2:", " second 10ms-40ms", "  in second 12ms-15ms"}},
+		{"a span without a parent in a measure without a span", func(p *tape) {
+			p.in("second", 12*ms, 14*ms, 2, 0)
+			p.in("first", 10*ms, 20*ms, 1, 0)
+			p.in("around", 0, 50*ms, 0, 0)
+		}, []string{"1/1 process:", " around 0s-50ms", "  first 10ms-20ms", "1/2 process · 2:", " second 12ms-14ms"}},
+		{"a span that does not tell what is above it", func(p *tape) {
+			p.add(nil, silent{sc: spanContext(1, 2)}, observer.Resource, "call", 10*ms, 20*ms)
+			p.in("a", 0, 50*ms, 1, 0)
+		}, []string{"1/1 process:", " a 0s-50ms", "  call 10ms-20ms"}},
 		{"before the session began", func(p *tape) {
 			p.in("over", -20*ms, -10*ms, 3, 0)
 			p.in("b", -5*ms, 5*ms, 2, 1)
@@ -127,6 +143,14 @@ func TestTree(t *testing.T) {
 		})
 	}
 }
+
+// silent is a span of which only the ids are known.
+type silent struct {
+	trace.Span
+	sc trace.SpanContext
+}
+
+func (s silent) SpanContext() trace.SpanContext { return s.sc }
 
 // Each request is a frame, as is the process, and the collector (SP-7); one that goes
 // through several documents, such as a handler within another, stays one.
