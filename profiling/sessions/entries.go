@@ -29,6 +29,12 @@ type record struct {
 
 func (r *record) point() bool { return r.end == r.start }
 
+// moment leaves the start of what took some time, and tells how long it took in the detail.
+func (r *record) moment() {
+	r.detail = append([]slog.Attr{slog.Duration("duration", r.end-r.start)}, r.detail...)
+	r.end = r.start
+}
+
 // A frame is a request, the process or the garbage collector.
 type frame struct {
 	name    string

@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -79,6 +80,15 @@ func (p *tape) add(on *observer.Timeline, scope any, typ observer.Type, name str
 // in records a measure in the process's frame, which is span self, unless that is 0, under span parent.
 func (p *tape) in(name string, start, end time.Duration, self, parent byte) {
 	p.add(nil, of{1, self, parent}, observer.Measure, name, start, end)
+}
+
+// between records a measure between two marks that had passed, in the process's frame.
+func (p *tape) between(name string, i sessions.Interval, attrs ...slog.Attr) {
+	e, err := p.NewEntry(observer.Measure, name, p.zero+i.Start, i.End-i.Start, attrs...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.Queue(context.Background(), e)
 }
 
 // session is what was recorded, as a session of an hour.

@@ -68,7 +68,12 @@ type grower struct {
 	seats   []seat                   // of records
 	lanes   []*lane
 	tops    []top // of each
+	apart   int   // how many are for what was on no call stack
 }
+
+// maxApart is how many measures between marks a frame shows side by side. A program that
+// measures since its start all the time would have a lane for each.
+const maxApart = 64
 
 // order sorts the records such that each comes after all that it may be below.
 func (g *grower) order() error {
@@ -231,7 +236,14 @@ func (g *grower) lane(r *record, under trace.SpanID) int {
 	if best >= 0 {
 		return best
 	}
+	if free < 0 && r.apart && g.apart == maxApart {
+		r.moment()
+		free = slices.IndexFunc(g.tops, func(t top) bool { return t.apart })
+	}
 	if free < 0 {
+		if r.apart {
+			g.apart++
+		}
 		free = len(g.lanes)
 		l := &lane{apart: r.apart}
 		g.lanes, g.tops = append(g.lanes, l), append(g.tops, l.top())
@@ -269,7 +281,7 @@ func (l *lane) close(r *record) {
 func (l *lane) seat(r *record, under trace.SpanID) (parent int32) {
 	parent = none
 	span := r.self
-	if n := len(l.stack); n > 0 {
+	if n := len(l.stack); n > 0 && !l.apart {
 		parent = l.stack[n-1].node
 		if !span.IsValid() && !under.IsValid() {
 			under = l.stack[n-1].span

@@ -1,13 +1,15 @@
 package sessions_test
 
 import (
-	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // A parent was on the call stack when its child began (Scope Profiler, Timelines).
@@ -94,11 +96,7 @@ func TestTree(t *testing.T) {
 			p.in("a", 0, 50*ms, 1, 0)
 		}, []string{"1/1 process:", " a 0s-50ms", "  x 10ms-20ms", "   m 15ms-15ms"}},
 		{"a measure between moments that had passed", func(p *tape) {
-			e, err := p.NewEntry(observer.Measure, "between", p.zero+10*ms, 5*ms)
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			p.Queue(context.Background(), e)
+			p.between("between", sessions.Interval{Start: 10 * ms, End: 15 * ms})
 			p.in("b", 20*ms, 60*ms, 2, 0)
 			p.in("a", 0, 50*ms, 1, 0)
 		}, []string{"1/1 process:", " a 0s-50ms", "1/2 process · 2:", " b 20ms-60ms", "1/3 process · between marks:", " between 10ms-15ms"}},
@@ -151,6 +149,51 @@ type silent struct {
 }
 
 func (s silent) SpanContext() trace.SpanContext { return s.sc }
+
+// Of measures between marks that overlap as many as 64 have an interval, the others are moments
+// at their start that say how long they took.
+func TestModelBetweenMarks(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := newTape(t)
+		all := make([]sessions.Interval, rapid.IntRange(0, 150).Draw(rt, "measures"))
+		for i := range all {
+			start := time.Duration(rapid.IntRange(0, 5).Draw(rt, "start")) * ms
+			all[i] = sessions.Interval{Start: start, End: start + time.Duration(rapid.IntRange(1, 5).Draw(rt, "length"))*ms}
+			p.between("m", all[i], slog.Int("n", i))
+		}
+		s := p.session(nil)
+		side := make([]bool, len(all)) // those that are intervals
+		for _, tl := range s.Timelines() {
+			for e := range s.All(tl.ID) {
+				if e.Type != sessions.Measure || e.ParentID != 0 {
+					rt.Fatalf("%+v", e)
+				}
+				took := e.Interval.End - e.Interval.Start
+				i := inputOf(e)
+				if side[i] = took > 0; !side[i] && e.Detail[0].Key == "duration" {
+					took = e.Detail[0].Value.Duration()
+				}
+				if e.Interval.Start != all[i].Start || took != all[i].End-all[i].Start || len(e.Detail) == 1 != side[i] {
+					rt.Fatalf("%+v was %v", e, all[i])
+				}
+			}
+		}
+		if n := len(s.Timelines()); n > 64 || s.Stats().Events != uint64(len(all)) {
+			rt.Fatalf("%d timelines, %+v of %d measures", n, s.Stats(), len(all))
+		}
+		for i, m := range all {
+			open := 0 // when it began, or as it did
+			for j, o := range all {
+				if side[j] && o.Start <= m.Start && o.End > m.Start {
+					open++
+				}
+			}
+			if open > 64 || !side[i] && open < 64 {
+				rt.Fatalf("%v, interval %t, was one of %d", m, side[i], open)
+			}
+		}
+	})
+}
 
 // Each request is a frame, as is the process, and the collector (SP-7); one that goes
 // through several documents, such as a handler within another, stays one.
