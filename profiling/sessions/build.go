@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sort"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -38,7 +39,7 @@ type builder struct {
 	frames  []*growing
 	wanted  map[trace.SpanID]bool // spans that samples are of
 	bySpan  map[trace.SpanID]place
-	byTrace map[trace.TraceID]int // frames of requests, the first of each
+	byTrace map[trace.TraceID][]int // frames of requests, by their start
 	s       *Session
 }
 
@@ -63,7 +64,7 @@ func (r *raw) steps() int {
 
 // build makes the session. It fails when p says so.
 func (r *raw) build(p *progress) (*Session, error) {
-	b := &builder{raw: *r, p: p, wanted: map[trace.SpanID]bool{}, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID]int{}}
+	b := &builder{raw: *r, p: p, wanted: map[trace.SpanID]bool{}, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID][]int{}}
 	b.s = &Session{
 		id: r.id, started: r.started, length: r.length, trace: r.trace, cpu: r.cpu,
 		stats: Stats{Dropped: r.log.dropped, Lost: r.lost, SamplesFull: r.full},
@@ -154,9 +155,7 @@ func (b *builder) want() {
 // know remembers where a frame's spans are, for samples to be put there.
 func (b *builder) know(i int, f *growing) error {
 	if i >= firstRequest && f.traceID.IsValid() {
-		if _, known := b.byTrace[f.traceID]; !known {
-			b.byTrace[f.traceID] = i
-		}
+		b.byTrace[f.traceID] = append(b.byTrace[f.traceID], i)
 	}
 	if k := slices.IndexFunc(f.lanes, func(l *lane) bool { return l.request }); k > 0 { // lane 0 has the request
 		f.lanes[0], f.lanes[k] = f.lanes[k], f.lanes[0]
@@ -186,11 +185,15 @@ func (b *builder) know(i int, f *growing) error {
 	return nil
 }
 
-// place gives each sample a lane: that of its span's event, else the first of its request's,
-// else a new frame's; without a span the last one of the process's.
+// place gives each sample a lane: that of its span's event, else the first of its request's, of
+// several in a trace the one that began last before it, else a new frame's; without a span the last
+// one of the process's.
 func (b *builder) place() error {
 	if b.trace == nil {
 		return nil
+	}
+	for _, requests := range b.byTrace {
+		slices.SortStableFunc(requests, func(x, y int) int { return cmp.Compare(b.began(x), b.began(y)) })
 	}
 	process := b.frames[processFrame]
 	outside := len(process.lanes)
@@ -201,7 +204,7 @@ func (b *builder) place() error {
 		f, in := process, outside
 		if s.ContextID != profiling.None {
 			if c := &b.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
-				at := b.placeOf(c)
+				at := b.placeOf(c, b.at(int32(i)))
 				f, in = b.frames[at.frame], max(0, at.lane)
 			}
 		}
@@ -216,21 +219,31 @@ func (b *builder) place() error {
 	return nil
 }
 
-func (b *builder) placeOf(c *profiling.Context) place {
-	at, known := b.bySpan[c.SpanID]
+// placeOf is the place of a span, of which a sample was taken at a time; the first one decides.
+func (b *builder) placeOf(c *profiling.Context, at time.Duration) place {
+	p, known := b.bySpan[c.SpanID]
 	if known {
-		return at
+		return p
 	}
-	i, known := b.byTrace[c.TraceID]
-	if !known { // a request that is under way, and has done nothing that is recorded
-		i = len(b.frames)
+	requests := b.byTrace[c.TraceID]
+	if len(requests) == 0 { // one that is under way, and has done nothing that is recorded
+		requests = []int{len(b.frames)}
 		name := cmp.Or(c.SpanName, unnamed)
 		b.frames = append(b.frames, &growing{frame: frame{name: cut(name), traceID: c.TraceID}})
-		b.byTrace[c.TraceID] = i
+		b.byTrace[c.TraceID] = requests
 	}
-	at = place{i, -1}
-	b.bySpan[c.SpanID] = at
-	return at
+	later := sort.Search(len(requests), func(i int) bool { return b.began(requests[i]) > at })
+	p = place{requests[max(0, later-1)], -1}
+	b.bySpan[c.SpanID] = p
+	return p
+}
+
+// began is when a request did, as far as something of it is recorded.
+func (b *builder) began(i int) time.Duration {
+	if records := b.frames[i].records; len(records) > 0 {
+		return records[0].start
+	}
+	return b.length
 }
 
 // order is the order of the session's frames: those that every session has, then requests by

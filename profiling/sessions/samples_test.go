@@ -103,6 +103,13 @@ func TestSampleGroups(t *testing.T) {
 		{"of an unknown span of a request", func(p *tape) { p.add(p.NewChild(), of{2, 1, 0}, observer.Navigation, "/x", 0, 100*ms) },
 			[]shot{{15 * ms, "f", 2, 9}},
 			[]string{"/x", " f 0s-0s 1×0s", " /x 0s-100ms"}},
+		{"of an unknown span of the last of two requests, and of the first", func(p *tape) {
+			first, second := p.NewChild(), p.NewChild()
+			p.add(second, of{2, 2, 9}, observer.Navigation, "/second", 20*ms, 50*ms)
+			p.Deliver()
+			p.add(first, of{2, 1, 0}, observer.Navigation, "/first", 0, 100*ms)
+		}, []shot{{15 * ms, "f", 2, 7}, {30 * ms, "g", 2, 8}, {60 * ms, "f", 2, 7}},
+			[]string{"/first", " f 0s-0s 2×0s", " /first 0s-100ms", "/second", " g 20ms-20ms 1×0s", " /second 20ms-50ms"}},
 		{"of a request that has not ended", func(p *tape) { p.in("a", 0, 10*ms, 1, 0) },
 			[]shot{{15 * ms, "f", 3, 9}, {20 * ms, "f", 3, 8}},
 			[]string{"process", " a 0s-10ms", "GET /running", " f 5ms-20ms 2×15ms"}},
