@@ -30,12 +30,20 @@
 //
 //   - An event is below another one if it lies within it and was recorded under its span,
 //     or under the same span as a measure of marks.Time, which has none.
+//   - A span that has no parent is below no other span: two background jobs are beside each
+//     other.
+//   - Of what was recorded under a span that no event of its frame is (of another process, or one
+//     that has not ended, or that the program's bridge is not told of, as bridge.Sync is not of other
+//     instrumentation's), or under none, it is not known what called it. It counts as called by
+//     what it lies within most tightly, unless that is or lies in a span that was recorded under the
+//     same one. That is a guess: it may have run on another goroutine.
 //   - Which goroutine a measure of marks.Time ran on is not known: of two that were made
 //     under the same span, one within the other counts as called by it. Give work on
 //     further goroutines a span, by marks.Start, to have it told apart.
 //   - A measure between two marks (marks.Measure) was on no call stack. Such ones are on
-//     timelines of their own.
-//   - There is no parent for what was caused by something that had ended.
+//     timelines of their own, 64 of a frame at most, see [Measure].
+//   - What was recorded under a span of the frame that had ended, or that ends before it does, has no
+//     parent: it is at the top level, though something caused it.
 //
 // # Times
 //
@@ -44,10 +52,12 @@
 // without Overhead, which passes only because somebody profiles. That is what taking a
 // sample keeps the code for, labelling goroutines for spans, and recording what nobody else
 // wants; each was measured in this program, by the session. Time and Overhead of an event and all
-// below add up to the length of its interval.
+// below add up to the length of its interval, but for events of type Samples.
 //
-// Which code ran is in events of type Samples, an estimate: a sample stands for the time since the
-// one before, up to the interval, as far as no other event was there.
+// Which code ran is in these, an estimate: a sample stands for the time since the
+// one before, up to the interval, as far as no other event was there. A sampler by the wall clock
+// (Wall) sees many goroutines at once. These share the time that they were seen in an event, by their weight,
+// so that it still adds up; the groups of different functions then overlap each other.
 //
 // # What it guarantees
 //

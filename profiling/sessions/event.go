@@ -30,6 +30,8 @@ const (
 	// Samples is a group of consecutive samples of the same function in the same event,
 	// by the function's name. Each sample stands for the time since the one before it, or
 	// for the session's interval if that was longer ago, as far as no other event was there: an estimate.
+	// Those that were taken at once, by the wall clock of several goroutines, share that time by their weight:
+	// Time is what the group has of it, and its interval may overlap other groups'.
 	Samples EventType = 9
 )
 

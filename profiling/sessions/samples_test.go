@@ -122,6 +122,21 @@ func TestSampleGroups(t *testing.T) {
 		{"of a span on another lane", func(p *tape) { p.in("a", 0, 100*ms, 1, 0); p.in("beside", 50*ms, 150*ms, 2, 0) },
 			[]shot{{60 * ms, "f", 1, 2}},
 			[]string{"process", " a 0s-100ms", "process · 2", " beside 50ms-150ms", "  f 50ms-60ms 1×10ms"}},
+		{"of two goroutines", func(p *tape) { p.in("a", 0, 100*ms, 1, 0) },
+			[]shot{{10 * ms, "f", 1, 1}, {10 * ms, "g", 1, 1}, {20 * ms, "g", 1, 1}, {20 * ms, "f", 1, 1}, {30 * ms, "f", 1, 1}, {30 * ms, "g", 1, 1}},
+			[]string{"process", " a 0s-100ms", "  f 0s-30ms 3×15ms", "  g 0s-30ms 3×15ms"}},
+		{"of several goroutines, by their weight", func(p *tape) { p.in("a", 0, 100*ms, 1, 0) },
+			[]shot{{10 * ms, "f", 1, 1}, {10 * ms, "g", 1, 1}, {10 * ms, "f", 1, 1}, {10 * ms, "f", 1, 1}},
+			[]string{"process", " a 0s-100ms", "  f 0s-10ms 3×7.5ms", "  g 0s-10ms 1×2.5ms"}},
+		{"of a goroutine that did something else in between", func(p *tape) { p.in("a", 0, 100*ms, 1, 0) },
+			[]shot{{10 * ms, "f", 1, 1}, {10 * ms, "g", 1, 1}, {20 * ms, "f", 1, 1}, {30 * ms, "f", 1, 1}, {30 * ms, "g", 1, 1}},
+			[]string{"process", " a 0s-100ms", "  f 0s-30ms 3×20ms", "  g 0s-10ms 1×5ms", "  g 20ms-30ms 1×5ms"}},
+		{"of two goroutines, split by a child", func(p *tape) { p.in("b", 12*ms, 18*ms, 2, 1); p.in("a", 0, 100*ms, 1, 0) },
+			[]shot{{10 * ms, "f", 1, 1}, {10 * ms, "g", 1, 1}, {20 * ms, "f", 1, 1}, {20 * ms, "g", 1, 1}},
+			[]string{"process", " a 0s-100ms", "  f 0s-10ms 1×5ms", "  g 0s-10ms 1×5ms", "  b 12ms-18ms", "  f 18ms-20ms 1×1ms", "  g 18ms-20ms 1×1ms"}},
+		{"of two goroutines in two events, while the inner one is open", func(p *tape) { p.in("b", 12*ms, 40*ms, 2, 1); p.in("a", 0, 100*ms, 1, 0) },
+			[]shot{{20 * ms, "f", 1, 1}, {20 * ms, "f", 1, 2}, {30 * ms, "f", 1, 2}, {30 * ms, "f", 1, 1}},
+			[]string{"process", " a 0s-100ms", "  f 10ms-12ms 2×2ms", "  b 12ms-40ms", "   f 12ms-30ms 2×18ms"}},
 		{"of no span", func(p *tape) { p.in("a", 0, 100*ms, 1, 0); p.in("beside", 50*ms, 150*ms, 2, 0) },
 			[]shot{{60 * ms, "f", 0, 0}},
 			[]string{"process", " a 0s-100ms", "process · 2", " beside 50ms-150ms", "process · 3", " f 50ms-60ms 1×10ms"}},
@@ -129,10 +144,16 @@ func TestSampleGroups(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newTape(t)
 			c.record(p)
-			s := p.session(p.traceOf(c.shots...))
-			if got := drawSamples(s); !slices.Equal(got, c.want) {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			tr := p.traceOf(c.shots...)
+			for i := range tr.Samples {
+				tr.Samples[i].Weight = 0 // as those of a trace that was read
 			}
+			for what, tr := range map[string]*profiling.Trace{"with weights": p.traceOf(c.shots...), "without": tr} {
+				if got := drawSamples(p.session(tr)); !slices.Equal(got, c.want) {
+					t.Errorf("%s: got\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+				}
+			}
+			s := p.session(tr)
 			n := 0
 			for _, tl := range s.Timelines() {
 				for sample := range s.Samples(tl.ID) {
