@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/labels"
 )
 
 const (
@@ -33,11 +34,11 @@ func measureCosts() costs {
 		})
 		obs.Disconnect()
 	}
-	var labels profiling.SpanLabels
+	var spans profiling.SpanLabels
 	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
 	c.label = median(func() {
-		if l := labels.Begin(context.Background(), sc, "cost", true); l != nil {
-			labels.End(l, "")
+		if l := spans.Begin(context.Background(), sc, "cost", true); l != nil {
+			spans.End(l, "")
 		}
 	})
 	return c
@@ -61,12 +62,12 @@ func median(f func()) time.Duration {
 type demand struct {
 	observed map[observer.Type]bool // by other observers
 	loose    bool                   // marks and measures without a span: by the timeline itself, or a bridge
-	labels   bool                   // of spans, by other profilers
+	spans    bool                   // that every span labels its goroutine, by other profilers
 }
 
 // demandOf is the demand before the session observes anything.
 func demandOf(tl *observer.Timeline) demand {
-	d := demand{observed: map[observer.Type]bool{}, labels: profiling.SpanLabels{}.Enabled()}
+	d := demand{observed: map[observer.Type]bool{}, spans: labels.OfEverySpan()}
 	for _, t := range observer.SupportedEntryTypes() {
 		d.observed[t] = tl.Observed(t)
 	}
@@ -80,8 +81,6 @@ func (d *demand) ours(e *observer.Entry) bool {
 		return false
 	}
 	switch e.Type() {
-	case observer.GC: // is recorded in nobody's time
-		return false
 	case observer.Mark, observer.Measure: // a bridge makes events and spans of them
 		switch e.Scope().(type) {
 		case nil:

@@ -84,9 +84,6 @@ func (l *entryLog) add(e *observer.Entry, start time.Duration, ours bool) *recor
 		l.dropped++
 		return nil
 	}
-	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1]) == chunkSize {
-		l.chunks = append(l.chunks, make([]record, 0, chunkSize))
-	}
 	r := record{start: start, end: start + max(0, e.Duration()), ours: ours}
 	var id trace.TraceID
 	id, r.self, r.parent = spansOf(e)
@@ -100,10 +97,31 @@ func (l *entryLog) add(e *observer.Entry, start time.Duration, ours bool) *recor
 			f.name, f.root = r.name, r.self
 		}
 	}
+	return l.keep(r)
+}
+
+// keep appends a record.
+func (l *entryLog) keep(r record) *record {
+	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1]) == chunkSize {
+		l.chunks = append(l.chunks, make([]record, 0, chunkSize))
+	}
 	l.count++
 	last := &l.chunks[len(l.chunks)-1]
 	*last = append(*last, r)
 	return &(*last)[len(*last)-1]
+}
+
+// since forgets what ended before a time.
+func (l *entryLog) since(at time.Duration) {
+	all := l.chunks
+	l.chunks, l.count = nil, 0
+	for _, c := range all {
+		for i := range c {
+			if c[i].end >= at {
+				l.keep(c[i])
+			}
+		}
+	}
 }
 
 func (l *entryLog) frameOf(e *observer.Entry) uint32 {
@@ -249,5 +267,4 @@ func (l *entryLog) takeOlder(older *entryLog) {
 	}
 	l.chunks = append(older.chunks[:len(older.chunks):len(older.chunks)], l.chunks...)
 	l.count += older.count
-	l.dropped += older.dropped
 }

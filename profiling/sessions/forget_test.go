@@ -2,8 +2,10 @@ package sessions
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -13,9 +15,18 @@ import (
 
 // waiting is a session that waits for a request to GET /search.
 func waiting(t *testing.T, samples bool) (*Recorder, *run) {
-	r := NewRecorder(Config{Timeline: observer.NewTimeline(observer.TimelineOptions{}), Logger: slog.New(slog.DiscardHandler)})
+	return run1(t, Config{MaxSamples: maxSamples}, StartOptions{Route: "GET /search", NoSamples: !samples})
+}
+
+const maxSamples = 20
+
+// run1 is a recorder's first session.
+func run1(t *testing.T, c Config, o StartOptions) (*Recorder, *run) {
+	t.Helper()
+	c.Timeline, c.Logger = observer.NewTimeline(observer.TimelineOptions{}), slog.New(slog.DiscardHandler)
+	r := NewRecorder(c)
 	t.Cleanup(r.Close)
-	id, err := r.Start(t.Context(), StartOptions{Route: "GET /search", NoSamples: !samples})
+	id, err := r.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,5 +126,61 @@ func TestForgetSamples_SP25(t *testing.T) {
 	}
 	if before == 0 || after == 0 || got.Stats().Samples != uint64(before+after) {
 		t.Errorf("%d samples before older ones were forgotten, %d afterwards, %d counted", before, after, got.Stats().Samples)
+	}
+}
+
+// Each sample is there once, also when the sampler's buffer is full before the request comes.
+func TestForgetFullSampler_SP25(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		pass     func(*run)
+		min, max int
+	}{
+		{"full when it is looked at", (*run).pass, maxSamples + 1, 2*maxSamples - 1}, // with those of before
+		{"full while it is looked at", func(s *run) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.before, _ = s.sampler.Stop()
+		}, 1, maxSamples},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, s := waiting(t, true)
+			child := s.tl.NewChild()
+			profiling.ForceSample()
+			s.pass()
+			for range 1000 {
+				if profiling.ForceSample(); s.sampler.Stopped() {
+					break
+				}
+			}
+			if !s.sampler.Stopped() {
+				t.Skip("nothing is sampled here")
+			}
+			c.pass(s)
+			search(child)
+			got, err := r.Stop(t.Context(), s.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(got.Trace().Samples); n < c.min || n > c.max || got.Stats().Samples != uint64(n) || got.Stats().Profiling.Samples != uint64(n) {
+				t.Errorf("%d samples, want %d to %d; %+v", n, c.min, c.max, got.Stats())
+			}
+		})
+	}
+}
+
+// Readings of the CPU's time are kept as long as entries are.
+func TestForgetReadings_SP25(t *testing.T) {
+	_, s := waiting(t, false)
+	s.mu.Lock()
+	s.cpu = make([]reading, 1000)
+	last := reading{at: 1, used: 2}
+	s.cpu = append(s.cpu, last)
+	s.mu.Unlock()
+	s.forget()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.cpu); time.Duration(n)*tendEvery < 2*lookBack || n > 300 || !slices.Contains(s.cpu, last) {
+		t.Errorf("%d readings are left", n)
 	}
 }

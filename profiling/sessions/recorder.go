@@ -24,16 +24,23 @@ func (e BadRequestError) Error() string { return string(e) }
 
 // Config configures a [Recorder]. Zero fields mean what their comments say.
 type Config struct {
-	Timeline *observer.Timeline // what is recorded, with all its requests; nil means observer.Default()
-	Policy   profiling.Policy   // what somebody outside the program may do
-	Logger   *slog.Logger       // nil means slog.Default()
+	// Timeline is what is recorded, with all its requests; nil means observer.Default(). One that has a Clock
+	// of its own is not for sessions: when something was recorded is no time there, see observer.Entry.RecordedAt.
+	Timeline *observer.Timeline
+	Policy   profiling.Policy // what somebody outside the program may do
+	Logger   *slog.Logger     // nil means slog.Default()
 
-	SampleInterval time.Duration // of sessions that do not say; 0 means 10 ms
+	SampleInterval time.Duration // of sessions that do not say; 0, and what is negative, means 10 ms
 	MaxSamples     int           // of a session; 0 means 200 000. A sample takes some 50 bytes
-	MaxEvents      int           // entries of a session; 0 means 1 000 000. One takes some 300 bytes, and its attributes
-	MaxLength      time.Duration // after which a session stops by itself, counted from its beginning or its wait's; 0 means 10 minutes
-	MaxSessions    int           // kept at a time, the one in progress included; 0 means 8
-	Keep           time.Duration // how long a session that was stopped is kept; 0 means 1 hour, negative for ever
+
+	// MaxEvents is how many entries a session keeps; 0 means 1 000 000. One takes some 300 bytes, and its
+	// attributes. A session that waits for a request holds up to twice as many, and then has
+	// those that ended after the request came, and all further ones up to MaxEvents.
+	MaxEvents int
+
+	MaxLength   time.Duration // after which a session stops by itself, counted from its beginning or its wait's; 0 means 10 minutes
+	MaxSessions int           // kept at a time, the one in progress included; 0 means 8
+	Keep        time.Duration // how long a session that was stopped is kept; 0 means 1 hour, negative for ever
 }
 
 const (
@@ -63,7 +70,8 @@ type Recorder struct {
 
 	mu       sync.Mutex // guards what follows
 	runs     map[SessionID]*run
-	current  *run // in progress
+	current  *run            // in progress
+	gone     <-chan struct{} // closed when the newest session has let go of timeline and profiler
 	starting bool
 	last     SessionID
 	stats    RecorderStats
@@ -76,7 +84,7 @@ func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.Default()
 	}
-	c.SampleInterval = cmp.Or(c.SampleInterval, defaultInterval)
+	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), defaultInterval)
 	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), 200_000)
 	c.MaxEvents = cmp.Or(max(0, c.MaxEvents), defaultMaxEvents)
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
@@ -99,7 +107,8 @@ func (r *Recorder) CheckRemote() error { return r.c.Policy.Check() }
 // Start begins a session (Scope Profiler, StartProfiler). The error is a [BadRequestError]
 // while another session is in progress, when MaxSessions are kept, and for options that are
 // not valid; it wraps profiling.ErrNotAllowed when profiling is not allowed. The session
-// does not end with ctx.
+// does not end with ctx. Start waits until the session before, if that was stopped just now, has
+// ended its recording, see Stop.
 //
 // With Route the session records from now on, but forgets what is older than half a minute
 // to a minute, or than the last MaxEvents entries. When a request of that name that arrived after Start has ended, the session
@@ -132,6 +141,9 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (SessionID, error)
 		return 0, err
 	}
 	defer r.work.Done()
+	if r.gone != nil { // which changes where starting is set only
+		<-r.gone // that session was stopped, but what it wants would look like what others want
+	}
 	s, err := begin(ctx, r, id, o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,6 +151,7 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (SessionID, error)
 	if err != nil {
 		return 0, err
 	}
+	r.gone = s.gone
 	r.work.Go(s.tend)
 	if r.closed { // meanwhile
 		s.cancel()
@@ -176,6 +189,10 @@ func (r *Recorder) reserve() (SessionID, error) {
 // Profiler, StopProfiler). When ctx ends before that, its error is returned and the
 // session is there some time later: see Session and Watch. It is a [BadRequestError] to stop what
 // is not in progress; what has stopped by itself, at MaxLength, can be stopped once.
+//
+// What was recorded comes to the session after the callbacks of the timeline's observers that
+// run have returned. After a second it goes on without them, and says so in the log. An observer's own callback
+// may call Stop, but then waits for itself that long.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	r.mu.Lock()
 	s := r.runs[id]
@@ -200,10 +217,14 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	}
 	select {
 	case <-s.ready:
-		return s.result()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("sessions: session %d is stopped, its events are still put together: %w", id, context.Cause(ctx))
+		select {
+		case <-s.ready: // which of the two is found does not depend on chance
+		default:
+			return nil, fmt.Errorf("sessions: session %d is stopped, its events are still put together: %w", id, context.Cause(ctx))
+		}
 	}
+	return s.result()
 }
 
 // overlong notes that a session has reached MaxLength, unless it was stopped in that moment.
@@ -394,8 +415,8 @@ func (r *Recorder) Stats() RecorderStats {
 	return r.stats
 }
 
-// Close stops and forgets all sessions, and waits for what it runs. The service is disabled
-// then: Start fails. Closing twice does nothing.
+// Close stops and forgets all sessions, and waits for what it runs, for observers' callbacks a second,
+// as Stop does. The service is disabled then: Start fails. Closing twice does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -62,10 +64,13 @@ func TestConcurrentStarts_SP1(t *testing.T) {
 }
 
 // Recording ends with the call of Stop, the events come later.
-func TestStop_SP3_SP4(t *testing.T) {
+func TestStop_SP3_SP4(t *testing.T) { synctest.Test(t, testStop) }
+
+func testStop(t *testing.T) {
 	s := open(t, sessions.Config{})
 	id := s.start(entriesOnly)
 	marks.Mark(s.ctx, "before")
+	time.Sleep(ms)
 	release := s.hold()
 	defer release()
 	if _, err := s.Stop(over, id); !errors.Is(err, context.Canceled) {
@@ -76,6 +81,7 @@ func TestStop_SP3_SP4(t *testing.T) {
 	}
 	_, err := s.Session(id)
 	wantBad(t, err, "processing")
+	time.Sleep(ms)
 	marks.Mark(s.ctx, "after")
 	second := s.start(entriesOnly) // the recorder is free
 	release()
@@ -98,6 +104,7 @@ func TestStop_SP3_SP4(t *testing.T) {
 		t.Errorf("it ran for %v from %v", got.Length(), got.Started())
 	}
 	s.stop(second)
+	s.Close()
 }
 
 // All that other goroutines recorded before the stop is in the session.

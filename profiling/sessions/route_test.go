@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perfline/perfline/marks"
@@ -85,6 +86,47 @@ func TestRouteThatNobodyVisits_SP25(t *testing.T) {
 	got := s.stop(id)
 	if got.Length() != 0 || eventsOf(got) != "" {
 		t.Errorf("%v long, with %q", got.Length(), eventsOf(got))
+	}
+}
+
+// What was before the request takes no room from what comes, and is not counted.
+func TestRouteMaxEvents_SP25(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		before, during, after int
+		want                  sessions.Stats
+	}{
+		{"before", 9, 0, 5, sessions.Stats{Entries: 6}},
+		{"up to the end", 19, 4, 8, sessions.Stats{Entries: 10, Dropped: 3}},
+		{"the request has more", 0, 15, 3, sessions.Stats{Entries: 16, Dropped: 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where nothing collects garbage
+				s := open(t, sessions.Config{MaxEvents: 10})
+				id := s.start(toSearch)
+				for range c.before {
+					marks.Mark(s.ctx, "before")
+				}
+				time.Sleep(ms)
+				search := s.arrive()
+				for range c.during {
+					search.mark("m")
+				}
+				s.tl.Deliver() // the request comes in a pass of its own: in one it would be before what it did
+				search.leave("/search")
+				s.tl.Deliver()
+				for range c.after {
+					marks.Mark(s.ctx, "after")
+				}
+				s.tl.Deliver()
+				st := s.Statuses()[0]
+				got := s.stop(id).Stats()
+				if got.Entries != c.want.Entries || got.Dropped != c.want.Dropped || st.Entries != c.want.Entries || st.Dropped != c.want.Dropped {
+					t.Errorf("got %+v, want %+v; the status was %+v", got, c.want, st)
+				}
+				s.Close()
+			})
+		})
 	}
 }
 

@@ -20,6 +20,9 @@ const (
 	tendEvery = 250 * time.Millisecond
 	// lookBack is how long a session that waits for a request keeps what is recorded, at least.
 	lookBack = 30 * time.Second
+	// patience is how long a session that ends waits for the callbacks of the timeline's other
+	// observers, which may hang: it needs them only to be called back itself.
+	patience = time.Second
 )
 
 // A run is a session from its start until it is forgotten.
@@ -31,13 +34,13 @@ type run struct {
 	demand demand
 	costs  costs
 
-	observer *observer.Observer
-	overflow uint64              // that the timeline had lost before
-	sampler  *profiling.Profiler // nil without samples
+	observer *observer.Observer // nil when it is put together
+	overflow uint64             // that the timeline had lost before
 
 	cancel   context.CancelFunc // of what comes after the recording
 	progress progress
 	over     chan struct{} // closed when the recording ends
+	gone     chan struct{} // closed when it observes and samples no more
 	ready    chan struct{} // closed when session and err are there
 	session  *Session
 	err      error
@@ -54,8 +57,11 @@ type run struct {
 	// sealed is set when the log takes no more.
 	sealed bool
 	older  *entryLog // what was recorded before log while it waited, nil if nothing was
-	// traces are what was sampled before the sampler's present part, while it waited.
-	traces []*profiling.Trace
+
+	sampler *profiling.Profiler // nil without samples, and when it is put together
+	sampled string              // its engine and state then
+	// before is what was sampled before the sampler's present part, while it waited; nil if nothing was.
+	before *profiling.Trace
 	cpu    []reading // at times on tl
 }
 
@@ -64,7 +70,7 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*run
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &run{
 		id: id, o: o, r: r, tl: r.c.Timeline, demand: demandOf(r.c.Timeline),
-		cancel: cancel, progress: progress{ctx: work}, over: make(chan struct{}), ready: make(chan struct{}),
+		cancel: cancel, progress: progress{ctx: work}, over: make(chan struct{}), gone: make(chan struct{}), ready: make(chan struct{}),
 		state: InProgress, log: newEntryLog(r.c.MaxEvents),
 	}
 	if o.Route != "" {
@@ -75,13 +81,13 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*run
 		return nil, err
 	}
 	s.costs = measureCosts()
-	if s.demand.labels || s.sampler == nil {
+	if s.demand.spans || s.sampler == nil {
 		s.costs.label = 0 // it is paid anyway, or not
 	}
 	s.mu.Lock() // what is observed waits until there is a beginning
 	defer s.mu.Unlock()
 	var err error
-	s.observer, err = s.tl.Observe(s.take, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxBuffer})
+	s.observer, err = s.tl.Observe(func(l observer.List) { s.take(l.Entries()) }, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxBuffer})
 	if err != nil {
 		cancel() // which ends the sampler
 		return nil, err
@@ -113,13 +119,12 @@ func (s *run) sample(ctx context.Context) (err error) {
 }
 
 // take keeps entries.
-func (s *run) take(l observer.List) {
+func (s *run) take(entries []observer.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sealed {
 		return
 	}
-	entries := l.Entries()
 	for i := range entries {
 		e := &entries[i]
 		start := e.StartTime()
@@ -131,12 +136,23 @@ func (s *run) take(l observer.List) {
 		}
 		r := s.log.add(e, start, s.demand.ours(e))
 		if s.waits && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.begun {
-			s.waits, s.begun = false, start
-			if s.state == Waiting {
-				s.state = InProgress
-			}
+			s.came(start)
 		}
 	}
+}
+
+// came ends the waiting for a request that began at a time: what ended before does not count.
+// s.mu is held.
+func (s *run) came(at time.Duration) {
+	s.waits, s.begun = false, at
+	if s.state == Waiting {
+		s.state = InProgress
+	}
+	if s.older != nil {
+		s.log.takeOlder(s.older)
+		s.older = nil
+	}
+	s.log.since(at)
 }
 
 // tend looks after a session until it is ready.
@@ -185,9 +201,9 @@ func (s *run) forget() {
 	}
 	s.older, s.log = s.log, newEntryLog(s.r.c.MaxEvents)
 	s.cpu = s.cpu[max(0, len(s.cpu)-int(2*lookBack/tendEvery)):]
-	if s.sampler != nil {
+	if s.sampler != nil && !s.sampler.Stopped() {
 		if t, err := s.sampler.TakeTrace(); err == nil {
-			s.traces = []*profiling.Trace{t}
+			s.before = t // that of Stop if the sampler's buffer was full right now
 		}
 	}
 }
@@ -205,46 +221,73 @@ func (s *run) end() {
 // finish puts the session together.
 func (s *run) finish() {
 	defer s.cancel()
-	s.tl.Deliver() // all that was recorded before the end, on any goroutine
-	s.observer.Disconnect()
-	s.mu.Lock() // a callback may still run, with what came later
-	s.sealed = true
-	if s.waits { // the request never came
-		s.begun = s.ended
-	}
-	s.mu.Unlock()
-	in := &raw{
-		id: s.id, length: s.ended - s.begun, started: s.tl.Origin().Add(s.begun), zero: s.begun,
-		log: s.log, cpu: s.cpu, costs: s.costs,
-		lost: s.observer.Lost() + s.tl.Stats().Total().Overflow - s.overflow,
-	}
-	if s.older != nil {
-		s.mu.Lock() // who asks for the status counts the log's entries
-		in.log.takeOlder(s.older)
-		s.mu.Unlock()
-	}
-	if s.sampler != nil {
-		t, err := s.sampler.Stop()
-		if err != nil {
-			s.r.log().Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
-		}
-		in.costs.sample = t.Stats.SampleCost
-		in.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
-		if len(s.traces) > 0 {
-			t = profiling.Join(append(s.traces, t)...)
-		}
-		in.trace = within(t, s.begun, s.ended)
-	}
+	in := s.leave()
 	s.progress.expect(in.steps())
 	session, err := in.build(&s.progress)
 	s.mu.Lock()
-	s.log, s.older, s.traces = nil, nil, nil
+	s.sampled = s.samplerState()
+	s.log, s.observer, s.sampler, s.before = nil, nil, nil, nil
 	if s.session, s.err = session, err; err == nil {
 		s.state = Ready
 	}
 	s.mu.Unlock()
 	s.r.expire(s)
 	close(s.ready)
+}
+
+// leave ends what the session does to the timeline and to the profiler, and takes what these have for it.
+func (s *run) leave() *raw {
+	defer close(s.gone)
+	s.deliver()
+	lost := s.observer.Lost() + s.tl.Stats().Total().Overflow - s.overflow
+	s.observer.Disconnect()
+	var t *profiling.Trace
+	if s.sampler != nil {
+		var err error
+		if t, err = s.sampler.Stop(); err != nil {
+			s.r.log().Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
+		}
+	}
+	s.mu.Lock()
+	s.sealed = true // a callback may still run, with what came later
+	if s.waits {    // the request never came
+		s.begun, s.older, s.log = s.ended, nil, newEntryLog(0)
+	}
+	s.mu.Unlock()
+	in := &raw{
+		id: s.id, length: s.ended - s.begun, started: s.tl.Origin().Add(s.begun), zero: s.begun,
+		log: s.log, cpu: s.cpu, costs: s.costs, lost: lost,
+	}
+	if t != nil {
+		in.costs.sample = t.Stats.SampleCost
+		in.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
+		if s.before != nil && s.before != t {
+			t = profiling.Join(s.before, t)
+		}
+		in.trace = within(t, s.begun, s.ended)
+	}
+	return in
+}
+
+// deliver has all that was recorded before the end, on any goroutine, come to the log.
+func (s *run) deliver() {
+	called := make(chan struct{})
+	go func() { // which ends with the callbacks
+		defer close(called)
+		s.tl.Deliver()
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-called:
+		return
+	case <-late.C:
+	}
+	s.r.log().Warn("perfline: a profiling session goes on without an observer whose callback did not return: callbacks must not block",
+		"session", s.id, "after", patience)
+	s.tl.Flush() // twice, see there
+	s.tl.Flush()
+	s.take(s.observer.TakeRecords())
 }
 
 // within is a trace without what was sampled before and after a session.
@@ -287,8 +330,14 @@ func (s *run) status() Status {
 			now.Samples = s.sampler.Stats().Samples
 		}
 	}
-	if s.sampler != nil {
-		now.Sampler = s.sampler.Engine() + ", " + string(s.sampler.State())
-	}
+	now.Sampler = s.samplerState()
 	return now
+}
+
+// samplerState is what samples and how it is doing. s.mu is held.
+func (s *run) samplerState() string {
+	if s.sampler == nil {
+		return s.sampled
+	}
+	return s.sampler.Engine() + ", " + string(s.sampler.State())
 }

@@ -44,6 +44,9 @@ const everySpan = 1 << 32
 // On reports whether goroutines are labelled.
 func On() bool { return wanted.Load() > 0 }
 
+// OfEverySpan reports whether somebody wants that of every span, see [Hold].
+func OfEverySpan() bool { return wanted.Load() >= everySpan }
+
 // Hold has spans that begin from now on label their goroutines, until release is
 // called, which may be called more than once.
 func Hold() (release func()) { return hold(everySpan + 1) }
