@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -63,7 +64,8 @@ func TestWall(t *testing.T) {
 
 // A session goes on without samples when it has MaxSamples.
 func TestMaxSamples(t *testing.T) {
-	s := open(t, sessions.Config{MaxSamples: 1})
+	const most = 100 // of several ticks: the first may come before all else is ready, and the session begins
+	s := open(t, sessions.Config{MaxSamples: most})
 	id := s.start(sessions.StartOptions{Wall: true}) // which sees this goroutine whatever it does
 	for st, err := range s.Watch(t.Context(), id) {
 		if err != nil {
@@ -75,7 +77,7 @@ func TestMaxSamples(t *testing.T) {
 	}
 	marks.Mark(s.ctx, "later")
 	got := s.stop(id)
-	if st := got.Stats(); !st.SamplesFull || st.Samples == 0 || st.Samples > 1 {
+	if st := got.Stats(); !st.SamplesFull || st.Samples == 0 || st.Samples > most {
 		t.Errorf("%+v", st)
 	}
 	if want := "later"; !strings.Contains(eventsOf(got), want) {
@@ -83,5 +85,24 @@ func TestMaxSamples(t *testing.T) {
 	}
 	if st := s.stop(s.start(entriesOnly)).Stats(); st.SamplesFull || st.Samples != 0 {
 		t.Errorf("without samples: %+v", st)
+	}
+}
+
+// What was sampled until the stop is in the session, also where samples have the time of a
+// profile that ended later.
+func TestSamplesUntilTheStop(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(sessions.StartOptions{})
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+	}
+	got := s.stop(id)
+	st, tr := got.Stats(), got.Trace()
+	if st.Samples == 0 || tr.Engine == "window" && st.Samples != st.Profiling.Samples {
+		t.Errorf("%s: %d samples of %d", tr.Engine, st.Samples, st.Profiling.Samples)
+	}
+	for _, sample := range tr.Samples {
+		if at := got.Since(sample); at < 0 || at > got.Length() {
+			t.Errorf("a sample at %v of %v", at, got.Length())
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -290,8 +291,18 @@ func (s *run) deliver() {
 	s.take(s.observer.TakeRecords())
 }
 
-// within is a trace without what was sampled before and after a session.
+// within is a trace without what was sampled before and after a session. Samples of the
+// engine "window" have the time at which a profile ended that they are of, the last one after the
+// session: they count as sampled at its end.
 func within(t *profiling.Trace, begun, ended time.Duration) *profiling.Trace {
+	if t.Engine == "window" {
+		own := *t
+		own.Samples = slices.Clone(t.Samples)
+		for i := range own.Samples {
+			own.Samples[i].Timestamp = min(own.Samples[i].Timestamp, ended)
+		}
+		t = &own
+	}
 	n := len(t.Samples)
 	if n == 0 || t.Samples[0].Timestamp >= begun && t.Samples[n-1].Timestamp <= ended {
 		return t
