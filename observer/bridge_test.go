@@ -243,6 +243,28 @@ func TestSyncBridge(t *testing.T) {
 	}
 }
 
+// It is told when an entry was recorded, as observers are.
+func TestSyncBridgeRecordedAt(t *testing.T) {
+	tl := undelivered()
+	b := &syncRecorder{recorder: recorder{record: true}}
+	tl.Attach(func(observer.Bridge) observer.Bridge { return b })
+	child := tl.NewChild()
+	child.Record(nil, observer.Measure, "m", 1, 2, nil)
+	queued, err := child.NewEntry(observer.Measure, "between", 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := child.Now()
+	child.Queue(t.Context(), queued)
+	after := child.Now()
+	if at := b.entries[0].RecordedAt(); at != 3 {
+		t.Errorf("what was recorded at its end, 3 ns, was recorded at %v", at)
+	}
+	if at := b.entries[1].RecordedAt(); at < before || at > after {
+		t.Errorf("what was queued between %v and %v was recorded at %v", before, after, at)
+	}
+}
+
 // An entry recorded before another one, on whatever goroutine, arrives in the
 // same pass or at the latest in the pass after it.
 func TestCollectOrder(t *testing.T) {

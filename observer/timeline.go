@@ -346,17 +346,18 @@ func (t *Timeline) Record(scope any, typ Type, name string, start, duration time
 		return false
 	}
 	start += t.origin
-	ok = t.put(scope, k, name, start, duration, start+duration, attrs)
+	at := start + duration
+	ok = t.put(scope, k, name, start, duration, at, attrs)
 	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, k, name, start, duration, attrs)
+		t.recorded(box, scope, k, name, start, duration, at, attrs)
 	}
 	return ok
 }
 
 // recorded tells a SyncBridge of an entry.
-func (t *Timeline) recorded(box *bridgeBox, scope any, k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
+func (t *Timeline) recorded(box *bridgeBox, scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) {
 	box.sync.Recorded(Entry{
-		name: name, start: start, duration: duration, base: t.origin,
+		name: name, start: start, duration: duration, at: at, base: t.origin,
 		tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
 	})
 }
@@ -389,9 +390,10 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
 		start = e.StartTime() + t.origin
 	}
-	ok = t.put(scope, e.kind, e.name, start, e.duration, t.root.now(), e.attrs)
+	at := t.root.now()
+	ok = t.put(scope, e.kind, e.name, start, e.duration, at, e.attrs)
 	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, e.kind, e.name, start, e.duration, e.attrs)
+		t.recorded(box, scope, e.kind, e.name, start, e.duration, at, e.attrs)
 	}
 	return ok
 }
