@@ -14,7 +14,7 @@ import (
 const (
 	ModuleMain     = "main" // the program's main module
 	ModuleStandard = "std"  // the standard library, the runtime included
-	ModuleAny      = "*"    // in a [Policy]: whichever a session asks for, all if it asks for none
+	ModuleAny      = "*"    // in a [Policy] only: whichever a session asks for, all if it asks for none
 )
 
 // modules are the modules that the program was built from. The origin of a frame
@@ -54,6 +54,14 @@ func (m *modules) of(pkg string) string {
 	return ""
 }
 
+// checkAny refuses ModuleAny in a session's options.
+func checkAny(names []string) error {
+	if slices.Contains(names, ModuleAny) {
+		return fmt.Errorf("profiling: Modules: %q is for a Policy only: name no modules, for all that are allowed", ModuleAny)
+	}
+	return nil
+}
+
 func within(pkg, module string) bool {
 	return module != "" && strings.HasPrefix(pkg, module) && (len(pkg) == len(module) || pkg[len(module)] == '/')
 }
@@ -62,6 +70,9 @@ func within(pkg, module string) bool {
 func (m *modules) filter(names []string) (func(*sampling.Symbol) bool, error) {
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // nil means that nothing is filtered
+	}
+	if err := checkAny(names); err != nil {
+		return nil, err
 	}
 	for _, n := range names {
 		// The binary of a test knows none of its modules.

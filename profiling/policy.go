@@ -59,6 +59,9 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if err := checkAny(o.Modules); err != nil {
+		return nil, err
+	}
 	seen := p.Modules
 	if len(seen) == 0 {
 		seen = []string{ModuleMain, ModuleStandard}

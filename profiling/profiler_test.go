@@ -148,6 +148,18 @@ func TestPolicy_JSP24(t *testing.T) {
 			}
 		})
 	}
+	t.Run("any module, which is for a policy to say", func(t *testing.T) {
+		all := o
+		all.Modules = []string{profiling.ModuleMain, profiling.ModuleAny}
+		for _, start := range []func(context.Context, profiling.Options) (*profiling.Profiler, error){
+			profiling.Start, profiling.Policy{Remote: true}.Start, profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}.Start,
+		} {
+			_, err := start(t.Context(), all)
+			if err == nil || errors.Is(err, profiling.ErrNotAllowed) || !strings.Contains(err.Error(), `"*" is for a Policy only`) {
+				t.Errorf("error %v, want one that says so", err)
+			}
+		}
+	})
 	t.Run("a setting that does not exist", func(t *testing.T) {
 		t.Setenv(profiling.EnvVariable, "maybe")
 		if _, err := profiling.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"maybe"`) {
