@@ -311,24 +311,35 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 	return nil
 }
 
+// maxGroups is how deep groups of attributes may be: a value may give a group with itself in it.
+const maxGroups = 8
+
 // resolved are attributes with what their values stand for, and groups without a name taken apart.
 func resolved(attrs []slog.Attr) []slog.Attr {
-	plain := true
-	for _, a := range attrs {
-		plain = plain && a.Value.Kind() != slog.KindLogValuer && (a.Key != "" || a.Value.Kind() != slog.KindGroup)
+	if !slices.ContainsFunc(attrs, func(a slog.Attr) bool { k := a.Value.Kind(); return k == slog.KindLogValuer || k == slog.KindGroup }) {
+		return attrs // strings were cut when they came
 	}
-	if plain {
-		return attrs
-	}
-	var out []slog.Attr
+	return appendResolved(nil, attrs, maxGroups)
+}
+
+func appendResolved(out, attrs []slog.Attr, depth int) []slog.Attr {
 	for _, a := range attrs {
 		a.Value = a.Value.Resolve()
-		if a.Key == "" && a.Value.Kind() == slog.KindGroup {
-			out = append(out, resolved(a.Value.Group())...)
-			continue
-		}
-		if a.Value.Kind() == slog.KindString {
+		switch a.Value.Kind() {
+		case slog.KindString:
 			a.Value = slog.StringValue(cut(a.Value.String()))
+		case slog.KindGroup:
+			if depth == 0 {
+				a.Value = slog.StringValue("…")
+				break
+			}
+			inner := a.Value.Group()
+			if a.Key == "" {
+				out = appendResolved(out, inner, depth-1)
+				continue
+			}
+			a.Value = slog.GroupValue(appendResolved(nil, inner, depth-1)...)
+		default:
 		}
 		out = append(out, a)
 	}

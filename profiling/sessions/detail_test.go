@@ -57,6 +57,45 @@ func TestDetail_SP24(t *testing.T) {
 	}
 }
 
+// What is in groups is as what is in none: resolved, and cut. Groups that have no end have one here.
+func TestDetailInGroups(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	p := newTape(t)
+	held := &struct{ text string }{long}
+	p.add(nil, nil, observer.Mark, "m", 0, 0,
+		slog.Group("g", slog.String("k", long), slog.Group("h", slog.Any("", value{}), slog.Group("", slog.String("l", long)))))
+	p.add(nil, nil, observer.Mark, "n", ms, ms, slog.Any("endless", endless{}), slog.Any("held", held))
+	events := ask(t, p.session(nil), sessions.Query{Timeline: 1}).List
+	d := slices.Concat(events[0].Detail, events[1].Detail)
+	text := func(v slog.Value, path ...string) string {
+		for _, key := range path {
+			i := slices.IndexFunc(v.Group(), func(a slog.Attr) bool { return a.Key == key })
+			if i < 0 {
+				t.Fatalf("no %q of %v", key, path)
+			}
+			v = v.Group()[i].Value
+		}
+		return v.String()
+	}
+	if k, l := text(d[0].Value, "k"), text(d[0].Value, "h", "l"); len(k) != 1024 || len(l) != 1024 {
+		t.Errorf("texts of %d and %d bytes in groups", len(k), len(l))
+	}
+	if got := text(d[0].Value, "h", "inner"); got != "v" {
+		t.Errorf("in a group a value is %q", got)
+	}
+	if got := d[1].Value.String(); strings.Count(got, "again") != 8 || !strings.HasSuffix(got, "again=…]]]]]]]]") {
+		t.Errorf("a group that is in itself is %s", got)
+	}
+	if d[2].Value.Any() != held {
+		t.Errorf("what was held is %v", d[2])
+	}
+}
+
+// endless stands for a group that it is in itself.
+type endless struct{}
+
+func (endless) LogValue() slog.Value { return slog.GroupValue(slog.Any("again", endless{})) }
+
 // value stands for attributes, which are wanted only when somebody looks.
 type value struct{}
 

@@ -57,7 +57,8 @@ const (
 	ReduceUniqueTypes  Mode = 2 // a virtual event for each type
 	ReduceUniqueEvents Mode = 3 // a virtual event for each type and name
 	// ReduceAll is one virtual event of type Generic over everything and, where the system tells, one
-	// of type Process: the CPU time that the process used in that interval.
+	// of type Process: the CPU time that the process used in that interval. Query.Types leaves that out
+	// unless Process is among them; with no other type it is the answer's only event.
 	ReduceAll Mode = 4
 )
 
@@ -109,7 +110,8 @@ type Event struct {
 
 	SpanID trace.SpanID // the span that it is, zero if it is none; in mode All only
 
-	// Detail is what else is known: the attributes of a mark, say. In mode All only. The
+	// Detail is what else is known: the attributes of a mark, say. In mode All only. Strings over
+	// 1024 bytes are cut, but what slog.Any has is the program's own, of whatever size and as it is now. The
 	// slice is shared: do not change it.
 	Detail []slog.Attr
 }
