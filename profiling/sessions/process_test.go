@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -46,6 +47,33 @@ func TestProcess_SP18(t *testing.T) {
 			}
 			if p := got.List[1]; p.Type != Process || p.Time != c.time || p.Interval != c.within || p.Hits != 1 || p.ID != 0 {
 				t.Errorf("got %+v, want %v in %v", p, c.time, c.within)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		types []EventType
+		want  []EventType
+	}{
+		{"asked for", []EventType{Measure, Process}, []EventType{Generic, Process}},
+		{"asked for alone", []EventType{Process}, []EventType{Process}},
+		{"not asked for", []EventType{Measure}, []EventType{Generic}},
+		{"of events that are not there", []EventType{Mark, Process}, []EventType{Process}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := s.Events(Query{Timeline: 1, Mode: ReduceAll, Types: c.types})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var types []EventType
+			for _, e := range got.List {
+				types = append(types, e.Type)
+				if e.Type == Process && (e.Time != 105*ms || e.Interval != Interval{0, 150 * ms}) {
+					t.Errorf("got %+v", e)
+				}
+			}
+			if !slices.Equal(types, c.want) {
+				t.Errorf("got %v, want %v", types, c.want)
 			}
 		})
 	}

@@ -9,7 +9,13 @@ import (
 
 // Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequestError].
 func (s *Session) Events(q Query) (Events, error) {
+	if q.Mode > ReduceAll {
+		return Events{}, BadRequestError(fmt.Sprintf("mode %d: must be ALL (1) to REDUCE_ALL (4)", q.Mode))
+	}
 	t := s.timeline(q.Timeline)
+	if t == nil && len(s.timelines) == 0 {
+		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: session %d has no timelines: it has no events", q.Timeline, s.id))
+	}
 	if t == nil {
 		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: session %d has timelines 1 to %d", q.Timeline, s.id, len(s.timelines)))
 	}
@@ -18,20 +24,33 @@ func (s *Session) Events(q Query) (Events, error) {
 		return Events{}, err
 	}
 	switch q.Mode {
-	case 0, All:
-		return t.list(w, q.Limit), nil
 	case ReduceUniqueTypes:
 		return t.reduce(w, func(n *node) kind { return kind{typ: n.typ} }), nil
 	case ReduceUniqueEvents:
 		return t.reduce(w, func(n *node) kind { return kind{n.typ, n.name} }), nil
 	case ReduceAll:
-		all := t.reduce(w, func(*node) kind { return kind{typ: Generic} })
-		if p, ok := s.process(q, all.Interval); ok {
-			all.add(p)
-		}
-		return all, nil
+		return s.reduceAll(t, w), nil
+	default:
+		return t.list(w, q.Limit), nil
 	}
-	return Events{}, BadRequestError(fmt.Sprintf("mode %d: must be ALL (1) to REDUCE_ALL (4)", q.Mode))
+}
+
+// reduceAll is the answer of mode ReduceAll.
+func (s *Session) reduceAll(t *timeline, w window) Events {
+	everything := func(*node) kind { return kind{typ: Generic} }
+	all := t.reduce(w, everything)
+	if w.types != 0 && w.types&(1<<Process) == 0 {
+		return all
+	}
+	of := all.Interval
+	if of == nil { // of those that are of other types
+		w.types = 0
+		of = t.reduce(w, everything).Interval
+	}
+	if p, ok := s.process(w, of); ok {
+		all.add(p)
+	}
+	return all
 }
 
 // A window is the part of a timeline that a query is about.
@@ -168,19 +187,19 @@ func (i *Interval) cover(other Interval) {
 	i.Start, i.End = min(i.Start, other.Start), max(i.End, other.End)
 }
 
-// process is the event of type Process for the time that a query asks about, else that of
+// process is the event of type Process for the time that is asked about, else that of
 // the events, as far as the session was recording. ok is false where the system does not tell, and
 // when there are no events.
-func (s *Session) process(q Query, events *Interval) (Event, bool) {
+func (s *Session) process(w window, events *Interval) (Event, bool) {
 	if events == nil || len(s.cpu) < 2 {
 		return Event{}, false
 	}
 	within := *events
-	if q.From != nil {
-		within.Start = *q.From
+	if w.from != nil {
+		within.Start = *w.from
 	}
-	if q.To != nil {
-		within.End = *q.To
+	if w.to != nil {
+		within.End = *w.to
 	}
 	first, last := s.cpu[0], s.cpu[len(s.cpu)-1]
 	within.Start, within.End = max(within.Start, first.at, 0), min(within.End, last.at)

@@ -104,6 +104,7 @@ func TestBadQueries(t *testing.T) {
 		{"unknown event", "event 7", sessions.Query{Timeline: 1, Event: 7}},
 		{"largest ids", "event 4294967295", sessions.Query{Timeline: 1, Event: math.MaxUint32}},
 		{"unknown mode", "mode 5", sessions.Query{Timeline: 1, Mode: 5}},
+		{"unknown mode, whatever else", "mode 9", sessions.Query{Timeline: 2, Mode: 9, Limit: 1}},
 		{"unknown type", "type 10", sessions.Query{Timeline: 1, Types: []sessions.EventType{10}}},
 		{"type 0", "type 0", sessions.Query{Timeline: 1, Types: []sessions.EventType{0}}},
 		{"interval that ends first", "2ms to 1ms", sessions.Query{Timeline: 1, From: at(2 * ms), To: at(ms)}},
@@ -150,4 +151,6 @@ func TestOfBadLength(t *testing.T) {
 	if err != nil || len(s.Timelines()) != 0 || s.Trace() != nil || s.ID() != 1 {
 		t.Errorf("of nothing: %v, %v", s, err)
 	}
+	_, err = s.Events(sessions.Query{Timeline: 1})
+	wantBad(t, err, "session 1 has no timelines")
 }
