@@ -80,6 +80,7 @@ func Handler(source Source, c Config) http.Handler {
 	mux.HandleFunc("GET /data/requests/{trace}/{span}", h.request)
 	mux.HandleFunc("GET /data/requests/{trace}/{span}/svg", h.picture)
 	mux.HandleFunc("GET /data/flame", h.flame)
+	mux.HandleFunc("GET /data/sessions/{id}", h.contents)
 	mux.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
 	if h.recorder != nil {
 		path, service := service.NewHandler(h.recorder, service.Config{Authorize: c.Authorize, Logger: c.Logger})

@@ -13,7 +13,8 @@ import (
 )
 
 // flame answers with what ran in a session; of it, when the parameters say so, in a request
-// (trace and span), in all requests of a name (route), or in the frame of a timeline; with
+// (trace and span), in all requests of a route (the id of a timeline of one of them, as
+// names may be longer than what is shown of them), or in the frame of a timeline; with
 // running, without what waits.
 func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
@@ -66,16 +67,14 @@ func (h *handler) samples(s *sessions.Session, query url.Values) (title string, 
 			}
 		}
 	case query.Has("route"):
-		route := query.Get("route")
-		return "all requests " + shown(route), samplesOf(s, func(t sessions.Timeline) bool { return shown(t.Name) == route })
-	case query.Has("timeline"):
-		var frame sessions.Timeline
-		for _, t := range s.Timelines() {
-			if strconv.FormatUint(uint64(t.ID), 10) == query.Get("timeline") {
-				frame = t
-			}
+		one, ok := timeline(s, query.Get("route"))
+		if !ok {
+			return "", nil
 		}
-		if frame.ID == 0 {
+		return "all requests " + shown(one.Name), samplesOf(s, func(t sessions.Timeline) bool { return t.Name == one.Name })
+	case query.Has("timeline"):
+		frame, ok := timeline(s, query.Get("timeline"))
+		if !ok {
 			return "", nil
 		}
 		return shown(frame.Name), samplesOf(s, func(t sessions.Timeline) bool { return t.FrameID == frame.FrameID })
@@ -83,10 +82,20 @@ func (h *handler) samples(s *sessions.Session, query url.Values) (title string, 
 	return fmt.Sprintf("session %d", s.ID()), slices.Values(s.Trace().Samples)
 }
 
+// timeline is that of an id in a question.
+func timeline(s *sessions.Session, id string) (sessions.Timeline, bool) {
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil {
+		return sessions.Timeline{}, false
+	}
+	return s.Timeline(sessions.TimelineID(n))
+}
+
 // samplesOf are those of the timelines that in says.
 func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profiling.Sample] {
 	return func(yield func(profiling.Sample) bool) {
-		for _, t := range s.Timelines() {
+		for i := range s.NumTimelines() {
+			t, _ := s.Timeline(sessions.TimelineID(i + 1))
 			if !in(t) {
 				continue
 			}

@@ -3,6 +3,7 @@ package live_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func TestSession(t *testing.T) {
 	}
 	for _, c := range []struct{ name, query, title string }{
 		{"request", "&trace=" + d.Trace + "&span=" + d.Span, "GET /work"},
-		{"route", "&route=GET+/work", "all requests GET /work"},
+		{"route", fmt.Sprintf("&route=%d", p.contents(id)["GET /work"].Route), "all requests GET /work"},
 		{"session", "", "session 1"},
 		{"what runs", "&running=1", "session 1"},
 	} {
@@ -102,6 +103,8 @@ func TestSession(t *testing.T) {
 	}
 	p.t = t
 	p.get("data/flame?session=1&trace="+d.Trace+"&span=0102030405060708", http.StatusNotFound, nil)
+	p.get("data/flame?session=1&route=999999", http.StatusNotFound, nil)
+	p.get("data/flame?session=1&route=GET+/work", http.StatusNotFound, nil)
 	p.get("data/flame?session=1&timeline=999999", http.StatusNotFound, nil)
 	p.files()
 	p.call("ReleaseSession", `{"sessionID":1}`, nil)

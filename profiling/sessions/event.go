@@ -81,7 +81,7 @@ type SessionID uint32
 // A TimelineID means a timeline of its session.
 type TimelineID uint32
 
-// A FrameID means a request, the process or the garbage collector, in its session.
+// A FrameID means a request, the process (1) or the garbage collector (2), in its session.
 type FrameID uint32
 
 // An EventID means an event of its timeline.

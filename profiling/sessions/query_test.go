@@ -143,6 +143,27 @@ func TestAnswerInterval_SP23(t *testing.T) {
 	}
 }
 
+func TestTimelineByID(t *testing.T) {
+	p := newTape(t)
+	p.in("a", 1*ms, 5*ms, 2, 0)
+	p.in("b", 3*ms, 7*ms, 3, 0)
+	s := p.session(nil)
+	all := s.Timelines()
+	if len(all) < 2 || s.NumTimelines() != len(all) {
+		t.Fatalf("%d timelines, and their number is %d", len(all), s.NumTimelines())
+	}
+	for i, want := range all {
+		if got, ok := s.Timeline(sessions.TimelineID(i + 1)); !ok || got != want || got.FrameID != 1 {
+			t.Errorf("timeline %d is %+v, %v, want %+v", i+1, got, ok, want)
+		}
+	}
+	for _, id := range []sessions.TimelineID{0, sessions.TimelineID(len(all) + 1), math.MaxUint32} {
+		if got, ok := s.Timeline(id); ok || got != (sessions.Timeline{}) {
+			t.Errorf("timeline %d is %+v", id, got)
+		}
+	}
+}
+
 func TestOfBadLength(t *testing.T) {
 	if _, err := sessions.Of(sessions.Recording{Length: -1}); err == nil || !strings.Contains(err.Error(), "-1ns") {
 		t.Errorf("got %v", err)

@@ -111,6 +111,18 @@ func (s *Session) Timelines() []Timeline {
 	return all
 }
 
+// NumTimelines is how many timelines there are. Their ids are 1 to that.
+func (s *Session) NumTimelines() int { return len(s.timelines) }
+
+// Timeline is one of the timelines, in whose order their ids are; ok is false for an unknown id.
+func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
+	t := s.timeline(id)
+	if t == nil {
+		return Timeline{}, false
+	}
+	return t.Timeline, true
+}
+
 // All goes through all events of a timeline, as mode All has them; none for an unknown id.
 func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	return func(yield func(Event) bool) {

@@ -1,0 +1,74 @@
+package live
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+const maxRoutes = 500
+
+// sessionContents is what a session is about: all of its timelines by their routes.
+type sessionContents struct {
+	ID        uint32        `json:"id"`
+	Timelines int           `json:"timelines"`
+	Requests  int           `json:"requests"`
+	Samples   int           `json:"samples"` // in timelines
+	Routes    []recordedRow `json:"routes"`  // the one with the most samples first, then by requests
+	Cut       int           `json:"cut"`     // routes left out
+}
+
+// recordedRow is all requests of one name, whatever of it is shown, or the process, or the
+// garbage collector.
+type recordedRow struct {
+	Route    uint32  `json:"route"` // the id of its first timeline, by which to ask for its flame graph
+	Name     string  `json:"name"`
+	Requests int     `json:"requests"` // 0 of the process and the garbage collector
+	Samples  int     `json:"samples"`
+	Max      float64 `json:"max"` // the longest request's length
+}
+
+func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
+	if s := h.kept(w, r.PathValue("id")); s != nil {
+		answer(w, newSessionContents(s))
+	}
+}
+
+// firstRequest is the first frame of a request.
+const firstRequest sessions.FrameID = 3
+
+func newSessionContents(s *sessions.Session) sessionContents {
+	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines()}
+	byName := map[string]*recordedRow{}
+	frame := sessions.FrameID(0)
+	for i := range c.Timelines {
+		t, _ := s.Timeline(sessions.TimelineID(i + 1))
+		row := byName[t.Name]
+		if row == nil {
+			row = &recordedRow{Route: uint32(t.ID), Name: shown(t.Name)}
+			byName[t.Name] = row
+		}
+		row.Samples += t.Samples
+		c.Samples += t.Samples
+		if t.FrameID == frame || t.FrameID < firstRequest {
+			continue // a frame's timelines are together
+		}
+		frame = t.FrameID
+		row.Requests++
+		c.Requests++
+		row.Max = max(row.Max, observer.Milliseconds(t.Interval.End-t.Interval.Start))
+	}
+	rows := slices.SortedFunc(maps.Values(byName), func(a, b *recordedRow) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Route, b.Route))
+	})
+	c.Cut = max(0, len(rows)-maxRoutes)
+	c.Routes = make([]recordedRow, 0, len(rows)-c.Cut)
+	for _, row := range rows[:len(rows)-c.Cut] {
+		c.Routes = append(c.Routes, *row)
+	}
+	return c
+}
