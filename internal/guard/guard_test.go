@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -9,12 +10,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perfline/perfline/internal/guard"
 )
 
 // ask says what status and text a request gets; "in" is the guarded handler's.
 func ask(g guard.Guard, r *http.Request) (int, string) {
+	if g.Logger == nil {
+		g.Logger = slog.New(slog.DiscardHandler)
+	}
 	rec := httptest.NewRecorder()
 	g.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "in")
@@ -37,8 +43,8 @@ func TestWithoutAuthorizeOnlyThisMachine(t *testing.T) {
 
 		{name: "the network", remote: "192.0.2.7:4711", host: "localhost", refused: "from 192.0.2.7:4711: only clients on the same machine"},
 		{name: "the network by IPv6", remote: "[2001:db8::7]:4711", host: "localhost", refused: "same machine"},
-		{name: "a Unix socket", remote: "@", host: "localhost", refused: "same machine"},
-		{name: "no address", remote: "", host: "localhost", refused: "same machine"},
+		{name: "a Unix socket", remote: "@", host: "localhost", refused: `from "@": not an address, as of a Unix socket: only clients on the same machine may come here, unless the application sets Authorize`},
+		{name: "no address", remote: "", host: "localhost", refused: "sets Authorize"},
 
 		{name: "rebound name", remote: "127.0.0.1:4711", host: "evil.example:8080", refused: `host "evil.example:8080": must be localhost`},
 		{name: "rebound name that looks like it", remote: "127.0.0.1:4711", host: "localhost.evil.example", refused: "must be localhost"},
@@ -50,6 +56,14 @@ func TestWithoutAuthorizeOnlyThisMachine(t *testing.T) {
 		{name: "behind a proxy that names itself", remote: "127.0.0.1:4711", host: "localhost", header: "Via", refused: "only direct"},
 		{name: "behind a proxy that passes the host", remote: "127.0.0.1:4711", host: "localhost", header: "X-Forwarded-Host", refused: "only direct"},
 		{name: "behind nginx as often configured", remote: "127.0.0.1:4711", host: "localhost", header: "X-Real-IP", refused: "only direct"},
+		{name: "behind a proxy that tells the scheme only", remote: "127.0.0.1:4711", host: "localhost", header: "X-Forwarded-Proto", refused: "only direct"},
+		{name: "behind a proxy with a header of its own", remote: "127.0.0.1:4711", host: "localhost", header: "X-Forwarded", refused: "only direct"},
+		{name: "behind Envoy", remote: "127.0.0.1:4711", host: "localhost", header: "X-Envoy-External-Address", refused: "header X-Envoy-External-Address: only direct"},
+		{name: "behind Akamai", remote: "127.0.0.1:4711", host: "localhost", header: "True-Client-IP", refused: "only direct"},
+		{name: "behind Cloudflare", remote: "127.0.0.1:4711", host: "localhost", header: "CF-Connecting-IP", refused: "only direct"},
+		{name: "behind others", remote: "127.0.0.1:4711", host: "localhost", header: "X-Client-IP", refused: "only direct"},
+		{name: "behind one that passes the host in its own way", remote: "127.0.0.1:4711", host: "localhost", header: "X-Original-Host", refused: "only direct"},
+		{name: "a header of the client's own", remote: "127.0.0.1:4711", host: "localhost", header: "X-Forward-Thinking"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", http.NoBody)
@@ -119,33 +133,46 @@ func TestRefuseAnswersInstead(t *testing.T) {
 	}
 }
 
-func TestNoPageFromElsewhereChangesAnything(t *testing.T) {
-	const here, elsewhere = "http://localhost:8080", "https://evil.example"
+func TestNoPageFromElsewhereComesIn(t *testing.T) {
+	const here, elsewhere, trusted = "http://localhost:8080", "https://evil.example", "https://tools.example"
 	for _, c := range []struct {
-		name, method, site, origin string
-		in                         bool
+		name, method, site, origin, mode, dest string
+		in                                     bool
 	}{
-		{"no browser", "POST", "", "", true},
-		{"our page", "POST", "same-origin", here, true},
-		{"our page in an old browser", "POST", "", here, true},
-		{"typed by the user", "POST", "none", "", true},
-		{"elsewhere", "POST", "cross-site", elsewhere, false},
-		{"elsewhere by Sec-Fetch-Site alone", "POST", "cross-site", "", false},
-		{"elsewhere by Origin alone", "POST", "", elsewhere, false},
-		{"a sandboxed page", "POST", "", "null", false},
-		{"another port of this machine", "POST", "same-site", "http://localhost:3000", false},
-		{"another port, by Origin alone", "DELETE", "", "http://localhost:3000", false},
-		{"elsewhere reads", "GET", "cross-site", elsewhere, true}, // its browser keeps the answer from it
-		{"elsewhere asks for the head", "HEAD", "cross-site", elsewhere, true},
+		{"no browser", "POST", "", "", "", "", true},
+		{"our page", "POST", "same-origin", here, "", "", true},
+		{"our page in an old browser", "POST", "", here, "", "", true},
+		{"typed by the user", "POST", "none", "", "", "", true},
+		{"elsewhere", "POST", "cross-site", elsewhere, "", "", false},
+		{"elsewhere by Sec-Fetch-Site alone", "POST", "cross-site", "", "", "", false},
+		{"elsewhere by Origin alone", "POST", "", elsewhere, "", "", false},
+		{"a sandboxed page", "POST", "", "null", "", "", false},
+		{"another port of this machine", "POST", "same-site", "http://localhost:3000", "", "", false},
+		{"another port, by Origin alone", "DELETE", "", "http://localhost:3000", "", "", false},
+		{"our page reads", "GET", "same-origin", "", "cors", "empty", true},
+		{"no browser reads", "GET", "", "", "", "", true},
+		{"elsewhere reads", "GET", "cross-site", elsewhere, "cors", "empty", false},
+		{"elsewhere reads without an origin", "GET", "cross-site", "", "no-cors", "image", false},
+		{"elsewhere by Origin alone reads", "GET", "", elsewhere, "", "", false},
+		{"another port of this machine reads", "GET", "same-site", "", "no-cors", "script", false},
+		{"elsewhere asks for the head", "HEAD", "cross-site", "", "no-cors", "empty", false},
+		{"elsewhere asks what it may", "OPTIONS", "cross-site", elsewhere, "cors", "empty", false},
+		{"a link from elsewhere", "GET", "cross-site", "", "navigate", "document", true},
+		{"a link from another port", "HEAD", "same-site", "", "navigate", "document", true},
+		{"a frame elsewhere", "GET", "cross-site", "", "navigate", "iframe", false},
+		{"a form elsewhere", "POST", "cross-site", elsewhere, "navigate", "document", false},
+		{"a trusted page", "POST", "cross-site", trusted, "cors", "empty", true},
+		{"a trusted page reads", "GET", "cross-site", trusted, "cors", "empty", true},
+		{"a trusted page in an old browser", "GET", "", trusted, "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, g := range map[string]guard.Guard{
-				"the zero guard":     {},
-				"with Authorize too": {Authorize: func(*http.Request) error { return nil }},
+				"the zero guard":     {TrustedOrigins: []string{trusted}},
+				"with Authorize too": {TrustedOrigins: []string{trusted}, Authorize: func(*http.Request) error { return nil }},
 			} {
 				r := httptest.NewRequest(c.method, here+"/x", http.NoBody)
 				r.RemoteAddr = "127.0.0.1:4711"
-				for header, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin} {
+				for header, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest} {
 					if value != "" {
 						r.Header.Set(header, value)
 					}
@@ -156,6 +183,79 @@ func TestNoPageFromElsewhereChangesAnything(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Who sees a page of ours refused is told how to have it let in.
+func TestRefusalSaysWhatToDo(t *testing.T) {
+	r := httptest.NewRequest("POST", "http://10.0.0.7:8080/x", http.NoBody)
+	r.Header.Set("Origin", "https://shop.example")
+	status, text := ask(guard.Guard{Authorize: func(*http.Request) error { return nil }}, r)
+	want := `origin "https://shop.example", Sec-Fetch-Site "", host "10.0.0.7:8080": pages of other origins may not come here; ` +
+		"if this is the page itself behind a proxy, have the proxy pass the Host header on, or set TrustedOrigins"
+	if status != 403 || text != want {
+		t.Errorf("got %d %q, want 403 %q", status, text, want)
+	}
+}
+
+func TestTrustedOriginsThatAreNone(t *testing.T) {
+	for _, origin := range []string{"tools.example", "https://tools.example/page", ""} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, "TrustedOrigins") || !strings.Contains(got, "https://tools.example") {
+					t.Errorf("%q: panic %q, want one that says what it must be", origin, got)
+				}
+			}()
+			guard.Guard{TrustedOrigins: []string{origin}}.Handler(http.NotFoundHandler())
+		}()
+	}
+}
+
+// Who is refused may come again and again: the log has a line a minute, with how many there were.
+func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
+	for name, authorize := range map[string]func(*http.Request) error{
+		"the zero guard": nil,
+		"with Authorize": func(*http.Request) error { return errors.New("why") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				h := guard.Guard{Authorize: authorize, Logger: slog.New(slog.NewTextHandler(&log, nil))}.Handler(http.NotFoundHandler())
+				lines := func(n int) string {
+					log.Reset()
+					for range n {
+						h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", http.NoBody))
+					}
+					return log.String()
+				}
+				if got := lines(5); strings.Count(got, "\n") != 1 || !strings.Contains(got, "unlogged_before=0") || !strings.Contains(got, "path=/x") {
+					t.Errorf("five refusals are logged as %q, want one line", got)
+				}
+				time.Sleep(time.Minute - 1)
+				if got := lines(1); got != "" {
+					t.Errorf("before a minute is over: %q", got)
+				}
+				time.Sleep(1)
+				if got := lines(2); strings.Count(got, "\n") != 1 || !strings.Contains(got, "unlogged_before=5") {
+					t.Errorf("after a minute: %q, want one line that tells of 5 others", got)
+				}
+			})
+		})
+	}
+}
+
+// Who has been let in is not asked again by what is within.
+func TestGuardWithinAGuard(t *testing.T) {
+	inner := guard.Guard{Authorize: func(*http.Request) error {
+		t.Error("the inner guard is asked")
+		return nil
+	}}
+	in := false
+	outer := guard.Guard{}.Handler(inner.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { in = true })))
+	r := httptest.NewRequest("GET", "http://localhost/", http.NoBody)
+	r.RemoteAddr = "127.0.0.1:4711"
+	if outer.ServeHTTP(httptest.NewRecorder(), r); !in {
+		t.Error("it was not let in")
 	}
 }
 
