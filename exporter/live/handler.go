@@ -34,9 +34,22 @@ type Config struct {
 	Prefix string
 
 	// Authorize decides alone who may see the page: nil lets the request in; the error is
-	// logged. Without it only those may who connect from a loopback address, ask for localhost
-	// or such an address, and not through a proxy.
+	// logged, and told to nobody. nil means [Local]: who is on the same machine.
+	//
+	// IT REPLACES THE RULE ABOUT THE HOST HEADER, TOO. One that goes by a token or a cookie of
+	// yours needs none. One that goes by where a request comes from lets in whatever page
+	// the browser of who may has open, once that page's name is made to resolve to this server
+	// (DNS rebinding), unless it asks for the Host:
+	//
+	//	if r.Host != "shop.internal:8080" {
+	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
+	//	}
 	Authorize func(*http.Request) error
+
+	// TrustedOrigins are origins whose pages may do what the page itself may, as
+	// "https://tools.example": that of the page itself, when a proxy changes the Host header. Pages
+	// of others may link here, and do nothing else. Handler panics if one is no origin.
+	TrustedOrigins []string
 
 	Refresh time.Duration // how often open pages learn of changes; 0 means 500 ms
 	Logger  *slog.Logger  // nil means slog.Default()
@@ -83,13 +96,13 @@ func Handler(source Source, c Config) http.Handler {
 	mux.HandleFunc("GET /data/sessions/{id}", h.contents)
 	mux.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
 	if h.recorder != nil {
-		path, service := service.NewHandler(h.recorder, service.Config{Authorize: c.Authorize, Logger: c.Logger})
+		path, service := service.NewHandler(h.recorder, service.Config{Logger: c.Logger}) // within the page's guard: its own asks nothing
 		mux.Handle("POST /rpc"+path, http.StripPrefix("/rpc", service))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "nothing is at "+shown(r.URL.Path))
 	})
-	inside := guard.Guard{Authorize: c.Authorize, Logger: c.Logger}.Handler(mux)
+	inside := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(mux)
 	return secure(http.StripPrefix(strings.TrimSuffix(c.Prefix, "/"), inside))
 }
 

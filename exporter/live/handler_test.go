@@ -88,7 +88,9 @@ func TestGuard(t *testing.T) {
 }
 
 func TestAuthorize(t *testing.T) {
+	asked := 0
 	p := start(t, allowed, live.Config{Authorize: func(r *http.Request) error {
+		asked++
 		if r.Header.Get("Authorization") != "me" {
 			return errors.New("who?")
 		}
@@ -106,8 +108,46 @@ func TestAuthorize(t *testing.T) {
 	r = ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/ListSessions", "{}")
 	r.RemoteAddr = "192.0.2.7:4711"
 	r.Header.Set("Authorization", "me")
-	if rec := p.do(r); rec.Code != http.StatusOK {
-		t.Errorf("a call of who may: status %d %s", rec.Code, rec.Body)
+	asked = 0
+	if rec := p.do(r); rec.Code != http.StatusOK || asked != 1 {
+		t.Errorf("a call of who may: status %d %s, authorized %d times", rec.Code, rec.Body, asked)
+	}
+}
+
+// An application can let in others besides who is on this machine, and trust a proxy's origin.
+func TestLocalOrByToken(t *testing.T) {
+	p := start(t, allowed, live.Config{TrustedOrigins: []string{"https://shop.example"}, Authorize: func(r *http.Request) error {
+		if r.Header.Get("Authorization") == "me" {
+			return nil
+		}
+		return live.Local(r)
+	}})
+	for _, c := range []struct {
+		name, host, token, origin string
+		status                    int
+	}{
+		{"local", "localhost", "", "", http.StatusOK},
+		{"local by another name", "evil.example", "", "", http.StatusForbidden},
+		{"by token", "10.0.0.7", "me", "", http.StatusOK},
+		{"by token, as the page behind a proxy", "10.0.0.7", "me", "https://shop.example", http.StatusOK},
+		{"by token, as another's page", "10.0.0.7", "me", "https://evil.example", http.StatusForbidden},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, r := range []*http.Request{
+				ask(http.MethodGet, "data/overview", ""),
+				ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/ListSessions", "{}"),
+			} {
+				r.Host = c.host
+				for name, value := range map[string]string{"Authorization": c.token, "Origin": c.origin} {
+					if value != "" {
+						r.Header.Set(name, value)
+					}
+				}
+				if rec := p.do(r); rec.Code != c.status {
+					t.Errorf("%s %s: status %d, want %d: %s", r.Method, r.URL.Path, rec.Code, c.status, rec.Body)
+				}
+			}
+		})
 	}
 }
 

@@ -122,3 +122,34 @@ func TestPagesOfOthersAreKeptOut(t *testing.T) {
 		})
 	}
 }
+
+// Who is on this machine comes in, and so does the page of an origin that is trusted.
+func TestLocalAndTrustedOrigins(t *testing.T) {
+	p := newProgram(t)
+	url := serve(t, p.Recorder, service.Config{Authorize: service.Local, TrustedOrigins: []string{"https://tools.example"}})
+	for name, c := range map[string]struct {
+		header, value string
+		status        int
+	}{
+		"local":               {"Accept", "*/*", 200},
+		"by a proxy":          {"X-Forwarded-For", "192.0.2.1", 403},
+		"of a trusted origin": {"Origin", "https://tools.example", 200},
+		"of another origin":   {"Origin", "https://evil.example", 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", url+prefix+"ListSessions", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set(c.header, c.value)
+			res, err := httpClient(t, false).Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body := drain(res.Body); res.StatusCode != c.status {
+				t.Errorf("got %s %s, want %d", res.Status, body, c.status)
+			}
+		})
+	}
+}

@@ -35,14 +35,26 @@ var _ Recorder = (*sessions.Recorder)(nil)
 // Config says who may come, and how much they may ask for. Zero fields mean what their
 // comments say; what is negative allows none.
 type Config struct {
-	// Authorize decides who may come: nil lets the request in, an error is logged and told to
-	// nobody. Without Authorize come only clients on the same machine: from a loopback
-	// address, with a Host header that is localhost or such an address, and through no
-	// proxy that says so. A proxy on the same machine that does not say so cannot be told from
-	// a local client: set Authorize there. Pages of other origins may not call in any case.
+	// Authorize decides alone who may come: nil lets the request in, an error is logged and told to
+	// nobody. nil means [Local]: who is on the same machine. A proxy on the same machine that
+	// does not say that it is one cannot be told from a local client: set Authorize there.
+	//
+	// IT REPLACES THE RULE ABOUT THE HOST HEADER, TOO. One that goes by a token or a cookie of
+	// yours needs none. One that goes by where a request comes from lets in whatever page
+	// the browser of who may has open, once that page's name is made to resolve to this server
+	// (DNS rebinding), unless it asks for the Host:
+	//
+	//	if r.Host != "shop.internal:8080" {
+	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
+	//	}
 	Authorize func(*http.Request) error
 
-	Logger *slog.Logger // of starts and of what Authorize refused; nil means slog.Default()
+	// TrustedOrigins are origins whose pages may call, as "https://tools.example"; without them
+	// those may that the service's own host serves, and clients that are no browsers. One behind a
+	// proxy that changes the Host header has to be among them. NewHandler panics if one is no origin.
+	TrustedOrigins []string
+
+	Logger *slog.Logger // of starts, and of refusals, a line of those a minute; nil means slog.Default()
 
 	StartsPerMinute int           // calls of StartProfiler in any minute; 0 means 10
 	MaxStreams      int           // StreamEvents and WatchSession at a time; 0 means 16
@@ -72,7 +84,7 @@ func newHandler(r Recorder, c Config, now func() time.Time) (path string, h http
 		connect.WithCodec(strictJSON{"json"}),
 		connect.WithCodec(strictJSON{"json; charset=utf-8"}),
 	)
-	return path, guard.Guard{Authorize: c.Authorize, Logger: c.Logger, Refuse: refuse}.Handler(withController(h))
+	return path, guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger, Refuse: refuse}.Handler(withController(h))
 }
 
 // orDefault is what a zero field of Config means.
