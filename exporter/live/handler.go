@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/guard"
+	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -65,9 +65,7 @@ type handler struct {
 	streams  chan struct{} // has an element for each open stream
 	listed   *held
 	opened   *held
-
-	mu      sync.Mutex // guards servers
-	servers map[*http.Server]<-chan struct{}
+	servers  shutdown.Servers
 }
 
 // Handler serves the page. It panics if c.Prefix does not begin and end with a slash.
@@ -83,7 +81,6 @@ func Handler(source Source, c Config) http.Handler {
 		streams:  make(chan struct{}, maxStreams),
 		listed:   newHeld(maxListed),
 		opened:   newHeld(maxOpened),
-		servers:  map[*http.Server]<-chan struct{}{},
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", asset("index.html"))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -34,7 +33,8 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for nginx
-	stopped := h.shutdown(r)
+	ctx, done := h.servers.Context(r.Context())
+	defer done()
 	control := http.NewResponseController(w)
 	tick := time.NewTicker(h.refresh)
 	defer tick.Stop()
@@ -67,30 +67,9 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		select {
-		case <-r.Context().Done():
-			return
-		case <-stopped:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
-}
-
-// shutdown is closed when the server that r came to shuts down, which waits for its requests
-// but does not tell them.
-func (h *handler) shutdown(r *http.Request) <-chan struct{} {
-	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
-	if !ok {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	stopped, known := h.servers[server]
-	if !known {
-		c := make(chan struct{})
-		server.RegisterOnShutdown(sync.OnceFunc(func() { close(c) })) // Shutdown may be called twice
-		stopped = c
-		h.servers[server] = stopped
-	}
-	return stopped
 }

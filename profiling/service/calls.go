@@ -65,14 +65,14 @@ func (s *server) GetEvents(_ context.Context, a *profilerv1.GetEventsArg) (*prof
 }
 
 func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg, stream *connect.ServerStream[profilerv1.Events]) error {
-	sending, done, err := s.stream(ctx)
+	ctx, sending, done, err := s.stream(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	return status(s.pages(a, func(page *profilerv1.Events) error {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		sending()
 		return stream.Send(page)
@@ -102,7 +102,7 @@ func (s *server) ListSessions(context.Context, *profilerv1.ListSessionsArg) (*pr
 }
 
 func (s *server) WatchSession(ctx context.Context, a *profilerv1.WatchSessionArg, stream *connect.ServerStream[profilerv1.Status]) error {
-	sending, done, err := s.stream(ctx)
+	ctx, sending, done, err := s.stream(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,5 +116,5 @@ func (s *server) WatchSession(ctx context.Context, a *profilerv1.WatchSessionArg
 			return err
 		}
 	}
-	return status(ctx.Err())
+	return status(context.Cause(ctx))
 }

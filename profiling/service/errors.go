@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -24,6 +25,8 @@ func status(err error) error {
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	case errors.Is(err, profiling.ErrNotAllowed):
 		return connect.NewError(connect.CodePermissionDenied, err)
+	case errors.Is(err, shutdown.Err):
+		return connect.NewError(connect.CodeUnavailable, err)
 	case errors.Is(err, context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
 	case errors.Is(err, context.DeadlineExceeded):

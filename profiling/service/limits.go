@@ -40,23 +40,25 @@ func (r *rate) take() error {
 	return nil
 }
 
-// stream takes a place for a stream until done is called. send is for use before each
-// message: the client has so long to take it.
-func (s *server) stream(ctx context.Context) (send, done func(), err error) {
+// stream takes a place for a stream until done is called. Its context is request, and ends at the
+// server's shutdown, too. send is for use before each message: the client has so long to take it.
+func (s *server) stream(request context.Context) (ctx context.Context, send, done func(), err error) {
 	select {
 	case s.streams <- struct{}{}:
 	default:
-		return nil, nil, connect.NewError(connect.CodeResourceExhausted,
+		return nil, nil, nil, connect.NewError(connect.CodeResourceExhausted,
 			fmt.Errorf("streams: %d at a time are allowed: try again when one has ended", cap(s.streams)))
 	}
-	controller, _ := ctx.Value(controllerKey{}).(*http.ResponseController)
+	controller, _ := request.Value(controllerKey{}).(*http.ResponseController)
 	// A server or a recorder of tests without deadlines has none: nothing can be done about that.
 	send = func() { _ = controller.SetWriteDeadline(time.Now().Add(s.sendTimeout)) }
+	ctx, unwatch := s.servers.Context(request)
 	done = func() {
+		unwatch()
 		<-s.streams
 		_ = controller.SetWriteDeadline(time.Time{}) // the connection may serve others now
 	}
-	return send, done, nil
+	return ctx, send, done, nil
 }
 
 // controllerKey is the key in a request's context of how to set its deadlines, which

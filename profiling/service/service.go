@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/perfline/perfline/internal/guard"
+	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -102,6 +103,7 @@ type server struct {
 	starts      *rate
 	streams     chan struct{} // has one for each stream
 	sendTimeout time.Duration
+	servers     shutdown.Servers
 }
 
 var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)
