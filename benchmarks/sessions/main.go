@@ -103,7 +103,7 @@ func (s shape) measure(events int) error {
 			if q.Timeline = t.ID; !all && t.ID != biggest.ID {
 				continue
 			}
-			if _, err := session.Events(q); err != nil {
+			if _, err := session.Events(ctx, q); err != nil {
 				return 0, err
 			}
 		}

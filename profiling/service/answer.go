@@ -67,8 +67,8 @@ func event(e *sessions.Event) *profilerv1.Event {
 	return out
 }
 
-// session encodes a session with the first of the timelines.
-func session(s *sessions.Session, timelines []sessions.Timeline, limit int) *profilerv1.Session {
+// session encodes a session with the first timelines after that one, or from the first on.
+func session(s *sessions.Session, after sessions.TimelineID, limit int) *profilerv1.Session {
 	stats := s.Stats()
 	out := &profilerv1.Session{
 		SessionId: uint32(s.ID()),
@@ -81,15 +81,19 @@ func session(s *sessions.Session, timelines []sessions.Timeline, limit int) *pro
 		},
 	}
 	size := 0
-	for i, tl := range timelines {
-		t := timeline(tl)
-		if size += proto.Size(t); i == limit || (size > maxMessage && i > 0) {
+	for {
+		after++
+		tl, ok := s.Timeline(after)
+		if !ok {
+			return out
+		}
+		t, have := timeline(tl), len(out.TimelineList)
+		if size += proto.Size(t); have == limit || (size > maxMessage && have > 0) {
 			out.More = true
-			break
+			return out
 		}
 		out.TimelineList = append(out.TimelineList, t)
 	}
-	return out
 }
 
 func timeline(t sessions.Timeline) *profilerv1.Timeline {

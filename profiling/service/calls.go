@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 
 	"connectrpc.com/connect"
 
@@ -35,7 +34,7 @@ func (s *server) StopProfiler(ctx context.Context, a *profilerv1.StopProfilerArg
 	if err != nil {
 		return nil, status(err)
 	}
-	return session(stopped, stopped.Timelines(), defaultLimit), nil
+	return session(stopped, 0, defaultLimit), nil
 }
 
 func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*profilerv1.Session, error) {
@@ -47,20 +46,15 @@ func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*pr
 	if err != nil {
 		return nil, status(err)
 	}
-	timelines := stopped.Timelines()
-	if a.AfterTimelineId != nil {
-		after := sessions.TimelineID(a.GetAfterTimelineId())
-		i := slices.IndexFunc(timelines, func(t sessions.Timeline) bool { return t.ID == after })
-		if i < 0 {
-			return nil, status(badRequest("afterTimelineID %d: session %d has no such timeline", after, stopped.ID()))
-		}
-		timelines = timelines[i+1:]
+	after := sessions.TimelineID(a.GetAfterTimelineId())
+	if _, known := stopped.Timeline(after); a.AfterTimelineId != nil && !known {
+		return nil, status(badRequest("afterTimelineID %d: session %d has no such timeline", after, stopped.ID()))
 	}
-	return session(stopped, timelines, n), nil
+	return session(stopped, after, n), nil
 }
 
-func (s *server) GetEvents(_ context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
-	page, err := s.page(a)
+func (s *server) GetEvents(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+	page, err := s.page(ctx, a)
 	return page, status(err)
 }
 
@@ -70,7 +64,7 @@ func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg, s
 		return err
 	}
 	defer done()
-	return status(s.pages(a, func(page *profilerv1.Events) error {
+	return status(s.pages(ctx, a, func(page *profilerv1.Events) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"context"
+
 	"github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -15,35 +17,54 @@ func (s *server) asked(a *profilerv1.GetEventsArg) (of *sessions.Session, q sess
 	return of, q, length, err
 }
 
+// maxReduced is how many virtual events a stream gives. They are put together at once, and of some
+// 150 bytes each.
+const maxReduced = 50_000
+
+// events is of.Events(q), which goes through a whole timeline for virtual ones. Few are at work
+// at a time, and others wait.
+func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Query) (sessions.Events, error) {
+	select {
+	case s.work <- struct{}{}:
+		defer func() { <-s.work }()
+		return of.Events(ctx, q)
+	case <-ctx.Done():
+		return sessions.Events{}, context.Cause(ctx)
+	}
+}
+
 // page is the first of what is asked for.
-func (s *server) page(a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
 	of, q, length, err := s.asked(a)
 	if err != nil {
 		return nil, err
 	}
-	if q.Mode == sessions.All { // of virtual events sessions give all at once
-		q.Limit = length
+	q.Limit = length
+	var answer sessions.Events
+	if q.Mode == sessions.All { // which ends when it has the page
+		answer, err = of.Events(ctx, q)
+	} else {
+		answer, err = s.events(ctx, of, q)
 	}
-	answer, err := of.Events(q)
 	if err != nil {
 		return nil, err
 	}
-	n := min(len(answer.List), length)
-	page, _ := pageOf(answer.List[:n], answer.More || n < len(answer.List))
+	page, _ := pageOf(answer.List, answer.More)
 	return page, nil
 }
 
 // pages gives all of what is asked for, until give fails.
-func (s *server) pages(a *profilerv1.GetEventsArg, give func(*profilerv1.Events) error) error {
+func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg, give func(*profilerv1.Events) error) error {
 	of, q, length, err := s.asked(a)
 	if err != nil {
 		return err
 	}
+	q.Limit = maxReduced
 	if q.Mode == sessions.All {
 		q.Limit = maxLimit // what the memory of one answer is bounded by, however short the messages
 	}
 	for {
-		answer, err := of.Events(q)
+		answer, err := s.events(ctx, of, q)
 		if err != nil {
 			return err
 		}
@@ -57,7 +78,7 @@ func (s *server) pages(a *profilerv1.GetEventsArg, give func(*profilerv1.Events)
 				break
 			}
 		}
-		if !answer.More {
+		if !answer.More || q.Mode != sessions.All {
 			return nil
 		}
 		q.After = answer.List[len(answer.List)-1].ID

@@ -47,7 +47,7 @@ func TestPages_SP10_SP16_SP23(t *testing.T) {
 		t.Fatal(err)
 	}
 	tl := theTimeline(s)
-	answer, err := own.Events(sessions.Query{Timeline: sessions.TimelineID(tl)})
+	answer, err := own.Events(t.Context(), sessions.Query{Timeline: sessions.TimelineID(tl)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,5 +257,32 @@ func TestPagesOfTimelines_SP7(t *testing.T) {
 	}
 	if !slices.Equal(got, want) || len(want) < 4 {
 		t.Errorf("timelines %q, want %q, with those of 4 requests", got, want)
+	}
+}
+
+// What a stream of virtual events is put together in is bounded, and the last message says so.
+func TestStreamOfVirtualEventsIsCut(t *testing.T) {
+	const most = 50_000
+	p := newProgram(t)
+	id := p.recorded(t, func(ctx context.Context) {
+		for i := range most + 1 {
+			marks.Mark(ctx, fmt.Sprintf("mark %d", i))
+			if i%5000 == 0 {
+				observer.FromContext(ctx).Deliver() // before its buffer is full
+			}
+		}
+	})
+	c := client(t, serve(t, p.Recorder, service.Config{}))
+	s, err := c.GetSession(t.Context(), &pb.GetSessionArg{SessionId: uint32(id)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := all(c.StreamEvents(t.Context(), &pb.GetEventsArg{SessionId: uint32(id), TimelineId: theTimeline(s), Limit: 10_000, Mode: pb.Mode_MODE_REDUCE_UNIQUE_EVENTS.Enum()}))
+	n := 0
+	for _, m := range list {
+		n += len(m.(*pb.Events).GetEventList())
+	}
+	if err != nil || n != most || !list[len(list)-1].(*pb.Events).GetMore() {
+		t.Errorf("%d events and error %v, want %d, and to be told that there are more", n, err, most)
 	}
 }

@@ -19,6 +19,10 @@ import (
 // a route and a list of modules.
 const maxRequest = 64 << 10
 
+// maxWork is how many queries at a time go through whole timelines: what they are put together
+// in is theirs alone, and may be of the timeline's size.
+const maxWork = 2
+
 // A Recorder has the sessions: *sessions.Recorder.
 type Recorder interface {
 	CheckRemote() error
@@ -77,6 +81,7 @@ func newHandler(r Recorder, c Config, now func() time.Time) (path string, h http
 		logger:      c.Logger,
 		starts:      newRate(orDefault(c.StartsPerMinute, 10), now),
 		streams:     make(chan struct{}, max(0, orDefault(c.MaxStreams, 16))),
+		work:        make(chan struct{}, maxWork),
 		sendTimeout: orDefault(c.SendTimeout, 30*time.Second),
 	}
 	path, h = profilerv1connect.NewProfilerServiceHandler(s,
@@ -102,6 +107,7 @@ type server struct {
 	logger      *slog.Logger
 	starts      *rate
 	streams     chan struct{} // has one for each stream
+	work        chan struct{} // has one for each query that goes through a whole timeline
 	sendTimeout time.Duration
 	servers     shutdown.Servers
 }

@@ -15,7 +15,7 @@
 //		return err
 //	}
 //	for _, tl := range session.Timelines() {
-//		events, err := session.Events(sessions.Query{Timeline: tl.ID, Mode: sessions.ReduceUniqueEvents})
+//		events, err := session.Events(ctx, sessions.Query{Timeline: tl.ID, Mode: sessions.ReduceUniqueEvents})
 //		…
 //	}
 //

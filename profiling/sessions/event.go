@@ -133,9 +133,10 @@ type Query struct {
 	// limit. One that ends at From or begins at To does not overlap, but a moment at From does.
 	From, To *time.Duration
 
-	// Limit is how many events are given at most, with mode All: 0 means all. After gives those that come after
-	// that event, in the answer's order; it is the last event's ID of the page before.
+	// Limit is how many events are given at most: 0 means all.
 	Limit int
+	// After, with mode All, gives those that come after that event, in the answer's order; it is the
+	// last event's ID of the page before.
 	After EventID
 }
 

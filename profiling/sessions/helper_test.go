@@ -127,7 +127,7 @@ func wantDrawn(t *testing.T, s *sessions.Session, want ...string) {
 
 func ask(t testing.TB, s *sessions.Session, q sessions.Query) sessions.Events {
 	t.Helper()
-	a, err := s.Events(q)
+	a, err := s.Events(t.Context(), q)
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}

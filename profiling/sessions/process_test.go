@@ -32,7 +32,7 @@ func TestProcess_SP18(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.q.Mode = ReduceAll
-			got, err := s.Events(c.q)
+			got, err := s.Events(t.Context(), c.q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestProcess_SP18(t *testing.T) {
 		{"of events that are not there", []EventType{Mark, Process}, []EventType{Process}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := s.Events(Query{Timeline: 1, Mode: ReduceAll, Types: c.types})
+			got, err := s.Events(t.Context(), Query{Timeline: 1, Mode: ReduceAll, Types: c.types})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +77,11 @@ func TestProcess_SP18(t *testing.T) {
 			}
 		})
 	}
+	if got, err := s.Events(t.Context(), Query{Timeline: 1, Mode: ReduceAll, Limit: 1}); err != nil || len(got.List) != 1 || got.List[0].Type != Generic || !got.More {
+		t.Errorf("the first of them is %+v, %v", got, err)
+	}
 	s.cpu = nil // where the system does not tell
-	if got, err := s.Events(Query{Timeline: 1, Mode: ReduceAll}); err != nil || len(got.List) != 1 {
+	if got, err := s.Events(t.Context(), Query{Timeline: 1, Mode: ReduceAll}); err != nil || len(got.List) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -2,55 +2,78 @@ package sessions
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequestError].
-func (s *Session) Events(q Query) (Events, error) {
+// Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequestError], or wraps
+// ctx's cause: a query goes through all of its timeline's events, which takes some milliseconds
+// for a hundred thousand. Its memory is that of its answer, which Query.Limit bounds; in mode
+// ReduceUniqueEvents some 150 bytes for each type and name besides, while it is worked on.
+func (s *Session) Events(ctx context.Context, q Query) (Events, error) {
 	if q.Mode > ReduceAll {
 		return Events{}, BadRequestError(fmt.Sprintf("mode %d: must be ALL (1) to REDUCE_ALL (4)", q.Mode))
 	}
 	t := s.timeline(q.Timeline)
-	if t == nil && len(s.timelines) == 0 {
-		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: session %d has no timelines: it has no events", q.Timeline, s.id))
-	}
 	if t == nil {
-		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: session %d has timelines 1 to %d", q.Timeline, s.id, len(s.timelines)))
+		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: %s", q.Timeline, s.hasTimelines()))
 	}
 	w, err := t.window(q)
 	if err != nil {
 		return Events{}, err
 	}
+	var all Events
 	switch q.Mode {
 	case ReduceUniqueTypes:
-		return t.reduce(w, func(n *node) kind { return kind{typ: n.typ} }), nil
+		all, err = t.reduce(ctx, w, q.Limit, func(n *node) kind { return kind{typ: n.typ} })
 	case ReduceUniqueEvents:
-		return t.reduce(w, func(n *node) kind { return kind{n.typ, n.name} }), nil
+		all, err = t.reduce(ctx, w, q.Limit, func(n *node) kind { return kind{n.typ, n.name} })
 	case ReduceAll:
-		return s.reduceAll(t, w), nil
+		all, err = s.reduceAll(ctx, t, w, q.Limit)
 	default:
-		return t.list(w, q.Limit), nil
+		all, err = t.list(ctx, w, q.Limit)
 	}
+	if err != nil {
+		return Events{}, fmt.Errorf("sessions: session %d: not all events were looked at: %w", s.id, err)
+	}
+	return all, nil
 }
 
 // reduceAll is the answer of mode ReduceAll.
-func (s *Session) reduceAll(t *timeline, w window) Events {
+func (s *Session) reduceAll(ctx context.Context, t *timeline, w window, limit int) (Events, error) {
 	everything := func(*node) kind { return kind{typ: Generic} }
-	all := t.reduce(w, everything)
-	if w.types != 0 && w.types&(1<<Process) == 0 {
-		return all
+	all, err := t.reduce(ctx, w, limit, everything)
+	if err != nil || w.types != 0 && w.types&(1<<Process) == 0 {
+		return all, err
 	}
 	of := all.Interval
 	if of == nil { // of those that are of other types
 		w.types = 0
-		of = t.reduce(w, everything).Interval
+		others, err := t.reduce(ctx, w, limit, everything)
+		if err != nil {
+			return all, err
+		}
+		of = others.Interval
 	}
-	if p, ok := s.process(w, of); ok {
+	p, ok := s.process(w, of)
+	switch {
+	case !ok:
+	case limit > 0 && len(all.List) == limit:
+		all.More = true
+	default:
 		all.add(p)
 	}
-	return all
+	return all, nil
+}
+
+// hasTimelines says which there are.
+func (s *Session) hasTimelines() string {
+	if len(s.timelines) == 0 {
+		return fmt.Sprintf("session %d has no timelines: it has no events", s.id)
+	}
+	return fmt.Sprintf("session %d has timelines 1 to %d", s.id, len(s.timelines))
 }
 
 // A window is the part of a timeline that a query is about.
@@ -86,8 +109,8 @@ func (t *timeline) window(q Query) (window, error) {
 	if q.Limit < 0 {
 		return w, BadRequestError(fmt.Sprintf("limit %d: must not be negative", q.Limit))
 	}
-	if (q.Limit != 0 || q.After != 0) && q.Mode > All {
-		return w, BadRequestError(fmt.Sprintf("limit %d after event %d: mode %v gives its events at once", q.Limit, q.After, q.Mode))
+	if q.After != 0 && q.Mode > All {
+		return w, BadRequestError(fmt.Sprintf("after event %d: mode %d gives virtual events, which have no ids", q.After, q.Mode))
 	}
 	if q.After != 0 {
 		if uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end) {
@@ -98,12 +121,19 @@ func (t *timeline) window(q Query) (window, error) {
 	return w, nil
 }
 
-// each goes through the nodes that a query is about.
-func (t *timeline) each(w window, yield func(i int, n *node) bool) {
+// lookEvery is after how many nodes a query looks whether somebody still waits for it.
+const lookEvery = 4096
+
+// each goes through the nodes that a query is about, until ctx ends: it returns its cause.
+func (t *timeline) each(ctx context.Context, w window, yield func(i int, n *node) bool) error {
+	looked := 0
 	for i := w.first; i < w.end; {
+		if looked++; looked%lookEvery == 1 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		n := &t.nodes[i]
 		if w.to != nil && n.start >= *w.to {
-			return // so are all that come
+			return nil // so are all that come
 		}
 		skip := int(n.size)
 		switch {
@@ -118,17 +148,18 @@ func (t *timeline) each(w window, yield func(i int, n *node) bool) {
 			}
 		case w.types == 0 || w.types&(1<<n.typ) != 0:
 			if !yield(i, n) {
-				return
+				return nil
 			}
 		}
 		i++
 	}
+	return nil
 }
 
 // list is the answer of mode All.
-func (t *timeline) list(w window, limit int) Events {
+func (t *timeline) list(ctx context.Context, w window, limit int) (Events, error) {
 	var all Events
-	t.each(w, func(i int, _ *node) bool {
+	err := t.each(ctx, w, func(i int, _ *node) bool {
 		if limit > 0 && len(all.List) == limit {
 			all.More = true
 			return false
@@ -136,7 +167,7 @@ func (t *timeline) list(w window, limit int) Events {
 		all.add(t.event(i))
 		return true
 	})
-	return all
+	return all, err
 }
 
 // kind is what events have in common that become one.
@@ -145,33 +176,54 @@ type kind struct {
 	name string
 }
 
+// A merged is a virtual event in the making: an Event is three times as large, and most of
+// those that a long session has are not given.
+type merged struct {
+	first          int32 // node of its kind
+	hits           uint32
+	time, overhead time.Duration
+	interval       Interval
+}
+
 // reduce makes a virtual event of all that are of one kind.
-func (t *timeline) reduce(w window, of func(*node) kind) Events {
-	indexes := map[kind]int{}
-	var list []Event
-	t.each(w, func(_ int, n *node) bool {
+func (t *timeline) reduce(ctx context.Context, w window, limit int, of func(*node) kind) (Events, error) {
+	indexes := map[kind]int32{}
+	var list []merged
+	err := t.each(ctx, w, func(i int, n *node) bool {
 		k := of(n)
-		i, known := indexes[k]
+		at, known := indexes[k]
 		if !known {
-			i = len(list)
-			indexes[k] = i
-			list = append(list, Event{Type: k.typ, Name: k.name, Interval: Interval{n.start, n.end}})
+			at = int32(len(list))
+			indexes[k] = at
+			list = append(list, merged{first: int32(i), interval: Interval{n.start, n.end}})
 		}
-		e := &list[i]
-		e.Time += n.self
-		e.Overhead += n.overhead
-		e.Hits++
-		e.Interval.cover(Interval{n.start, n.end})
+		m := &list[at]
+		m.time += n.self
+		m.overhead += n.overhead
+		m.hits++
+		m.interval.cover(Interval{n.start, n.end})
 		return true
 	})
-	slices.SortFunc(list, func(a, b Event) int {
-		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	if err != nil {
+		return Events{}, err
+	}
+	slices.SortFunc(list, func(a, b merged) int {
+		if a.time != b.time {
+			return cmp.Compare(b.time, a.time)
+		}
+		ka, kb := of(&t.nodes[a.first]), of(&t.nodes[b.first])
+		return cmp.Or(cmp.Compare(ka.typ, kb.typ), cmp.Compare(ka.name, kb.name))
 	})
 	var all Events
-	for _, e := range list {
-		all.add(e)
+	if limit > 0 && limit < len(list) {
+		list, all.More = list[:limit], true
 	}
-	return all
+	all.List = make([]Event, 0, len(list)+1) // and perhaps the process
+	for _, m := range list {
+		k := of(&t.nodes[m.first])
+		all.add(Event{Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits, Interval: m.interval})
+	}
+	return all, nil
 }
 
 func (a *Events) add(e Event) {

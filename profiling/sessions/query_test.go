@@ -109,14 +109,13 @@ func TestBadQueries(t *testing.T) {
 		{"type 0", "type 0", sessions.Query{Timeline: 1, Types: []sessions.EventType{0}}},
 		{"interval that ends first", "2ms to 1ms", sessions.Query{Timeline: 1, From: at(2 * ms), To: at(ms)}},
 		{"negative limit", "limit -1", sessions.Query{Timeline: 1, Limit: -1}},
-		{"limit with another mode", "limit 1", sessions.Query{Timeline: 1, Limit: 1, Mode: sessions.ReduceAll}},
-		{"limit that overflows", "limit", sessions.Query{Timeline: 1, Limit: math.MaxInt, After: 1, Mode: sessions.ReduceAll}},
+		{"after with another mode", "after event 1: mode 4", sessions.Query{Timeline: 1, Limit: math.MaxInt, After: 1, Mode: sessions.ReduceAll}},
 		{"after an unknown event", "after event 7", sessions.Query{Timeline: 1, After: 7}},
 		{"after the root", "after event 4", sessions.Query{Timeline: 1, Event: 4, After: 4}},
 		{"after an event elsewhere", "after event 6", sessions.Query{Timeline: 1, Event: 4, After: 6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := s.Events(c.q)
+			_, err := s.Events(t.Context(), c.q)
 			var bad sessions.BadRequestError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want a BadRequestError with %q", err, c.want)
@@ -172,6 +171,6 @@ func TestOfBadLength(t *testing.T) {
 	if err != nil || len(s.Timelines()) != 0 || s.Trace() != nil || s.ID() != 1 {
 		t.Errorf("of nothing: %v, %v", s, err)
 	}
-	_, err = s.Events(sessions.Query{Timeline: 1})
+	_, err = s.Events(t.Context(), sessions.Query{Timeline: 1})
 	wantBad(t, err, "session 1 has no timelines")
 }

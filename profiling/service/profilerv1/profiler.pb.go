@@ -16,6 +16,7 @@
 //                       The message names the value and the rule.
 //   PERMISSION_DENIED   the program does not let anybody outside profile, or not you
 //   RESOURCE_EXHAUSTED  too many starts in a minute, or too many streams at a time
+//   UNAVAILABLE         the server shuts down, which ends streams
 //   INTERNAL            the program is at fault; its log says more
 //
 // Strings come from the program: its spans, marks and labels. One that is not UTF-8 has

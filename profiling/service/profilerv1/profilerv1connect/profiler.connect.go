@@ -16,6 +16,7 @@
 //                       The message names the value and the rule.
 //   PERMISSION_DENIED   the program does not let anybody outside profile, or not you
 //   RESOURCE_EXHAUSTED  too many starts in a minute, or too many streams at a time
+//   UNAVAILABLE         the server shuts down, which ends streams
 //   INTERNAL            the program is at fault; its log says more
 //
 // Strings come from the program: its spans, marks and labels. One that is not UTF-8 has
@@ -99,7 +100,8 @@ type ProfilerServiceClient interface {
 	ReleaseSession(context.Context, *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error)
 	// StreamEvents gives what GetEvents gives, all of it, in several messages. Each has the
 	// interval of its own events, and more is set in all but the last. limit is the number of events
-	// in a message. What has begun ends well even if the session is released meanwhile.
+	// in a message. Of virtual events it gives the 50 000 that took longest; if there are others more is
+	// set in the last message, too. What has begun ends well even if the session is released meanwhile.
 	StreamEvents(context.Context, *profilerv1.GetEventsArg) (*connect.ServerStreamForClient[profilerv1.Events], error)
 	// GetSession gives a session that was stopped: what StopProfiler answered, or its next
 	// timelines. INVALID_ARGUMENT while it is not ready.
@@ -267,7 +269,8 @@ type ProfilerServiceHandler interface {
 	ReleaseSession(context.Context, *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error)
 	// StreamEvents gives what GetEvents gives, all of it, in several messages. Each has the
 	// interval of its own events, and more is set in all but the last. limit is the number of events
-	// in a message. What has begun ends well even if the session is released meanwhile.
+	// in a message. Of virtual events it gives the 50 000 that took longest; if there are others more is
+	// set in the last message, too. What has begun ends well even if the session is released meanwhile.
 	StreamEvents(context.Context, *profilerv1.GetEventsArg, *connect.ServerStream[profilerv1.Events]) error
 	// GetSession gives a session that was stopped: what StopProfiler answered, or its next
 	// timelines. INVALID_ARGUMENT while it is not ready.
