@@ -14,11 +14,13 @@ func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerA
 	if err != nil {
 		return nil, status(err)
 	}
-	if err := s.starts.take(); err != nil {
+	giveBack, err := s.starts.take()
+	if err != nil {
 		return nil, err
 	}
 	id, err := s.recorder.Start(ctx, options)
 	if err != nil {
+		giveBack()
 		return nil, status(err)
 	}
 	peer := ""

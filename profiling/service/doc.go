@@ -53,7 +53,11 @@
 //   - A client that goes away, or takes nothing for [Config].SendTimeout, ends the work that
 //     is done for it, but not the session: that ends by itself at sessions.Config.MaxLength.
 //   - How many sessions begin in a minute and how many streams there are at a time
-//     is limited; see [Config]. What is refused for that says when to come again.
+//     is limited; see [Config]. What is refused for that says when to come again. Another handler of the
+//     same recorder, as that of the live page, has limits of its own.
+//   - Two queries at a time go through whole timelines, for virtual events or a stream; others wait,
+//     and are given up with who asked. A stream has 50 000 virtual events at most.
+//   - Streams end with UNAVAILABLE when their server shuts down.
 //   - JSON with a field or a name that is not in the schema is refused, not half understood.
 //
 // # What it does not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,32 +13,41 @@ import (
 
 // A rate lets so many through in any minute.
 type rate struct {
-	now func() time.Time
+	most int
+	now  func() time.Time
 
 	mu   sync.Mutex
-	last []time.Time // of those let through, a ring; mu guards it
-	next int         // the oldest of last; mu guards it
+	last []time.Time // of those let through, the oldest first; mu guards it
 }
 
 func newRate(perMinute int, now func() time.Time) *rate {
-	return &rate{now: now, last: make([]time.Time, max(0, perMinute))}
+	return &rate{most: max(0, perMinute), now: now}
 }
 
-// take is nil, or says when to come again.
-func (r *rate) take() error {
+// take lets one through until giveBack is called, which is for what did not come to pass, or
+// says when to come again.
+func (r *rate) take() (giveBack func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.last) == 0 {
-		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("starts: none are allowed here"))
+	if r.most == 0 {
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("starts: none are allowed here"))
 	}
-	now, oldest := r.now(), r.last[r.next]
-	if wait := time.Minute - now.Sub(oldest); !oldest.IsZero() && wait > 0 {
-		return connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("starts: %d in a minute are allowed: try again in %v", len(r.last), wait.Round(time.Second)))
+	now := r.now()
+	r.last = slices.DeleteFunc(r.last, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if len(r.last) >= r.most {
+		return nil, connect.NewError(connect.CodeResourceExhausted,
+			fmt.Errorf("starts: %d in a minute are allowed: try again in %v", r.most, (time.Minute-now.Sub(r.last[0])).Round(time.Second)))
 	}
-	r.last[r.next] = now
-	r.next = (r.next + 1) % len(r.last)
-	return nil
+	r.last = append(r.last, now)
+	return func() { r.giveBack(now) }, nil
+}
+
+func (r *rate) giveBack(taken time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.last, taken); i >= 0 {
+		r.last = slices.Delete(r.last, i, i+1)
+	}
 }
 
 // stream takes a place for a stream until done is called. Its context is request, and ends at the

@@ -61,7 +61,7 @@ type Config struct {
 
 	Logger *slog.Logger // of starts, and of refusals, a line of those a minute; nil means slog.Default()
 
-	StartsPerMinute int           // calls of StartProfiler in any minute; 0 means 10
+	StartsPerMinute int           // sessions that begin in any minute by this handler; 0 means 10
 	MaxStreams      int           // StreamEvents and WatchSession at a time; 0 means 16
 	SendTimeout     time.Duration // after which a stream that its client takes nothing of ends; 0 means 30 s
 }
