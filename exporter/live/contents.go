@@ -33,7 +33,12 @@ type recordedRow struct {
 }
 
 func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
-	if s := h.kept(w, r.PathValue("id")); s != nil {
+	s := h.kept(w, r.PathValue("id"))
+	if s == nil {
+		return
+	}
+	w.Header().Set("Content-Type", jsonType)
+	if !headOnly(w, r) {
 		answer(w, newSessionContents(s))
 	}
 }

@@ -15,23 +15,18 @@ var errNoSamples = errors.New("this session took no samples")
 // A format is a file that a session can be had as.
 type format struct {
 	contentType, extension string
+	samples                bool // is of these alone
 	write                  func(io.Writer, *sessions.Session) error
 }
 
 // formats are by the last element of their paths.
 var formats = map[string]format{
-	"firefox":    {"application/json", "firefox.json", exporter.WriteFirefox},
-	"speedscope": {"application/json", "speedscope.json", exporter.WriteSpeedscope},
-	"json": {"application/json", "json", func(w io.Writer, s *sessions.Session) error {
-		if s.Trace() == nil {
-			return errNoSamples
-		}
+	"firefox":    {"application/json", "firefox.json", false, exporter.WriteFirefox},
+	"speedscope": {"application/json", "speedscope.json", false, exporter.WriteSpeedscope},
+	"json": {"application/json", "json", true, func(w io.Writer, s *sessions.Session) error {
 		return s.Trace().WriteJSON(w)
 	}},
-	"pprof": {"application/octet-stream", "pb.gz", func(w io.Writer, s *sessions.Session) error {
-		if s.Trace() == nil {
-			return errNoSamples
-		}
+	"pprof": {"application/octet-stream", "pb.gz", true, func(w io.Writer, s *sessions.Session) error {
 		return s.Trace().WritePprof(w)
 	}},
 }
@@ -47,25 +42,22 @@ func (h *handler) download(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "a session cannot be had as "+shown(name))
 		return
 	}
-	attach(w, f.contentType, fmt.Sprintf("session-%d.%s", s.ID(), f.extension))
-	out := &begun{Writer: w}
-	switch err := f.write(out, s); {
-	case err == nil:
-	case out.begun:
-		panic(http.ErrAbortHandler) // or the client would take half of it for all
-	default:
-		w.Header().Del("Content-Disposition")
-		refuse(w, http.StatusNotFound, err.Error())
+	if f.samples && s.Trace() == nil {
+		refuse(w, http.StatusNotFound, errNoSamples.Error())
+		return
 	}
-}
-
-// begun knows whether something was written.
-type begun struct {
-	io.Writer
-	begun bool
-}
-
-func (b *begun) Write(p []byte) (int, error) {
-	b.begun = true
-	return b.Writer.Write(p)
+	if r.Method != http.MethodHead {
+		done, ok := h.working(w, r)
+		if !ok {
+			return
+		}
+		defer done()
+	}
+	attach(w, f.contentType, fmt.Sprintf("session-%d.%s", s.ID(), f.extension))
+	if headOnly(w, r) {
+		return
+	}
+	if f.write(w, s) != nil {
+		panic(http.ErrAbortHandler) // or the client would take half of it for all
+	}
 }

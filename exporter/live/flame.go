@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"runtime/debug"
 	"slices"
@@ -62,8 +63,12 @@ func (c *call) child(name string) *call {
 	return next
 }
 
-// newFlameGraph merges samples of t by the names of functions. All but the titles are its.
-func newFlameGraph(t *profiling.Trace, samples iter.Seq[profiling.Sample]) flameGraph {
+// lookEvery is after how many samples a flame graph's making looks whether somebody still waits for it.
+const lookEvery = 4096
+
+// newFlameGraph merges samples of t by the names of functions. All but the titles are its. The error
+// is ctx's cause.
+func newFlameGraph(ctx context.Context, t *profiling.Trace, samples iter.Seq[profiling.Sample]) (flameGraph, error) {
 	g := flameGraph{Engine: shown(t.Engine), Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0}
 	root := &call{name: "all"}
 	stacks := make([]*call, len(t.Stacks))
@@ -83,7 +88,9 @@ func newFlameGraph(t *profiling.Trace, samples iter.Seq[profiling.Sample]) flame
 		return stacks[id]
 	}
 	for s := range samples {
-		g.Samples++
+		if g.Samples++; g.Samples%lookEvery == 1 && ctx.Err() != nil {
+			return flameGraph{}, context.Cause(ctx)
+		}
 		leaf := at(s.StackID)
 		switch {
 		case s.StackID == profiling.None:
@@ -97,7 +104,7 @@ func newFlameGraph(t *profiling.Trace, samples iter.Seq[profiling.Sample]) flame
 		}
 	}
 	g.list(root)
-	return g
+	return g, nil
 }
 
 // list takes the calls that there is room for: none that takes less time than one that is

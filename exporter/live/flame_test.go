@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,16 @@ func traceOf(stacks map[string]time.Duration) *profiling.Trace {
 	return t
 }
 
+// graph is newFlameGraph for who waits for it.
+func graph(t *testing.T, tr *profiling.Trace, samples iter.Seq[profiling.Sample]) flameGraph {
+	t.Helper()
+	g, err := newFlameGraph(t.Context(), tr, samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 func lines(g flameGraph) (out []string) {
 	for _, n := range g.Nodes {
 		out = append(out, fmt.Sprintf("%d %s %v %v", n.Parent, n.Name, n.Total, n.Self))
@@ -49,7 +60,7 @@ const ms = time.Millisecond
 
 func TestFlameGraph(t *testing.T) {
 	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms, "main;b;c": 30 * ms, "main;b": 5 * ms, "": 1 * ms})
-	g := newFlameGraph(tr, slices.Values(tr.Samples))
+	g := graph(t, tr, slices.Values(tr.Samples))
 	want := []string{"-1 all 46 0", "0 main 45 0", "1 b 35 5", "2 c 30 30", "1 a 10 10", "0 [no stack] 1 1"}
 	if got := lines(g); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -62,10 +73,10 @@ func TestFlameGraph(t *testing.T) {
 func TestFlameGraphOfWhatWaits(t *testing.T) {
 	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
 	tr.Samples[0].Marker = profiling.Idle
-	if got, want := lines(newFlameGraph(tr, slices.Values(tr.Samples))), "2 [waits] 10 10"; got[len(got)-1] != want {
+	if got, want := lines(graph(t, tr, slices.Values(tr.Samples))), "2 [waits] 10 10"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q last", got, want)
 	}
-	if g := newFlameGraph(tr, running(slices.Values(tr.Samples))); g.Samples != 0 || len(g.Nodes) != 1 {
+	if g := graph(t, tr, running(slices.Values(tr.Samples))); g.Samples != 0 || len(g.Nodes) != 1 {
 		t.Errorf("without it there are %+v", g)
 	}
 }
@@ -80,7 +91,7 @@ func TestFlameGraphIsCut(t *testing.T) {
 	stacks["main;small"] = 1 // less than a pixel
 	stacks[strings.Repeat("deep;", 300)+"end"] = time.Second
 	tr := traceOf(stacks)
-	g := newFlameGraph(tr, slices.Values(tr.Samples))
+	g := graph(t, tr, slices.Values(tr.Samples))
 	if len(g.Nodes) > maxFlameNodes || len(g.Nodes) < maxFlameNodes/2 {
 		t.Errorf("%d nodes", len(g.Nodes))
 	}

@@ -63,6 +63,7 @@ type handler struct {
 	recorder *sessions.Recorder
 	refresh  time.Duration
 	streams  chan struct{} // has an element for each open stream
+	work     chan struct{} // has an element for each flame graph or file in the making
 	listed   *held
 	opened   *held
 	servers  shutdown.Servers
@@ -79,28 +80,35 @@ func Handler(source Source, c Config) http.Handler {
 		recorder: source.Sessions(),
 		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:  make(chan struct{}, maxStreams),
+		work:     make(chan struct{}, maxWork),
 		listed:   newHeld(maxListed),
 		opened:   newHeld(maxOpened),
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", asset("index.html"))
-	mux.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
-	mux.HandleFunc("GET /data/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, h.everything()) })
-	mux.HandleFunc("GET /data/stream", h.stream)
-	mux.HandleFunc("GET /data/requests/{trace}/{span}", h.request)
-	mux.HandleFunc("GET /data/requests/{trace}/{span}/svg", h.picture)
-	mux.HandleFunc("GET /data/flame", h.flame)
-	mux.HandleFunc("GET /data/sessions/{id}", h.contents)
-	mux.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
-	if h.recorder != nil {
-		path, service := service.NewHandler(h.recorder, service.Config{Logger: c.Logger}) // within the page's guard: its own asks nothing
-		mux.Handle("POST /rpc"+path, http.StripPrefix("/rpc", service))
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "nothing is at "+shown(r.URL.Path))
+	get := http.NewServeMux()
+	get.Handle("GET /{$}", asset("index.html"))
+	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
+	get.HandleFunc("GET /data/overview", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		if !headOnly(w, r) {
+			answer(w, h.everything())
+		}
 	})
-	inside := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(mux)
-	return secure(http.StripPrefix(strings.TrimSuffix(c.Prefix, "/"), inside))
+	get.HandleFunc("GET /data/stream", h.stream)
+	get.HandleFunc("GET /data/requests/{trace}/{span}", h.request)
+	get.HandleFunc("GET /data/requests/{trace}/{span}/svg", h.picture)
+	get.HandleFunc("GET /data/flame", h.flame)
+	get.HandleFunc("GET /data/sessions/{id}", h.contents)
+	get.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
+	get.HandleFunc("/", nothing)
+	mux := http.NewServeMux()
+	mux.Handle("/", paced(get))
+	if h.recorder != nil {
+		// It is within the page's guard: its own asks nothing.
+		path, service := service.NewHandler(h.recorder, service.Config{Logger: c.Logger})
+		mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
+	}
+	inside := beneath(c.Prefix, mux)
+	return secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(inside))
 }
 
 // policy lets the browser run and load what comes from here, and nothing else. Nothing is
@@ -122,15 +130,17 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
+const jsonType = "application/json; charset=utf-8"
+
 // answer writes data.
 func answer(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", jsonType)
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone: nobody to tell
 }
 
 // refuse answers with an error, as data.
 func refuse(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	answer(w, map[string]string{"error": text})
 }

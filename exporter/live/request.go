@@ -84,6 +84,10 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 		refuseRequest(w)
 		return
 	}
+	w.Header().Set("Content-Type", jsonType)
+	if headOnly(w, r) {
+		return
+	}
 	h.opened.add(requestID{q.TraceID(), q.Root.SpanContext().SpanID()}, q)
 	answer(w, h.detail(q))
 }
@@ -99,6 +103,9 @@ func (h *handler) picture(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	attach(w, "image/svg+xml", "request-"+q.TraceID().String()+".svg")
+	if headOnly(w, r) {
+		return
+	}
 	_ = q.WriteSVG(w) // the client may be gone
 }
 

@@ -35,7 +35,19 @@ func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 	if query.Has("running") {
 		samples = running(samples)
 	}
-	g := newFlameGraph(t, samples)
+	w.Header().Set("Content-Type", jsonType)
+	if headOnly(w, r) {
+		return
+	}
+	done, ok := h.working(w, r)
+	if !ok {
+		return
+	}
+	g, err := newFlameGraph(r.Context(), t, samples)
+	done()
+	if err != nil {
+		return // nobody waits for it
+	}
 	g.Title = title
 	answer(w, g)
 }

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -31,10 +30,7 @@ type sessionRow struct {
 	Dropped  uint64  `json:"dropped,omitempty"`
 }
 
-var (
-	errNoSessions = errors.New("this program has no recorder of sessions")
-	errUnknown    = errors.New("is not kept, or no more")
-)
+var errNoSessions = errors.New("this program has no recorder of sessions")
 
 // refused is why nobody outside may see sessions, and what to do about it.
 func (h *handler) refused() error {
@@ -74,8 +70,8 @@ func (h *handler) kept(w http.ResponseWriter, id string) *sessions.Session {
 		return nil
 	}
 	s, err := h.recorder.Session(sessions.SessionID(n))
-	if err != nil || s == nil {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("session %d: %v", n, cmp.Or(err, errUnknown)))
+	if err != nil {
+		refuse(w, http.StatusNotFound, err.Error())
 		return nil
 	}
 	return s

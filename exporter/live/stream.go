@@ -10,7 +10,6 @@ import (
 
 const (
 	maxStreams = 16               // open at a time
-	writeTime  = 10 * time.Second // in which a client must have taken an event
 	quietTime  = 15 * time.Second // after which a stream says that it is there, for proxies
 )
 
@@ -23,6 +22,10 @@ func (h *handler) everything() map[string]any {
 // its content is a different one. It ends with the client, with the server, and when the
 // client takes nothing.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if headOnly(w, r) {
+		return
+	}
 	select {
 	case h.streams <- struct{}{}:
 		defer func() { <-h.streams }()
@@ -31,7 +34,6 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open, which is the most that are kept up to date", maxStreams))
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for nginx
 	ctx, done := h.servers.Context(r.Context())
 	defer done()
@@ -57,8 +59,6 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		if out.Len() > 0 {
 			last = time.Now()
-			// A ResponseWriter that knows no deadlines leaves it to the server's.
-			_ = control.SetWriteDeadline(last.Add(writeTime))
 			if _, err := w.Write(out.Bytes()); err != nil {
 				return
 			}

@@ -1,0 +1,71 @@
+package live_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/exporter/live"
+)
+
+// The page is at its prefix, and no redirect leads out of that, whatever is before it.
+func TestPaths(t *testing.T) {
+	under := func(prefix, outer string) http.Handler {
+		p := start(t, perfline.Config{}, live.Config{Prefix: prefix})
+		return http.StripPrefix(outer, p.page)
+	}
+	own, stripped, nested := under("", ""), under("/", "/admin/live"), under("/live/", "/admin")
+	for _, c := range []struct {
+		name   string
+		page   http.Handler
+		target string
+		status int
+		leads  string // where a redirect does
+	}{
+		{"the page", own, "/debug/perfline/", 200, ""},
+		{"data", own, "/debug/perfline/data/overview", 200, ""},
+		{"without its slash", own, "/debug/perfline?a=b", 307, "/debug/perfline/?a=b"},
+		{"a path that begins as the prefix", own, "/debug/perflinedata/overview", 404, ""},
+		{"a path that begins as the prefix, escaped", own, "/debug/perfline%2Fdata/overview", 404, ""},
+		{"another path", own, "/data/overview", 404, ""},
+		{"the root", own, "/", 404, ""},
+		{"two slashes", own, "/debug/perfline//data/overview", 404, ""},
+		{"two slashes to elsewhere", own, "/debug/perfline//evil.example/", 404, ""},
+		{"a dot", own, "/debug/perfline/./data/overview", 404, ""},
+		{"out of it", own, "/debug/perfline/../data/overview", 404, ""},
+		{"a folder of the page", own, "/debug/perfline/page", 404, ""},
+		{"the service", own, "/debug/perfline/rpc/perfline.profiler.v1.ProfilerService", 404, ""},
+		{"a slash too many", own, "/debug/perfline/data/overview/", 404, ""},
+
+		{"stripped: the page", stripped, "/admin/live/", 200, ""},
+		{"stripped: data", stripped, "/admin/live/data/overview", 200, ""},
+		{"stripped: without its slash", stripped, "/admin/live", 307, "/admin/live/"},
+		{"stripped: two slashes", stripped, "/admin/live//data/overview", 404, ""},
+		{"nested: data", nested, "/admin/live/data/overview", 200, ""},
+		{"nested: without its slash", nested, "/admin/live", 307, "/admin/live/"},
+		{"nested: a path that begins so", nested, "/admin/lively/", 404, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				r := httptest.NewRequest(method, c.target, http.NoBody)
+				r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
+				rec := httptest.NewRecorder()
+				c.page.ServeHTTP(rec, r)
+				want := c.status
+				if method == http.MethodPost && want == 200 {
+					want = 404
+				}
+				if rec.Code != want {
+					t.Errorf("%s: status %d, want %d, to %q", method, rec.Code, want, rec.Header().Get("Location"))
+				}
+				base := &url.URL{Path: r.URL.Path}
+				to, err := base.Parse(rec.Header().Get("Location"))
+				if err != nil || c.leads != "" && to.String() != c.leads {
+					t.Errorf("%s: leads to %v (%v), want %s", method, to, err, c.leads)
+				}
+			}
+		})
+	}
+}
