@@ -100,7 +100,7 @@ func TestHostileText(t *testing.T) {
 	for _, m := range d.Rows[0].Marks {
 		got = append(got, m.Name)
 	}
-	cut := strings.Repeat("x", 200) + "… (99800 bytes more)"
+	cut := strings.Repeat("x", 200) + "…"
 	want := []string{"<script>alert(1)</script>", `\u202eevil\u0000\u001b[31m\u000a`, `bad \ufffd utf-8`, cut}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("names are %q, want %q", got, want)

@@ -1,6 +1,7 @@
 package livepage
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -26,9 +27,20 @@ var hostile = []struct{ name, text string }{
 	{"address", `javascript:hacked=1`},
 	{"direction", "safe\u202e\u2066txt.exe\u2069 \u05d0\u05d1"},
 	{"control", "a\x00b\x1b[31mc\r\nd\u2028e\u200bf\xff"},
+	{"nothing to be seen", "a\u3164b\u2800c\ufe0fd\u034fe\U000e0100f\u00a0g\u3000h\U0001d159i\u115fj\u180bk"},
 	{"long", strings.Repeat("x", 100_000)},
 	{"wide", strings.Repeat("𝔘 ", 500)},
 }
+
+func texts() (all []string) {
+	for _, c := range hostile {
+		all = append(all, c.text)
+	}
+	return all
+}
+
+// blank are those of hostile that count as printed.
+const blank = "\u3164\u2800\ufe0f\u034f\U000e0100\U0001d159\u115f\u180b"
 
 // Text from outside is shown as text, what cannot be seen of it as codes, and cut: wherever
 // it is, in any view.
@@ -63,6 +75,11 @@ func TestHostileText(t *testing.T) {
 	p.harmless("overview")
 	names := eval[[]string](p, `[...document.querySelectorAll("#recent tbody a")].map((a) => a.textContent).reverse()`)
 	links := eval[[]string](p, `[...document.querySelectorAll("#recent tbody a")].map((a) => a.getAttribute("href")).reverse()`)
+	raw, err := json.Marshal(texts())
+	p.must(err)
+	if made := eval[[]string](p, `import(location.pathname + "page/format.js").then(({ shown }) => `+string(raw)+`.map((text) => shown(text)))`); !slices.Equal(made, names) {
+		t.Errorf("scripts show\n%.300q\nwant as the server does\n%.300q", made, names)
+	}
 	for i, c := range hostile {
 		if want := asShown(c.text); names[i] != want {
 			t.Errorf("%s: the list shows\n%.300q\nwant\n%.300q", c.name, names[i], want)
@@ -109,7 +126,7 @@ func (p tab) harmless(where string) {
 		p.t.Errorf("%s: text became elements: %q", where, alien)
 	}
 	if hidden := eval[[]string](p, `[...document.querySelectorAll("main *")].flatMap((n) => [n.title, n.getAttribute("aria-label"), ...[...n.childNodes].filter((c) => c.nodeType === 3).map((c) => c.data)])
-		.filter((text) => text && (/[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\u200b\u202a-\u202e\u2066-\u2069]/.test(text) || text.length > 5000)).map((text) => text.slice(0, 200))`); len(hidden) > 0 {
+		.filter((text) => text && (/[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\u00a0\u034f\u115f\u2800\u3000\u3164\ufe0f\u200b\u202a-\u202e\u2066-\u2069]/.test(text) || text.length > 5000)).map((text) => text.slice(0, 200))`); len(hidden) > 0 {
 		p.t.Errorf("%s: neither codes nor cut: %q", where, hidden)
 	}
 	if over := eval[float64](p, `document.scrollingElement.scrollWidth - innerWidth`); over > 0 {
@@ -122,13 +139,13 @@ func (p tab) harmless(where string) {
 func asShown(text string) string {
 	var b strings.Builder
 	n := 0
-	for i, r := range text {
+	for _, r := range text {
 		if n == 200 {
-			fmt.Fprintf(&b, "… (%d bytes more)", len(text)-i)
+			b.WriteRune('…')
 			break
 		}
 		n++
-		if unicode.IsPrint(r) && r != utf8.RuneError {
+		if unicode.IsPrint(r) && r != utf8.RuneError && !strings.ContainsRune(blank, r) {
 			b.WriteRune(r)
 		} else {
 			fmt.Fprintf(&b, `\u%04x`, r)

@@ -36,15 +36,18 @@ export const count = (n) => Number(n || 0).toLocaleString('en');
 /** plural is "1 sample" or "2 samples". */
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${Number(n) === 1 ? one : many}`;
 
+// Other characters (of control, of direction, unassigned), all spaces but the one, what Unicode
+// has as nothing to be seen, and blanks that it does not: text.go has the same.
+const invisible = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\ufffd\u2800\u{1d159}]/u;
+
 /**
- * shown is the beginning of a text from outside, with what cannot be seen as codes: control
- * characters, and those that change the direction of writing. What comes from data/ is that
- * already; what comes from rpc/ is not.
+ * shown is the beginning of a text from outside, with what cannot be seen as codes. What comes
+ * from data/ is that already; what comes from rpc/ is not.
  */
 export function shown(text, max = 200) {
   const characters = [...String(text).slice(0, 4 * max)];
   const cut = characters.length > max || String(text).length > 4 * max;
   return characters.slice(0, max)
-    .map((c) => (/[\p{C}\p{Zl}\p{Zp}]/u.test(c) ? `\\u${c.codePointAt(0).toString(16).padStart(4, '0')}` : c))
+    .map((c) => (invisible.test(c) ? `\\u${c.codePointAt(0).toString(16).padStart(4, '0')}` : c))
     .join('') + (cut ? '…' : '');
 }
