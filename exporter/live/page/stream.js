@@ -12,8 +12,10 @@ export function stream(onData, onState) {
   let source = null;
   let timer = 0;
   let paused = false;
+  let turn = 0; // another after each start and stop: what was asked for in one before is of no use
 
   function stop() {
+    turn++;
     source?.close();
     source = null;
     clearTimeout(timer);
@@ -37,15 +39,12 @@ export function stream(onData, onState) {
   // poll asks a few times, then tries a stream again.
   async function poll(times = 5) {
     stop();
-    try {
-      const all = await get('data/overview');
-      if (paused || document.hidden) return;
-      onState('polling');
-      for (const [kind, data] of Object.entries(all)) onData(kind, data);
-    } catch {
-      onState('offline');
-    }
+    const mine = turn;
+    const all = await get('data/overview').catch(() => null);
+    if (mine !== turn) return;
     timer = setTimeout(() => (times > 1 ? poll(times - 1) : start()), pollEvery);
+    onState(all ? 'polling' : 'offline');
+    for (const [kind, data] of Object.entries(all || {})) onData(kind, data);
   }
 
   document.addEventListener('visibilitychange', () => (document.hidden ? stop() : start()));

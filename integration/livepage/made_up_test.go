@@ -1,0 +1,57 @@
+package livepage
+
+import (
+	"fmt"
+	"testing"
+)
+
+// madeUp opens a page that is told nothing more by the program, and answered by the functions
+// of answers alone: by procedure, or by the last element of the path. What they throw is an
+// error's text; calls are the procedures and arguments that were asked for.
+func madeUp(t *testing.T) tab {
+	t.Helper()
+	p := open(t, shop.Page+"#/counters", View{})
+	p.wait(`document.querySelector("#stream-state").textContent === "live" && document.querySelector(".counters table")`)
+	p.click("#pause")
+	eval[bool](p, `(() => {
+		window.calls = [];
+		window.answers = {};
+		window.fetch = async (path, options) => {
+			const name = String(path).split("?")[0].split("/").at(-1);
+			const argument = options?.body ? JSON.parse(options.body) : null;
+			calls.push([name, argument]);
+			try {
+				return new Response(JSON.stringify(await answers[name](argument)));
+			} catch (error) {
+				return new Response(JSON.stringify({ message: error.message, error: error.message }), { status: 503 });
+			}
+		};
+		return true;
+	})()`)
+	return p
+}
+
+// view shows a view of a module with made-up data, which tell changes.
+func (p tab) view(module, name, parts, latest string) {
+	p.t.Helper()
+	eval[bool](p, fmt.Sprintf(`(async () => {
+		const module = await import(location.pathname + "page/" + %q);
+		window.latest = %s;
+		const main = document.getElementById("main");
+		main.replaceChildren();
+		window.view = module[%q]({ main, latest, parts: %s, query: new URLSearchParams(), title(text) { document.title = text; } });
+		return true;
+	})()`, module, latest, name, parts))
+}
+
+// tell tells the view of new data.
+func (p tab) tell(kind, data string) {
+	p.t.Helper()
+	eval[bool](p, fmt.Sprintf(`(latest[%q] = %s, view.update(%[1]q), true)`, kind, data))
+}
+
+// settle lets the page do what it has to do by now.
+func (p tab) settle() {
+	p.t.Helper()
+	eval[bool](p, `(async () => { for (let i = 0; i < 20; i++) await new Promise((done) => setTimeout(done)); return true })()`)
+}
