@@ -27,7 +27,7 @@ var hostile = []struct{ name, text string }{
 	{"address", `javascript:hacked=1`},
 	{"direction", "safe\u202e\u2066txt.exe\u2069 \u05d0\u05d1"},
 	{"control", "a\x00b\x1b[31mc\r\nd\u2028e\u200bf\xff"},
-	{"nothing to be seen", "a\u3164b\u2800c\ufe0fd\u034fe\U000e0100f\u00a0g\u3000h\U0001d159i\u115fj\u180bk"},
+	{"blank", "a\u3164b\u2800c\ufe0fd\u034fe\U000e0100f\u00a0g\u3000h\U0001d159i\u115fj\u180bk"},
 	{"long", strings.Repeat("x", 100_000)},
 	{"wide", strings.Repeat("𝔘 ", 500)},
 }
