@@ -13,9 +13,10 @@ const titles = {
 };
 
 export function counters({ main, latest }) {
-  const summary = el('p', { id: 'lost', role: 'status' });
+  const summary = el('p', { id: 'lost' });
+  const said = el('p', { class: 'sr', role: 'status', id: 'lost-said' }); // once, not with each number
   const groups = el('div', { class: 'counters' });
-  main.append(el('h1', {}, 'Counters'), summary, groups);
+  main.append(el('h1', {}, 'Counters'), summary, said, groups);
 
   function update() {
     const all = latest.counts;
@@ -24,6 +25,7 @@ export function counters({ main, latest }) {
     setText(summary, lost.length
       ? `Something was lost: ${lost.map((c) => `${count(c.n)} ${c.kind ? `entries of type ${c.kind} ` : ''}${c.what}`).join('; ')}.`
       : 'Nothing was lost since the start of the program.');
+    setText(said, lost.length ? 'Something was lost' : '');
     summary.className = lost.length ? 'note bad' : 'note';
     const names = [...new Set(all.map((c) => c.group))];
     reconcile(groups, names, (g) => g, makeGroup, (node, g) => {
