@@ -82,3 +82,19 @@ func (p tab) openFirst(list string) (trace string) {
 	}
 	return want[0]
 }
+
+// A request is shown though its flame graph cannot be.
+func TestRequestWithoutFlameGraph(t *testing.T) {
+	p := open(t, shop.Page+"#/counters", View{})
+	p.wait(`document.querySelector(".counters table")`)
+	eval[bool](p, `(() => {
+		const real = window.fetch;
+		window.fetch = async (path, options) => path.startsWith("data/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
+		return true;
+	})()`)
+	p.show(recorded.request)
+	p.wait(`document.querySelector("#ran [role=alert]")?.innerText === "on purpose"`)
+	if !eval[bool](p, `Boolean(document.querySelector("#waterfall .pick[aria-current]")?.checkVisibility())`) {
+		t.Errorf("the page shows\n%s\nwant the waterfall", p.text("main"))
+	}
+}

@@ -41,8 +41,11 @@ export function request({ main, parts: [trace, span], query }) {
       return;
     }
     section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}.`));
-    const data = await get(`data/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal });
-    section.append(flame(data));
+    try {
+      section.append(flame(await get(`data/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal })));
+    } catch (error) {
+      section.append(el('p', { class: 'note bad', role: 'alert', id: 'ran-error' }, error.message));
+    }
   }
 
   return {
