@@ -3,6 +3,12 @@ import { el, setText } from './dom.js';
 import { percent } from './format.js';
 import { call } from './get.js';
 
+/** complain says in an alert what went wrong. */
+export function complain(alert, error) {
+  alert.hidden = false;
+  setText(alert, error.message);
+}
+
 /** act does something once at a time for a button, and says what went wrong. */
 export async function act(button, alert, action) {
   if (button.getAttribute('aria-busy') === 'true') return false;
@@ -12,15 +18,17 @@ export async function act(button, alert, action) {
     await action();
     return true;
   } catch (error) {
-    alert.hidden = false;
-    setText(alert, error.message);
+    complain(alert, error);
     return false;
   } finally {
     button.removeAttribute('aria-busy');
   }
 }
 
-/** release forgets a session, after a question: there is no way back. */
+/**
+ * release forgets a session, after a question: there is no way back. The question is a part of
+ * the view: who leaves that has not answered.
+ */
 export function release(id, button, alert) {
   return new Promise((done) => {
     const dialog = el('dialog', { id: 'release', 'aria-labelledby': 'release-title', onclose: async () => {
@@ -32,7 +40,7 @@ export function release(id, button, alert) {
       el('div', { class: 'acts' },
         el('button', { type: 'button', class: 'primary', id: 'release-yes', onclick: () => dialog.close('yes') }, 'Release'),
         el('button', { type: 'button', autofocus: true, onclick: () => dialog.close('') }, 'Keep')));
-    document.body.append(dialog);
+    button.closest('main').append(dialog);
     dialog.showModal();
   });
 }

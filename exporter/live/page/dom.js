@@ -59,6 +59,16 @@ export function reconcile(parent, items, key, make, update) {
   (focused.isConnected ? focused : parent.closest('[tabindex]'))?.focus({ preventScroll: true });
 }
 
+/**
+ * off takes a button away or gives it back, by its property "hidden" or "disabled"; the focus
+ * that it may have goes on to next.
+ */
+export function off(button, property, on, next) {
+  const had = on && button === document.activeElement;
+  button[property] = on;
+  if (had) next?.focus();
+}
+
 /** arrows has the arrow keys move between the elements below root that match, in their order. */
 export function arrows(root, selector) {
   root.addEventListener('keydown', (event) => {

@@ -2,48 +2,54 @@
 import { arrows, bdi, el } from './dom.js';
 import { count, duration, shown } from './format.js';
 import { call } from './get.js';
+import { act, complain } from './control.js';
 
 const page = 200; // events asked for at a time
 
 /** typeName is "request" of "EVENT_TYPE_REQUEST". */
 export const typeName = (type) => (type || '').replace('EVENT_TYPE_', '').toLowerCase();
 
-/** events shows a timeline that began and took what span says. */
-export function events(session, timeline, span) {
+/** events shows a timeline that began and took what span says; what goes wrong, the alert says. */
+export function events(session, timeline, span, alert) {
   const body = el('tbody');
-  arrows(body, '.twist, .more');
-  fill(null, 0, 0);
+  arrows(body, '.twist, .more, th[tabindex]');
+  const first = waitRow(0);
+  body.append(first);
+  begin(first, 0, 0);
   return el('table', { class: 'events' },
     el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Event'), el('th', { scope: 'col', class: 'num' }, 'Total'), el('th', { scope: 'col', class: 'num wide' }, 'Itself'),
       el('th', { scope: 'col', class: 'num wide' }, 'Began'), el('th', { scope: 'col', class: 'lane' }, 'When'))),
     body);
 
-  // fill adds a page of what is below an event (0: the timeline), after the row before.
-  async function fill(before, parent, depth, after = 0) {
-    const wait = el('tr', { data: { depth } }, el('td', { colspan: 5, class: 'muted' }, 'Loading…'));
-    if (before) before.after(wait);
-    else body.append(wait);
-    try {
-      const answer = await call('GetEvents', {
-        sessionID: session, timelineID: timeline, maxDepth: 1, limit: page,
-        ...(parent && { eventID: parent }), ...(after && { afterEventID: after }),
-      });
-      const list = answer.eventList || [];
-      wait.replaceWith(...list.map((e) => row(e, depth)), ...(answer.more ? [moreRow(parent, depth, list.at(-1).eventID)] : []));
-      if (!list.length && !before) body.append(el('tr', {}, el('td', { colspan: 5, class: 'muted' }, 'No events.')));
-    } catch (error) {
-      wait.firstChild.replaceChildren(error.message);
-      wait.firstChild.className = 'lost';
-    }
+  // fill puts a page of what is below an event (0: the timeline) in a row's place.
+  async function fill(place, parent, depth, after) {
+    const answer = await call('GetEvents', {
+      sessionID: session, timelineID: timeline, maxDepth: 1, limit: page,
+      ...(parent && { eventID: parent }), ...(after && { afterEventID: after }),
+    });
+    const list = answer.eventList || [];
+    const rows = list.map((e) => row(e, depth));
+    if (answer.more) rows.push(moreRow(parent, depth, list.at(-1).eventID, `The next ${page}`));
+    if (!rows.length && !parent) rows.push(el('tr', {}, el('td', { colspan: 5, class: 'muted' }, 'No events.')));
+    const had = place.contains(document.activeElement);
+    place.replaceWith(...rows);
+    if (had) rows[0]?.querySelector('button, [tabindex]')?.focus();
   }
 
-  function moreRow(parent, depth, last) {
-    const node = el('tr', { data: { depth } }, el('th', { scope: 'row', colspan: 5, class: 'name', vars: { depth } },
-      el('button', { type: 'button', class: 'more', onclick: () => {
-        const before = node.previousElementSibling;
-        node.remove();
-        fill(before, parent, depth, last);
-      } }, `The next ${page}`)));
+  function begin(place, parent, depth) {
+    fill(place, parent, depth, 0).catch((error) => {
+      complain(alert, error);
+      place.replaceWith(moreRow(parent, depth, 0, 'Try again'));
+    });
+  }
+
+  function waitRow(depth) {
+    return el('tr', { data: { depth } }, el('td', { colspan: 5, class: 'muted' }, 'Loading…'));
+  }
+
+  function moreRow(parent, depth, last, text) {
+    const button = el('button', { type: 'button', class: 'more', onclick: () => act(button, alert, () => fill(node, parent, depth, last)) }, text);
+    const node = el('tr', { data: { depth } }, el('th', { scope: 'row', colspan: 5, class: 'name', vars: { depth } }, button));
     return node;
   }
 
@@ -55,7 +61,7 @@ export function events(session, timeline, span) {
     const twist = e.childCount ? el('button', { type: 'button', class: 'twist', 'aria-expanded': 'false', 'aria-label': `${count(e.childCount)} below ${name}`, onclick: toggle }) : el('span', { class: 'sign', 'aria-hidden': 'true' });
     const detail = (e.detail || []).map((d) => `${d.key}=${d.stringValue ?? d.intValue ?? d.doubleValue ?? d.boolValue ?? ''}`).join(' ');
     const node = el('tr', { data: { event: e.eventID, type: typeName(e.type), depth } },
-      el('th', { scope: 'row', class: 'name', vars: { depth: Math.min(depth, 12) } },
+      el('th', { scope: 'row', class: 'name', tabindex: e.childCount ? null : '-1', vars: { depth: Math.min(depth, 12) } },
         el('span', { class: 'indent' }, twist, el('span', { class: `kind ${typeName(e.type)}` }, typeName(e.type)), ' ', bdi(name, { title: name }),
           detail && el('bdi', { class: 'beside muted', title: shown(detail, 1000) }, shown(detail, 120)))),
       el('td', { class: 'num' }, duration(e.aggregatedTime || 0)),
@@ -67,8 +73,10 @@ export function events(session, timeline, span) {
     function toggle() {
       const open = twist.getAttribute('aria-expanded') === 'false';
       twist.setAttribute('aria-expanded', String(open));
-      if (open) fill(node, e.eventID, depth + 1);
-      else while (Number(node.nextElementSibling?.dataset.depth ?? -1) > depth) node.nextElementSibling.remove();
+      if (open) {
+        node.after(waitRow(depth + 1));
+        begin(node.nextElementSibling, e.eventID, depth + 1);
+      } else while (Number(node.nextElementSibling?.dataset.depth ?? -1) > depth) node.nextElementSibling.remove();
     }
     return node;
   }

@@ -1,6 +1,6 @@
 // A flame graph, the whole at the top. It is a tree to assistive technology: arrow keys go
 // through it, Enter zooms in, Escape zooms out.
-import { bdi, el, setText } from './dom.js';
+import { bdi, el, off, setText } from './dom.js';
 import { duration, percent, plural } from './format.js';
 
 const narrowest = 1 / 1500; // of the width; what is narrower is not drawn
@@ -53,7 +53,7 @@ export function flame(graph) {
     if (!list.includes(current)) current = zoomed;
     tree.style.setProperty('--levels', level + 1);
     tree.replaceChildren(...list.map(makeNode));
-    reset.disabled = zoomed === all;
+    off(reset, 'disabled', zoomed === all, tree.querySelector('[tabindex="0"]'));
   }
 
   function makeNode(n) {
@@ -61,7 +61,6 @@ export function flame(graph) {
     return el('div', {
       role: 'treeitem', 'aria-level': n.level + 1, tabindex: n === current ? 0 : -1,
       'aria-label': `${n.name}, ${percent(n.total, all.total)}, ${duration(n.total)}`,
-      'aria-expanded': n.children.length ? 'true' : null,
       class: `${n.kind || 'none'} ${matches(n) ? 'found' : ''} ${n.level < zoomed.level ? 'above' : ''}`,
       data: { node: n.index, name: n.name }, vars: { at, width, level: n.level },
     }, el('span', { 'aria-hidden': 'true' }, bdi(withoutPath(n.name))));

@@ -1,9 +1,9 @@
 // One session: how it is doing while it is under way; then its files, its flame graphs and
 // its timelines.
-import { bdi, el, setText } from './dom.js';
-import { clock, count, duration, iso, plural, shown } from './format.js';
-import { call } from './get.js';
-import { act, progress, release } from './control.js';
+import { bdi, el, off, setText } from './dom.js';
+import { clock, count, duration, iso, plural } from './format.js';
+import { call, get } from './get.js';
+import { act, complain, progress, release } from './control.js';
 import { timelines } from './timelines.js';
 import { howToAllow } from './sessions.js';
 
@@ -14,40 +14,60 @@ const files = [
   ['json', 'JSON Self-Profiling', 'the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.'],
 ];
 
+const mostRoutes = 50;
+const retryAfter = 2000; // ms until a session that could not be had is asked for again
+
 export function sessionPage({ main, latest, parts: [id] }) {
   const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
   const state = el('p', { class: 'facts', id: 'session-state' });
   const said = el('p', { class: 'sr', role: 'status', id: 'session-status' });
   const facts = el('p', { class: 'facts', id: 'session-facts' });
+  const heading = el('h1', { tabindex: '-1' }, `Session ${id}`);
   const stop = el('button', { type: 'button', class: 'primary', id: 'stop', hidden: true, onclick: () => act(stop, alert, () => call('StopProfiler', { sessionID: Number(id) })) }, 'Stop');
   const drop = el('button', { type: 'button', id: 'release-session', hidden: true, onclick: async () => {
-    if (await release(Number(id), drop, alert)) location.hash = '#/sessions';
+    if (await release(Number(id), drop, alert) && drop.isConnected) location.hash = '#/sessions';
   } }, 'Release');
   const content = el('div', { id: 'session' });
   main.append(
-    el('header', { class: 'head' }, el('h1', {}, `Session ${id}`), state, facts, el('p', { class: 'acts' }, stop, drop, el('a', { href: '#/sessions' }, 'All sessions'))),
+    el('header', { class: 'head' }, heading, state, facts, el('p', { class: 'acts' }, stop, drop, el('a', { href: '#/sessions' }, 'All sessions'))),
     refused, alert, said, content);
-  let loaded = false;
-  let left = false;
+
+  // The start of the session that is shown, null for none: after a restart of the program it is
+  // another's that has the same id.
+  let start = null;
+  let retry = 0;
+
+  function turnTo(next) {
+    if (start === next) return;
+    start = next;
+    clearTimeout(retry);
+    content.replaceChildren();
+    alert.hidden = true;
+    main.querySelector('dialog')?.close();
+    if (start !== null) load();
+  }
 
   async function load() {
-    loaded = true;
+    const of = start;
     try {
-      const session = await call('GetSession', { sessionID: Number(id) });
-      if (!left) show(session);
+      const [session, about] = await Promise.all([call('GetSession', { sessionID: Number(id) }), get(`data/sessions/${id}`)]);
+      if (start !== of) return;
+      alert.hidden = true;
+      show(session, about);
     } catch (error) {
-      alert.hidden = false;
-      setText(alert, error.message);
+      if (start !== of) return;
+      complain(alert, error);
+      retry = setTimeout(load, retryAfter);
     }
   }
 
-  function show(session) {
+  function show(session, about) {
     const stats = session.stats || {};
     content.replaceChildren(
       lost(stats),
-      el('div', { class: 'columns' }, downloads(id, Number(stats.samples || 0)), flames(id, session, stats)),
-      timelines(Number(id), session));
+      el('div', { class: 'columns' }, downloads(id, about, alert), flames(id, about)),
+      timelines(Number(id), session, alert));
     if (!content.firstChild.textContent) content.firstChild.remove();
   }
 
@@ -55,15 +75,15 @@ export function sessionPage({ main, latest, parts: [id] }) {
     const data = latest.sessions;
     if (kind !== 'sessions' || !data) return;
     refused.hidden = !data.refused;
-    if (data.refused) {
-      howToAllow(refused, data.refused);
-      return;
-    }
+    if (data.refused) howToAllow(refused, data.refused);
     const s = data.sessions.find((each) => String(each.id) === id);
+    off(stop, 'hidden', !s || s.state === 'ready' || s.state === 'processing', heading);
+    off(drop, 'hidden', s?.state !== 'ready', heading);
+    turnTo(s?.state === 'ready' ? s.start : null);
     if (!s) {
       setText(said, '');
-      state.replaceChildren(`There is no session ${id}, or no more.`);
-      stop.hidden = drop.hidden = true;
+      setText(facts, '');
+      state.replaceChildren(data.refused ? '' : `There is no session ${id}, or no more.`);
       return;
     }
     if (!state.querySelector('.state')) state.replaceChildren();
@@ -71,12 +91,9 @@ export function sessionPage({ main, latest, parts: [id] }) {
     setText(said, `Session ${id} is ${s.state}`);
     setText(facts, `${s.route ? `${s.route}, ` : ''}began ${clock(s.start)}, ${duration(s.length)}, ${plural(s.entries, 'entry', 'entries')}, ${plural(s.samples, 'sample')}`);
     facts.title = iso(s.start);
-    stop.hidden = s.state === 'ready' || s.state === 'processing';
-    drop.hidden = s.state !== 'ready';
-    if (s.state === 'ready' && !loaded) load();
   }
   update('sessions');
-  return { update, leave: () => { left = true; } };
+  return { update, leave: () => { start = null; clearTimeout(retry); } };
 }
 
 function lost(stats) {
@@ -86,26 +103,33 @@ function lost(stats) {
   return el('p', { class: parts.length ? 'note bad' : '', id: 'session-lost' }, parts.length ? `Not everything is here: ${parts.join('; ')}.` : '');
 }
 
-function downloads(id, samples) {
+function downloads(id, about, alert) {
   return el('section', { 'aria-labelledby': 'files-title', id: 'files' }, el('h2', { id: 'files-title' }, 'Files'),
-    el('ul', { class: 'files' }, files.filter(([format]) => samples || format === 'firefox').map(([format, name, use]) =>
-      el('li', {}, el('a', { href: `data/sessions/${id}/${format}`, download: '', data: { format } }, name), el('span', { class: 'muted' }, ` ${use}`)))));
+    el('ul', { class: 'files' }, files.filter(([format]) => about.samples || format === 'firefox').map(([format, name, use]) =>
+      el('li', {}, el('a', { href: `data/sessions/${id}/${format}`, download: '', data: { format }, onclick: (event) => save(event, id, alert) }, name), el('span', { class: 'muted' }, ` ${use}`)))));
 }
 
-function flames(id, session, stats) {
+// save asks whether the session is still there: of a file that is not, browsers say next to nothing.
+async function save(event, id, alert) {
+  const link = event.currentTarget;
+  event.preventDefault();
+  if (await act(link, alert, () => call('GetSession', { sessionID: Number(id), limit: 1 }))) el('a', { href: link.href, download: '' }).click();
+}
+
+function flames(id, about) {
   const section = el('section', { 'aria-labelledby': 'flames-title', id: 'flames' }, el('h2', { id: 'flames-title' }, 'Flame graphs'));
-  if (!Number(stats.samples)) {
+  if (!about.samples) {
     section.append(el('p', { class: 'muted' }, 'This session has no samples.'));
     return section;
   }
-  const routes = new Map();
-  for (const t of session.timelineList || []) {
-    if (t.sampleCount) routes.set(shown(t.name), (routes.get(shown(t.name)) || 0) + t.sampleCount);
-  }
-  const link = (text, more) => el('a', { href: `#/flame?${new URLSearchParams({ session: id, ...more })}` }, bdi(text));
+  const line = (text, more, words) => el('li', {},
+    el('a', { href: `#/flame?${new URLSearchParams({ session: id, ...more })}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
+  const routes = about.routes.filter((r) => r.samples);
+  const left = Math.max(0, routes.length - mostRoutes) + about.cut;
   section.append(el('ul', { class: 'files' },
-    el('li', {}, link('The whole session', {}), el('span', { class: 'muted' }, ` ${plural(stats.samples, 'sample')}`)),
-    [...routes].sort((a, b) => b[1] - a[1]).slice(0, 50).map(([name, n]) =>
-      el('li', {}, link(name, { route: name }), el('span', { class: 'muted' }, ` ${plural(n, 'sample')}`)))));
+    line('The whole session', {}, plural(about.samples, 'sample')),
+    routes.slice(0, mostRoutes).map((r) => line(r.name, { route: r.route },
+      plural(r.samples, 'sample') + (r.requests ? `, ${plural(r.requests, 'request')}, ${duration(r.max)} at most` : '')))));
+  if (left > 0) section.append(el('p', { class: 'muted' }, `Not listed: ${plural(left, 'route')} with fewer samples.`));
   return section;
 }

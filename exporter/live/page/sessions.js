@@ -1,5 +1,5 @@
 // Sessions: starting one, those under way, those that are kept.
-import { bdi, el, reconcile, setText } from './dom.js';
+import { bdi, el, off, reconcile, setText } from './dom.js';
 import { clock, count, duration, iso } from './format.js';
 import { call } from './get.js';
 import { act, progress, release } from './control.js';
@@ -28,11 +28,10 @@ export function sessionsPage({ main, latest, query }) {
     refused.hidden = !data.refused;
     if (data.refused) howToAllow(refused, data.refused);
     form.node.hidden = list.hidden = Boolean(data.refused);
-    const busy = data.sessions.some((s) => s.state === 'waiting' || s.state === 'recording');
-    form.busy(busy);
-    reconcile(body, data.sessions, (s) => String(s.id), (s) => makeSession(s, alert), updateSession);
     table.hidden = data.sessions.length === 0;
     none.hidden = data.sessions.length > 0;
+    reconcile(body, data.sessions, (s) => `${s.id} ${s.route || ''}`, (s) => makeSession(s, alert), updateSession);
+    form.busy(data.sessions.some((s) => s.state === 'waiting' || s.state === 'recording'), body.querySelector('a'));
     const last = data.sessions[0];
     setText(said, last ? `Session ${last.id} is ${last.state}` : '');
   }
@@ -77,8 +76,8 @@ function startForm(route, alert) {
   }
   return {
     node,
-    busy(on) {
-      button.disabled = on;
+    busy(on, row) {
+      off(button, 'disabled', on, row);
       button.title = on ? 'One session at a time: stop the one under way first' : '';
     },
     suggest: (all) => reconcile(names, all, (n) => n, (n) => el('option', { value: n }), () => {}),
@@ -101,6 +100,6 @@ function updateSession(node, s) {
   for (const [name, text] of Object.entries(values)) setText(node.querySelector(`[data-cell=${name}]`), text);
   node.querySelector('[data-cell=began]').title = iso(s.start);
   progress(node.querySelector('[data-cell=state]'), s);
-  node.querySelector('[data-act=stop]').hidden = s.state === 'ready' || s.state === 'processing';
-  node.querySelector('[data-act=release]').hidden = s.state !== 'ready';
+  off(node.querySelector('[data-act=stop]'), 'hidden', s.state === 'ready' || s.state === 'processing', node.querySelector('a'));
+  off(node.querySelector('[data-act=release]'), 'hidden', s.state !== 'ready', node.querySelector('a'));
 }

@@ -1,32 +1,29 @@
 // The timelines of a session, each of which opens to its events.
-import { bdi, el } from './dom.js';
+import { bdi, el, off } from './dom.js';
 import { count, duration, shown } from './format.js';
 import { call } from './get.js';
+import { act } from './control.js';
 import { events } from './events.js';
 import { summary } from './summary.js';
 
-/** timelines shows those of a session that GetSession answered, and asks for more of them. */
-export function timelines(id, session) {
+/**
+ * timelines shows those of a session that GetSession answered, and asks for more of them; what
+ * goes wrong, the alert says.
+ */
+export function timelines(id, session, alert) {
   const body = el('tbody');
-  const more = el('button', { type: 'button', id: 'more-timelines', onclick: ask }, 'More timelines');
+  const more = el('button', { type: 'button', id: 'more-timelines', onclick: () => act(more, alert, ask) }, 'More timelines');
   let last = 0;
 
   function add(part) {
-    for (const t of part.timelineList || []) {
-      last = t.timelineID;
-      body.append(...row(id, t));
-    }
-    more.hidden = !part.more;
+    const list = part.timelineList || [];
+    const rows = list.flatMap((t) => row(id, t, alert));
+    last = list.at(-1)?.timelineID || last;
+    body.append(...rows);
+    off(more, 'hidden', !part.more, rows[0]?.querySelector('button'));
   }
 
-  async function ask() {
-    more.disabled = true;
-    try {
-      add(await call('GetSession', { sessionID: id, afterTimelineID: last }));
-    } finally {
-      more.disabled = false;
-    }
-  }
+  const ask = async () => add(await call('GetSession', { sessionID: id, afterTimelineID: last }));
 
   add(session);
   return el('section', { 'aria-labelledby': 'timelines-title', id: 'timelines' },
@@ -38,7 +35,7 @@ export function timelines(id, session) {
       body), more);
 }
 
-function row(id, t) {
+function row(id, t, alert) {
   const start = t.interval?.start || 0;
   const took = (t.interval?.end || 0) - start;
   const name = shown(t.title);
@@ -50,7 +47,7 @@ function row(id, t) {
     const open = below.hidden;
     below.hidden = !open;
     twist.setAttribute('aria-expanded', String(open));
-    if (open && !inside.firstChild) inside.append(el('p', { class: 'acts narrow' }, links()), opened(id, t, { start, took }));
+    if (open && !inside.firstChild) inside.append(el('p', { class: 'acts narrow' }, links()), opened(id, t, { start, took }, alert));
   }
 
   const links = () => [
@@ -68,14 +65,14 @@ function row(id, t) {
 }
 
 // opened has the events as a tree, and summed up by type and name.
-function opened(id, t, span) {
+function opened(id, t, span, alert) {
   const panel = el('div');
   const button = (text, pressed, make) => el('button', { type: 'button', 'aria-pressed': String(pressed), onclick: (event) => {
     for (const b of event.target.parentElement.children) b.setAttribute('aria-pressed', String(b === event.target));
     panel.replaceChildren(make());
   } }, text);
-  const tree = () => events(id, t.timelineID, span);
+  const tree = () => events(id, t.timelineID, span, alert);
   panel.append(tree());
   return el('div', {}, el('div', { class: 'acts', role: 'group', 'aria-label': 'Show events' },
-    button('as a tree', true, tree), button('summed up', false, () => summary(id, t.timelineID))), panel);
+    button('as a tree', true, tree), button('summed up', false, () => summary(id, t.timelineID, alert))), panel);
 }
