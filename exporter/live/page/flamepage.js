@@ -3,12 +3,13 @@ import { bdi, el } from './dom.js';
 import { get } from './get.js';
 import { flame } from './flame.js';
 
-export function flamePage({ main, query }) {
+export function flamePage({ main, title: setTitle, query }) {
   const gone = new AbortController();
   const session = query.get('session');
   const title = el('h1', {}, 'What ran');
   main.append(el('header', { class: 'head' }, title, el('p', {}, el('a', { href: `#/sessions/${session}` }, `Session ${session}`))));
   get(`data/flame?${query}`, { signal: gone.signal }).then((graph) => {
+    setTitle(`What ran in ${graph.title}`);
     title.replaceChildren('What ran in ', bdi(graph.title));
     if (graph.engine === 'wall') main.append(waiting(query));
     main.append(flame(graph));

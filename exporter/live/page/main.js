@@ -9,7 +9,8 @@ import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
 import { counters } from './counters.js';
 
-// A view fills an element and may return { update(kind), leave() }.
+// A view fills an element and may return { update(kind), leave() }; once it knows a better title
+// than that here, it says so.
 const views = [
   [/^\/$/, overview, 'requests', 'Requests'],
   [/^\/requests\/(\w+)\/(\w+)$/, request, 'requests', 'Request'],
@@ -32,14 +33,15 @@ function show() {
   main.replaceChildren();
   const found = views.find(([pattern]) => pattern.test(path));
   const [pattern, view, page, title] = found || [/(?:)/, unknown, '', 'Not found'];
-  document.title = `${title} · perfline`;
+  const setTitle = (text) => { document.title = `${text} · perfline`; };
+  setTitle(title);
   for (const link of document.querySelectorAll('[data-page]')) {
     if (link.dataset.page === page) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
   const parts = path.match(pattern).slice(1);
   shown = { path };
-  shown.view = view({ main, latest, parts, query: new URLSearchParams(query) });
+  shown.view = view({ main, latest, title: setTitle, parts, query: new URLSearchParams(query) });
   if (first) first = false;
   else {
     main.focus({ preventScroll: true }); // tells screen readers that there is another page

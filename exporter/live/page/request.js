@@ -6,7 +6,7 @@ import { waterfall } from './waterfall.js';
 import { details } from './details.js';
 import { flame } from './flame.js';
 
-export function request({ main, parts: [trace, span], query }) {
+export function request({ main, title, parts: [trace, span], query }) {
   const gone = new AbortController();
   let graph = null;
   main.append(el('p', { class: 'muted', id: 'loading' }, 'Loading the request…'));
@@ -25,6 +25,7 @@ export function request({ main, parts: [trace, span], query }) {
       panel.show(row);
       history.replaceState(null, '', `#/requests/${trace}/${span}?row=${row.key}`);
     });
+    title(r.name);
     const panel = details(r);
     main.replaceChildren(head(r, path), el('div', { class: 'request' }, el('div', { class: 'graph' }, graph.node, cutNote(r)), panel.node));
     graph.select(query.get('row') || r.rows[0].id);

@@ -17,7 +17,7 @@ const files = [
 const mostRoutes = 50;
 const retryAfter = 2000; // ms until a session that could not be had is asked for again
 
-export function sessionPage({ main, latest, parts: [id] }) {
+export function sessionPage({ main, latest, title, parts: [id] }) {
   const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
   const state = el('p', { class: 'facts', id: 'session-state' });
@@ -88,6 +88,7 @@ export function sessionPage({ main, latest, parts: [id] }) {
     }
     if (!state.querySelector('.state')) state.replaceChildren();
     progress(state, s);
+    title(`Session ${id}${s.route ? ` of ${s.route}` : ''}`);
     setText(said, `Session ${id} is ${s.state}`);
     setText(facts, `${s.route ? `${s.route}, ` : ''}began ${clock(s.start)}, ${duration(s.length)}, ${plural(s.entries, 'entry', 'entries')}, ${plural(s.samples, 'sample')}`);
     facts.title = iso(s.start);
