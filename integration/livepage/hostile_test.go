@@ -94,7 +94,7 @@ func TestHostileText(t *testing.T) {
 	}
 
 	p.show("#/sessions/1")
-	p.wait(fmt.Sprintf(`document.querySelectorAll("#timelines tr[data-timeline]").length > %d`, len(hostile)))
+	p.wait(fmt.Sprintf(`document.querySelectorAll("#timelines tr[data-timeline]").length >= %d`, len(hostile)))
 	for i := range eval[int](p, `document.querySelectorAll("#timelines tr[data-timeline]").length`) {
 		eval[bool](p, fmt.Sprintf(`(document.querySelectorAll("#timelines tr[data-timeline] .twist")[%d].click(), true)`, i))
 	}

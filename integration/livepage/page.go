@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/audits"
@@ -113,6 +114,9 @@ func (p *Page) Wait(expression string) error {
 	defer cancel()
 	err := backend.Poll(ctx, func() (bool, error) {
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`Boolean(`+expression+`)`))
+		if err != nil && strings.Contains(err.Error(), "Inspected target navigated") {
+			return false, nil // asked between two documents
+		}
 		return ok, err
 	})
 	if err == nil {
