@@ -98,3 +98,17 @@ func TestRequestWithoutFlameGraph(t *testing.T) {
 		t.Errorf("the page shows\n%s\nwant the waterfall", p.text("main"))
 	}
 }
+
+// Names of attributes break into lines after their dots, not within words.
+func TestNamesOfAttributes(t *testing.T) {
+	p := open(t, shop.Page+recorded.request, View{})
+	p.wait(`document.querySelector("#details dt")`)
+	broken := eval[[]string](p, `[...document.querySelectorAll("#details dt bdi")].flatMap((n) => [...n.childNodes]).filter((n) => {
+		const range = document.createRange();
+		range.selectNode(n);
+		return n.nodeType === 3 && range.getClientRects().length > 1;
+	}).map((n) => n.data)`)
+	if len(broken) > 0 {
+		t.Errorf("on two lines each: %q", broken)
+	}
+}

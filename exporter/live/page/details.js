@@ -27,11 +27,14 @@ const title = (kind, name) => el('h2', {}, el('span', { class: `kind ${kind}` },
 const facts = (pairs) => list(pairs.filter((p) => p && p[1]).map(([key, value]) => ({ key, value })));
 
 function list(pairs) {
-  return el('dl', {}, pairs.map(({ key, value }) => el('div', {}, el('dt', {}, parted(key)), el('dd', {}, bdi(value)))));
+  return el('dl', {}, pairs.map(({ key, value }) => el('div', {}, el('dt', {}, parted(key)), el('dd', {}, parted(value)))));
 }
 
-// parted is a name that is broken into lines after its dots rather than within its words.
-const parted = (name) => el('bdi', {}, name.split(/(?<=[._/-])/).flatMap((part) => [part, el('wbr')]));
+// parted is a text that is broken into lines after its dots rather than within its words.
+function parted(text) {
+  if (text.length > 200) return bdi(text);
+  return el('bdi', {}, text.split(/(?<=[._/])/).flatMap((part) => [part, el('wbr')]));
+}
 
 function attributes(heading, pairs, folded = false) {
   if (!pairs?.length) return [];
