@@ -97,6 +97,7 @@ func took(s sdktrace.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.Star
 // A Hot is what ran in a span.
 type Hot struct {
 	Total     time.Duration // what the samples stand for, of all goroutines together
+	Samples   int           // how many there are: of one or two, Total is a rough estimate
 	Functions []HotFunction // the hottest first
 }
 
@@ -133,6 +134,7 @@ func (q Request) Hottest(t *profiling.Trace) map[trace.SpanID]*Hot {
 		}
 		h.Functions[i].Time += m.Sample.Weight
 		h.Total += m.Sample.Weight
+		h.Samples++
 	}
 	for _, h := range all {
 		slices.SortStableFunc(h.Functions, func(a, b HotFunction) int { return cmp.Compare(b.Time, a.Time) })

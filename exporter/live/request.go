@@ -56,6 +56,7 @@ type spanRow struct {
 	Attributes []attributeRow `json:"attributes,omitempty"`
 	Marks      []markRow      `json:"marks,omitempty"`
 	Sampled    float64        `json:"sampled,omitempty"` // what Hot and others add up to
+	Samples    int            `json:"samples,omitempty"`
 	Hot        []hotRow       `json:"hot,omitempty"`
 }
 
@@ -192,7 +193,7 @@ func (l *limits) row(q exporter.Request, r exporter.Row, hot *exporter.Hot) span
 		row.Marks = append(row.Marks, l.mark(q, e))
 	}
 	if hot != nil {
-		row.Sampled = observer.Milliseconds(hot.Total)
+		row.Sampled, row.Samples = observer.Milliseconds(hot.Total), hot.Samples
 		for _, f := range hot.Functions[:min(maxHot, len(hot.Functions))] {
 			row.Hot = append(row.Hot, hotRow{Name: shown(f.Name), Time: observer.Milliseconds(f.Time)})
 		}

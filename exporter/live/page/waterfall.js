@@ -1,7 +1,7 @@
 // The waterfall: a table with a row for each span, mark, and what ran in a span, all on one
 // axis. A row is chosen by the button that is its name; the arrow keys go through them.
 import { arrows, bdi, el } from './dom.js';
-import { duration, percent } from './format.js';
+import { duration, percent, plural } from './format.js';
 
 /** rowsOf lists spans with what is below each: { key, type, depth, span, mark }. */
 function rowsOf(request) {
@@ -82,9 +82,12 @@ function axis(total) {
     [0, 0.25, 0.5, 0.75, 1].map((at) => el('span', { vars: { at } }, duration(total * at))));
 }
 
+// What one sample stands for may be more than its span took: its number says more than its time then.
+const ran = (span) => (span.sampled > span.took ? `ran in ${plural(span.samples, 'sample')}` : `ran ${duration(span.sampled)}`);
+
 function makeRow(row, total, onChoose, onFold) {
   const { span, mark, type } = row;
-  const text = type === 'ran' ? `ran ${duration(span.sampled)}` : (mark || span).name;
+  const text = type === 'ran' ? ran(span) : (mark || span).name;
   const failed = type === 'span' && span.failed;
   const name = el('th', { scope: 'row', class: 'name', vars: { depth: Math.min(row.depth, 12) } },
     el('span', { class: 'indent' },
