@@ -41,7 +41,7 @@ func TestFlameGraphs(t *testing.T) {
 		t.Errorf("the request ran %g ms, the whole session %g", requestTime, time)
 	}
 	// What ran in each span is in the waterfall, too.
-	p.wait(`/^ran [0-9.]+ (ms|s)$/.test(document.querySelector("#waterfall tr.ran .pick bdi")?.innerText) && document.querySelector("#waterfall tr.ran .hot").innerText.includes("%")`)
+	p.wait(`/^ran ([0-9.]+ (ms|s)|in [0-9]+ samples?)$/.test(document.querySelector("#waterfall tr.ran .pick bdi")?.innerText) && document.querySelector("#waterfall tr.ran .hot").innerText.includes("%")`)
 }
 
 // flame is the functions that are drawn, each on a line, and the milliseconds of all.
