@@ -10,6 +10,8 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
 )
 
 type contents struct {
@@ -50,6 +52,7 @@ func TestContents(t *testing.T) {
 	p.request(long+"one", 150*time.Millisecond)
 	p.request(long+"two", 0)
 	p.request("GET /odd\u202e", 0)
+	marks.Mark(observer.NewContext(t.Context(), p.tl), "the process has a timeline")
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
 
 	var c contents

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -21,6 +22,8 @@ const (
 	maxMarks      = 2000
 	maxAttributes = 4000 // of all spans and marks
 	maxHot        = 8    // functions of a span
+
+	maxDetail = 2 << 20 // bytes of it all, as JSON: first of the spans, then of the rest
 )
 
 // A requestDetail is one request with all that is shown of it.
@@ -40,6 +43,7 @@ type cut struct {
 	Rows       int `json:"rows,omitempty"`
 	Marks      int `json:"marks,omitempty"`
 	Attributes int `json:"attributes,omitempty"`
+	Hot        int `json:"hot,omitempty"` // functions
 }
 
 type spanRow struct {
@@ -124,17 +128,21 @@ func (h *handler) detail(q exporter.Request) requestDetail {
 		d.Engine = shown(s.Trace().Engine)
 		d.Interval = observer.Milliseconds(s.Trace().Interval)
 	}
-	l := limits{marks: maxMarks, attributes: maxAttributes}
+	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
 	rows := q.Rows()
-	if len(rows) > maxRows {
-		d.Cut.Rows = len(rows) - maxRows
-		rows = rows[:maxRows]
-	}
-	for _, r := range rows {
-		d.Rows = append(d.Rows, l.row(q, r, hottest[r.Span.SpanContext().SpanID()]))
+	for i, r := range rows {
+		row := newSpanRow(q, r)
+		if i == maxRows || !l.take(row) {
+			l.cut.Rows = len(rows) - i
+			break
+		}
+		d.Rows = append(d.Rows, row)
 	}
 	d.Resource = l.list(q.Root.Resource().Attributes())
-	d.Cut.Marks, d.Cut.Attributes = l.marksCut, l.attributesCut
+	for i := range d.Rows {
+		l.fill(&d.Rows[i], q, rows[i].Span, hottest[rows[i].Span.SpanContext().SpanID()])
+	}
+	d.Cut = l.cut
 	return d
 }
 
@@ -159,65 +167,79 @@ func (h *handler) sampled(q exporter.Request) (*sessions.Session, map[trace.Span
 	return nil, nil
 }
 
-// limits are what may still be told of a request.
-type limits struct {
-	marks, marksCut           int
-	attributes, attributesCut int
-}
-
-func (l *limits) row(q exporter.Request, r exporter.Row, hot *exporter.Hot) spanRow {
+func newSpanRow(q exporter.Request, r exporter.Row) spanRow {
 	s := r.Span
 	row := spanRow{
-		ID:         s.SpanContext().SpanID().String(),
-		Depth:      r.Depth,
-		Name:       shown(s.Name()),
-		Kind:       s.SpanKind().String(),
-		Scope:      shown(s.InstrumentationScope().Name),
-		Orphan:     r.Orphan,
-		Start:      observer.Milliseconds(s.StartTime().Sub(q.Root.StartTime())),
-		Took:       observer.Milliseconds(s.EndTime().Sub(s.StartTime())),
-		Failed:     s.Status().Code == codes.Error,
-		Error:      block(s.Status().Description),
-		Attributes: l.list(s.Attributes()),
+		ID:     s.SpanContext().SpanID().String(),
+		Depth:  r.Depth,
+		Name:   shown(s.Name()),
+		Kind:   s.SpanKind().String(),
+		Scope:  shown(s.InstrumentationScope().Name),
+		Orphan: r.Orphan,
+		Start:  observer.Milliseconds(s.StartTime().Sub(q.Root.StartTime())),
+		Took:   observer.Milliseconds(s.EndTime().Sub(s.StartTime())),
+		Failed: s.Status().Code == codes.Error,
+		Error:  block(s.Status().Description),
 	}
 	if row.Scope == measureScope && s.SpanKind() == trace.SpanKindInternal {
 		row.Kind = "measure"
 	}
-	events := s.Events()
-	if len(events) > l.marks {
-		l.marksCut += len(events) - l.marks
-		events = events[:l.marks]
-	}
-	l.marks -= len(events)
-	for _, e := range events {
-		row.Marks = append(row.Marks, l.mark(q, e))
-	}
-	if hot != nil {
-		row.Sampled, row.Samples = observer.Milliseconds(hot.Total), hot.Samples
-		for _, f := range hot.Functions[:min(maxHot, len(hot.Functions))] {
-			row.Hot = append(row.Hot, hotRow{Name: shown(f.Name), Time: observer.Milliseconds(f.Time)})
-		}
-	}
 	return row
 }
 
-func (l *limits) mark(q exporter.Request, e sdktrace.Event) markRow {
-	return markRow{
-		Name:       shown(e.Name),
-		At:         observer.Milliseconds(e.Time.Sub(q.Root.StartTime())),
-		Attributes: l.list(e.Attributes),
+// limits are what may still be told of a request, and what was left out.
+type limits struct {
+	marks, attributes, bytes int
+	cut                      cut
+}
+
+// take tells whether there is room for v.
+func (l *limits) take(v any) bool {
+	b, err := json.Marshal(v)
+	if err != nil || len(b) >= l.bytes { // with a comma
+		return false
+	}
+	l.bytes -= len(b) + 1
+	return true
+}
+
+// fill adds what a span has besides itself.
+func (l *limits) fill(row *spanRow, q exporter.Request, s sdktrace.ReadOnlySpan, hot *exporter.Hot) {
+	row.Attributes = l.list(s.Attributes())
+	for _, e := range s.Events() {
+		m := markRow{Name: shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.StartTime()))}
+		if l.marks == 0 || !l.take(m) {
+			l.cut.Marks++
+			continue
+		}
+		l.marks--
+		m.Attributes = l.list(e.Attributes)
+		row.Marks = append(row.Marks, m)
+	}
+	if hot == nil {
+		return
+	}
+	row.Sampled, row.Samples = observer.Milliseconds(hot.Total), hot.Samples
+	for _, f := range hot.Functions[:min(maxHot, len(hot.Functions))] {
+		h := hotRow{Name: shown(f.Name), Time: observer.Milliseconds(f.Time)}
+		if !l.take(h) {
+			l.cut.Hot++
+			continue
+		}
+		row.Hot = append(row.Hot, h)
 	}
 }
 
 func (l *limits) list(attrs []attribute.KeyValue) []attributeRow {
-	if len(attrs) > l.attributes {
-		l.attributesCut += len(attrs) - l.attributes
-		attrs = attrs[:l.attributes]
-	}
-	l.attributes -= len(attrs)
 	var rows []attributeRow
 	for _, kv := range attrs {
-		rows = append(rows, attributeRow{Key: shown(string(kv.Key)), Value: block(kv.Value.String())})
+		a := attributeRow{Key: shown(string(kv.Key)), Value: block(kv.Value.String())}
+		if l.attributes == 0 || !l.take(a) {
+			l.cut.Attributes++
+			continue
+		}
+		l.attributes--
+		rows = append(rows, a)
 	}
 	return rows
 }

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	otelattribute "go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
@@ -142,6 +146,61 @@ func TestRequestsAreCut(t *testing.T) {
 	}
 	if attributes != 4000 || d.Cut.Attributes == 0 {
 		t.Errorf("%d attributes, cut %d", attributes, d.Cut.Attributes)
+	}
+}
+
+// However much there is in the parts that are told, an answer is not much longer than 2 MB: the
+// spans come first, and what was left out is counted.
+func TestRequestsAreCutByBytes(t *testing.T) {
+	long := strings.Repeat("<\x00", 1000) // which JSON makes several times as long
+	for name, c := range map[string]struct {
+		marks, attributes int // of each span
+		span, failed      string
+		rows              int // that are told, at least
+	}{
+		"attributes": {0, 7, "m", "", 512},
+		"marks":      {10, 0, "m", "", 512},
+		"names":      {1, 1, long, "", 512},
+		"errors":     {1, 1, long, long, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, perfline.Config{Recent: exporter.RecentConfig{MaxSpans: 2000}}, live.Config{})
+			p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
+				for range 600 {
+					_, s := p.pl.TracerProvider().Tracer("t").Start(r.Context(), c.span)
+					for i := range c.attributes {
+						s.SetAttributes(otelattribute.String(fmt.Sprint(i, long), long))
+					}
+					for range c.marks {
+						s.AddEvent(long, trace.WithAttributes(otelattribute.String(long, long)))
+					}
+					if c.failed != "" {
+						s.SetStatus(codes.Error, c.failed)
+					}
+					s.End()
+				}
+			})
+			first := p.overview().Requests.Requests[0]
+			rec := p.do(ask(http.MethodGet, "data/requests/"+first.Trace+"/"+first.Span, ""))
+			var d detail
+			p.t = t
+			p.decode(rec, "a request", http.StatusOK, &d)
+			t.Logf("%d bytes, %d rows, cut %+v", rec.Body.Len(), len(d.Rows), d.Cut)
+			if n := rec.Body.Len(); n > 2<<20+1<<16 || n < 1<<20 {
+				t.Errorf("%d bytes, want some 2 MB", n)
+			}
+			marked, attributes := 0, len(d.Resource)
+			for _, r := range d.Rows {
+				marked += len(r.Marks)
+				attributes += len(r.Attributes)
+			}
+			if len(d.Rows) < c.rows || d.Cut.Rows != 601-len(d.Rows) || c.failed != "" && len(d.Rows) == 512 {
+				t.Errorf("%d rows and %d cut, want %d at least", len(d.Rows), d.Cut.Rows, c.rows)
+			}
+			if marked+d.Cut.Marks != (len(d.Rows)-1)*c.marks || c.attributes > 0 && d.Cut.Attributes == 0 {
+				t.Errorf("%d marks, %d attributes, cut %+v", marked, attributes, d.Cut)
+			}
+		})
 	}
 }
 
