@@ -15,10 +15,14 @@ const (
 	svgTimes  = 80  // the durations' column
 	svgRow    = 20
 	svgHeader = 34
+	svgIndent = 12
+	svgDepth  = 15  // levels that are told apart, so that there is room for a name
+	svgLetter = 7.3 // of 12 pixels' type, about
 )
 
 // WriteSVG draws the request as WriteWaterfall does, as a picture for a browser
-// or a document: marks are diamonds on their span, with their names as tooltips.
+// or a document: marks are diamonds on their span, with their names as tooltips. Names are
+// cut to their column.
 func (q Request) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	rows := q.Rows()
@@ -33,16 +37,17 @@ func (q Request) WriteSVG(w io.Writer) error {
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="8" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(q.header()))
 	for i, r := range rows {
 		y := svgHeader + svgRow*i
+		indent := svgIndent * min(r.Depth, svgDepth)
 		from, to := x(r.Span.StartTime()), x(r.Span.EndTime())
 		if i%2 == 0 {
 			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth, svgRow)
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`+"\n",
-			8+12*r.Depth, y+14, html.EscapeString(r.title()), from, y+4, max(1, to-from), svgRow-8, depthColour(r.Depth))
+			8+indent, y+14, html.EscapeString(atMost(r.title(), int((svgTree-16-float64(indent))/svgLetter))), from, y+4, max(1, to-from), svgRow-8, depthColour(r.Depth))
 		for _, e := range r.Span.Events() {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
-				at, mid-5, html.EscapeString(escape(e.Name)), length(e.Time.Sub(start)))
+				at, mid-5, html.EscapeString(atMost(escape(e.Name), maxName)), length(e.Time.Sub(start)))
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, length(r.Span.EndTime().Sub(r.Span.StartTime())))
 	}

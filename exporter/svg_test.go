@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // The picture is well-formed whatever names come, and shows every span and mark.
@@ -40,5 +42,32 @@ func TestSVG(t *testing.T) {
 	}
 	if elements["path"] != 2 || elements["text"] != 1+2*3 || elements["script"] != 0 {
 		t.Errorf("elements are %v", elements)
+	}
+}
+
+// However long names are and however deep spans are, a picture is small, and names are in their column.
+func TestSVGCutsNames(t *testing.T) {
+	r := NewRecent(RecentConfig{})
+	long := strings.Repeat("\x00é", 50_000)
+	r.OnEnd(span(1, 1, 0, long, 0, 100*ms))
+	for i := 2; i < 40; i++ {
+		r.OnEnd(span(1, i, i-1, long, 0, 100*ms, event(long, 20*ms)))
+	}
+	var b bytes.Buffer
+	if err := r.Requests()[0].WriteSVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > 40*700 {
+		t.Errorf("%d bytes for 39 spans", b.Len())
+	}
+	for line := range strings.Lines(b.String()) {
+		var x int
+		if _, err := fmt.Sscanf(line, `<text x="%d"`, &x); err != nil || x > svgTree {
+			continue // a duration
+		}
+		name, _, _ := strings.Cut(line[strings.IndexByte(line, '>')+1:], "<")
+		if n := utf8.RuneCountInString(name); x+7*n > svgTree || n < 5 || !strings.HasSuffix(name, "…") {
+			t.Errorf("at %d there is %q, want some characters, before the bars at %d", x, name, svgTree)
+		}
 	}
 }

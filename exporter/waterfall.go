@@ -83,7 +83,7 @@ func (q Request) header() string {
 			status = "  status " + kv.Value.String()
 		}
 	}
-	return fmt.Sprintf("%s  %s%s  %s  trace %s", escape(q.Root.Name()), length(q.Duration()), status,
+	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(escape(q.Root.Name()), maxName), length(q.Duration()), status,
 		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
@@ -178,14 +178,14 @@ func (f *waterfall) column(t time.Time) int {
 	return int(max(0, min(float64(f.bar-1), at)))
 }
 
-const maxValue = 40 // characters of an attribute's value
+// What is told of a text at most, in characters.
+const (
+	maxName  = 80 // of a request's or a mark's, where there is no column for it
+	maxValue = 40 // of an attribute's value
+)
 
 func brief(v attribute.Value) string {
-	s := escape(v.String())
-	if utf8.RuneCountInString(s) > maxValue {
-		return string([]rune(s)[:maxValue-1]) + "…"
-	}
-	return s
+	return atMost(escape(v.String()), maxValue)
 }
 
 // length is a duration with three significant digits.
@@ -217,13 +217,16 @@ func digits(x float64) string {
 
 // fit makes s n characters wide.
 func fit(s string, n int) string {
-	switch have := utf8.RuneCountInString(s); {
-	case have > n:
-		return string([]rune(s)[:n-1]) + "…"
-	case have < n:
-		return s + strings.Repeat(" ", n-have)
+	s = atMost(s, n)
+	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
+}
+
+// atMost is s, or its beginning if that has more than n characters.
+func atMost(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
 	}
-	return s
+	return string([]rune(s)[:n-1]) + "…"
 }
 
 // escape makes text from outside safe to print: control characters, which a
