@@ -39,10 +39,12 @@ func main() {
 	context.AfterFunc(ctx, stop) // who interrupts twice does not want to wait for the answer
 	c := control{profilerv1connect.NewProfilerServiceClient(http.DefaultClient, *addr)}
 	if err := c.run(ctx, *route, *length, uint32(*depth)); err != nil {
-		fmt.Fprintln(os.Stderr, "profilectl:", err)
+		complain(err)
 		os.Exit(1)
 	}
 }
+
+func complain(err error) { fmt.Fprintln(os.Stderr, "profilectl:", printable(err.Error())) }
 
 type control struct {
 	profilerv1connect.ProfilerServiceClient
@@ -116,11 +118,11 @@ func (c control) watch(ctx context.Context, id uint32, began chan<- struct{}) er
 		var line string
 		switch st.GetState() {
 		case pb.State_STATE_WAITING:
-			line = "waiting for " + st.GetRoute()
+			line = "waiting for " + printable(st.GetRoute())
 		case pb.State_STATE_RECORDING:
-			line = fmt.Sprintf("recording %.1f s: %d entries, %d samples (%s)", st.GetLength()/1000, st.GetEntries(), st.GetSamples(), st.GetSampler())
+			line = fmt.Sprintf("recording %.1f s: %d entries, %d samples (%s)", st.GetLength()/1000, st.GetEntries(), st.GetSamples(), printable(st.GetSampler()))
 		case pb.State_STATE_PROCESSING:
-			line = fmt.Sprintf("[%-40s] %.0f %%", strings.Repeat("#", int(st.GetProgress()*40)), st.GetProgress()*100)
+			line = fmt.Sprintf("[%-40s] %.0f %%", strings.Repeat("#", int(min(1, max(0, st.GetProgress()))*40)), st.GetProgress()*100)
 		default:
 			line = "ready"
 		}
@@ -245,7 +247,8 @@ func details(e *pb.Event) string {
 	return string(line[:min(60, len(line))])
 }
 
-// printable is s without what a terminal would obey: names may come from the service's clients.
+// printable is s without what a terminal would obey. All that comes from the service is printed
+// through it: names may come from the service's clients, and the service may be anybody's.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

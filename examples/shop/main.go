@@ -111,7 +111,7 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 		ServerTiming: bridge.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	// In place of net/http/pprof's, which fails while profiles are pushed.
-	outer.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
+	outer.Handle("GET /debug/pprof/profile", onlyLocal(profiling.ServeProfile))
 	outer.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{}))
 	shop, err := serve(ctx, addr, outer)
