@@ -66,7 +66,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 				return true;
 			})()`, service))
 			p.wait(`location.href.includes("StartProfiler")`)
-			if text := p.text("body"); !strings.Contains(text, "cross-origin") {
+			if text := p.text("body"); !strings.Contains(text, "origin") {
 				t.Errorf("a form is answered with %q, want why not", text)
 			}
 			// By fetch, beacon and form; the browser does not even ask for the others.
