@@ -78,7 +78,7 @@ func (p *program) occupy() (release func()) {
 	return func() {
 		close(gone)
 		for range most {
-			if err := <-ended; err != http.ErrAbortHandler {
+			if err, _ := (<-ended).(error); !errors.Is(err, http.ErrAbortHandler) {
 				p.t.Errorf("a file that is not taken ends with %v, want the connection closed", err)
 			}
 		}

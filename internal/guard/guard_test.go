@@ -231,11 +231,11 @@ func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
 				if got := lines(5); strings.Count(got, "\n") != 1 || !strings.Contains(got, "unlogged_before=0") || !strings.Contains(got, "path=/x") {
 					t.Errorf("five refusals are logged as %q, want one line", got)
 				}
-				time.Sleep(time.Minute - 1)
+				time.Sleep(time.Minute - time.Second)
 				if got := lines(1); got != "" {
 					t.Errorf("before a minute is over: %q", got)
 				}
-				time.Sleep(1)
+				time.Sleep(time.Second)
 				if got := lines(2); strings.Count(got, "\n") != 1 || !strings.Contains(got, "unlogged_before=5") {
 					t.Errorf("after a minute: %q, want one line that tells of 5 others", got)
 				}

@@ -38,15 +38,14 @@ func (s *Servers) Context(request context.Context) (ctx context.Context, done fu
 func (s *Servers) context(server *http.Server) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ctx, known := s.all[server]
-	if !known {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(context.Background())
-		server.RegisterOnShutdown(cancel)
-		if s.all == nil {
-			s.all = map[*http.Server]context.Context{}
-		}
-		s.all[server] = ctx
+	if known, ok := s.all[server]; ok {
+		return known
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	server.RegisterOnShutdown(cancel)
+	if s.all == nil {
+		s.all = map[*http.Server]context.Context{}
+	}
+	s.all[server] = ctx //nolint:fatcontext // one for each server, none within another
 	return ctx
 }

@@ -42,8 +42,9 @@
 //
 //   - The recorder's policy, which allows nobody from outside unless sessions.Config.Policy or
 //     PERFLINE_PROFILING=remote does.
-//   - [Config].Authorize; without it, only clients on the same machine come in, as
-//     browsers' pages from elsewhere do not: see [Config].
+//   - [Config].Authorize, or without it [Local]: only clients on the same machine come in.
+//
+// Pages of other origins than the service's own and [Config].TrustedOrigins may not call in any case.
 //
 // # What it guarantees
 //
