@@ -3,6 +3,7 @@ module github.com/perfline/perfline/examples
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/XSAM/otelsql v0.44.0
 	github.com/perfline/perfline v0.0.0
 	go.opentelemetry.io/otel v1.47.0
@@ -12,7 +13,6 @@ require (
 )
 
 require (
-	connectrpc.com/connect v1.21.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
