@@ -19,7 +19,7 @@ func madeUpSession(t *testing.T) tab {
 	p := madeUp(t)
 	eval[bool](p, `(() => {
 		window.now = 1; // which session it is that has the id
-		const timeline = (timelineID) => ({ timelineID, name: "of program " + now, interval: { start: 0, end: 5 }, eventCount: 3, sampleCount: 5 });
+		const timeline = (timelineID) => ({ timelineID, title: "of program " + now, interval: { start: 0, end: 5 }, eventCount: 3, sampleCount: 5 });
 		Object.assign(answers, {
 			GetSession: ({ afterTimelineID: after = 0 }) => ({ timelineList: [timeline(after + 1)], stats: { samples: 5 }, more: after === 0 }),
 			GetEvents: ({ afterEventID: after = 0, mode }) => ({ more: after === 0 || mode !== undefined, eventList: [{ eventID: after + 1, type: "EVENT_TYPE_MARK", name: "event " + after, childCount: 1 }] }),
