@@ -22,7 +22,8 @@
 // # What it guarantees
 //
 //   - Without an endpoint, by variable or by [Config], it connects nowhere; the
-//     most recent requests are in memory all the same, see [Pipeline.Recent].
+//     most recent requests are in memory all the same, see [Pipeline.Recent]; package
+//     exporter/live shows them in a browser.
 //   - A backend that is absent, slow or gone changes nothing for requests. What
 //     does not arrive is counted, and [Pipeline.Shutdown] returns it.
 //

@@ -40,6 +40,8 @@
 // are logged. A profile that runs when a session starts is left alone: the session is
 // paused until that ends. [ServeProfile] is /debug/pprof/profile that works beside
 // sessions. Package pyroscope pushes profiles all the time, by a session that never ends.
+// Package sessions records samples together with what the timeline says happened, and package
+// service serves that.
 //
 // # What it guarantees
 //
