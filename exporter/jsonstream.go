@@ -7,8 +7,8 @@ import (
 	"iter"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -73,20 +73,7 @@ func appendText(b []byte, s string) []byte {
 }
 
 // cut shortens a text to maxText bytes, between two characters.
-func cut(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	const ellipsis = "…"
-	end := maxText - len(ellipsis)
-	for range utf8.UTFMax - 1 { // in what is not UTF-8 there is no boundary to be found
-		if utf8.RuneStart(s[end]) {
-			break
-		}
-		end--
-	}
-	return s[:end] + ellipsis
-}
+func cut(s string) string { return text.Cut(s, maxText) }
 
 func appendMillis(b []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(b, observer.Milliseconds(d), 'f', -1, 64)

@@ -3,11 +3,11 @@ package service
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -149,22 +149,4 @@ func interval(i sessions.Interval) *profilerv1.Interval {
 func milliseconds(d time.Duration) float64 { return observer.Milliseconds(d) }
 
 // cut is s as the schema allows it: valid UTF-8, and not long.
-func cut(s string) string {
-	const end = "…"
-	long := len(s) > maxString
-	if long {
-		n := maxString - len(end)
-		for range utf8.UTFMax - 1 { // not within a character
-			if utf8.RuneStart(s[n]) {
-				break
-			}
-			n--
-		}
-		s = s[:n]
-	}
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if long {
-		s += end
-	}
-	return s
-}
+func cut(s string) string { return strings.ToValidUTF8(text.Cut(s, maxString), "\uFFFD") }

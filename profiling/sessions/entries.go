@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
-	"unicode/utf8"
 	"weak"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -147,7 +146,7 @@ func (l *entryLog) describe(r *record, e *observer.Entry) {
 	switch e.Type() {
 	case observer.Navigation:
 		r.typ = Request
-		method, route := text(e, "method"), text(e, "route")
+		method, route := textOf(e, "method"), textOf(e, "route")
 		switch {
 		case method == "": // not HTTP
 			r.name = e.Name()
@@ -161,8 +160,8 @@ func (l *entryLog) describe(r *record, e *observer.Entry) {
 		}
 	case observer.Resource:
 		r.typ, r.name = Call, e.Name()
-		if u, err := url.Parse(e.Name()); err == nil && u.Host != "" && text(e, observer.InitiatorKey) == "fetch" {
-			r.name = l.name(text(e, "method"), " ", u.Host)
+		if u, err := url.Parse(e.Name()); err == nil && u.Host != "" && textOf(e, observer.InitiatorKey) == "fetch" {
+			r.name = l.name(textOf(e, "method"), " ", u.Host)
 			r.detail = l.detail(e, slog.String("url", e.Name()))
 		}
 	case observer.Server:
@@ -217,8 +216,8 @@ func (l *entryLog) detail(e *observer.Entry, before ...slog.Attr) []slog.Attr {
 	return own
 }
 
-// text is the value of a string attribute, "" if there is none of that key.
-func text(e *observer.Entry, key string) string {
+// textOf is the value of a string attribute, "" if there is none of that key.
+func textOf(e *observer.Entry, key string) string {
 	for a := range e.Attrs() {
 		if a.Key == key {
 			return a.Value.String()
@@ -228,16 +227,7 @@ func text(e *observer.Entry, key string) string {
 }
 
 // cut shortens what is too long, and does not keep the rest in memory.
-func cut(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	n := maxText - len("…")
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.Clone(s[:n]) + "…"
-}
+func cut(s string) string { return text.Cut(s, maxText) }
 
 // takeOlder adds another log's entries, which came before. That log must not be used any more.
 func (l *entryLog) takeOlder(older *entryLog) {
