@@ -44,7 +44,7 @@ type Config struct {
 	Recent   exporter.RecentConfig   // how many requests stay in memory
 	Sampler  sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
 	Profiles pyroscope.Config        // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
-	Sessions sessions.Config         // what sessions may cost, and who may start them; its Timeline and Logger are these
+	Sessions sessions.Config         // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
 	// Timeline is the process timeline to carry; nil means observer.Default().
 	Timeline *observer.Timeline
@@ -87,7 +87,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if c.Queue.Logger == nil {
 		c.Queue.Logger = c.Logger
 	}
-	c.Sessions.Timeline, c.Sessions.Logger = c.Timeline, c.Logger
+	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
+	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
 	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
 	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator()) // also of a service that makes no spans
 	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
