@@ -225,15 +225,15 @@ func (s *run) finish() {
 	in := s.leave()
 	s.progress.expect(in.steps())
 	session, err := in.build(&s.progress)
+	s.r.expire(s)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.sampled = s.samplerState()
 	s.log, s.observer, s.sampler, s.before = nil, nil, nil, nil
 	if s.session, s.err = session, err; err == nil {
 		s.state = Ready
 	}
-	s.mu.Unlock()
-	s.r.expire(s)
-	close(s.ready)
+	close(s.ready) // with the lock held: who is told Ready finds the session
 }
 
 // leave ends what the session does to the timeline and to the profiler, and takes what these have for it.
