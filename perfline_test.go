@@ -24,6 +24,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -180,28 +181,75 @@ func TestShutdownTellsWhatWasLost(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	reader := metric.NewManualReader()
-	before := otel.GetMeterProvider()
-	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
-	defer otel.SetMeterProvider(before)
-	pl, ctx, _ := start(t, perfline.Config{})
-	marks.Mark(ctx, "m")
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, c := range []struct {
+		name    string
+		config  perfline.Config
+		want    map[string]int64
+		without string // what no metric begins with
+	}{
+		{"nothing to deliver to", perfline.Config{}, map[string]int64{
+			"perfline.entries mark recorded": 1, "perfline.bridge unattached": 1,
+		}, "perfline.delivery"},
+		{"spans to deliver", perfline.Config{Traces: exporter.Config{Endpoint: gone.URL}}, map[string]int64{
+			"perfline.delivery accepted": 1, "perfline.delivery delivered": 0, "perfline.delivery.pending": 1,
+		}, "perfline.profil"},
+		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
+			"perfline.profiles accepted": 0, "perfline.profiles.pending": 0, "perfline.profiling.gaps": 0,
+			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
+		}, "perfline.delivery"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reader := metric.NewManualReader()
+			before := otel.GetMeterProvider()
+			otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+			defer otel.SetMeterProvider(before)
+			pl, ctx, _ := start(t, c.config)
+			marks.Mark(ctx, "m")
+			_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+			span.End()
+			got := collect(t, reader)
+			for c.config.Traces.Endpoint != "" && got["perfline.delivery accepted"] == 0 { // it is not handed over yet
+				got = collect(t, reader)
+			}
+			for name, want := range c.want {
+				if n, ok := got[name]; !ok || n != want {
+					t.Errorf("%s is %d, there: %t; want %d", name, n, ok, want)
+				}
+			}
+			for name := range got {
+				if strings.HasPrefix(name, c.without) {
+					t.Errorf("there is %s", name)
+				}
+			}
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = pl.Shutdown(over) // what could not be delivered is lost
+		})
+	}
+}
+
+// collect returns the whole numbers by the metric's name and its attributes' values.
+func collect(t *testing.T, r metric.Reader) map[string]int64 {
+	t.Helper()
 	var got metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &got); err != nil {
+	if err := r.Collect(t.Context(), &got); err != nil {
 		t.Fatal(err)
 	}
 	values := map[string]int64{}
 	for _, m := range got.ScopeMetrics[0].Metrics {
-		for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
-			outcome, _ := p.Attributes.Value("perfline.outcome")
-			typ, _ := p.Attributes.Value("perfline.entry.type")
-			values[m.Name+" "+typ.AsString()+" "+outcome.AsString()] = p.Value
+		sum, ok := m.Data.(metricdata.Sum[int64])
+		if !ok {
+			continue
+		}
+		for _, p := range sum.DataPoints {
+			name := []string{m.Name}
+			for _, a := range p.Attributes.ToSlice() {
+				name = append(name, a.Value.AsString())
+			}
+			values[strings.Join(name, " ")] = p.Value
 		}
 	}
-	if values["perfline.entries mark recorded"] != 1 || values["perfline.bridge  unattached"] != 1 {
-		t.Errorf("metrics are %v", values)
-	}
-	if err := pl.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
+	return values
 }

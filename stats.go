@@ -2,6 +2,7 @@ package perfline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
@@ -81,57 +83,72 @@ func (s Stats) lost() LostError {
 
 // registerMetrics shows the counts as OpenTelemetry metrics:
 //
-//	perfline.entries   by perfline.entry.type and perfline.outcome
-//	perfline.bridge    by perfline.outcome
-//	perfline.delivery  by perfline.outcome
-//	perfline.profiles  by perfline.outcome
+//	perfline.entries           by perfline.entry.type and perfline.outcome
+//	perfline.bridge            by perfline.outcome
+//	perfline.delivery          by perfline.outcome
+//	perfline.delivery.pending  now
+//	perfline.profiles          by perfline.outcome
+//	perfline.profiles.pending  now
 //	perfline.profiling.gaps, perfline.profiling.gap_time
+//	perfline.profiling.state   1 for the state that perfline.profiling.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
 	m := mp.Meter(bridge.ScopeName)
-	entries, err := m.Int64ObservableCounter("perfline.entries", metric.WithUnit("{entry}"),
-		metric.WithDescription("Entries of the timeline, by what became of them."))
-	if err != nil {
-		return nil, err
+	var all []metric.Observable
+	var failed error
+	instrument := func(o metric.Observable, err error) {
+		all, failed = append(all, o), errors.Join(failed, err)
 	}
-	bridged, err := m.Int64ObservableCounter("perfline.bridge", metric.WithUnit("{item}"),
-		metric.WithDescription("Marks, measures and spans at the bridge to OpenTelemetry, by what became of them."))
-	if err != nil {
-		return nil, err
+	counters, pending := map[string]metric.Int64Observable{}, map[string]metric.Int64Observable{}
+	for _, c := range []struct{ group, unit, what string }{
+		{"perfline.entries", "{entry}", "Entries of the timeline, by what became of them."},
+		{"perfline.bridge", "{item}", "Marks, measures and spans at the bridge to OpenTelemetry, by what became of them."},
+		{"perfline.delivery", "{span}", "Spans on their way to the backend, by what became of them."},
+		{"perfline.profiles", "{profile}", "Profiles on their way to Pyroscope, by what became of them."},
+		{"perfline.profiling.gaps", "{gap}", "How often continuous profiling sampled nothing for a time."},
+	} {
+		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		instrument(counter, err)
+		counters[c.group] = counter
 	}
-	delivery, err := m.Int64ObservableCounter("perfline.delivery", metric.WithUnit("{span}"),
-		metric.WithDescription("Spans on their way to the backend, by what became of them."))
-	if err != nil {
-		return nil, err
-	}
-	profiles, err := m.Int64ObservableCounter("perfline.profiles", metric.WithUnit("{profile}"),
-		metric.WithDescription("Profiles on their way to Pyroscope, by what became of them."))
-	if err != nil {
-		return nil, err
-	}
-	gaps, err := m.Int64ObservableCounter("perfline.profiling.gaps", metric.WithUnit("{gap}"),
-		metric.WithDescription("How often continuous profiling sampled nothing for a time."))
-	if err != nil {
-		return nil, err
+	for _, c := range []struct{ group, unit, what string }{
+		{"perfline.delivery", "{span}", "Spans that wait for the backend."},
+		{"perfline.profiles", "{profile}", "Profiles that wait for Pyroscope."},
+	} {
+		counter, err := m.Int64ObservableUpDownCounter(c.group+".pending", metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		instrument(counter, err)
+		pending[c.group] = counter
 	}
 	gapTime, err := m.Float64ObservableCounter("perfline.profiling.gap_time", metric.WithUnit("s"),
 		metric.WithDescription("How long in all continuous profiling sampled nothing."))
-	if err != nil {
-		return nil, err
+	instrument(gapTime, err)
+	state, err := m.Int64ObservableUpDownCounter("perfline.profiling.state", metric.WithUnit("1"),
+		metric.WithDescription("Whether continuous profiling samples: 1 for the state that it is in."))
+	instrument(state, err)
+	if failed != nil {
+		return nil, failed
 	}
-	instruments := map[string]metric.Int64Observable{"perfline.entries": entries, "perfline.bridge": bridged,
-		"perfline.delivery": delivery, "perfline.profiles": profiles, "perfline.profiling.gaps": gaps}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := p.Stats()
 		for _, c := range p.exist(s.Counts()) {
-			if instrument := instruments[c.Group]; instrument != nil && !c.Now {
-				o.ObserveInt64(instrument, int64(c.N), metric.WithAttributes(attributes(c)...))
+			if c.Now {
+				o.ObserveInt64(pending[c.Group], int64(c.N))
+			} else {
+				o.ObserveInt64(counters[c.Group], int64(c.N), metric.WithAttributes(attributes(c)...))
 			}
 		}
-		if p.profiles != nil {
-			o.ObserveFloat64(gapTime, s.Profiles.GapTime.Seconds())
+		if p.profiles == nil {
+			return nil
+		}
+		o.ObserveFloat64(gapTime, s.Profiles.GapTime.Seconds())
+		for _, is := range []profiling.State{profiling.Started, profiling.Paused, profiling.Stopped} {
+			n := int64(0)
+			if is == s.Profiles.State {
+				n = 1
+			}
+			o.ObserveInt64(state, n, metric.WithAttributes(attribute.String("perfline.profiling.state", string(is))))
 		}
 		return nil
-	}, entries, bridged, delivery, profiles, gaps, gapTime)
+	}, all...)
 }
 
 // attributes tell a count from the others of its metric.

@@ -3,6 +3,7 @@ package pyroscope
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/grafana/pyroscope-go/upstream"
@@ -21,18 +22,26 @@ const (
 type session interface {
 	TakeTrace() (*profiling.Trace, error)
 	Stop() (*profiling.Trace, error)
-	Stopped() bool
+	State() profiling.State
 }
 
 var _ session = (*profiling.Profiler)(nil)
 
 // A cpuProfile is the CPU profile, cut from a session that never ends. It belongs to the
-// pusher's goroutine.
+// pusher's goroutine, but for state.
 type cpuProfile struct {
 	start   func(full func()) (session, error)
-	full    chan struct{} // gets a value when the session has stopped because its buffer is full
-	session session       // nil when it could not be started anew
+	full    chan struct{}           // gets a value when the session has stopped because its buffer is full
+	session atomic.Pointer[session] // nil when it could not be started anew
 	fit     fitter
+}
+
+// state is the session's.
+func (c *cpuProfile) state() profiling.State {
+	if s := c.session.Load(); s != nil {
+		return (*s).State()
+	}
+	return profiling.Stopped
 }
 
 // begin starts a session.
@@ -44,35 +53,37 @@ func (c *cpuProfile) begin() error {
 		}
 	})
 	if err != nil {
-		c.session = nil
+		c.session.Store(nil)
 		return err
 	}
-	c.session = s
+	c.session.Store(&s)
 	return nil
 }
 
 // cut takes what was sampled since the last time. When the session has ended it starts
 // another, unless it is the last cut. The error is about that: what there was is returned.
 func (c *cpuProfile) cut(last bool) (parts []*profiling.Trace, restarted bool, err error) {
-	if c.session == nil {
+	current := c.session.Load()
+	if current == nil {
 		if last {
 			return nil, false, nil
 		}
 		return nil, false, c.begin()
 	}
-	take := c.session.TakeTrace
+	s := *current
+	take := s.TakeTrace
 	if last {
-		take = c.session.Stop
+		take = s.Stop
 	}
 	t, err := take()
 	if t != nil {
 		parts = append(parts, t)
 	}
-	if last || !c.session.Stopped() {
+	if last || s.State() != profiling.Stopped {
 		return parts, false, err
 	}
 	// It stopped before the part was taken, which is then its last, or since.
-	end, err := c.session.Stop()
+	end, err := s.Stop()
 	if end != nil && end != t {
 		parts = append(parts, end)
 	}

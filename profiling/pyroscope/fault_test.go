@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/profiling"
 )
 
 // A faulty is a server whose handler the test changes.
@@ -169,7 +171,7 @@ func TestFaults(t *testing.T) {
 			}
 			got := p.Stats()
 			c.want.PendingBytes, c.want.Retries = got.PendingBytes, got.Retries
-			c.want.LostSamples, c.want.Gaps, c.want.GapTime = 1, 1, time.Millisecond
+			c.want.State, c.want.LostSamples, c.want.Gaps, c.want.GapTime = profiling.Started, 1, 1, time.Millisecond
 			wantStats(t, got, c.want)
 			if (got.PendingBytes > 0) != (got.Pending > 0) {
 				t.Errorf("%d bytes of %d profiles wait", got.PendingBytes, got.Pending)

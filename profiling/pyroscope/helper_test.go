@@ -173,10 +173,13 @@ func (p *played) stop() (*profiling.Trace, error) {
 	return p.final, p.err
 }
 
-func (p *played) Stopped() bool {
+func (p *played) State() profiling.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stopped
+	if p.stopped {
+		return profiling.Stopped
+	}
+	return profiling.Started
 }
 
 // quiet are the snapshots of a process that never blocked: another test may have.

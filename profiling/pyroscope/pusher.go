@@ -247,6 +247,7 @@ func (p *Pusher) Shutdown(ctx context.Context) error {
 // Stats returns the counts.
 func (p *Pusher) Stats() Stats {
 	s := p.delivery.counts()
+	s.State = p.cpu.state()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Failed, s.Restarts = p.stats.Failed, p.stats.Restarts

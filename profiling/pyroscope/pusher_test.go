@@ -34,7 +34,7 @@ func TestTicks(t *testing.T) {
 			t.Error(err)
 		}
 		s := p.Stats()
-		wantStats(t, s, Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond})
+		wantStats(t, s, Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, State: profiling.Stopped, LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
 			if len(got) != 4 {
@@ -122,8 +122,11 @@ func TestSessionEnds(t *testing.T) {
 
 // Neither part is sent twice, or not at all, when the session ends just after one was taken.
 func TestSessionEndsAfterACut(t *testing.T) {
-	s := &played{}
-	c := &cpuProfile{start: func(func()) (session, error) { return &played{}, nil }, session: endsAfter{s}}
+	sessions := []session{endsAfter{&played{}}, &played{}}
+	c := &cpuProfile{start: func(func()) (s session, _ error) { s, sessions = sessions[0], sessions[1:]; return s, nil }, full: make(chan struct{}, 1)}
+	if err := c.begin(); err != nil {
+		t.Fatal(err)
+	}
 	parts, restarted, err := c.cut(false)
 	if len(parts) != 2 || parts[0].Stopped != parts[1].Started || !restarted || err != nil {
 		t.Errorf("%d parts, restarted %t, error %v", len(parts), restarted, err)
@@ -174,10 +177,14 @@ func TestNoNewSession(t *testing.T) {
 	var log testLog
 	only := &played{stopNext: true}
 	p := play(t, Config{HTTPClient: &http.Client{Transport: n}, Logger: log.logger()}, time.Now, only)
+	before := p.Stats().State
 	for range 2 {
 		if err := p.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if without := p.Stats().State; before != profiling.Started || without != profiling.Stopped {
+		t.Errorf("state %q before, %q without a session", before, without)
 	}
 	only.mu.Lock()
 	only.stopped, only.stopNext, only.final = false, false, nil
@@ -193,7 +200,7 @@ func TestNoNewSession(t *testing.T) {
 	if got := len(n.of("heap")); got != 4 {
 		t.Errorf("%d heap profiles, want 4", got)
 	}
-	if s := p.Stats(); s.Failed != 2 || s.Restarts != 0 {
+	if s := p.Stats(); s.Failed != 2 || s.Restarts != 0 || s.State != profiling.Started {
 		t.Errorf("counts are %+v", s)
 	}
 	log.want(t, "no cpu profile could be taken; more of them may fail, which are counted\" error=\"no more sessions")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/perfline/perfline/profiling"
 )
 
 // Stats are a Pusher's counts since Start. Of profiles, Accepted = Sent + Refused +
@@ -23,7 +25,8 @@ type Stats struct {
 	// Of the CPU session: samples that the engine could not keep, and how often and how long
 	// in all it sampled nothing, as in profiling.Stats. A gap that an upload falls into counts as
 	// two. Restarts is how often the session ended, because it was full or its engine failed, and
-	// was started anew.
+	// was started anew; State is stopped while that fails.
+	State       profiling.State
 	LostSamples uint64
 	Gaps        int
 	GapTime     time.Duration
