@@ -1,0 +1,84 @@
+package perfline_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// What documents link to in the repository is there.
+func TestLinks(t *testing.T) {
+	list, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for file := range strings.Lines(string(list)) {
+		file = strings.TrimSpace(file)
+		text := fenced.ReplaceAll(read(t, file), nil)
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(string(m[1]), "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			to := file
+			if target != "" {
+				to = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+			} else if anchor != "" && !anchors(t, to)[anchor] {
+				t.Errorf("%s links to %s: no such heading", file, m[1])
+			}
+		}
+	}
+	if links == 0 {
+		t.Error("no links were found")
+	}
+}
+
+// anchors are the names that GitHub gives to a document's headings.
+func anchors(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, m := range heading.FindAllSubmatch(fenced.ReplaceAll(read(t, file), nil), -1) {
+		name := strings.ReplaceAll(strings.ToLower(string(m[1])), " ", "-")
+		names[regexp.MustCompile(`[^\pL\pN_-]`).ReplaceAllString(name, "")] = true
+	}
+	return names
+}
+
+// The README's figures are those of the run that is documented whole.
+func TestCostsInREADME(t *testing.T) {
+	_, costs, _ := strings.Cut(string(read(t, "README.md")), "<!-- costs -->\n")
+	costs, _, ok := strings.Cut(costs, "<!-- /costs -->")
+	if !ok || strings.Count(costs, "\n") < 3 {
+		t.Fatalf("README has no costs: %q", costs)
+	}
+	all := read(t, "docs/benchmarks.md")
+	for row := range strings.Lines(costs) {
+		if !bytes.Contains(all, []byte(row)) {
+			t.Errorf("docs/benchmarks.md lacks %s", row)
+		}
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
