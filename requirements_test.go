@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // The requirements of Performance Timeline 2 (PT), User Timing 3 (UT), JS
 // Self-Profiling (JSP) and Scope Profiler 1.0 (SP), in the order of their numbers. Tests carry the numbers of what they cover: in the names
 // of functions (TestX_PT3_UT7) and of subtests ("PT-3 …"), or in the label of a
-// single check.
+// single check. docs/specifications.md shows what covers what.
 var requirements = map[string][]string{
 	"PT": {
 		1:  "a timeline of its own for each global object: observers, task flag",
@@ -149,32 +150,23 @@ var requirements = map[string][]string{
 
 // notApplicable are the requirements that no test can cover, and why.
 var notApplicable = map[string]string{
-	"PT-9":  "priority of the delivery task: the choice of TimelineOptions.Scheduler",
-	"PT-13": "ids of entries are optional, and entries here have none",
-	"PT-14": "navigationId: there are no documents",
+	"PT-9":  "when delivery runs is up to TimelineOptions.Scheduler",
+	"PT-13": "they are optional, and entries here have none",
+	"PT-14": "there are no documents",
 	"PT-34": "structured cloning and realms do not exist in Go",
 	"UT-7":  "values are not cloned, so cloning cannot fail",
-	"UT-10": "options together with an end mark: impossible by Measure's types",
+	"UT-10": "impossible by Measure's types",
 
-	"JSP-6":  "background: a process has none",
+	"JSP-6":  "a process has no background",
 	"JSP-31": "now is not coarsened, so that nothing can be finer",
 	"JSP-32": "there are no documents; modules are the origins of frames, see JSP-13",
 }
 
+// A covering test is a test function that carries the number of a requirement.
+type coveringTest struct{ file, name string }
+
 func TestEveryRequirementHasATest(t *testing.T) {
-	covered := map[string][]string{}
-	for _, dir := range []string{"observer", "marks", "profiling", "profiling/sessions", "profiling/service"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no tests in %s: %v", dir, err)
-		}
-		for _, file := range files {
-			for id, test := range idsOf(t, file) {
-				covered[id] = append(covered[id], test)
-			}
-		}
-	}
-	tested := 0
+	covered := coveringTests(t)
 	for group, texts := range requirements {
 		for i, text := range texts {
 			if i == 0 {
@@ -187,10 +179,6 @@ func TestEveryRequirementHasATest(t *testing.T) {
 				t.Errorf("%s is said not to apply (%s), but has a test: %s", id, why, tests)
 			case !left && len(tests) == 0:
 				t.Errorf("%s, %s: no test carries its number", id, text)
-			case !left:
-				tested++
-				slices.Sort(tests)
-				t.Logf("%-6s %s: %s", id, text, strings.Join(slices.Compact(tests), ", "))
 			}
 		}
 	}
@@ -200,7 +188,79 @@ func TestEveryRequirementHasATest(t *testing.T) {
 			t.Errorf("%s: there is no such requirement: %s", id, covered[id])
 		}
 	}
-	t.Logf("%d covered by tests, %d do not apply: %v", tested, len(notApplicable), notApplicable)
+}
+
+// docs/specifications.md has each requirement and what covers it.
+func TestRequirementsDocumented(t *testing.T) {
+	covered := coveringTests(t)
+	var text strings.Builder
+	tested, left := 0, 0
+	for _, spec := range []struct{ id, name string }{
+		{"PT", "Performance Timeline Level 2"},
+		{"UT", "User Timing Level 3"},
+		{"JSP", "JS Self-Profiling"},
+		{"SP", "Scope Profiler 1.0"},
+	} {
+		fmt.Fprintf(&text, "\n## %s\n\n| id | what it asks for | tests |\n|---|---|---|\n", spec.name)
+		for i, what := range requirements[spec.id] {
+			if i == 0 {
+				continue
+			}
+			id := fmt.Sprintf("%s-%d", spec.id, i)
+			by := "does not apply: " + notApplicable[id]
+			if notApplicable[id] == "" {
+				by = testLinks(covered[id])
+				tested++
+			} else {
+				left++
+			}
+			fmt.Fprintf(&text, "| %s | %s | %s |\n", id, what, by)
+		}
+	}
+	summary := fmt.Sprintf("%d requirements are covered by tests, %d do not apply.\n", tested, left)
+	documented(t, "docs/specifications.md", "requirements", summary+text.String())
+}
+
+// testLinks are links to the files of tests, each package's after its name.
+func testLinks(tests []coveringTest) string {
+	var all []string
+	in := ""
+	for _, c := range tests {
+		link := fmt.Sprintf("[%s](../%s)", c.name, c.file)
+		if dir := filepath.ToSlash(filepath.Dir(c.file)); dir != in {
+			in = dir
+			link = "`" + dir + "`: " + link
+		}
+		all = append(all, link)
+	}
+	return strings.Join(all, ", ")
+}
+
+// coveringTests are the tests of each requirement, by package and name.
+func coveringTests(t *testing.T) map[string][]coveringTest {
+	t.Helper()
+	covered := map[string][]coveringTest{}
+	for _, dir := range []string{"observer", "marks", "profiling", "profiling/sessions", "profiling/service"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no tests in %s: %v", dir, err)
+		}
+		var all []coveringTest
+		ids := map[coveringTest][]string{}
+		for _, file := range files {
+			for name, has := range idsOf(t, file) {
+				c := coveringTest{filepath.ToSlash(file), name}
+				all, ids[c] = append(all, c), has
+			}
+		}
+		slices.SortFunc(all, func(a, b coveringTest) int { return strings.Compare(a.name, b.name) })
+		for _, c := range all {
+			for _, id := range ids[c] {
+				covered[id] = append(covered[id], c)
+			}
+		}
+	}
+	return covered
 }
 
 var (
@@ -209,21 +269,23 @@ var (
 	begins     = regexp.MustCompile(`^(PT|UT|JSP|SP)-`)
 )
 
-// idsOf finds the numbers in the names of a file's tests, subtests and checks, and
-// one of the test functions that has each.
-func idsOf(t *testing.T, file string) map[string]string {
+// idsOf finds the numbers in the names of a file's test functions and of their subtests and
+// checks: by function, each number once.
+func idsOf(t *testing.T, file string) map[string][]string {
+	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := map[string]string{}
+	found := map[string][]string{}
 	for _, decl := range f.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
 		if !ok || !strings.HasPrefix(fn.Name.Name, "Test") {
 			continue
 		}
+		ids := map[string]bool{}
 		for _, m := range inFunction.FindAllStringSubmatch(fn.Name.Name, -1) {
-			ids[m[1]+"-"+m[2]] = fn.Name.Name
+			ids[m[1]+"-"+m[2]] = true
 		}
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -235,12 +297,13 @@ func idsOf(t *testing.T, file string) map[string]string {
 			case *ast.BasicLit:
 				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && begins.MatchString(text) {
 					for _, m := range inSubtest.FindAllStringSubmatch(text, -1) {
-						ids[m[1]+"-"+m[2]] = fn.Name.Name
+						ids[m[1]+"-"+m[2]] = true
 					}
 				}
 			}
 			return true
 		})
+		found[fn.Name.Name] = slices.Sorted(maps.Keys(ids))
 	}
-	return ids
+	return found
 }
