@@ -1,0 +1,35 @@
+package exporter_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter"
+)
+
+// The most recent requests and the slowest, in the memory of the program. With marks and measures,
+// bridge.NewProcessor(recent) stands where recent does.
+func ExampleNewRecent() {
+	recent := exporter.NewRecent(exporter.RecentConfig{Requests: 100})
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))
+	tracer := provider.Tracer("shop")
+
+	began := time.Now()
+	ctx, request := tracer.Start(context.Background(), "GET /search", trace.WithTimestamp(began))
+	_, query := tracer.Start(ctx, "sql.query", trace.WithTimestamp(began.Add(time.Millisecond)))
+	query.End(trace.WithTimestamp(began.Add(18 * time.Millisecond)))
+	request.End(trace.WithTimestamp(began.Add(20 * time.Millisecond)))
+
+	slowest := recent.Slowest()[0]
+	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, exporter.WaterfallOptions{})
+		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name(), row.Span.EndTime().Sub(row.Span.StartTime()))
+	}
+	// Output:
+	// GET /search 20ms
+	//   sql.query 17ms
+}

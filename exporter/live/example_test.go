@@ -1,0 +1,42 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/live"
+)
+
+// The page is beside what bridge.Middleware wraps, so that its own requests are not among those it shows.
+func ExampleHandler() {
+	ctx := context.Background()
+	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = pl.Shutdown(ctx) }()
+
+	shop := http.NewServeMux()
+	mux := http.NewServeMux()
+	mux.Handle("/", bridge.Middleware(shop))
+	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+	server := httptest.NewServer(mux) // http.ListenAndServe in a service
+	defer server.Close()
+
+	page, err := server.Client().Get(server.URL + live.Prefix) // a browser on the same machine
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer page.Body.Close()
+	fmt.Println(page.Status, page.Header.Get("Content-Type"))
+	fmt.Println("requests on the page:", len(pl.Recent().Requests()))
+	// Output:
+	// 200 OK text/html; charset=utf-8
+	// requests on the page: 0
+}
