@@ -17,9 +17,10 @@ func documented(t *testing.T, document, part, want string) {
 	if err != nil && (part != "" || !*update) {
 		t.Fatal(err)
 	}
-	before, got, after := "", string(text), ""
+	before, got, after, begin := "", string(text), "", ""
 	if part != "" {
-		begin, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->"
+		begin = "<!-- " + part + " -->\n"
+		end := "<!-- /" + part + " -->"
 		var begins, ends bool
 		before, got, begins = strings.Cut(string(text), begin)
 		got, after, ends = strings.Cut(got, end)
@@ -37,8 +38,8 @@ func documented(t *testing.T, document, part, want string) {
 	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(gotLines), len(wantLines)) {
 		if g, w := line(gotLines, i), line(wantLines, i); g != w {
-			t.Fatalf("%s is not what the code gives: line %d of its part %q is\n%s\nand by the code\n%s\n(go test -run Documented . -update writes it; look at the diff)",
-				document, i+1, part, g, w)
+			t.Fatalf("%s is not what the code gives: line %d after %q is\n%s\nand by the code\n%s\n(go test -run Documented . -update writes it; look at the diff)",
+				document, i+1, begin, g, w)
 		}
 	}
 }
