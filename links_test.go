@@ -1,7 +1,6 @@
 package perfline_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,21 +56,6 @@ func anchors(t *testing.T, file string) map[string]bool {
 		names[regexp.MustCompile(`[^\pL\pN_-]`).ReplaceAllString(name, "")] = true
 	}
 	return names
-}
-
-// The README's figures are those of the run that is documented whole.
-func TestCostsInREADME(t *testing.T) {
-	_, costs, _ := strings.Cut(string(read(t, "README.md")), "<!-- costs -->\n")
-	costs, _, ok := strings.Cut(costs, "<!-- /costs -->")
-	if !ok || strings.Count(costs, "\n") < 3 {
-		t.Fatalf("README has no costs: %q", costs)
-	}
-	all := read(t, "docs/benchmarks.md")
-	for row := range strings.Lines(costs) {
-		if !bytes.Contains(all, []byte(row)) {
-			t.Errorf("docs/benchmarks.md lacks %s", row)
-		}
-	}
 }
 
 func read(t *testing.T, file string) []byte {
