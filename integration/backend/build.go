@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,16 +18,18 @@ import (
 
 // build builds pkg in the nested module dir (a folder beside this package's)
 // and returns the binary's path. The binary is kept in the user's cache folder,
-// under a name that changes with the module's pins and with Go's version.
+// under a name that changes with the module's pins and files and with Go's version.
 func build(ctx context.Context, dir, pkg string) (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return "", fmt.Errorf("building %s: the source folder is not known (built with -trimpath?)", pkg)
+	dir, err := repository("integration", dir)
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w", pkg, err)
 	}
-	dir = filepath.Join(filepath.Dir(filepath.Dir(file)), dir)
 	key := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum"} {
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
+		if name == "main.go" && errors.Is(err, fs.ErrNotExist) { // pkg is another module's
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
@@ -59,4 +63,13 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 		return "", fmt.Errorf("building %s in %s: %w\n%s", pkg, dir, err, text)
 	}
 	return bin, os.Rename(out, bin)
+}
+
+// repository is the path of a file or folder of the repository.
+func repository(elem ...string) (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", fmt.Errorf("where the repository is cannot be told (built with -trimpath?): its %s is needed", filepath.Join(elem...))
+	}
+	return filepath.Join(append([]string{file, "..", "..", ".."}, elem...)...), nil
 }

@@ -61,7 +61,7 @@ func freePorts(ctx context.Context, names []string) (map[string]int, error) {
 	return ports, nil
 }
 
-// Start starts the process, at first or after Kill, and waits until it is ready.
+// Start starts the process, at first or after Kill or Terminate, and waits until it is ready.
 func (s *server) Start(ctx context.Context) error {
 	cmd := exec.Command(s.bin, s.args...) //nolint:noctx // it outlives ctx, until Stop
 	cmd.Dir = s.dir
@@ -109,15 +109,17 @@ func (s *server) Kill() error {
 	return s.proc.kill()
 }
 
-// Stop ends the process, and kills it if it takes over ten seconds, and removes
-// its folder: it cannot be started again.
-func (s *server) Stop() error {
-	var err error
-	if s.proc != nil {
-		err = s.proc.stop(10 * time.Second)
+// Terminate asks the process to end, waits for its end, and kills it if it takes over
+// ten seconds. It can be started again. A second call does nothing.
+func (s *server) Terminate() error {
+	if s.proc == nil {
+		return nil
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return s.proc.stop(10 * time.Second)
 }
+
+// Stop terminates the process and removes its folder: it cannot be started again.
+func (s *server) Stop() error { return errors.Join(s.Terminate(), os.RemoveAll(s.dir)) }
 
 // Log is what the process has printed, and those before it.
 func (s *server) Log() string { return s.log.String() }

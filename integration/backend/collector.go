@@ -1,0 +1,67 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// A Collector is an OpenTelemetry Collector process that runs deploy/collector.yaml:
+// what it has acknowledged and not passed on is in files of its folder, which Kill
+// leaves. Its methods are for one goroutine at a time.
+type Collector struct{ *server }
+
+// CollectorConfig says where a Collector's exporters go.
+type CollectorConfig struct {
+	// Jaeger takes spans by OTLP over gRPC: host:port or a URL.
+	Jaeger string
+
+	// Tempo does, too. Empty means that there is none: the pipeline ends at Jaeger.
+	Tempo string
+
+	// Metrics takes them by OTLP over HTTP, below the URL's /v1/metrics. Empty means a
+	// port where nobody listens: metrics are taken, and lost after a minute.
+	Metrics string
+}
+
+// StartCollector builds the Collector if need be, which takes minutes the first time,
+// starts it and waits until it is ready. The caller stops it.
+func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) {
+	config, err := repository("deploy", "collector.yaml")
+	if err != nil {
+		return nil, err
+	}
+	s, err := newServer(ctx, "collector", "github.com/perfline/perfline/integration/collector",
+		"HEALTH", "METRICS", "OTLP_GRPC", "OTLP_HTTP")
+	if err != nil {
+		return nil, err
+	}
+	s.args = []string{"--config", config}
+	for name, port := range s.ports {
+		s.env = append(s.env, fmt.Sprintf("COLLECTOR_%s_PORT=%d", name, port))
+	}
+	traces := "[otlp_grpc/jaeger, otlp_grpc/tempo]"
+	if c.Tempo == "" {
+		traces = "[otlp_grpc/jaeger]"
+	}
+	if c.Metrics == "" {
+		c.Metrics = "http://127.0.0.1:1"
+	}
+	s.env = append(s.env, "COLLECTOR_HOST=127.0.0.1", "COLLECTOR_STORAGE="+filepath.Join(s.dir, "queues"),
+		"COLLECTOR_TRACES_TO="+traces, "JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics)
+	s.ready = s.url("HEALTH")
+	if err := s.Start(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return &Collector{s}, nil
+}
+
+// OTLPGRPC is the endpoint for OTLP over gRPC.
+func (c *Collector) OTLPGRPC() string { return c.url("OTLP_GRPC") }
+
+// OTLPHTTP is the endpoint for OTLP over HTTP.
+func (c *Collector) OTLPHTTP() string { return c.url("OTLP_HTTP") }
+
+// MetricsURL is where it tells what it has counted, in Prometheus's text format.
+func (c *Collector) MetricsURL() string { return c.url("METRICS") + "/metrics" }
