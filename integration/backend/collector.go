@@ -1,10 +1,14 @@
 package backend
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // A Collector is an OpenTelemetry Collector process that runs deploy/collector.yaml:
@@ -44,6 +48,7 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	traces := "[otlp_grpc/jaeger, otlp_grpc/tempo]"
 	if c.Tempo == "" {
 		traces = "[otlp_grpc/jaeger]"
+		c.Tempo = "127.0.0.1:1" // an exporter that no pipeline has must have an endpoint, too
 	}
 	if c.Metrics == "" {
 		c.Metrics = "http://127.0.0.1:1"
@@ -63,5 +68,33 @@ func (c *Collector) OTLPGRPC() string { return c.url("OTLP_GRPC") }
 // OTLPHTTP is the endpoint for OTLP over HTTP.
 func (c *Collector) OTLPHTTP() string { return c.url("OTLP_HTTP") }
 
-// MetricsURL is where it tells what it has counted, in Prometheus's text format.
-func (c *Collector) MetricsURL() string { return c.url("METRICS") + "/metrics" }
+// Count is what it says that it has counted since it started, by the name of the
+// metric: the sum of those whose labels have the label, such as
+// exporter="otlp_grpc/jaeger"; an empty one is on all. What was not counted yet is 0.
+func (c *Collector) Count(ctx context.Context, metric, label string) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url("METRICS")+"/metrics", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("asking the Collector for %s: %w", metric, err)
+	}
+	defer resp.Body.Close()
+	var sum float64
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		line := lines.Text() // name{labels} value
+		at := strings.LastIndexByte(line, ' ')
+		name, labels, _ := strings.Cut(line[:max(at, 0)], "{")
+		if name != metric || !strings.Contains(labels, label) {
+			continue
+		}
+		n, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("the Collector's line %q: %w", line, err)
+		}
+		sum += n
+	}
+	return sum, lines.Err()
+}
