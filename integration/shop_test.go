@@ -132,12 +132,21 @@ func TestShop(t *testing.T) {
 			t.Errorf("the waterfall shows %q %d times, Jaeger has %d", name, got, n)
 		}
 	}
-	// HTTP in and out, gRPC in and out, SQL, measures and marks of an order.
+	ordersAreWhole(t, traces)
+	t.Logf("routes %v, %d spans in Jaeger\n%s", routes, n, text)
+}
+
+// ordersAreWhole wants of each order HTTP in and out, gRPC in and out, SQL, measures
+// and marks.
+func ordersAreWhole(t *testing.T, traces map[string][]backend.Span) {
+	t.Helper()
+	orders := 0
 	for _, spans := range traces {
 		got := names(spans)
 		if got["POST /orders"] == 0 {
 			continue
 		}
+		orders++
 		for name, want := range map[string]int{
 			"POST /orders": 1, "POST": 1, "POST /payments": 1, "shop.Shipping/Quote": 2, "sql.conn.exec": 2,
 			"checkout": 1, "bank": 1, "tariff": 1, "accepted-to-paid": 1, "order.accepted": 1, "order.paid": 1,
@@ -147,7 +156,9 @@ func TestShop(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("routes %v, %d spans in Jaeger\n%s", routes, n, text)
+	if orders == 0 {
+		t.Error("no order in Jaeger")
+	}
 }
 
 // TestShopInterrupted ends the shop as a terminal or an orchestrator does.

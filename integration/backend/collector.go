@@ -45,16 +45,15 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	for name, port := range s.ports {
 		s.env = append(s.env, fmt.Sprintf("COLLECTOR_%s_PORT=%d", name, port))
 	}
-	traces := "[otlp_grpc/jaeger, otlp_grpc/tempo]"
 	if c.Tempo == "" {
-		traces = "[otlp_grpc/jaeger]"
+		s.env = append(s.env, "COLLECTOR_TRACES_TO=[otlp_grpc/jaeger]")
 		c.Tempo = "127.0.0.1:1" // an exporter that no pipeline has must have an endpoint, too
 	}
 	if c.Metrics == "" {
 		c.Metrics = "http://127.0.0.1:1"
 	}
 	s.env = append(s.env, "COLLECTOR_HOST=127.0.0.1", "COLLECTOR_STORAGE="+filepath.Join(s.dir, "queues"),
-		"COLLECTOR_TRACES_TO="+traces, "JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics)
+		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics)
 	s.ready = s.url("HEALTH")
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
