@@ -27,6 +27,9 @@ type CollectorConfig struct {
 	// Metrics takes them by OTLP over HTTP, below the URL's /v1/metrics. Empty means a
 	// port where nobody listens: metrics are taken, and lost after a minute.
 	Metrics string
+
+	// Tail has it run deploy/collector-tail.yaml, too.
+	Tail bool
 }
 
 // StartCollector builds the Collector if need be, which takes minutes the first time,
@@ -42,6 +45,9 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 		return nil, err
 	}
 	s.args = []string{"--config", config}
+	if c.Tail {
+		s.args = append(s.args, "--config", strings.TrimSuffix(config, ".yaml")+"-tail.yaml")
+	}
 	for name, port := range s.ports {
 		s.env = append(s.env, fmt.Sprintf("COLLECTOR_%s_PORT=%d", name, port))
 	}

@@ -1,7 +1,7 @@
 // Command collector is an OpenTelemetry Collector of the components that
-// deploy/collector.yaml names, each of which the official images of the contrib
-// distribution have, too. The integration tests build it from source and run it
-// with that file. It is a module of its own because the Collector's requirements
+// deploy/collector.yaml and collector-tail.yaml name, all of which the contrib
+// distribution has, too. The integration tests build it from source and run it with
+// these files. It is a module of its own because the Collector's requirements
 // are nobody else's; nobody who uses perfline ever downloads it.
 package main
 
@@ -10,6 +10,7 @@ import (
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -44,7 +45,8 @@ func factories() (f otelcol.Factories, err error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](memorylimiterprocessor.NewFactory()); err != nil {
+	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](memorylimiterprocessor.NewFactory(),
+		tailsamplingprocessor.NewFactory()); err != nil {
 		return f, err
 	}
 	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](otlpexporter.NewFactory(), otlphttpexporter.NewFactory()); err != nil {
