@@ -1,9 +1,10 @@
 // Package integration holds the tests that need a real backend: perfline and
-// the shop in front of a Jaeger and a Pyroscope that are built from source and
-// started here. Run them with
+// the shop in front of a Jaeger, a Pyroscope and a Collector that are built from
+// source and started here with the configurations of deploy/. Run them with
 //
-//	go test -race ./...
+//	go test -race -count=1 ./...
 //
-// in this folder. The first run builds the two, which takes some minutes. No test
-// is ever skipped. Package peers, below, needs no backend.
+// in this folder; Go does not know that a result is old when one of those files has
+// changed. The first run builds the three, which takes some minutes. No test is ever
+// skipped. Package peers, below, needs no backend.
 package integration

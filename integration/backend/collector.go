@@ -39,8 +39,7 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "collector", "github.com/perfline/perfline/integration/collector",
-		"HEALTH", "METRICS", "OTLP_GRPC", "OTLP_HTTP")
+	s, err := newServer(ctx, "collector", collectorPkg, "HEALTH", "METRICS", "OTLP_GRPC", "OTLP_HTTP")
 	if err != nil {
 		return nil, err
 	}

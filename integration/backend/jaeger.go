@@ -17,8 +17,7 @@ func StartJaeger(ctx context.Context) (*Jaeger, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "jaeger", "github.com/jaegertracing/jaeger/cmd/jaeger",
-		"HEALTH", "QUERY", "QUERY_GRPC", "OTLP_GRPC", "OTLP_HTTP")
+	s, err := newServer(ctx, "jaeger", jaegerPkg, "HEALTH", "QUERY", "QUERY_GRPC", "OTLP_GRPC", "OTLP_HTTP")
 	if err != nil {
 		return nil, err
 	}
