@@ -39,8 +39,11 @@ func steadily(t *testing.T, url string) (stop func() int) {
 			if err == nil {
 				_, err = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					t.Errorf("the service noticed: it answers %s", resp.Status)
+				}
 			}
-			if err != nil || resp.StatusCode != http.StatusOK {
+			if err != nil {
 				t.Errorf("the service noticed: %v", err)
 			}
 		}
