@@ -112,11 +112,12 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 		r.pending = append(r.pending, id)
 		r.waiting++
 	}
-	if len(t.spans) >= r.c.MaxSpans && !root {
+	switch {
+	case len(t.spans) < r.c.MaxSpans:
+		t.spans = append(t.spans, s)
+	case !root: // a root is kept with its request only
 		t.dropped++
 		r.stats.SpansDropped++
-	} else {
-		t.spans = append(t.spans, s)
 	}
 	if root {
 		if t.local == 0 {
@@ -260,7 +261,7 @@ func (r *Recent) Request(id trace.TraceID, root trace.SpanID) (q Request, ok boo
 // when there is no other request they could belong to.
 func (q *keptRequest) request() Request {
 	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
-	known := map[trace.SpanID]bool{}
+	known := map[trace.SpanID]bool{q.root.SpanContext().SpanID(): true} // which the trace may have no room for
 	for _, s := range q.trace.spans {
 		known[s.SpanContext().SpanID()] = true
 		if s.Parent().SpanID().IsValid() {

@@ -95,6 +95,29 @@ func TestRecentRequestsOfOneTrace(t *testing.T) {
 	}
 }
 
+// Callers choose the trace's id: whoever sends the same one for ever finds the bounds of all others.
+func TestRecentIsBoundedWithinATrace(t *testing.T) {
+	c := RecentConfig{Requests: 10, Slowest: 3, MaxSpans: 5}
+	r := NewRecent(c)
+	const n = 5000
+	for i := range n {
+		r.OnEnd(span(1, 2*i+2, 2*i+1, "child", 0, ms))
+		r.OnEnd(span(1, 2*i+1, 60_000, fmt.Sprint(i), 0, ms, remote))
+	}
+	for id, kept := range r.traces {
+		if len(kept.spans) > c.MaxSpans {
+			t.Errorf("%d spans of trace %v are kept, want %d at most", len(kept.spans), id, c.MaxSpans)
+		}
+	}
+	q := r.Requests()
+	if len(q) != 10 || q[0].Root.Name() != "4999" || q[9].Root.Name() != "4990" || q[0].Dropped == 0 {
+		t.Errorf("%d requests, the newest %q with %d spans dropped: want the last ten, and that spans are missing", len(q), q[0].Root.Name(), q[0].Dropped)
+	}
+	if got := r.Stats(); got.Requests != n {
+		t.Errorf("%d requests are counted, want %d", got.Requests, n)
+	}
+}
+
 func TestRecentIsBounded(t *testing.T) {
 	r := NewRecent(RecentConfig{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
 	const n = 5000
