@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -111,7 +112,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		s.Timeline = observer.Default()
 	}
 	if s.Route == nil {
-		s.Route = func(r *http.Request) string { return routeOf(r.Pattern) }
+		s.Route = matchedRoute
 	}
 	return &middleware{
 		Server:  s,
@@ -416,6 +417,16 @@ func scheme(r *http.Request) string {
 		return "https"
 	}
 	return "http"
+}
+
+// matchedRoute is the route of the pattern that an http.ServeMux matched. To redirect a CONNECT
+// from /tree to /tree/ it takes the path that the client sent for the pattern: clients
+// could make up routes.
+func matchedRoute(r *http.Request) string {
+	if r.Method == http.MethodConnect && r.Pattern == path.Clean("/"+r.URL.Path)+"/" {
+		return ""
+	}
+	return routeOf(r.Pattern)
 }
 
 // routeOf is the path part of a ServeMux pattern "METHOD host/path".

@@ -99,6 +99,34 @@ func TestMiddlewareSpan(t *testing.T) {
 	}
 }
 
+// Routes are the application's: a client makes none up, whatever it asks for.
+func TestMiddlewareRouteOfCONNECT(t *testing.T) {
+	for _, c := range []struct{ name, path, want string }{
+		{"matched", "/shelf/7/x", "/shelf/{id}/"},
+		{"redirected", "/shelf/7", ""},
+		{"redirected from a path that is not clean", "/shelf/..", ""},
+		{"redirected from a path that looks like a pattern", "/shelf/{id}", ""},
+		{"no match", "/nowhere", ""},
+		{"a host, as of a proxy", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			req := httptest.NewRequest(http.MethodConnect, "http://shop.example/", nil)
+			req.URL.Path = c.path
+			r.serve(func(http.ResponseWriter, *http.Request) {}, "/shelf/{id}/", req)
+			r.flush(t)
+			spans := r.got.all()
+			if len(spans) != 1 {
+				t.Fatalf("spans %v, want one", r.got.names())
+			}
+			want := strings.TrimSpace("CONNECT " + c.want)
+			if got := tag(spans[0], "http.route"); got != c.want || spans[0].Name() != want {
+				t.Errorf("span %q has route %q, want %q and %q", spans[0].Name(), got, want, c.want)
+			}
+		})
+	}
+}
+
 func TestMiddlewareTimeline(t *testing.T) {
 	r := withProcessor(t)
 	var tl *observer.Timeline
