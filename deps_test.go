@@ -16,7 +16,7 @@ const module = "github.com/perfline/perfline"
 var allowed = map[string][]string{
 	"observer":  {},
 	"marks":     {"observer"},
-	"bridge":    {"observer", "marks"},
+	"bridge":    {"internal", "observer", "marks"},
 	"profiling": {"internal", "observer", "marks"},
 	"exporter":  {"internal", "observer", "marks", "profiling"},
 	"internal":  {},

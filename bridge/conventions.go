@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/perfline/perfline/bridge/internal/received"
 )
 
 // What OpenTelemetry's semantic conventions for HTTP say of servers and clients
@@ -26,8 +28,9 @@ type method struct {
 }
 
 // knownMethods are the methods that are told apart. They are the conventions' unless
-// the variable that those define names others, separated by commas.
-func knownMethods() map[string]bool {
+// the variable that those define names others, separated by commas. Each is its own
+// value: a request's method is a part of the whole request line, which is not to be kept.
+func knownMethods() map[string]string {
 	names := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY",
@@ -35,28 +38,30 @@ func knownMethods() map[string]bool {
 	if given := os.Getenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"); given != "" {
 		names = strings.Split(given, ",")
 	}
-	known := map[string]bool{}
+	known := map[string]string{}
 	for _, name := range names {
-		known[strings.TrimSpace(name)] = true
+		name = strings.TrimSpace(name)
+		known[name] = name
 	}
 	return known
 }
 
-func methodOf(r *http.Request, known map[string]bool) method {
+func methodOf(r *http.Request, known map[string]string) method {
 	m := r.Method
 	if m == "" {
 		m = http.MethodGet
 	}
-	if !known[m] {
-		return method{attr: "_OTHER", span: "HTTP", original: m}
+	k, ok := known[m]
+	if !ok {
+		return method{attr: "_OTHER", span: "HTTP", original: strings.Clone(received.Text(m))}
 	}
-	return method{attr: m, span: m}
+	return method{attr: k, span: k}
 }
 
 func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {
 	attrs = append(attrs, semconv.HTTPRequestMethodKey.String(m.attr))
 	if m.original != "" {
-		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(valid(m.original)))
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
 	}
 	return attrs
 }
@@ -121,7 +126,7 @@ func (c carrier) Values(key string) []string {
 	case "traceparent":
 		return c["Traceparent"]
 	case "tracestate":
-		return c["Tracestate"]
+		return received.TraceState(c["Tracestate"])
 	case "baggage":
 		return c["Baggage"]
 	}

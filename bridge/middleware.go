@@ -21,6 +21,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
@@ -85,7 +86,8 @@ type Server struct {
 // is not recorded, which does not tell its kind. One that has a request's timeline
 // already, the handler being wrapped twice say, passes.
 //
-// The query is left out, because it often holds secrets. A handler's panic leaves a
+// The query is left out, because it often holds secrets. Texts of the client's are cut to
+// 2 KiB each, and a tracestate longer than any that is valid is ignored. A handler's panic leaves a
 // span with error status and an exception event, and goes on; [http.ErrAbortHandler]
 // is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
 // between that copies the request (as http.TimeoutHandler does) hides it.
@@ -132,7 +134,7 @@ type middleware struct {
 	tracer  trace.Tracer
 	meter   serverMeter
 	kinds   exchanges
-	methods map[string]bool
+	methods map[string]string
 	rules   timingRules
 }
 
@@ -337,7 +339,7 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
 	}
-	q.tl.Record(scope, observer.Navigation, r.URL.Path, 0, end, attrs)
+	q.tl.Record(scope, observer.Navigation, pathOf(r), 0, end, attrs)
 }
 
 // panicType is error.type of a panic.
@@ -381,32 +383,38 @@ func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attr
 	if r.TLS != nil {
 		port = 443
 	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(valid(r.URL.Path)))
+	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(pathOf(r)))
 	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(valid(host)))
+		attrs = append(attrs, semconv.ServerAddress(received.Part(host, len(r.Host))))
 		if p > 0 && p != port {
 			attrs = append(attrs, semconv.ServerPort(p))
 		}
 	}
 	if host, p := splitHostPort(r.RemoteAddr); host != "" {
 		host = valid(host)
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(valid(clientAddress(r, host))))
+		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
 		if p > 0 {
 			attrs = append(attrs, semconv.NetworkPeerPort(p))
 		}
 	}
 	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(valid(ua)))
+		attrs = append(attrs, semconv.UserAgentOriginal(received.Text(ua)))
 	}
 	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
+}
+
+// pathOf is the request's path, a part of its first line.
+func pathOf(r *http.Request) string {
+	return received.Part(r.URL.Path, len(r.Method)+len(r.RequestURI))
 }
 
 // clientAddress is whom the request comes from: what the first proxy says, or
 // else the peer.
 func clientAddress(r *http.Request, peer string) string {
-	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ",")
+	all := r.Header.Get("X-Forwarded-For")
+	first, _, _ := strings.Cut(all, ",")
 	if first = strings.TrimSpace(first); first != "" {
-		return first
+		return received.Part(first, len(all))
 	}
 	return peer
 }

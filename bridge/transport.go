@@ -105,7 +105,7 @@ type transport struct {
 	tracer  trace.Tracer
 	meter   clientMeter
 	kinds   exchanges
-	methods map[string]bool
+	methods map[string]string
 }
 
 var _ http.RoundTripper = (*transport)(nil)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
@@ -73,10 +74,10 @@ func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, e
 	c.tl.Record(scope, typ, c.method, c.start, end-c.start, attrs)
 }
 
-// methodOf is the method as the conventions want it. Clients can send any bytes,
-// and one span that is not UTF-8 makes OTLP refuse all those sent with it.
+// methodOf is the method as the conventions want it. Clients can send any bytes, megabytes
+// of them, and one span that is not UTF-8 makes OTLP refuse all those sent with it.
 func methodOf(info *stats.RPCTagInfo) string {
-	return strings.ToValidUTF8(strings.TrimPrefix(info.FullMethodName, "/"), "\uFFFD")
+	return received.Text(strings.TrimPrefix(info.FullMethodName, "/"))
 }
 
 // connections takes the events of connections, which are of no interest here.

@@ -266,6 +266,7 @@ func TestUnknownMethod(t *testing.T) {
 		{"service", "/no.such.v1.Service/Do", "no.such.v1.Service/Do"},
 		{"method", "/shop.v1.Shop/Steal", "shop.v1.Shop/Steal"},
 		{"not UTF-8", "/shop.v1.Shop/\xff", "shop.v1.Shop/\uFFFD"},
+		{"long", "/shop.v1.Shop/" + strings.Repeat("x", 100_000), "shop.v1.Shop/" + strings.Repeat("x", 2<<10-len("shop.v1.Shop/…")) + "…"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t).start(t)

@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/perfline/perfline/bridge/internal/received"
 )
 
 // incoming reads the metadata of a call to a server, key by key: to ask for all of
@@ -26,7 +28,13 @@ func (c incoming) Get(key string) string {
 }
 
 // Values are all values of key.
-func (c incoming) Values(key string) []string { return metadata.ValueFromIncomingContext(c.ctx, key) }
+func (c incoming) Values(key string) []string {
+	values := metadata.ValueFromIncomingContext(c.ctx, key)
+	if key == "tracestate" {
+		return received.TraceState(values)
+	}
+	return values
+}
 
 // Set does nothing: what was received stays as it was.
 func (c incoming) Set(string, string) {}

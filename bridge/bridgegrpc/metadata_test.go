@@ -3,6 +3,7 @@ package bridgegrpc
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/metadata"
@@ -16,6 +17,10 @@ func TestCarriers(t *testing.T) {
 		t.Errorf("incoming: values %v", got)
 	}
 	out := outgoing(md)
+	long := incoming{metadata.NewIncomingContext(context.Background(), metadata.Pairs("tracestate", strings.Repeat(",", 1<<20)+"a=b"))}
+	if got := long.Get("tracestate"); got != "" {
+		t.Errorf("incoming: a tracestate of %d bytes is read", len(got))
+	}
 	for name, get := range map[string]func(string) string{"incoming": in.Get, "outgoing": out.Get} {
 		if get("K") != "1" || get("none") != "" {
 			t.Errorf("%s: got %q and %q, want 1 and nothing", name, get("K"), get("none"))
