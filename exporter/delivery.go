@@ -225,7 +225,7 @@ func (w *watched) Shutdown(ctx context.Context) error {
 
 // The OTLP exporters report a partial success as an error of an internal type
 // whose text is all one can get at.
-var partialSuccess = regexp.MustCompile(`^OTLP partial success: .* \((\d+) spans rejected\)$`)
+var partialSuccess = regexp.MustCompile(`(?s)^OTLP partial success: .* \((\d+) spans rejected\)$`)
 
 // rejected is how many spans were turned down when err is nothing but a partial
 // success, which is no failure of the rest; none are when it is only a warning.

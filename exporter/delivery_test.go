@@ -133,6 +133,7 @@ func TestDeliveryPartialSuccess(t *testing.T) {
 	}{
 		{"some", errors.Join(partial(3)), 3},
 		{"wrapped", fmt.Errorf("traces export: %w", errors.Join(partial(3))), 3},
+		{"of several lines", errors.Join(fmt.Errorf("OTLP partial success: bad\nspan (%d spans rejected)", 3)), 3},
 		{"only a warning", errors.Join(partial(0)), 0},
 		{"more than sent", errors.Join(partial(99)), 10},
 		{"and a failure", errors.Join(partial(3), errors.New("broken")), 10},
