@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +29,16 @@ import (
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(blurtVariable) != "" {
+		if err := blurt(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func start(t *testing.T, c perfline.Config) (*perfline.Pipeline, context.Context, *bytes.Buffer) {
 	t.Helper()

@@ -196,6 +196,7 @@ func (w *watched) note(err error, lost uint64) {
 		w.failing, w.lost = false, 0
 		return
 	}
+	err = w.discreet(err)
 	w.err = err
 	w.lost += lost
 	if !w.failing {

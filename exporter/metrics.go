@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // NewMetricReader makes what OTEL_METRICS_EXPORTER asks for; nil when it is unset
@@ -49,6 +50,9 @@ func otlpMetrics(ctx context.Context) (sdkmetric.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkVariables("METRICS"); err != nil {
+		return nil, err
+	}
 	var e sdkmetric.Exporter
 	if protocol == GRPC {
 		e, err = otlpmetricgrpc.New(ctx)
@@ -58,5 +62,15 @@ func otlpMetrics(ctx context.Context) (sdkmetric.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", protocol, err)
 	}
-	return sdkmetric.NewPeriodicReader(e), nil
+	return sdkmetric.NewPeriodicReader(discreetExporter{e, c.answers("METRICS")}), nil
+}
+
+// A discreetExporter has errors that may be printed.
+type discreetExporter struct {
+	sdkmetric.Exporter
+	answers
+}
+
+func (d discreetExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	return d.discreet(d.Exporter.Export(ctx, m))
 }

@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/internal/secret"
 )
 
 // The OTLP protocols.
@@ -37,18 +40,24 @@ type Config struct {
 	Headers map[string]string
 }
 
-// String leaves the values of headers out: they are often secrets.
+// String leaves out what is often secret: the values of headers, and what is before the
+// endpoint's host or in its query.
 func (c Config) String() string {
-	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", redact(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
+	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
 }
 
-// GoString is String, so that %#v shows no secret either.
-func (c Config) GoString() string { return c.String() }
+// Format prints String, whatever the verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText is String for encoding/json, log/slog and others that go by it.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // A Target is an exporter and the name of where it sends to, for messages.
 type Target struct {
 	sdktrace.SpanExporter
 	Name string
+
+	answers
 }
 
 // New makes the exporter that c and the variables ask for; nil when they ask
@@ -60,7 +69,8 @@ type Target struct {
 //     with the autoexport package
 //
 // It does not connect. An endpoint that is no URL, an unknown protocol and an
-// unknown exporter are errors that name the value and where it came from.
+// unknown exporter are errors that name the value and where it came from. Headers that are
+// no list and keys in place of their files' names are errors that name the variable only.
 func New(ctx context.Context, c Config) (*Target, error) {
 	name := strings.TrimSpace(os.Getenv("OTEL_TRACES_EXPORTER"))
 	if c.Endpoint != "" {
@@ -91,9 +101,12 @@ func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Name: "localhost, OTLP's default"}
+	if err := checkVariables("TRACES"); err != nil {
+		return nil, err
+	}
+	t := &Target{Name: "localhost, OTLP's default", answers: c.answers("TRACES")}
 	if endpoint != nil {
-		t.Name = endpoint.Redacted()
+		t.Name = secret.URL(endpoint.String())
 	}
 	t.Name = protocol + " to " + t.Name
 	if protocol == GRPC {
@@ -120,7 +133,7 @@ func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
 		t.SpanExporter, err = otlptracehttp.New(ctx, opts...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("exporter: OTLP over %s: %w", t.Name, err)
+		return nil, fmt.Errorf("exporter: OTLP over %s: %w", t.Name, t.discreet(err))
 	}
 	return t, nil
 }
@@ -128,7 +141,7 @@ func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
 // protocol is the protocol to speak with endpoint, which may be nil, for a signal
 // as the variables spell it.
 func (c Config) protocol(signal string, endpoint *url.URL) (string, error) {
-	protocol, from := first("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	protocol, from := first(variables(signal, "PROTOCOL"))
 	if c.Protocol != "" {
 		protocol, from = c.Protocol, "Protocol"
 	}
@@ -146,7 +159,7 @@ func (c Config) protocol(signal string, endpoint *url.URL) (string, error) {
 
 // endpoint is the endpoint given for a signal, nil when none is.
 func (c Config) endpoint(signal string) (*url.URL, error) {
-	raw, from := first("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	raw, from := first(variables(signal, "ENDPOINT"))
 	if c.Endpoint != "" {
 		raw, from = c.Endpoint, "Endpoint"
 	}
@@ -155,28 +168,17 @@ func (c Config) endpoint(signal string) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("exporter: %s %q: must be a URL with scheme http or https and a host, as %q", from, redact(raw), "http://localhost:4317")
+		return nil, fmt.Errorf("exporter: %s %q: must be a URL with scheme http or https and a host, as %q", from, secret.URL(raw), "http://localhost:4317")
 	}
 	return u, nil
 }
 
 // first is the first of the variables that is set, and its name.
-func first(names ...string) (value, name string) {
+func first(names [2]string) (value, name string) {
 	for _, name := range names {
 		if v := strings.TrimSpace(os.Getenv(name)); v != "" {
 			return v, name
 		}
 	}
 	return "", ""
-}
-
-// redact hides a password in what should be a URL.
-func redact(raw string) string {
-	if u, err := url.Parse(raw); err == nil {
-		return u.Redacted()
-	}
-	if _, after, ok := strings.Cut(raw, "@"); ok {
-		return "…@" + after
-	}
-	return raw
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/grafana/pyroscope-go/upstream"
 	"github.com/grafana/pyroscope-go/upstream/remote"
+
+	"github.com/perfline/perfline/internal/secret"
 )
 
 const (
@@ -79,7 +81,7 @@ func newClient(c Config, now func() time.Time) (*client, error) {
 	})
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("pyroscope: server %s: %w", redact(c.ServerAddress), err)
+		return nil, fmt.Errorf("pyroscope: server %s: %w", secret.URL(c.ServerAddress), err)
 	}
 	return cl, nil
 }
@@ -104,26 +106,11 @@ func (c *client) send(ctx context.Context, job *upstream.UploadJob) result {
 	return c.result
 }
 
-// hide replaces c's secrets, the longest first: one may be part of another. A short one may
-// be part of any word.
+// hide takes c's secrets out of texts.
 func hide(c Config) *strings.Replacer {
 	secrets := append(slices.Collect(maps.Values(c.Headers)), c.BasicAuthPassword,
 		base64.StdEncoding.EncodeToString([]byte(c.BasicAuthUser+":"+c.BasicAuthPassword)))
-	if u, err := url.Parse(c.ServerAddress); err == nil {
-		password, _ := u.User.Password()
-		secrets = append(secrets, password)
-		for _, values := range u.Query() {
-			secrets = append(secrets, values...)
-		}
-	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var hidden []string
-	for _, s := range secrets {
-		if len(s) > 3 {
-			hidden = append(hidden, s, "xxxxx")
-		}
-	}
-	return strings.NewReplacer(hidden...)
+	return secret.Hide(slices.Concat(secrets, secret.InURL(c.ServerAddress), secret.InProxies())...)
 }
 
 // Do is the Remote's HTTP client.

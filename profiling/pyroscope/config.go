@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -110,12 +112,15 @@ func (c Config) String() string {
 		password = "xxxxx"
 	}
 	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v Scope:%d TraceIDs:%t QueueSize:%d}",
-		redact(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
+		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
 		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.Scope, c.TraceIDs, c.QueueSize)
 }
 
-// GoString is String, so that %#v shows no secret either.
-func (c Config) GoString() string { return c.String() }
+// Format prints String, whatever the verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText is String for encoding/json, log/slog and others that go by it.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // resolve fills c from the variables and the defaults, and checks it. It returns the
 // tags of all profiles by the names that the server gives them.
@@ -158,7 +163,7 @@ func (c *Config) resolveAddress() error {
 		port, err = strconv.Atoi(u.Port())
 	}
 	if err != nil || port > 65535 || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("pyroscope: %s %q: must be a URL with scheme http or https and a host, as %q", from, redact(raw), "http://localhost:4040")
+		return fmt.Errorf("pyroscope: %s %q: must be a URL with scheme http or https and a host, as %q", from, secret.URL(raw), "http://localhost:4040")
 	}
 	c.ServerAddress = raw
 	return nil
@@ -224,18 +229,6 @@ func given(field, name, variable string) (value, from string) {
 		return v, name
 	}
 	return strings.TrimSpace(os.Getenv(variable)), variable
-}
-
-// redact leaves the scheme, the host and the path of what should be a URL.
-func redact(raw string) string {
-	if u, err := url.Parse(strings.TrimSpace(raw)); err == nil && u.Host != "" {
-		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	}
-	if i := strings.LastIndex(raw, "@"); i >= 0 { // first: a password may hold anything
-		raw = "…" + raw[i:]
-	}
-	raw, _, _ = strings.Cut(raw, "?")
-	return raw
 }
 
 // isToken reports whether s is a token of RFC 9110, section 5.6.2.

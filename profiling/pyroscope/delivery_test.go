@@ -123,11 +123,11 @@ func always(r result) func(context.Context, int) result {
 }
 
 var (
-	fine    = always(result{outcome: sent})
-	away    = always(result{outcome: retryable, err: errors.New("connection refused")})
-	slow    = always(result{outcome: unanswered, err: errors.New("timeout")})
-	secret  = always(result{outcome: refused, err: errors.New("401")})
-	invalid = always(result{outcome: refused, profile: true, err: errors.New("422")})
+	fine         = always(result{outcome: sent})
+	away         = always(result{outcome: retryable, err: errors.New("connection refused")})
+	slow         = always(result{outcome: unanswered, err: errors.New("timeout")})
+	unauthorized = always(result{outcome: refused, err: errors.New("401")})
+	invalid      = always(result{outcome: refused, profile: true, err: errors.New("422")})
 )
 
 // hang answers when the delivery gives up.
@@ -304,7 +304,7 @@ func TestOutcomes(t *testing.T) {
 		lines  []string
 	}{
 		{"unanswered", slow, Stats{Accepted: 4, Sent: 1, Unanswered: 3}, []string{"profiles are not delivered; .* error=timeout", "delivered again.* lost=3"}},
-		{"who sends is refused", secret, Stats{Accepted: 4, Sent: 1, Refused: 3}, []string{"profiles are refused, .* error=401", "delivered again.* lost=3"}},
+		{"who sends is refused", unauthorized, Stats{Accepted: 4, Sent: 1, Refused: 3}, []string{"profiles are refused, .* error=401", "delivered again.* lost=3"}},
 		{"the profile is refused", invalid, Stats{Accepted: 4, Sent: 1, Refused: 3}, []string{"a profile is refused.* kind=cpu .* error=422", "taken again.* kind=cpu .* refused=3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

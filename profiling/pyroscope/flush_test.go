@@ -122,7 +122,7 @@ func TestCloseGivesUp(t *testing.T) {
 	}{
 		{"away", away, 4 * minPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 of 5 profiles did not reach http://server: 5 given up: connection refused"},
 		{"slow", slow, 0, Stats{Accepted: 5, Unanswered: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 5 of 5 profiles did not reach http://server: 3 not answered, 2 given up: timeout"},
-		{"refusing", secret, 0, Stats{Accepted: 5, Refused: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 5 of 5 profiles did not reach http://server: 3 refused, 2 given up: 401"},
+		{"refusing", unauthorized, 0, Stats{Accepted: 5, Refused: 3, Pending: 2, PendingBytes: 2}, "pyroscope: 5 of 5 profiles did not reach http://server: 3 refused, 2 given up: 401"},
 		{"asking for time", always(result{outcome: retryable, after: maxRetryAfter, err: errors.New("429")}), 2 * maxPause, Stats{Accepted: 5, Pending: 5, PendingBytes: 5}, "pyroscope: 5 of 5 profiles did not reach http://server: 5 given up: 429"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package pyroscope
 import (
 	"log/slog"
 	"sync"
+
+	"github.com/perfline/perfline/internal/secret"
 )
 
 // A report logs when deliveries begin to fail and when they work again. It belongs to
@@ -27,7 +29,7 @@ func (r *report) tooLarge(u *upload) {
 }
 
 func newReport(c Config) *report {
-	return &report{log: c.Logger, to: redact(c.ServerAddress), refused: map[string]uint64{}}
+	return &report{log: c.Logger, to: secret.URL(c.ServerAddress), refused: map[string]uint64{}}
 }
 
 // note tells the report of a result, and how many profiles have been lost in all up to it.

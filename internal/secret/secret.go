@@ -1,0 +1,80 @@
+// Package secret keeps secrets out of what is printed: logs, errors and configurations.
+package secret
+
+import (
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+const (
+	shown    = "xxxxx" // in place of a secret, as net/url has it
+	shortest = 4       // bytes of a secret that is looked for: a shorter one may be part of any word
+)
+
+// URL leaves the scheme, the host and the path of what should be a URL, however it is
+// written. A user goes as well: it is a token often.
+func URL(raw string) string {
+	raw = strings.TrimSpace(raw)
+	u, err := url.Parse(raw)
+	// A password that is not escaped may end the host too soon, with what is left of it and
+	// an @ behind.
+	if err == nil && u.Host != "" && !strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	if i := strings.LastIndex(raw, "@"); i >= 0 { // first: a password may hold anything
+		raw = "…" + raw[i:]
+	}
+	if i := strings.IndexAny(raw, "?#"); i >= 0 {
+		raw = raw[:i]
+	}
+	return raw
+}
+
+// InURL are the secrets in a URL: user, password, and the values of its query.
+func InURL(raw string) (secrets []string) {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return []string{raw}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, u.User.Username(), password)
+	}
+	for _, values := range u.Query() {
+		secrets = append(secrets, values...)
+	}
+	return secrets
+}
+
+// InProxies are those in the variables that say which proxy to use. Who cannot read one of
+// them quotes it.
+func InProxies() (secrets []string) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		if raw := os.Getenv(name); strings.Contains(raw, "@") {
+			secrets = append(append(secrets, raw), InURL(raw)...)
+		}
+	}
+	return secrets
+}
+
+// Hide returns what takes secrets out of a text that others wrote: a server may say what it
+// was sent. Of a secret of several words, as "Bearer …", the last is one, too. Secrets
+// of less than four bytes stay.
+func Hide(secrets ...string) *strings.Replacer {
+	all := slices.Clone(secrets)
+	for _, s := range secrets {
+		if words := strings.Fields(s); len(words) > 1 {
+			all = append(all, words[len(words)-1])
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // one may be part of another
+	var pairs []string
+	for _, s := range all {
+		if len(s) >= shortest {
+			pairs = append(pairs, s, shown)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}

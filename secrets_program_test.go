@@ -1,0 +1,135 @@
+package perfline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/marks"
+)
+
+// blurt is the program of TestNoSecretComesOut: it prints all that there is to be printed, and
+// returns why it could not.
+func blurt() error {
+	var c perfline.Config
+	if os.Getenv(fieldsVariable) != "" {
+		take := func(name string) string {
+			v := os.Getenv(name)
+			_ = os.Unsetenv(name)
+			return v
+		}
+		c.Traces.Endpoint = take("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+		if c.Traces.Endpoint == "" {
+			c.Traces.Endpoint = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
+		}
+		c.Traces.Headers = map[string]string{"Authorization": "Bearer " + canary}
+		c.Profiles.ServerAddress = take("PYROSCOPE_SERVER_ADDRESS")
+		c.Profiles.BasicAuthUser, c.Profiles.BasicAuthPassword = take("PYROSCOPE_BASIC_AUTH_USER"), take("PYROSCOPE_BASIC_AUTH_PASSWORD")
+		if json.Unmarshal([]byte(os.Getenv("PYROSCOPE_HTTP_HEADERS")), &c.Profiles.Headers) == nil {
+			_ = os.Unsetenv("PYROSCOPE_HTTP_HEADERS")
+		}
+	}
+	c.Service = "shop"
+	c.Logger = slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stdout, nil)))
+	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Profiles, &c.Profiles} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			fmt.Printf(verb+"\n", v)
+		}
+		slog.Info("config", "v", v)
+		c.Logger.Info("config", "v", v, slog.Group("g", "v", v))
+		text, err := json.Marshal(v)
+		fmt.Printf("%s %v\n", text, err)
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	pl, err := perfline.Start(ctx, c)
+	if err != nil {
+		fmt.Printf("Start: %v %+v %#v\n", err, err, err)
+		return nil
+	}
+	fmt.Printf("%v %+v\n", pl, pl)
+	serveOne(ctx)
+	flush, cancelFlush := context.WithTimeout(ctx, 1500*time.Millisecond)
+	defer cancelFlush()
+	fmt.Printf("Flush: %v\n", pl.Flush(flush))
+
+	if err := printPage(pl); err != nil {
+		return err
+	}
+	stop, cancelStop := context.WithTimeout(ctx, 1500*time.Millisecond)
+	defer cancelStop()
+	err = pl.Shutdown(stop)
+	fmt.Printf("Shutdown: %v %+v\n", err, err)
+	s := pl.Stats()
+	if s.Delivery.Delivered > 0 {
+		fmt.Println("delivered")
+	}
+	fmt.Printf("%v %+v\n", s, pl.Counts())
+	return nil
+}
+
+// printPage prints what the live page and the files have of the requests.
+func printPage(pl *perfline.Pipeline) error {
+	refused := errors.New("no")
+	page := live.Handler(pl, live.Config{Authorize: func(*http.Request) error { return refused }})
+	get := func(path string, want int) error {
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, live.Prefix+path, http.NoBody))
+		fmt.Println(w.Code, w.Header(), w.Body)
+		if w.Code != want {
+			return fmt.Errorf("%s: got %d, want %d", path, w.Code, want)
+		}
+		return nil
+	}
+	err := get("data/overview?token="+canary, http.StatusForbidden)
+	refused = nil
+	err = errors.Join(err, get("", http.StatusOK), get("data/overview", http.StatusOK))
+	requests := pl.Recent().Requests()
+	if len(requests) != 1 {
+		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(requests)))
+	}
+	for _, q := range requests {
+		err = errors.Join(err, get(fmt.Sprintf("data/requests/%s/%s", q.TraceID(), q.Root.SpanContext().SpanID()), http.StatusOK),
+			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, exporter.WaterfallOptions{}))
+		for _, s := range q.Spans {
+			fmt.Println(s.Name(), s.Attributes(), s.Status(), s.Events(), s.Resource(), s.SpanContext().TraceState())
+		}
+	}
+	return err
+}
+
+// serveOne serves a request that brings secrets, and makes one that takes some along.
+func serveOne(ctx context.Context) {
+	client := &http.Client{Transport: bridge.Transport(&http.Transport{})} // without the proxy
+	h := bridge.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		defer marks.Time(r.Context(), "work").End()
+		marks.Mark(r.Context(), "called")
+		req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://user:"+canary+"@127.0.0.1:1/x?token="+canary+"#"+canary, http.NoBody)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		req.Header.Set("Authorization", "Bearer "+canary)
+		if resp, err := client.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}))
+	r := httptest.NewRequest(http.MethodGet, "/x?token="+canary, http.NoBody).WithContext(ctx)
+	r.Header.Set("Authorization", "Bearer "+canary)
+	r.Header.Set("Cookie", "session="+canary)
+	r.Header.Set("Referer", "http://h/?token="+canary)
+	r.Header.Set("Baggage", "token="+canary)
+	h.ServeHTTP(httptest.NewRecorder(), r)
+}
