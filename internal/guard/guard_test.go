@@ -245,6 +245,20 @@ func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
 }
 
 // Who has been let in is not asked again by what is within.
+func TestRefusalsOfAnyLengthAreLoggedShort(t *testing.T) {
+	var log strings.Builder
+	long := strings.Repeat("x", 1<<20)
+	r := httptest.NewRequest("GET", "/"+long, http.NoBody)
+	r.RemoteAddr, r.Host = "127.0.0.1:4711", long
+	r.Header.Set("Origin", "https://"+long)
+	for _, authorize := range []func(*http.Request) error{nil, func(*http.Request) error { return nil }} {
+		ask(guard.Guard{Authorize: authorize, Logger: slog.New(slog.NewTextHandler(&log, nil))}, r)
+	}
+	if n := log.Len(); n == 0 || n > 10<<10 {
+		t.Errorf("two refusals are logged with %d bytes, want some, and 10 KiB at most", n)
+	}
+}
+
 func TestGuardWithinAGuard(t *testing.T) {
 	inner := guard.Guard{Authorize: func(*http.Request) error {
 		t.Error("the inner guard is asked")

@@ -5,10 +5,14 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
-// logEvery is how often a refusal is logged at most: who is refused may come again at once.
-const logEvery = time.Minute
+const (
+	logEvery  = time.Minute // a refusal is logged at most: who is refused may come again at once
+	maxLogged = 1 << 10     // bytes of each text that who is refused chose
+)
 
 // refusals are those of one guard.
 type refusals struct {
@@ -36,5 +40,6 @@ func (l *refusals) add(r *http.Request, reason error) {
 		logger = slog.Default()
 	}
 	logger.WarnContext(r.Context(), "perfline: a request to a diagnostic page was refused",
-		"path", r.URL.Path, "remote", r.RemoteAddr, "host", r.Host, "error", reason, "unlogged_before", unlogged)
+		"path", text.Cut(r.URL.Path, maxLogged), "remote", r.RemoteAddr, "host", text.Cut(r.Host, maxLogged),
+		"error", text.Cut(reason.Error(), maxLogged), "unlogged_before", unlogged)
 }
