@@ -112,11 +112,15 @@ func printPage(pl *perfline.Pipeline) error {
 
 // serveOne serves a request that brings secrets, and makes one that takes some along.
 func serveOne(ctx context.Context) {
-	client := &http.Client{Transport: bridge.Transport(&http.Transport{})} // without the proxy
+	to := "http://user:" + canary + "@127.0.0.1:1" // which is asked without a proxy
+	if os.Getenv("HTTP_PROXY") != "" {
+		to = "http://upstream.invalid"
+	}
+	client := &http.Client{Transport: bridge.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment})}
 	h := bridge.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		defer marks.Time(r.Context(), "work").End()
 		marks.Mark(r.Context(), "called")
-		req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://user:"+canary+"@127.0.0.1:1/x?token="+canary+"#"+canary, http.NoBody)
+		req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, to+"/x?token="+canary+"#"+canary, http.NoBody)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -71,7 +71,7 @@ func TestNoSecretComesOut(t *testing.T) {
 		{name: "headers of metrics that are no list", server: takes, vars: env{"OTEL_EXPORTER_OTLP_METRICS_HEADERS": canary}, says: "OTEL_EXPORTER_OTLP_METRICS_HEADERS"},
 		{name: "a key in place of its file", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": "-----BEGIN PRIVATE KEY-----" + canary}, says: "OTEL_EXPORTER_OTLP_CLIENT_KEY"},
 		{name: "a key that is none", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": key}},
-		{name: "a proxy that is no URL", server: takes, vars: env{"HTTP_PROXY": user + "h:port", "HTTPS_PROXY": user + "h:port", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318", "PYROSCOPE_SERVER_ADDRESS": "http://pyroscope.invalid"}, says: "proxy"},
+		{name: "a proxy that is away", server: takes, vars: env{"HTTP_PROXY": user + "127.0.0.1:1", "HTTPS_PROXY": user + "127.0.0.1:1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318", "PYROSCOPE_SERVER_ADDRESS": "http://pyroscope.invalid"}, says: "proxyconnect"},
 		{name: "a server of profiles that is no URL", server: takes, vars: env{"PYROSCOPE_SERVER_ADDRESS": user + "h:port"}, says: "PYROSCOPE_SERVER_ADDRESS", field: "ServerAddress"},
 		{name: "headers of profiles that are no object", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `"`}, says: "PYROSCOPE_HTTP_HEADERS"},
 		{name: "headers of profiles that cannot be sent", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `\n"}`}, says: "PYROSCOPE_HTTP_HEADERS", field: "Headers"},

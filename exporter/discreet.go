@@ -24,7 +24,7 @@ type answers struct {
 
 // answers are those of the backend of a signal as the variables spell it.
 func (c Config) answers(signal string) answers {
-	secrets := append(slices.Collect(maps.Values(c.Headers)), secret.InProxies()...)
+	secrets := slices.Collect(maps.Values(c.Headers))
 	for _, name := range variables(signal, "HEADERS") {
 		for pair := range strings.SplitSeq(os.Getenv(name), ",") {
 			_, value, _ := strings.Cut(pair, "=")

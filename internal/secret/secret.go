@@ -3,7 +3,6 @@ package secret
 
 import (
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 )
@@ -44,17 +43,6 @@ func InURL(raw string) (secrets []string) {
 	}
 	for _, values := range u.Query() {
 		secrets = append(secrets, values...)
-	}
-	return secrets
-}
-
-// InProxies are those in the variables that say which proxy to use. Who cannot read one of
-// them quotes it.
-func InProxies() (secrets []string) {
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-		if raw := os.Getenv(name); strings.Contains(raw, "@") {
-			secrets = append(append(secrets, raw), InURL(raw)...)
-		}
 	}
 	return secrets
 }

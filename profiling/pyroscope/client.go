@@ -110,7 +110,7 @@ func (c *client) send(ctx context.Context, job *upstream.UploadJob) result {
 func hide(c Config) *strings.Replacer {
 	secrets := append(slices.Collect(maps.Values(c.Headers)), c.BasicAuthPassword,
 		base64.StdEncoding.EncodeToString([]byte(c.BasicAuthUser+":"+c.BasicAuthPassword)))
-	return secret.Hide(slices.Concat(secrets, secret.InURL(c.ServerAddress), secret.InProxies())...)
+	return secret.Hide(append(secrets, secret.InURL(c.ServerAddress)...)...)
 }
 
 // Do is the Remote's HTTP client.
