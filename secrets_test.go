@@ -76,44 +76,42 @@ func TestNoSecretComesOut(t *testing.T) {
 		{name: "headers of profiles that are no object", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `"`}, says: "PYROSCOPE_HTTP_HEADERS"},
 		{name: "headers of profiles that cannot be sent", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `\n"}`}, says: "PYROSCOPE_HTTP_HEADERS", field: "Headers"},
 	} {
-		for _, protocol := range []string{"grpc", "http/protobuf"} {
-			for _, fields := range []string{"", "fields"} {
-				says := c.says
-				if fields != "" {
-					says = cmp.Or(c.field, c.says)
-				}
-				t.Run(strings.TrimSpace(c.name+" "+protocol+" "+fields), func(t *testing.T) {
-					t.Parallel()
-					s := &sink{}
-					address := s.serve(t, c.server, c.tls)
-					cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$", canary)
-					cmd.Env = []string{
-						"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), blurtVariable + "=1", fieldsVariable + "=" + fields, "SECRET=" + canary,
-						"OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_EXPORTER_OTLP_TIMEOUT=500",
-					}
-					vars := env{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "PYROSCOPE_SERVER_ADDRESS": address}
-					for _, more := range []env{auth, c.vars} {
-						for name, value := range more {
-							vars[name] = value
-						}
-					}
-					for name, value := range vars {
-						cmd.Env = append(cmd.Env, name+"="+value)
-					}
-					out, err := cmd.CombinedOutput()
-					if err != nil {
-						t.Fatalf("%v\n%s", err, out)
-					}
-					printed := string(out)
-					if strings.Contains(printed, canary) {
-						t.Errorf("printed:\n%s", lines(printed, canary))
-					}
-					if !strings.Contains(printed, says) {
-						t.Errorf("what is printed does not say %q:\n%s", says, printed)
-					}
-					s.check(t)
-				})
+		for _, how := range []struct{ protocol, fields string }{{"grpc", ""}, {"http/protobuf", ""}, {"http/protobuf", "fields"}} {
+			says := c.says
+			if how.fields != "" {
+				says = cmp.Or(c.field, c.says)
 			}
+			t.Run(strings.TrimSpace(c.name+" "+how.protocol+" "+how.fields), func(t *testing.T) {
+				t.Parallel()
+				s := &sink{}
+				address := s.serve(t, c.server, c.tls)
+				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$", canary)
+				cmd.Env = []string{
+					"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), blurtVariable + "=1", fieldsVariable + "=" + how.fields, "SECRET=" + canary,
+					"OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=" + how.protocol, "OTEL_EXPORTER_OTLP_TIMEOUT=500",
+				}
+				vars := env{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "PYROSCOPE_SERVER_ADDRESS": address}
+				for _, more := range []env{auth, c.vars} {
+					for name, value := range more {
+						vars[name] = value
+					}
+				}
+				for name, value := range vars {
+					cmd.Env = append(cmd.Env, name+"="+value)
+				}
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				printed := string(out)
+				if strings.Contains(printed, canary) {
+					t.Errorf("printed:\n%s", lines(printed, canary))
+				}
+				if !strings.Contains(printed, says) {
+					t.Errorf("what is printed does not say %q:\n%s", says, printed)
+				}
+				s.check(t)
+			})
 		}
 	}
 }

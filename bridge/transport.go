@@ -15,6 +15,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
@@ -270,7 +271,8 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
 }
 
-// errorText is what an error says, without a URL in front, which may hold secrets.
+// errorText is what an error says, without a URL in front, which may hold secrets. It may quote
+// what a server sent.
 func errorText(err error) string {
 	for u := (*url.Error)(nil); errors.As(err, &u); {
 		err = u.Err
@@ -278,7 +280,7 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return valid(err.Error())
+	return received.Text(err.Error())
 }
 
 var clientKind = trace.WithSpanKind(trace.SpanKindClient)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/codes"
@@ -86,6 +87,7 @@ func TestStatus(t *testing.T) {
 	}
 	failed := func(code grpccodes.Code) error { return status.Error(code, "because") }
 	unset, bad := side{codes.Unset, ""}, side{codes.Error, "because"}
+	cut := strings.Repeat("x", 2048-len("…")) + "…"
 	for _, c := range []struct {
 		name           string
 		err            error
@@ -113,6 +115,7 @@ func TestStatus(t *testing.T) {
 		{"the largest code on the wire", failed(1<<31 - 1), "CODE(2147483647)", bad, unset},
 		{"an error without a status", errors.New("because"), "UNKNOWN", bad, bad},
 		{"a context's error", context.DeadlineExceeded, "DEADLINE_EXCEEDED", side{codes.Error, "context deadline exceeded"}, side{codes.Error, "context deadline exceeded"}},
+		{"a long message", status.Error(grpccodes.Internal, strings.Repeat("x", 4096)), "INTERNAL", side{codes.Error, cut}, side{codes.Error, cut}},
 		{"a message that is not UTF-8", status.Error(grpccodes.Internal, "be\xffcause"), "INTERNAL", side{codes.Error, "be\uFFFDcause"}, side{codes.Error, "be\uFFFDcause"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

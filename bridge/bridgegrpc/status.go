@@ -2,13 +2,14 @@ package bridgegrpc
 
 import (
 	"strconv"
-	"strings"
 
 	otelcodes "go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/perfline/perfline/bridge/internal/received"
 )
 
 // codeNames are the names of gRPC's status codes as they are specified
@@ -56,7 +57,7 @@ func endSpan(span trace.Span, st *status.Status, failed bool) {
 	if span.IsRecording() {
 		code := codeName(st.Code())
 		if failed {
-			span.SetStatus(otelcodes.Error, strings.ToValidUTF8(st.Message(), "\uFFFD")) // see methodOf
+			span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
 			span.SetAttributes(semconv.RPCResponseStatusCode(code), semconv.ErrorTypeKey.String(code))
 		} else {
 			span.SetAttributes(semconv.RPCResponseStatusCode(code))

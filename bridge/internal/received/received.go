@@ -1,5 +1,5 @@
-// Package received makes what clients send fit to be kept in spans and entries, of which
-// thousands may wait in memory. Servers let in headers of a megabyte and more.
+// Package received makes what clients send, and servers answer, fit to be kept in spans and entries, of which
+// thousands may wait in memory. Headers may have a megabyte and more.
 package received
 
 import (
