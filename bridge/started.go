@@ -150,7 +150,7 @@ func (s *startedSpan) RecordError(err error, o ...trace.EventOption) {
 	}
 	s.AddEvent("exception", append(o, trace.WithAttributes(
 		attribute.String("exception.type", typeName(err)),
-		attribute.String("exception.message", err.Error()),
+		attribute.String("exception.message", valid(err.Error())),
 	))...)
 }
 

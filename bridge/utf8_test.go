@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
@@ -31,7 +33,8 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 		ctx := req.Context()
 		marks.Mark(ctx, bad, slog.String(bad, bad), slog.Any("list", []string{"ok", bad}), slog.Any("struct", struct{ S string }{bad}))
 		marks.Time(ctx, bad).End()
-		_, started := marks.Start(ctx, bad)
+		inside, started := marks.Start(ctx, bad)
+		trace.SpanFromContext(inside).RecordError(errors.New(bad))
 		started.End()
 		out, err := http.NewRequestWithContext(ctx, http.MethodGet, inner.URL, http.NoBody)
 		if err != nil {
