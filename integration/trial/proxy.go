@@ -1,0 +1,292 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Kind is what a [Proxy] does with connections.
+type Kind string
+
+// The kinds.
+const (
+	Pass    Kind = "pass"
+	Refuse  Kind = "refused" // nobody listens, and who was connected is not any more
+	Hang    Kind = "hanging" // accepts and reads, passes nothing on and never answers
+	Slow    Kind = "slow"    // passes all on, as slowly as its Mode says
+	Garbage Kind = "garbage" // answers with random bytes and passes nothing on
+)
+
+// A Mode is what a [Proxy] does. Of [Slow] it says how slowly.
+type Mode struct {
+	Kind           Kind
+	Delay          time.Duration // of what the backend answers, each time that something of it arrives
+	BytesPerSecond int           // of a connection, in each direction; 0 means no limit
+}
+
+// chunk is how many bytes a proxy passes on at a time.
+const chunk = 16 << 10
+
+// A Proxy is a TCP proxy on a loopback port of its own. Its methods may be called
+// concurrently.
+type Proxy struct {
+	target   string
+	address  string
+	up, down atomic.Int64
+	tasks    sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	mode     Mode
+	changed  chan struct{} // closed when mode changes
+	listener net.Listener  // nil while it refuses
+	conns    map[*link]bool
+	closed   bool
+}
+
+// A link is a client's connection and the one to the target, if there is one.
+type link struct {
+	client net.Conn
+
+	mu     sync.Mutex // guards server
+	server net.Conn
+	cut    bool
+}
+
+// NewProxy listens, in the mode Pass, for connections to target, which is host:port
+// or a URL with it.
+func NewProxy(ctx context.Context, target string) (*Proxy, error) {
+	if u, err := url.Parse(target); err == nil && u.Host != "" {
+		target = u.Host
+	}
+	if _, _, err := net.SplitHostPort(target); err != nil {
+		return nil, fmt.Errorf("trial: proxy to %q: must be host:port: %w", target, err)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{target: target, address: l.Addr().String(), mode: Mode{Kind: Pass}, changed: make(chan struct{}), conns: map[*link]bool{}}
+	p.serve(l)
+	return p, nil
+}
+
+// Address is host:port of where it listens, the same in all modes.
+func (p *Proxy) Address() string { return p.address }
+
+// URL is where it listens as a URL with http.
+func (p *Proxy) URL() string { return "http://" + p.address }
+
+// Bytes is how many bytes have been read of clients and of the target, in all
+// connections.
+func (p *Proxy) Bytes() (up, down int64) { return p.up.Load(), p.down.Load() }
+
+// Set changes the mode. Connections are kept where the new mode can go on with
+// them, as from Pass to Hang, and cut where it cannot: when it is Refuse or Garbage,
+// and after Hang and Garbage, where bytes went nowhere.
+func (p *Proxy) Set(m Mode) error {
+	switch m.Kind {
+	case Pass, Refuse, Hang, Slow, Garbage:
+	default:
+		return fmt.Errorf("trial: proxy: mode %q: must be one of the kinds", m.Kind)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.New("trial: proxy: it is closed")
+	}
+	before := p.mode.Kind
+	p.mode = m
+	close(p.changed)
+	p.changed = make(chan struct{})
+	for l := range p.conns {
+		if m.Kind == Refuse || m.Kind == Garbage || before == Garbage || before == Hang && m.Kind != Hang {
+			l.close()
+		}
+	}
+	switch {
+	case m.Kind == Refuse && p.listener != nil:
+		_ = p.listener.Close() // it listens no more either way
+		p.listener = nil
+	case m.Kind != Refuse && p.listener == nil:
+		l, err := p.listenAgain()
+		if err != nil {
+			return err
+		}
+		p.serve(l)
+	}
+	return nil
+}
+
+// listenAgain listens on the proxy's own address, which somebody's outgoing
+// connection may have taken for a moment.
+func (p *Proxy) listenAgain() (net.Listener, error) {
+	var all error
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", p.address)
+		if err == nil {
+			return l, nil
+		}
+		all = err
+	}
+	return nil, fmt.Errorf("trial: proxy: listening again: %w", all)
+}
+
+// Close cuts all connections and returns when nothing of the proxy is left.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	if p.listener != nil {
+		_ = p.listener.Close() // it listens no more either way
+		p.listener = nil
+	}
+	for l := range p.conns {
+		l.close()
+	}
+	close(p.changed)
+	p.changed = make(chan struct{})
+	p.mu.Unlock()
+	p.tasks.Wait()
+	return nil
+}
+
+// serve accepts connections of l. p.mu is held, or p is not shared yet.
+func (p *Proxy) serve(l net.Listener) {
+	p.listener = l
+	p.tasks.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			p.accept(conn)
+		}
+	})
+}
+
+func (p *Proxy) accept(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.mode.Kind == Refuse {
+		_ = conn.Close() // it came right before the listener's end
+		return
+	}
+	l := &link{client: conn}
+	p.conns[l] = true
+	p.tasks.Go(func() {
+		p.run(l)
+		l.close()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, l)
+	})
+}
+
+func (p *Proxy) now() (Mode, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mode, p.changed
+}
+
+// run passes on what the client sends, until one side ends or the link is cut.
+func (p *Proxy) run(l *link) {
+	switch mode, _ := p.now(); mode.Kind {
+	case Garbage:
+		p.answer(l, make([]byte, 512))
+		return
+	case Hang:
+		p.answer(l, nil)
+		return
+	default:
+	}
+	server, err := new(net.Dialer).Dial("tcp", p.target)
+	if err != nil || !l.connect(server) {
+		return // the backend is not there: the client sees its connection end
+	}
+	var answers sync.WaitGroup
+	defer answers.Wait()
+	answers.Go(func() { p.copy(l.client, server, &p.down, true) })
+	p.copy(server, l.client, &p.up, false)
+}
+
+// copy passes on bytes in one direction. In the mode Hang they go nowhere.
+func (p *Proxy) copy(to, from net.Conn, count *atomic.Int64, answers bool) {
+	defer to.Close()
+	buffer := make([]byte, chunk)
+	for {
+		n, err := from.Read(buffer)
+		count.Add(int64(n))
+		mode, changed := p.now()
+		switch mode.Kind {
+		case Slow:
+			wait := time.Duration(0)
+			if answers {
+				wait = mode.Delay
+			}
+			if mode.BytesPerSecond > 0 {
+				wait += time.Duration(n) * time.Second / time.Duration(mode.BytesPerSecond)
+			}
+			select {
+			case <-time.After(wait):
+			case <-changed: // of the next mode's speed, or cut
+			}
+			mode, _ = p.now()
+		default:
+		}
+		if n > 0 && mode.Kind != Hang {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// answer answers each piece that arrives with so many random bytes, or with nothing,
+// until the client goes or the link is cut.
+func (p *Proxy) answer(l *link, bytes []byte) {
+	random := rand.NewChaCha8([32]byte{1}) // the same in each run
+	buffer := make([]byte, chunk)
+	for {
+		n, err := l.client.Read(buffer)
+		p.up.Add(int64(n))
+		if err != nil {
+			return
+		}
+		_, _ = random.Read(bytes) // never fails
+		if _, err := l.client.Write(bytes); err != nil {
+			return
+		}
+	}
+}
+
+// connect gives the link its connection to the target; false if it was cut before.
+func (l *link) connect(server net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		_ = server.Close()
+		return false
+	}
+	l.server = server
+	return true
+}
+
+// close cuts both connections. More calls do nothing.
+func (l *link) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	_ = l.client.Close() // cut, not ended: what is on its way is lost
+	if l.server != nil {
+		_ = l.server.Close()
+	}
+}

@@ -1,0 +1,141 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/perfline/perfline"
+)
+
+// variable holds the configuration of the service that the program is to be.
+const variable = "PERFLINE_TRIAL_SERVICE"
+
+// Main is the service, and does not return, where [StartService] has started this
+// program. Else it does nothing. Call it before anything else.
+func Main() {
+	raw, ok := os.LookupEnv(variable)
+	if !ok {
+		return
+	}
+	os.Unsetenv(variable)
+	if err := serve(raw); err != nil {
+		fmt.Fprintln(os.Stderr, "trial: the service:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// orders is what the service is told by whoever starts it.
+type orders struct {
+	Telemetry Telemetry
+	InUse     int
+	Deadline  time.Duration
+}
+
+// addresses is the service's first line: where it listens.
+type addresses struct{ URL, Accounts string }
+
+// serve is the service's process. It ends by SIGTERM, or when its input does:
+// then whoever started it is gone.
+func serve(raw string) error {
+	var o orders
+	if err := json.Unmarshal([]byte(raw), &o); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	// Ctrl-C goes to the whole group of processes; this one is ended by its parent.
+	signal.Ignore(os.Interrupt)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	inUse := make([]byte, o.InUse)
+	defer runtime.KeepAlive(inUse)
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	t, err := o.Telemetry.start(ctx)
+	if err != nil {
+		return err
+	}
+	watch := newWatch()
+	watching, over := context.WithCancel(context.WithoutCancel(ctx))
+	defer over()
+	go watch.run(watching)
+
+	var begun, answered atomic.Uint64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /task", func(w http.ResponseWriter, r *http.Request) {
+		begun.Add(1)
+		defer answered.Add(1)
+		t.task(w, r)
+	})
+	service, url, err := listen(ctx, t.wrap(mux))
+	if err != nil {
+		return err
+	}
+	account := func() Account {
+		a := watch.account()
+		// Those that were answered before: whoever compares waits for equality.
+		a.Answered = answered.Load()
+		a.Begun = begun.Load()
+		a.Stats = t.stats()
+		return a
+	}
+	accounts, accountsURL, err := listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/collect" {
+			runtime.GC()
+		}
+		_ = json.NewEncoder(w).Encode(account()) // who cannot read it reports that
+	}))
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(addresses{URL: url, Accounts: accountsURL}); err != nil {
+		return err
+	}
+
+	<-ctx.Done()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Deadline)
+	defer cancel()
+	began := time.Now()
+	err = service.Shutdown(end)
+	drained := time.Now()
+	err = errors.Join(err, t.shutdown(end))
+	f := Final{Account: account(), Drain: drained.Sub(began), Shutdown: time.Since(drained)}
+	if err != nil {
+		f.Err = err.Error()
+	}
+	_ = accounts.Close() // nobody waits for an account any more
+	return out.Encode(f)
+}
+
+// listen serves h on a loopback port of its own.
+func listen(ctx context.Context, h http.Handler) (srv *http.Server, url string, err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	srv = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	go func() {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			slog.Error("trial: the service's listener ended", "error", err)
+		}
+	}()
+	return srv, "http://" + l.Addr().String(), nil
+}
+
+// noStats are the counts of a service without perfline.
+func noStats() perfline.Stats { return perfline.Stats{} }
