@@ -53,14 +53,16 @@ func (s *sender) export(ctx context.Context, number uint64) error {
 
 // sending is what became of the batches of a time.
 type sending struct {
-	batches   int // that were due
+	batches   int // that were sent
+	unsent    int // that were due, with so many under way that they could not be sent in time
 	refused   int
 	err       error           // one of the refusals
 	latencies []time.Duration // of those taken, since they were due; sorted
 }
 
 // steadily sends so many spans a second for length, each batch when it is due whatever
-// became of those before, and returns when all are answered.
+// became of those before, and returns when all are answered. With maxUnderWay of them a
+// batch waits; those that have waited until the end are not sent.
 func (s *sender) steadily(ctx context.Context, spansPerSecond float64, length time.Duration) sending {
 	interval := time.Duration(float64(s.batch.spans()) / spansPerSecond * float64(time.Second))
 	var (
@@ -75,6 +77,10 @@ func (s *sender) steadily(ctx context.Context, spansPerSecond float64, length ti
 			break
 		}
 		if !sleep(ctx, time.Until(due)) {
+			break
+		}
+		if time.Since(began) > length {
+			r.unsent = int((length - due.Sub(began)) / interval)
 			break
 		}
 		slots <- struct{}{}

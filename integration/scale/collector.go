@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/integration/backend"
+)
+
+// A target is a Collector with something behind it that takes its spans.
+type target struct {
+	name      string
+	collector *backend.Collector
+	jaeger    *backend.Jaeger // nil: a receiver that forgets them
+	search    *search
+	sender    *sender
+	held      []carried // by rising rate
+	failed    carried   // the last that was not held; zero: none
+}
+
+// carried is what the target gave at a rate of spans.
+type carried struct {
+	rate      float64 // asked for, spans a second
+	p99       time.Duration
+	refused   int           // batches
+	unsent    int           // batches
+	left      int64         // spans that were in the Collector a second after the end
+	cpu       time.Duration // of the Collector, a span
+	memory    uint64        // of the Collector, at most
+	jaegerCPU time.Duration // a span; 0 without a Jaeger
+}
+
+// What a rate of spans must give to be held: nothing is refused, batches are answered
+// within this time, and as long after the end nothing is left in the Collector's queue.
+const heldSpans = time.Second
+
+func (c carried) why() string {
+	switch {
+	case c.refused > 0:
+		return fmt.Sprintf("%d batches refused", c.refused)
+	case c.unsent > 0:
+		return fmt.Sprintf("%d batches could not be sent in time", c.unsent)
+	case c.p99 > heldSpans:
+		return fmt.Sprintf("p99 of the answers %s", duration(c.p99))
+	case c.left > 0:
+		return fmt.Sprintf("%d spans left in its queue", c.left)
+	}
+	return ""
+}
+
+// carry sends spans at the search's next rate, and keeps what it gave.
+func (t *target) carry(ctx context.Context, rate float64, length time.Duration) (c carried, err error) {
+	if err := t.collector.ResetPeak(); err != nil {
+		return c, err
+	}
+	before, err := t.used()
+	if err != nil {
+		return c, err
+	}
+	delivered, err := t.delivered(ctx)
+	if err != nil {
+		return c, err
+	}
+	r := t.sender.steadily(ctx, rate, length)
+	if ctx.Err() != nil {
+		return c, context.Cause(ctx)
+	}
+	want := delivered + int64((r.batches-r.refused)*t.sender.batch.spans())
+	ended := time.Now()
+	c = carried{rate: rate, p99: quantile(r.latencies, 0.99), refused: r.refused, unsent: r.unsent}
+	// What is left leaves before the next attempt, or would be taken for its own.
+	now, late := int64(0), false
+	err = backend.Poll(ctx, func() (bool, error) {
+		if now, err = t.delivered(ctx); err != nil {
+			return false, err
+		}
+		if !late && time.Since(ended) > heldSpans {
+			late, c.left = true, max(0, want-now)
+		}
+		return now >= want || time.Since(ended) > time.Minute, nil
+	})
+	if err != nil {
+		return c, err
+	}
+	if now < want {
+		return c, fmt.Errorf("%s: of %d spans that the Collector took, %d are not delivered after a minute", t.name, want-delivered, want-now)
+	}
+	after, err := t.used()
+	if err != nil {
+		return c, err
+	}
+	spans := time.Duration(max(1, now-delivered))
+	c.cpu, c.jaegerCPU, c.memory = (after.collector.CPU-before.collector.CPU)/spans, (after.jaeger.CPU-before.jaeger.CPU)/spans, after.collector.Peak
+	if c.why() == "" {
+		t.held = append(t.held, c)
+	} else {
+		t.failed = c
+	}
+	return c, nil
+}
+
+// best is what the highest rate that was held gave.
+func (t *target) best() (c carried, ok bool) {
+	for _, h := range t.held {
+		if h.rate > c.rate {
+			c, ok = h, true
+		}
+	}
+	return c, ok
+}
+
+type usages struct{ collector, jaeger backend.Usage }
+
+func (t *target) used() (u usages, err error) {
+	if u.collector, err = t.collector.Usage(); err == nil && t.jaeger != nil {
+		u.jaeger, err = t.jaeger.Usage()
+	}
+	return u, err
+}
+
+// delivered is how many spans the Collector has passed on, as it says.
+func (t *target) delivered(ctx context.Context) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.collector.MetricsURL(), http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	return sumOf(string(text), "otelcol_exporter_sent_spans_total")
+}
+
+// sumOf adds up the samples of a metric in Prometheus's text format. There are none
+// before there was anything to count.
+func sumOf(text, metric string) (sum int64, err error) {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, metric)
+		if !ok || rest[0] != '{' && rest[0] != ' ' {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(strings.TrimSpace(rest), ' ')+1:]), 64)
+		if err != nil {
+			return 0, fmt.Errorf("the metric %s: %w", metric, err)
+		}
+		sum += int64(value)
+	}
+	return sum, nil
+}

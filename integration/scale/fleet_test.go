@@ -1,0 +1,47 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+var figures = measured{
+	spans: 3, without: 100 * time.Microsecond, with: 150 * time.Microsecond, unsampled: 110 * time.Microsecond,
+	wire: 1000, gzip: 100, collectorCPU: 8 * time.Microsecond, inMemory: 500, onDisk: 700,
+	profiles: 0.5, profileWire: 4000, profileStored: 1000,
+}
+
+func TestFleet(t *testing.T) {
+	whole, tenth, none := fleet{1000, 1000, 1}, fleet{1000, 1000, 0.1}, fleet{1000, 1000, 0}
+	first, second := tenth.tailCollectors(figures)
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"spans, all sampled", whole.spans(figures), 3e6},
+		{"spans, a tenth sampled", tenth.spans(figures), 3e5},
+		{"spans, nothing sampled", none.spans(figures), 0},
+		{"bytes, all sampled", whole.wire(figures), 1e9},
+		{"bytes, a tenth sampled, compressed", tenth.gzip(figures), 1e7},
+		{"cores, all sampled: 50 µs of a million requests", whole.serviceCores(figures), 50},
+		{"cores, a tenth sampled: 10 µs and a tenth of 40 µs", tenth.serviceCores(figures), 14},
+		{"cores, nothing sampled: 10 µs", none.serviceCores(figures), 10},
+		{"share of the services' own", whole.share(figures), 0.5},
+		{"Collectors: 24 cores, at 2.4 each", collectors(whole.spans(figures), figures), 10},
+		{"Collectors for nothing", collectors(0, figures), 0},
+		{"what waits for its tail does not depend on the head's share", tenth.tailMemory(figures), 3e6 * 30 * 500 * 2},
+		{"traces that wait", tenth.tailTraces(), 3e7},
+		{"the tier that finds the Collector", first, 10},
+		{"the tier that decides: 90 GB at 8 GB each", second, 12},
+		{"a day", perDay(1), 86400},
+		{"profiles", whole.profiles(figures), 500},
+		{"replicas are whole", replicas(10.1, 10), 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if math.Abs(c.got-c.want) > 1e-9*math.Abs(c.want) {
+				t.Errorf("got %v, want %v", c.got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestFormats(t *testing.T) {
+	grid := &table{}
+	grid.add("a", "b")
+	grid.add("x", "1")
+	for _, c := range []struct{ name, got, want string }{
+		{"seconds", duration(1500 * time.Millisecond), "1.50 s"},
+		{"many milliseconds", duration(123_456 * time.Microsecond), "123 ms"},
+		{"milliseconds", duration(1234 * time.Microsecond), "1.2 ms"},
+		{"microseconds", duration(123_400), "123 µs"},
+		{"few microseconds", duration(5_250), "5.2 µs"},
+		{"less than nothing", duration(-12_000), "-12 µs"},
+		{"small numbers", number(2.96), "3"},
+		{"small numbers with a digit", number(2.53), "2.5"},
+		{"nothing", number(0), "0"},
+		{"large numbers", number(1234567), "1 234 567"},
+		{"thousands", number(1000), "1 000"},
+		{"negative", number(-1234), "-1 234"},
+		{"bytes", size(512), "512 B"},
+		{"few megabytes", size(1_234_567), "1.2 MB"},
+		{"terabytes", size(123e12), "123 TB"},
+		{"ratio", ratio(3, 2), "1.50 ×"},
+		{"ratio to nothing", ratio(3, 0), "–"},
+		{"table", grid.String(), "| a | b |\n|---|---:|\n| x | 1 |\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("got %q, want %q", c.got, c.want)
+			}
+		})
+	}
+}

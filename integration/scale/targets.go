@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/perfline/perfline/integration/backend"
+)
+
+// lowestSpans is the first rate of spans a second; each further one is twice that before.
+const lowestSpans = 5000
+
+// measureTargets sends the batch through a Collector to a receiver that forgets it, which
+// is the first target, and through another to a Jaeger, at rising rates and in turns.
+func measureTargets(ctx context.Context, o options, b *batch, say func(string, ...any)) (targets []*target, err error) {
+	spans, err := startSink(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer spans.stop()
+	jaeger, err := backend.StartJaeger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, jaeger.Stop()) }()
+	for _, t := range []*target{{name: "a receiver that forgets them"}, {name: "Jaeger, in memory", jaeger: jaeger}} {
+		to := spans.address
+		if t.jaeger != nil {
+			to = strings.TrimPrefix(t.jaeger.OTLPGRPC(), "http://")
+		}
+		t.collector, err = backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: to})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, t.collector.Stop()) }()
+		t.sender, err = newSender(strings.TrimPrefix(t.collector.OTLPGRPC(), "http://"), b)
+		if err != nil {
+			return nil, err
+		}
+		defer t.sender.close()
+		t.search = newSearch(lowestSpans, o.spans, o.halvings)
+		targets = append(targets, t)
+	}
+	for again := true; again; {
+		again = false
+		for _, t := range targets {
+			rate, more := t.search.rate()
+			if !more {
+				continue
+			}
+			again = true
+			c, err := t.carry(ctx, rate, o.length)
+			if err != nil {
+				return nil, err
+			}
+			t.search.report(c.why() == "")
+			say("the Collector to %s, %s spans/s: %s of CPU a span, %s of memory, %s",
+				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), heldOr(c.why()))
+		}
+	}
+	return targets, nil
+}
+
+func heldOr(why string) string {
+	if why == "" {
+		return "held"
+	}
+	return "not held: " + why
+}
