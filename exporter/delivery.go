@@ -37,16 +37,15 @@ type DeliveryConfig struct {
 type Delivery struct {
 	batch sdktrace.SpanProcessor
 	exp   *watched
-	size  int64
+	size  uint64
 
-	accepted, dropped atomic.Uint64
-	stopped           atomic.Bool
+	stopped atomic.Bool
 }
 
 var _ sdktrace.SpanProcessor = (*Delivery)(nil)
 
-// DeliveryStats are a Delivery's counts: Accepted = Delivered + Failed +
-// Dropped + Pending, but for what is changing while they are read.
+// DeliveryStats are a Delivery's counts, of one moment: Accepted = Delivered +
+// Failed + Dropped + Pending, also while spans are accepted and delivered.
 type DeliveryStats struct {
 	Accepted  uint64 // sampled spans that were given to it
 	Delivered uint64 // taken by the backend
@@ -73,7 +72,7 @@ func NewDelivery(target *Target, c DeliveryConfig) *Delivery {
 	exp.life, exp.kill = context.WithCancel(context.Background())
 	return &Delivery{
 		exp:  exp,
-		size: int64(c.QueueSize),
+		size: uint64(c.QueueSize),
 		// The batch processor never finds its own queue full, where it would drop
 		// without telling: OnEnd lets no more spans in than it holds.
 		batch: sdktrace.NewBatchSpanProcessor(exp, sdktrace.WithMaxQueueSize(c.QueueSize)),
@@ -88,27 +87,19 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
 	}
-	d.accepted.Add(1)
-	if d.stopped.Load() {
-		d.dropped.Add(1)
-		return
+	if d.exp.accept(d.size, d.stopped.Load()) {
+		d.batch.OnEnd(s)
 	}
-	if d.exp.pending.Add(1) > d.size {
-		d.exp.pending.Add(-1)
-		d.dropped.Add(1)
-		return
-	}
-	d.batch.OnEnd(s)
 }
 
 // ForceFlush delivers what is queued. It returns an error when the backend did
 // not take some of it.
 func (d *Delivery) ForceFlush(ctx context.Context) error {
-	failed := d.exp.failed.Load()
+	failed := d.exp.counts().Failed
 	if err := d.batch.ForceFlush(ctx); err != nil {
 		return fmt.Errorf("exporter: flushing to %s: %w", d.exp.Name, err)
 	}
-	if n := d.exp.failed.Load() - failed; n > 0 {
+	if n := d.exp.counts().Failed - failed; n > 0 {
 		return fmt.Errorf("exporter: %d spans not delivered to %s: %w", n, d.exp.Name, d.exp.lastError())
 	}
 	return nil
@@ -135,15 +126,7 @@ func (d *Delivery) Shutdown(ctx context.Context) error {
 }
 
 // Stats returns the counts.
-func (d *Delivery) Stats() DeliveryStats {
-	return DeliveryStats{
-		Accepted:  d.accepted.Load(),
-		Delivered: d.exp.delivered.Load(),
-		Failed:    d.exp.failed.Load(),
-		Dropped:   d.dropped.Load(),
-		Pending:   uint64(max(0, d.exp.pending.Load())),
-	}
-}
+func (d *Delivery) Stats() DeliveryStats { return d.exp.counts() }
 
 // watched is an exporter that counts, and that reports changes of the backend's
 // state instead of every failure: the batch processor would hand each one to
@@ -155,11 +138,9 @@ type watched struct {
 	kill context.CancelFunc
 	done chan struct{} // closed by Shutdown, after the last export
 
-	pending           atomic.Int64
-	delivered, failed atomic.Uint64
-
 	mu      sync.Mutex // guards what follows
-	err     error      // last failure
+	stats   DeliveryStats
+	err     error // last failure
 	failing bool
 	lost    uint64 // since it began to fail
 	closed  bool
@@ -178,17 +159,38 @@ func (w *watched) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 			lost = min(lost, n)
 		}
 	}
-	w.delivered.Add(uint64(len(spans)) - lost)
-	w.failed.Add(lost)
-	w.pending.Add(-int64(len(spans)))
-	w.note(err, lost)
+	w.settle(err, uint64(len(spans)), lost)
 	return nil
 }
 
-// note logs when the backend begins or ceases to fail.
-func (w *watched) note(err error, lost uint64) {
+// accept counts a span and reports whether it is to be delivered: not when so many
+// wait or the delivery has stopped.
+func (w *watched) accept(limit uint64, stopped bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stats.Accepted++
+	if stopped || w.stats.Pending >= limit {
+		w.stats.Dropped++
+		return false
+	}
+	w.stats.Pending++
+	return true
+}
+
+func (w *watched) counts() DeliveryStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats
+}
+
+// settle counts what became of n spans, and logs when the backend begins or ceases
+// to fail.
+func (w *watched) settle(err error, n, lost uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Delivered += n - lost
+	w.stats.Failed += lost
+	w.stats.Pending -= n
 	if err == nil {
 		if w.failing {
 			w.log.Info("perfline: spans are delivered again", "to", w.Name, "lost", w.lost)

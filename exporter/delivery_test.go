@@ -124,6 +124,44 @@ func TestDeliveryQueueIsBounded(t *testing.T) {
 	}
 }
 
+// TestDeliveryStatsAreOfOneMoment reads the counts while spans are accepted, dropped,
+// delivered and refused.
+func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
+	d, f, _ := newFake(fine, 600) // a batch is 512: some are dropped
+	const goroutines, each = 4, 20_000
+	var ending sync.WaitGroup
+	for i := range goroutines {
+		ending.Go(func() {
+			d.end(each / 2)
+			if i == 0 {
+				f.set(refuse)
+			}
+			d.end(each / 2)
+		})
+	}
+	over := make(chan struct{})
+	go func() {
+		ending.Wait()
+		close(over)
+	}()
+	for reading := true; reading; {
+		select {
+		case <-over:
+			reading = false
+		default:
+		}
+		if s := d.Stats(); s.Accepted != s.Delivered+s.Failed+s.Dropped+s.Pending || s.Pending > 600 {
+			t.Fatalf("counts are %+v, want accepted to be the sum of the others, and at most 600 pending", s)
+		}
+	}
+	if err := d.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.Stats(); s.Accepted != goroutines*each || s.Delivered == 0 || s.Failed == 0 || s.Dropped == 0 || s.Pending != 0 {
+		t.Errorf("counts are %+v at the end, want %d accepted, and some of each but pending", s, goroutines*each)
+	}
+}
+
 func TestDeliveryPartialSuccess(t *testing.T) {
 	partial := func(n int) error { return fmt.Errorf("OTLP partial success: bad span (%d spans rejected)", n) }
 	for _, c := range []struct {
