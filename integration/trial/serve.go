@@ -29,7 +29,7 @@ func Main() {
 	if !ok {
 		return
 	}
-	os.Unsetenv(variable)
+	_ = os.Unsetenv(variable) // the name is a constant without "="
 	if err := serve(raw); err != nil {
 		fmt.Fprintln(os.Stderr, "trial: the service:", err)
 		os.Exit(1)

@@ -101,7 +101,7 @@ func TestServiceTelemetry(t *testing.T) {
 	for _, kind := range []Telemetry{Perfline, OpenTelemetry, None} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "no URL") // of the caller: nothing to the service
-			s := startService(t, ServiceConfig{Telemetry: kind})
+			s := startService(t, ServiceConfig{Telemetry: kind, Deadline: time.Second})
 			l := StartLoad(s.URL(), 1000)
 			if err := backend.Poll(t.Context(), func() (bool, error) {
 				a, err := s.Account(t.Context())
