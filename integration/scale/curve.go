@@ -56,7 +56,7 @@ func measureCurve(ctx context.Context, o options, say func(string, ...any)) (c *
 		}
 	}()
 	start := func(w way, procs int) error {
-		s, err := startSubject(ctx, w, procs, spans, collector.OTLPGRPC(), pyroscope.URL())
+		s, err := startSubject(ctx, w, procs, o.wait, spans, collector.OTLPGRPC(), pyroscope.URL())
 		if err != nil {
 			return err
 		}

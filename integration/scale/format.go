@@ -61,8 +61,12 @@ func ratio(of, to float64) string {
 // none is in a table where there is no figure.
 const none = "–"
 
-// A table is one in Markdown: the first row is its head, the first column text.
-type table struct{ rows [][]string }
+// A table is one in Markdown: the first row is its head, the first column text and, with
+// explained, the last one as well.
+type table struct {
+	rows      [][]string
+	explained bool
+}
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
@@ -74,7 +78,7 @@ func (t *table) String() string {
 			continue
 		}
 		for j := range row {
-			if j == 0 {
+			if j == 0 || t.explained && j == len(row)-1 {
 				out.WriteString("|---")
 			} else {
 				out.WriteString("|---:")

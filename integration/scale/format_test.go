@@ -6,9 +6,11 @@ import (
 )
 
 func TestFormats(t *testing.T) {
-	grid := &table{}
-	grid.add("a", "b")
-	grid.add("x", "1")
+	grid, explained := &table{}, &table{explained: true}
+	for _, t := range []*table{grid, explained} {
+		t.add("a", "b", "c")
+		t.add("x", "1", "y")
+	}
 	for _, c := range []struct{ name, got, want string }{
 		{"seconds", duration(1500 * time.Millisecond), "1.50 s"},
 		{"many milliseconds", duration(123_456 * time.Microsecond), "123 ms"},
@@ -27,7 +29,8 @@ func TestFormats(t *testing.T) {
 		{"terabytes", size(123e12), "123 TB"},
 		{"ratio", ratio(3, 2), "1.50 ×"},
 		{"ratio to nothing", ratio(3, 0), "–"},
-		{"table", grid.String(), "| a | b |\n|---|---:|\n| x | 1 |\n"},
+		{"table", grid.String(), "| a | b | c |\n|---|---:|---:|\n| x | 1 | y |\n"},
+		{"table with explanations", explained.String(), "| a | b | c |\n|---|---:|---|\n| x | 1 | y |\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.got != c.want {

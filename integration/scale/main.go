@@ -56,17 +56,19 @@ type options struct {
 	into     string
 	short    bool
 
+	wait     time.Duration // of spans in the service for their batch, at most; the default of five seconds were long
 	highest  int           // rate of requests that is tried
 	spans    float64       // highest rate of spans that is tried
 	halvings int           // of a search
 	shop     time.Duration // how long the shop runs
+	uploads  time.Duration // between those of its profiles
 	disk     int           // spans that are stored on disk
 }
 
 func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.DurationVar(&o.length, "length", 3*time.Second, "how long each measurement is, at least 100ms")
+	f.DurationVar(&o.length, "length", 2*time.Second, "how long each measurement is, at least 100ms")
 	f.IntVar(&o.rounds, "rounds", 2, "how often each given rate is measured, at least 1")
 	f.IntVar(&o.services, "services", 1000, "services of the fleet that is computed")
 	f.IntVar(&o.rate, "rate", 1000, "requests a second of each of them, at which all ways are compared")
@@ -90,17 +92,18 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	case o.short && o.into != "":
 		return o, errors.New("-short with -into: its figures mean nothing and belong in no document")
 	}
-	o.highest, o.spans, o.halvings, o.shop, o.disk = 200_000, 5e6, 2, 45*time.Second, 500_000
+	o.highest, o.spans, o.halvings, o.disk = 200_000, 5e6, 2, 200_000
+	o.wait, o.shop, o.uploads = time.Second, 50*time.Second, 15*time.Second // the uploads are by default
 	if o.short {
-		o.length, o.rounds, o.rate = 300*time.Millisecond, 1, 200
-		o.highest, o.spans, o.halvings, o.shop, o.disk = 2*lowest, 2*lowestSpans, 0, 4*time.Second, 20_000
+		o.length, o.rounds, o.rate = 300*time.Millisecond, 1, 2*lowest
+		o.highest, o.spans, o.halvings, o.disk = 2*lowest, 2*lowestSpans, 0, 20_000
+		o.wait, o.shop, o.uploads = 200*time.Millisecond, 3500*time.Millisecond, time.Second
 	}
 	return o, nil
 }
 
-// uploads is how often the shop sends its profiles: as by default, unless it runs only
-// shortly.
-func (o options) uploads() time.Duration { return min(15*time.Second, o.shop/3) }
+// partNames are the document's markers.
+var partNames = []string{"scale: service", "scale: collector", "scale: storage", "scale: fleet", "scale: public figures"}
 
 // run measures all, and prints, draws and writes what was asked for.
 func run(ctx context.Context, o options, out io.Writer) error {
@@ -113,7 +116,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	say("the shop runs for %v", o.shop)
-	sh, err := shop(ctx, o.shop, o.uploads())
+	sh, err := shop(ctx, o.shop, o.uploads)
 	if err != nil {
 		return err
 	}
@@ -132,12 +135,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	m := c.measured(targets[0], sh)
 	m.onDisk, m.inMemory = onDisk, inMemory
-	parts := []part{
-		{"scale: service", serviceText(o, c)},
-		{"scale: collector", collectorText(o, targets, sh)},
-		{"scale: storage", storageText(o, m, sh)},
-		{"scale: fleet", fleetText(o, m)},
-		{"scale: public figures", publicText()},
+	var parts []part
+	for i, text := range []string{serviceText(o, c), collectorText(o, targets, sh), storageText(o, m, sh), fleetText(o, m), publicText()} {
+		parts = append(parts, part{partNames[i], text})
 	}
 	for _, p := range parts {
 		fmt.Fprintf(out, "<!-- %s -->\n\n%s\n<!-- /%s -->\n\n", p.name, p.text, p.name)

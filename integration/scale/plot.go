@@ -38,14 +38,16 @@ func (c *curve) draw(path string) error {
 		return err
 	}
 	latency.Y.Scale, latency.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(doublings)
+	latency.Y.Min, latency.Y.Max = min(latency.Y.Min, 0.5), heldP99.Seconds()*1e3 // all that is drawn was held
 	cpu, err := c.panel("CPU of the service a request, µs", func(m sample) float64 { return m.cpu.Seconds() * 1e6 })
 	if err != nil {
 		return err
 	}
 	cpu.Y.Min = 0
-	// One key is enough, where the curves leave room for it.
-	latency.Legend.Top, latency.Legend.Left = true, true
-	cpu.Legend = plot.NewLegend()
+	// One key is enough, where the curves leave room for it: the fixed part of a request's
+	// share falls with the rate.
+	cpu.Legend.Top = true
+	latency.Legend = plot.NewLegend()
 
 	canvas := vgsvg.New(pictureWidth, pictureHeight)
 	whole := onWhite(canvas)

@@ -101,5 +101,9 @@ func profilesSent(output []byte) (int, error) {
 	return strconv.Atoi(string(m[2]))
 }
 
-// perSecond is how many profiles the shop makes in a second, by its uploads.
-func (s shopped) perSecond() float64 { return float64(s.profiles) / s.length.Seconds() }
+// perSecond is how many profiles a service sends each second: those of an upload, of which
+// there is one at the end of each interval and one at the end of the run.
+func (s shopped) perSecond() float64 {
+	uploads := float64(s.length/s.interval) + 1
+	return float64(s.profiles) / uploads / s.interval.Seconds()
+}

@@ -16,6 +16,7 @@ import (
 type subject struct {
 	way     way
 	procs   int
+	wait    time.Duration // of spans in the service for their batch, at most
 	service *trial.Service
 	proxy   *trial.Proxy
 	spans   *sink // behind the Collector
@@ -45,6 +46,10 @@ const (
 	heldBacklog = 100 * time.Millisecond // of requests: so many may be unanswered at the end
 )
 
+// inCollector is how much longer than in the service spans wait on their way to where they
+// are counted.
+const inCollector = 400 * time.Millisecond
+
 // why says why the rate was not held; empty: it was.
 func (s sample) why() string {
 	switch {
@@ -62,14 +67,14 @@ func (s sample) why() string {
 
 // startSubject starts the service. traces and profiles are where the Collector and
 // Pyroscope are; profiles may be empty when the way needs none.
-func startSubject(ctx context.Context, w way, procs int, spans *sink, traces, profiles string) (*subject, error) {
+func startSubject(ctx context.Context, w way, procs int, wait time.Duration, spans *sink, traces, profiles string) (*subject, error) {
 	p, err := trial.NewProxy(ctx, traces)
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{way: w, procs: procs, proxy: p, spans: spans, samples: map[int][]sample{}}
+	s := &subject{way: w, procs: procs, wait: wait, proxy: p, spans: spans, samples: map[int][]sample{}}
 	s.service, err = trial.StartService(ctx, trial.ServiceConfig{
-		Telemetry: w.telemetry, InUse: inUse, Env: w.environment(procs, p.URL(), profiles),
+		Telemetry: w.telemetry, InUse: inUse, Env: w.environment(procs, wait, p.URL(), profiles),
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", w.name, err), p.Close())
@@ -99,12 +104,17 @@ func (s *subject) measure(ctx context.Context, rate int, length time.Duration) (
 	if answered == 0 {
 		return sample{}, fmt.Errorf("%s: no request of %d a second was answered: %v %v", s.way.name, rate, inTime.Errors, late.Errors)
 	}
-	want := int64(answered * s.way.spans)
-	got, err := s.spans.settled(ctx, arrived+want, 3*batchDelay*time.Millisecond)
+	// All ways get the same time after the load, whatever they do in it: what the process
+	// takes when idle is in the figures of all alike.
+	if !sleep(ctx, s.wait+inCollector) {
+		return sample{}, context.Cause(ctx)
+	}
+	after, err := s.service.Account(ctx)
 	if err != nil {
 		return sample{}, err
 	}
-	after, err := s.service.Account(ctx)
+	want := int64(answered * s.way.spans)
+	got, err := s.spans.settled(ctx, arrived+want, s.wait+inCollector)
 	if err != nil {
 		return sample{}, err
 	}

@@ -16,7 +16,7 @@ func serviceText(o options, c *curve) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured on %s, by `go run -C integration ./scale -length %v -rounds %d`. A request makes %d spans and %d events where there is telemetry. ",
 		machine(), o.length, o.rounds, trial.SpansOfRequest, trial.Marks)
-	fmt.Fprintf(&out, "A rate is held when no request fails, p99 since a request was due is at most %s, at the end at most %s of requests wait, and no span is lost. ",
+	fmt.Fprintf(&out, "A rate is held when no request fails, p99 since a request was due is at most %s, at the end no more requests wait than are due in %s, and no span is lost. ",
 		duration(heldP99), duration(heldBacklog))
 	fmt.Fprintf(&out, "“Highest” is a lower bound: the load, the Collector and what is behind it take of the same %d cores.\n\n", runtime.NumCPU())
 	out.WriteString(c.highestTable().String())
@@ -78,7 +78,7 @@ func (c *curve) ratesTable() *table {
 			}
 			adds, of := none, none
 			if len(took) == len(curveWays) {
-				adds, of = duration(took[1]-took[0]), ratio(float64(took[1]-took[0]), float64(took[2]-took[0]))
+				adds, of = duration(took[1]-took[0]), ratio(float64(took[1]-took[0]), float64(max(0, took[2]-took[0])))
 			}
 			t.add(slices.Concat([]string{fmt.Sprintf("%d, %s", procs, number(float64(rate)))}, p99, cpu, []string{adds, of})...)
 		}
@@ -106,7 +106,7 @@ func collectorText(o options, targets []*target, sh shopped) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured on %s: batches of %d of the shop's spans, %s a span, sent over %d connections at rates that double, %v each, through the Collector of deploy/collector.yaml. ",
 		machine(), sh.batch.spans(), size(float64(len(sh.batch.request))/float64(sh.batch.spans())), connections, o.length)
-	fmt.Fprintf(&out, "A rate is held when nothing is refused, batches are answered within %s, and as long after the end nothing is left in the Collector's queue. ", duration(heldSpans))
+	fmt.Fprintf(&out, "A rate is held when nothing is refused, p99 of the answers is at most %s, and as long after the end no more is left in the Collector's queue than it is to take in %s. ", duration(heldSpans), duration(heldQueue))
 	out.WriteString("“Highest” is a lower bound, as above; CPU a span is not touched by the others, and a core has as many spans as fit into a second of it.\n\n")
 	t := &table{}
 	t.add("the spans go to", "highest rate held, spans/s", "what gave way above", "p99 of the answers", "CPU of the Collector a span", "spans/s and core", "memory of the Collector, at most", "CPU of what is behind it a span")
@@ -142,7 +142,7 @@ func storageText(o options, m measured, sh shopped) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured on %s. Spans are the shop's; profiles are what it sent in %v at %d requests/s, uploaded each %v: %d of all types.\n\n",
 		machine(), sh.length, shopRate, sh.interval, sh.profiles)
-	t := &table{}
+	t := &table{explained: true}
 	t.add("what", "bytes", "how")
 	t.add("a span in OTLP, not compressed", number(sh.spanBytes), "measured: all of the shop's")
 	t.add("a span in the Collector's memory", number(m.inMemory), "measured: the heap that decoded batches take, of the Collector's own types")
@@ -163,7 +163,7 @@ func fleetText(o options, m measured) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Computed by the same run from its own figures, for %s services of %s requests/s each, all alike the one above; lines with a public figure in them are estimates.\n\n",
 		number(float64(o.services)), number(float64(o.rate)))
-	t := &table{}
+	t := &table{explained: true}
 	head := []string{"what"}
 	for _, share := range shares {
 		head = append(head, fmt.Sprintf("%g %% sampled at the head", share*100))
@@ -205,7 +205,7 @@ func fleetText(o options, m measured) string {
 	out.WriteString(t.String())
 
 	out.WriteString("\nWhat does not depend on the head's share:\n\n")
-	t = &table{}
+	t = &table{explained: true}
 	t.add("what", "", "arithmetic")
 	whole := fleet{o.services, o.rate, 1}
 	first, second := whole.tailCollectors(m)
@@ -222,7 +222,7 @@ func fleetText(o options, m measured) string {
 }
 
 func publicText() string {
-	t := &table{}
+	t := &table{explained: true}
 	t.add("figure", "value", "source")
 	for _, f := range publicFigures {
 		t.add(f.what, f.value, "<"+f.source+">")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/perfline/perfline/integration/trial"
 )
@@ -36,21 +37,19 @@ var furtherWays = []way{
 	{name: "perfline and profiles", telemetry: trial.Perfline, spans: trial.SpansOfRequest, profiled: true},
 }
 
-// batchDelay is how long spans wait for their batch to fill, at most: shorter than the
-// five seconds that are the default, so that a short measurement sees them all leave.
-const batchDelay = 1000 // milliseconds
-
 // inUse is what the service holds besides, as services do: with an empty heap, garbage
 // would be collected all the time, which telemetry that makes garbage would have to
 // answer for.
 const inUse = 32 << 20
 
-func (w way) environment(procs int, traces, profiles string) []string {
+// environment is what the service is started with: how many processors, how long spans
+// wait for their batch at most, where the Collector and Pyroscope are.
+func (w way) environment(procs int, wait time.Duration, traces, profiles string) []string {
 	env := append([]string{
 		fmt.Sprintf("GOMAXPROCS=%d", procs),
 		"OTEL_SERVICE_NAME=scale",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + traces,
-		fmt.Sprintf("OTEL_BSP_SCHEDULE_DELAY=%d", batchDelay),
+		fmt.Sprintf("OTEL_BSP_SCHEDULE_DELAY=%d", wait.Milliseconds()),
 	}, w.env...)
 	if w.profiled {
 		env = append(env, "PYROSCOPE_SERVER_ADDRESS="+profiles)

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/integration/trial"
+)
+
+func TestMain(m *testing.M) {
+	trial.Main()
+	os.Exit(m.Run())
+}
+
+func TestFlagsErrors(t *testing.T) {
+	for _, c := range []struct{ name, args, want string }{
+		{"an argument", "now", `arguments ["now"]`},
+		{"too short", "-length 99ms", "-length 99ms: must be at least 100ms"},
+		{"no rounds", "-rounds 0", "-rounds 0: must be at least 1"},
+		{"no services", "-services 0", "-services 0: must be at least 1"},
+		{"hardly a rate", "-rate 9", "-rate 9: must be at least 10"},
+		{"a short run into a document", "-short -into scale.md", "its figures mean nothing"},
+		{"no duration", "-length soon", `invalid value "soon"`},
+		{"unknown", "-fast", "not defined: -fast"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var usage bytes.Buffer
+			if _, err := parse(strings.Fields(c.args), &usage); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestShortIsShort(t *testing.T) {
+	for _, c := range []struct {
+		name, args string
+		length     time.Duration
+		rounds     int
+		halvings   int
+	}{
+		{"in full", "-length 5s -rounds 3", 5 * time.Second, 3, 2},
+		{"short", "-short -length 5s -rounds 3", 300 * time.Millisecond, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, err := parse(strings.Fields(c.args), new(bytes.Buffer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.length != c.length || o.rounds != c.rounds || o.halvings != c.halvings {
+				t.Errorf("length %v, rounds %d, halvings %d, want %v, %d and %d", o.length, o.rounds, o.halvings, c.length, c.rounds, c.halvings)
+			}
+		})
+	}
+}
