@@ -7,12 +7,18 @@ import (
 )
 
 // A Jaeger is a Jaeger 2 process that runs deploy/jaeger.yaml, with all its data in
-// memory: Kill loses it. Its methods are for one goroutine at a time.
+// memory, which Kill loses, or in files. Its methods are for one goroutine at a time.
 type Jaeger struct{ *server }
 
 // StartJaeger builds Jaeger if need be, which takes minutes the first time,
 // starts it and waits until it is ready. The caller stops it.
-func StartJaeger(ctx context.Context) (*Jaeger, error) {
+func StartJaeger(ctx context.Context) (*Jaeger, error) { return startJaeger(ctx, false) }
+
+// StartJaegerOnDisk is StartJaeger with the spans in files of its folder, by Badger:
+// Kill leaves what it has acknowledged.
+func StartJaegerOnDisk(ctx context.Context) (*Jaeger, error) { return startJaeger(ctx, true) }
+
+func startJaeger(ctx context.Context, disk bool) (*Jaeger, error) {
 	config, err := repository("deploy", "jaeger.yaml")
 	if err != nil {
 		return nil, err
@@ -22,7 +28,14 @@ func StartJaeger(ctx context.Context) (*Jaeger, error) {
 		return nil, err
 	}
 	s.args = []string{"--config", config}
-	s.env = []string{"JAEGER_HOST=127.0.0.1", "JAEGER_MAX_TRACES=200000"}
+	if disk { // the second is merged into the first
+		second, err := repository("integration", "backend", "jaeger-disk.yaml")
+		if err != nil {
+			return nil, err
+		}
+		s.args = append(s.args, "--config", second)
+	}
+	s.env = []string{"JAEGER_HOST=127.0.0.1", "JAEGER_MAX_TRACES=200000", "JAEGER_DATA=" + s.dir}
 	for name, port := range s.ports {
 		s.env = append(s.env, fmt.Sprintf("JAEGER_%s_PORT=%d", name, port))
 	}

@@ -121,6 +121,12 @@ func (s *server) Terminate() error {
 // Stop terminates the process and removes its folder: it cannot be started again.
 func (s *server) Stop() error { return errors.Join(s.Terminate(), os.RemoveAll(s.dir)) }
 
+// Running tells whether the process has been started and has not ended.
+func (s *server) Running() bool { return s.proc != nil && !s.proc.ended() }
+
+// Dir is the process's folder, which stays the same when it is started again.
+func (s *server) Dir() string { return s.dir }
+
 // Log is what the process has printed, and those before it.
 func (s *server) Log() string { return s.log.String() }
 

@@ -16,6 +16,7 @@ type Account struct {
 	MemoryPeak     uint64        // since the account was asked for last
 	LiveHeap       uint64        // bytes that the last garbage collection found in use
 	Goroutines     int
+	Connections    int    // of clients, each of which has a goroutine
 	GoroutinesPeak int    // since the account was asked for last
 	Allocated      uint64 // bytes, since the process began
 	Begun          uint64 // requests that reached the handler

@@ -31,8 +31,9 @@ type Load struct {
 	due      atomic.Int64  // requests that were due until now
 	done     atomic.Int64  // of them, answered or failed
 
-	mu    sync.Mutex // guards what follows
-	taken Results
+	mu       sync.Mutex // guards what follows
+	answered int        // since the load began
+	taken    Results
 }
 
 // Results are what became of requests.
@@ -133,6 +134,7 @@ func (l *Load) settle(took time.Duration, err error) {
 		l.taken.Errors[reason(err)]++
 		return
 	}
+	l.answered++
 	l.taken.Answered++
 	l.taken.Latencies = append(l.taken.Latencies, took)
 }
@@ -146,6 +148,13 @@ func (l *Load) Backlog() int {
 		due = max(due, int64(time.Since(l.began)/l.interval))
 	}
 	return int(max(0, due-l.done.Load()))
+}
+
+// Answered is how many requests have been answered since the load began.
+func (l *Load) Answered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answered
 }
 
 // Take returns what became of the requests that were answered or failed since it

@@ -81,16 +81,18 @@ func serve(raw string) error {
 		defer answered.Add(1)
 		t.task(w, r)
 	})
-	service, url, err := listen(ctx, t.wrap(mux))
+	var connections atomic.Int64
+	service, url, err := listen(ctx, t.wrap(mux), &connections)
 	if err != nil {
 		return err
 	}
 	account := func() Account {
 		a := watch.account()
-		// Those that were answered before: whoever compares waits for equality.
+		// In this order: what is answered has begun, and what is counted later is no less.
 		a.Answered = answered.Load()
 		a.Begun = begun.Load()
 		a.Stats = t.stats()
+		a.Connections = int(connections.Load())
 		return a
 	}
 	accounts, accountsURL, err := listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +100,7 @@ func serve(raw string) error {
 			runtime.GC()
 		}
 		_ = json.NewEncoder(w).Encode(account()) // who cannot read it reports that
-	}))
+	}), &connections)
 	if err != nil {
 		return err
 	}
@@ -122,13 +124,21 @@ func serve(raw string) error {
 	return out.Encode(f)
 }
 
-// listen serves h on a loopback port of its own.
-func listen(ctx context.Context, h http.Handler) (srv *http.Server, url string, err error) {
+// listen serves h on a loopback port of its own, and counts its connections.
+func listen(ctx context.Context, h http.Handler, connections *atomic.Int64) (srv *http.Server, url string, err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
 	}
-	srv = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	srv = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ConnState: func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			connections.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			connections.Add(-1)
+		default:
+		}
+	}}
 	go func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			slog.Error("trial: the service's listener ended", "error", err)

@@ -1,0 +1,134 @@
+// Command faults shows what happens to a service, and to what it delivers, when a
+// backend fails:
+//
+//	go run -C integration ./faults
+//
+// Each row of its table is a service in a process of its own, under a steady load,
+// with one backend that is really there, behind a proxy. For a third of the time all is
+// well, for a third the backend fails in one way, and from then on all is well again,
+// for a third or until everything has recovered. The last rows end the service by
+// SIGTERM in the middle of the load.
+//
+// The books are checked at every look, several times a second. The command fails where
+// they do not add up, where the backend has less than was counted as delivered, where
+// nothing recovers, and where goroutines or the live heap do not come back.
+//
+// A full disk needs a small tmpfs, and that root: the row says if it was not made.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/integration/trial"
+)
+
+func main() {
+	trial.Main() // the service is this program again
+	length := flag.Duration("for", time.Minute, "how long a row takes, of which a third is the fault; recovering may take longer")
+	rate := flag.Int("rate", 200, "requests a second")
+	only := flag.String("only", "", "rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
+	parallel := flag.Int("parallel", 1, "rows at a time; their latencies and memory are no measurements if over 1")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *length, *rate, *only, *parallel, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are what all rows have in common.
+type settings struct {
+	length time.Duration
+	rate   int
+}
+
+const (
+	minLength = 3 * time.Second
+	maxLength = 20 * time.Minute // Jaeger keeps so many traces
+	maxRate   = 2000
+)
+
+func run(ctx context.Context, length time.Duration, rate int, only string, parallel int, rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("%q: no arguments are taken, only flags", rest)
+	case length < minLength || length > maxLength:
+		return fmt.Errorf("-for %v: must be between %v and %v", length, minLength, maxLength)
+	case rate < 1 || rate > maxRate:
+		return fmt.Errorf("-rate %d: must be between 1 and %d", rate, maxRate)
+	case parallel < 1:
+		return fmt.Errorf("-parallel %d: must be at least 1", parallel)
+	}
+	chosen, err := choose(rows(), only)
+	if err != nil {
+		return err
+	}
+	if n := length.Seconds() * float64(rate); n > 150_000 {
+		return fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", length, rate, n)
+	}
+	results := make([]*result, len(chosen))
+	slots := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	for i, r := range chosen {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			fmt.Fprintf(os.Stderr, "%s: begins, %d of %d\n", r.name, i+1, len(chosen))
+			began := time.Now()
+			results[i] = r.run(ctx, settings{length, rate})
+			fmt.Fprintf(os.Stderr, "%s: %s, %v\n", r.name, results[i].verdict(), time.Since(began).Round(time.Second))
+		})
+	}
+	running.Wait()
+	print(os.Stdout, results, settings{length, rate}, parallel)
+	var failed []string
+	for _, r := range results {
+		for _, err := range r.wrong {
+			failed = append(failed, fmt.Sprintf("%s: %v", r.name, err))
+		}
+	}
+	if len(failed) > 0 {
+		return errors.New("not all is well:\n" + strings.Join(failed, "\n"))
+	}
+	return ctx.Err()
+}
+
+// choose returns the rows that are asked for, by name or by the part before the slash.
+func choose(all []row, only string) ([]row, error) {
+	if only == "" {
+		return all, nil
+	}
+	var chosen []row
+	for name := range strings.SplitSeq(only, ",") {
+		name = strings.TrimSpace(name)
+		found := false
+		for _, r := range all {
+			group, _, _ := strings.Cut(r.name, "/")
+			if r.name != name && group != name {
+				continue
+			}
+			found = true
+			if !slices.ContainsFunc(chosen, func(c row) bool { return c.name == r.name }) {
+				chosen = append(chosen, r)
+			}
+		}
+		if !found {
+			var names []string
+			for _, r := range all {
+				names = append(names, r.name)
+			}
+			return nil, fmt.Errorf("-only: there is no row %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return chosen, nil
+}

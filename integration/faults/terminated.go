@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perfline/perfline/integration/trial"
+)
+
+// An end is a service that gets SIGTERM in the middle of the load.
+type end struct {
+	name    string
+	subject string
+	mode    trial.Mode
+}
+
+var ends = []end{
+	{"sigterm/healthy", "jaeger", trial.Mode{Kind: trial.Pass}},
+	{"sigterm/jaeger hanging", "jaeger", trial.Mode{Kind: trial.Hang}},
+	{"sigterm/collector away", "collector", trial.Mode{Kind: trial.Refuse}},
+	{"sigterm/pyroscope away", "pyroscope", trial.Mode{Kind: trial.Refuse}},
+}
+
+const (
+	// deadline is what the service gives its servers and the pipeline to end.
+	deadline = 5 * time.Second
+	// late is by how much a Shutdown may exceed it: a second, as it says, and the time
+	// until a busy machine comes to it.
+	late = 3 * time.Second
+)
+
+func terminated(ctx context.Context, set settings, e end) *result {
+	r := &result{name: e.name, recoveredMeans: "end"}
+	ctx, cancel := context.WithTimeout(ctx, set.length+2*recoverWithin)
+	defer cancel()
+	s, err := subjects[e.subject](ctx, e.name)
+	if err != nil {
+		r.fail(err)
+		return r
+	}
+	defer func() { r.fail(s.stop()) }()
+	if err := r.end(ctx, set, s, e); err != nil {
+		r.fail(fmt.Errorf("%w; the backend's log ends with: %s", err, tail(s.process.Log())))
+	}
+	return r
+}
+
+func (r *result) end(ctx context.Context, set settings, s *subject, e end) error {
+	service, err := trial.StartService(ctx, trial.ServiceConfig{
+		Env: append([]string{"OTEL_SERVICE_NAME=" + r.name}, s.env...), Deadline: deadline,
+	})
+	if err != nil {
+		return err
+	}
+	defer service.Kill() //nolint:errcheck // it has ended, or something failed that is told
+	t := &trialled{result: r, service: service, load: trial.StartLoad(service.URL(), set.rate), subject: s}
+	defer t.load.Stop()
+	if err := t.healthyPhase(ctx, set, false); err != nil {
+		return err
+	}
+	if err := s.proxy.Set(e.mode); err != nil {
+		return err
+	}
+	if t.faulty, err = t.watchFor(ctx, set.length/6); err != nil {
+		return err
+	}
+	final, err := service.Terminate(ctx)
+	if err != nil {
+		return err
+	}
+	t.load.Stop()
+	answered := t.load.Answered()
+	if final.Begun != final.Answered || int(final.Answered) != answered {
+		t.fail(fmt.Errorf("%d requests reached the service, it answered %d, and %d answers arrived", final.Begun, final.Answered, answered))
+	}
+	t.fail(final.Balanced())
+	t.fail(final.Complete(s.spans))
+	t.book = s.book(final.Stats)
+	t.recovered = final.Drain + final.Shutdown
+	if t.recovered > deadline+late {
+		t.fail(fmt.Errorf("the end took %v, its deadline is %v", t.recovered, deadline))
+	}
+	lost := t.book.Pending
+	for _, l := range t.book.Lost {
+		lost += l.N
+	}
+	if (lost > 0) != (final.Err != "") {
+		t.fail(fmt.Errorf("%d were lost, and Shutdown says %q", lost, final.Err))
+	}
+	t.note(fmt.Sprintf("requests drained in %v, Shutdown took %v", final.Drain.Round(time.Millisecond), final.Shutdown.Round(time.Millisecond)))
+	return t.compare(ctx, true)
+}

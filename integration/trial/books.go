@@ -1,0 +1,86 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perfline/perfline"
+)
+
+// Balanced is an error if the account's sums are not equal at any time: every span and
+// every profile that was accepted was delivered, was lost for a cause that is counted,
+// or is pending. Snapshots of each of the two are of one moment, so there is no
+// tolerance.
+func (a Account) Balanced() error {
+	var wrong []error
+	if d := a.Stats.Delivery; d.Accepted != d.Delivered+d.Failed+d.Dropped+d.Pending {
+		wrong = append(wrong, fmt.Errorf("spans: %d accepted are not %d delivered, %d failed, %d dropped and %d pending",
+			d.Accepted, d.Delivered, d.Failed, d.Dropped, d.Pending))
+	}
+	if p := a.Stats.Profiles; p.Accepted != p.Sent+p.Refused+p.Unanswered+p.Overflow+p.Pending {
+		wrong = append(wrong, fmt.Errorf("profiles: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
+			p.Accepted, p.Sent, p.Refused, p.Unanswered, p.Overflow, p.Pending))
+	}
+	// Read one after the other: what is counted later may be of more requests, not of fewer.
+	if a.Answered > a.Begun {
+		wrong = append(wrong, fmt.Errorf("%d requests were answered of %d begun", a.Answered, a.Begun))
+	}
+	return errors.Join(wrong...)
+}
+
+// Complete is an error if not every span of the requests that were answered has come to
+// the delivery, along the whole way: the timeline's measures and the bridge's spans
+// are as many, and so are those that were accepted. It is so when no request is under
+// way, a moment after the last; without a backend for spans nothing is accepted.
+func (a Account) Complete(delivers bool) error {
+	s := a.Stats
+	made, handed := a.SpansRecorded(), s.Bridge.Measures+s.Bridge.Spans
+	accepted := s.Delivery.Accepted
+	if !delivers {
+		accepted = handed
+	}
+	entries := s.Timeline.Total()
+	want := a.Answered * (Measures + Marks)
+	if a.Begun != a.Answered || handed != made || accepted != made || s.Bridge.Lost() != 0 ||
+		entries.Recorded != want || entries.Overflow != 0 || s.Bridge.Events != a.Answered*Marks {
+		return fmt.Errorf("of %d requests, %d of them answered, %d entries were recorded (want %d), %d were handed over as spans (want %d) and %d as events (want %d), and %d spans accepted; %d entries were lost on the timeline and %d at the bridge",
+			a.Begun, a.Answered, entries.Recorded, want, handed, made, s.Bridge.Events, a.Answered*Marks, accepted, entries.Overflow, s.Bridge.Lost())
+	}
+	return nil
+}
+
+// A Book is the account of what is delivered to one backend: of spans or of profiles.
+type Book struct {
+	Accepted, Delivered, Pending uint64
+	Lost                         []Loss // by cause, all that there are, also those of 0
+	Perhaps                      uint64 // of those lost: how many the backend may have
+	Again                        uint64 // attempts that were made again, each of which the backend may have
+}
+
+// A Loss is how many were lost for a cause.
+type Loss struct {
+	Cause string
+	N     uint64
+}
+
+// Spans is the book of spans. A batch that failed may have arrived: only its answer did
+// not.
+func Spans(s perfline.Stats) Book {
+	d := s.Delivery
+	return Book{
+		Accepted: d.Accepted, Delivered: d.Delivered, Pending: d.Pending, Perhaps: d.Failed,
+		Lost: []Loss{{"failed", d.Failed}, {"dropped", d.Dropped}},
+	}
+}
+
+// Profiles is the book of profiles.
+func Profiles(s perfline.Stats) Book {
+	p := s.Profiles
+	return Book{
+		Accepted: p.Accepted, Delivered: p.Sent, Pending: p.Pending, Perhaps: p.Unanswered, Again: p.Retries,
+		Lost: []Loss{{"refused", p.Refused}, {"unanswered", p.Unanswered}, {"overflow", p.Overflow}},
+	}
+}
+
+// Settled is how many are delivered or lost.
+func (b Book) Settled() uint64 { return b.Accepted - b.Pending }
