@@ -9,12 +9,19 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // SpanCount is how many spans of a service Jaeger has, those that it was sent twice
 // once, of as many traces as its memory holds.
 func (j *Jaeger) SpanCount(ctx context.Context, service string) (int, error) {
-	q := url.Values{"service": {service}, "limit": {"200000"}, "lookback": {"1h"}}
+	return j.SpanCountSince(ctx, service, time.Now().Add(-time.Hour))
+}
+
+// SpanCountSince is SpanCount of the traces that began since.
+func (j *Jaeger) SpanCountSince(ctx context.Context, service string, since time.Time) (int, error) {
+	q := url.Values{"service": {service}, "limit": {"200000"},
+		"start": {strconv.FormatInt(since.UnixMicro(), 10)}, "end": {strconv.FormatInt(time.Now().UnixMicro(), 10)}}
 	resp, err := ask(ctx, j.url("QUERY")+"/api/traces?"+q.Encode())
 	if err != nil {
 		return 0, fmt.Errorf("counting jaeger's spans: %w", err)

@@ -31,21 +31,13 @@ func (r *result) line() string {
 	if r.notMade != nil {
 		return fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 11), r.notMade)
 	}
-	var lost []string
-	for _, l := range r.book.Lost {
-		if l.N > 0 {
-			lost = append(lost, fmt.Sprintf("%d %s", l.N, l.Cause))
-		}
-	}
-	if len(lost) == 0 {
-		lost = []string{"0"}
-	}
 	notes := r.notes
 	if before, during := r.healthy.requests.P(0.99), r.faulty.requests.P(0.99); before > 0 && during > slower*before {
 		notes = append(notes, fmt.Sprintf("p99 is over %d times the healthy one", slower))
 	}
 	for _, err := range r.wrong {
-		notes = append(notes, "NOT WELL: "+strings.ReplaceAll(err.Error(), "\n", " "))
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		notes = append(notes, "NOT WELL: "+first)
 	}
 	recovered := fmt.Sprintf("%.1f s", r.recovered.Seconds())
 	if r.recoveredMeans != "" {
@@ -54,7 +46,7 @@ func (r *result) line() string {
 	return fmt.Sprintf("| %s | %s | %s | %s → %s | %s → %s | %s → %s (%d) | %d | %d | %s | %d | %d | %s | %s |",
 		r.name, latencies(r.healthy.requests), latencies(r.faulty.requests), mib(r.healthy.memory), mib(r.faulty.memory), mib(r.heap), mib(r.heapAfter),
 		number(r.healthy.goroutinesIdle), number(r.goroutinesAfter), r.faulty.goroutines,
-		r.book.Accepted, r.book.Delivered, strings.Join(lost, ", "), r.book.Pending, r.found, recovered, strings.Join(notes, "; "))
+		r.book.Accepted, r.book.Delivered, r.book.Causes(), r.book.Pending, r.found, recovered, strings.Join(notes, "; "))
 }
 
 func latencies(r trial.Results) string {

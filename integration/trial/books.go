@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/perfline/perfline"
 )
@@ -84,3 +85,17 @@ func Profiles(s perfline.Stats) Book {
 
 // Settled is how many are delivered or lost.
 func (b Book) Settled() uint64 { return b.Accepted - b.Pending }
+
+// Causes tells what was lost and why; "0" if nothing was.
+func (b Book) Causes() string {
+	var causes []string
+	for _, l := range b.Lost {
+		if l.N > 0 {
+			causes = append(causes, fmt.Sprintf("%d %s", l.N, l.Cause))
+		}
+	}
+	if len(causes) == 0 {
+		return "0"
+	}
+	return strings.Join(causes, ", ")
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perfline/perfline/integration/trial"
+)
+
+// A sample is what the service used at one time.
+type sample struct {
+	at           time.Duration // since the load began
+	memory, heap uint64        // bytes: of the system; live after the last garbage collection
+	goroutines   int           // without those of connections
+}
+
+// A series is what was seen, once a second.
+type series struct {
+	samples       []sample
+	healthy, rest []time.Duration // latencies of requests: while nothing failed, and while something did
+	failed        map[string]int  // requests, by error
+	unbalanced    error           // the first time that the books did not add up
+}
+
+func (s *series) add(at time.Duration, a trial.Account) {
+	s.samples = append(s.samples, sample{at, a.Memory, a.LiveHeap, a.Goroutines - a.Connections})
+	if err := a.Balanced(); err != nil && s.unbalanced == nil {
+		s.unbalanced = fmt.Errorf("after %v: %w", at.Round(time.Millisecond), err)
+	}
+}
+
+// requests adds those of a second in which something failed, or nothing.
+func (s *series) requests(r trial.Results, failing bool) {
+	if failing {
+		s.rest = append(s.rest, r.Latencies...)
+	} else {
+		s.healthy = append(s.healthy, r.Latencies...)
+	}
+	for text, n := range r.Errors {
+		s.failed[text] += n
+	}
+}
+
+// quarters are the medians of the live heap in the second and the last quarter of the
+// time: in the first the service is young.
+func (s *series) quarters(length time.Duration) (second, last uint64, err error) {
+	median := func(from, to time.Duration) uint64 {
+		var heaps []uint64
+		for _, x := range s.samples {
+			if x.at >= from && x.at < to {
+				heaps = append(heaps, x.heap)
+			}
+		}
+		if len(heaps) == 0 {
+			return 0
+		}
+		slices.Sort(heaps)
+		return heaps[len(heaps)/2]
+	}
+	second, last = median(length/4, length/2), median(length*3/4, length)
+	if second == 0 || last == 0 {
+		return second, last, errors.New("the heap was not looked at in each quarter of the time")
+	}
+	// A service that works has not the same heap twice: what is under way differs, and the
+	// queue is full now and then.
+	if last > second+second/4+4<<20 {
+		return second, last, fmt.Errorf("the live heap grows: its median is %d bytes in the second quarter of the time and %d in the last", second, last)
+	}
+	return second, last, nil
+}
