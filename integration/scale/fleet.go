@@ -29,7 +29,7 @@ type fleet struct {
 const (
 	collectorCores  = 4
 	collectorBusy   = 0.6              // of its cores, on average: the rest is for peaks and for one that is missing
-	decisionWait    = 30 * time.Second // of the tail_sampling processor, by default
+	decisionWait    = 10 * time.Second // of deploy/collector-tail.yaml
 	collectorMemory = 8e9              // bytes that a Collector with tail sampling has for spans that wait
 	garbage         = 2                // what Go's heap takes at GOGC=100, of what is live in it
 	day             = 24 * time.Hour
@@ -54,7 +54,7 @@ var publicFigures = []struct{ what, value, source string }{
 	{"Tempo's blocks (Parquet, of 2022): about 600 MB for 10 428 415 spans", "58 bytes a span", "https://github.com/grafana/tempo/blob/main/docs/design-proposals/2022-04%20Parquet.md"},
 	{"Jaeger with ClickHouse, one node of 4 cores: 10 million spans with 11 attributes in 722.09 MiB", "76 bytes a span, 52 129 spans/s", "https://github.com/jaegertracing/jaeger/blob/main/internal/storage/v2/clickhouse/BENCHMARKING.md"},
 	{"A Collector (Splunk's distribution), for comparison with the measured one", "15 000 spans/s and core", "https://help.splunk.com/splunk-observability-cloud/manage-data/splunk-distribution-of-the-opentelemetry-collector/get-started-with-the-splunk-distribution-of-the-opentelemetry-collector/collector-requirements/sizing-and-scaling"},
-	{"The tail_sampling processor's decision_wait and num_traces by default", "30 s, 50 000", "https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/processor/tailsamplingprocessor/README.md"},
+	{"The tail_sampling processor's decision_wait and num_traces when nothing is said; deploy/collector-tail.yaml says 10 s", "30 s, 50 000", "https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/processor/tailsamplingprocessor/README.md"},
 }
 
 func (f fleet) requests() float64 { return float64(f.services) * float64(f.rate) }

@@ -15,6 +15,9 @@ var figures = measured{
 func TestFleet(t *testing.T) {
 	whole, tenth, none := fleet{1000, 1000, 1}, fleet{1000, 1000, 0.1}, fleet{1000, 1000, 0}
 	first, second := tenth.tailCollectors(figures)
+	large := figures
+	large.inMemory *= 3.2 // 96 GB at 8 GB each
+	_, larger := whole.tailCollectors(large)
 	for _, c := range []struct {
 		name      string
 		got, want float64
@@ -30,10 +33,11 @@ func TestFleet(t *testing.T) {
 		{"share of the services' own", whole.share(figures), 0.5},
 		{"Collectors: 24 cores, at 2.4 each", collectors(whole.spans(figures), figures), 10},
 		{"Collectors for nothing", collectors(0, figures), 0},
-		{"what waits for its tail does not depend on the head's share", tenth.tailMemory(figures), 3e6 * 30 * 500 * 2},
-		{"traces that wait", tenth.tailTraces(), 3e7},
+		{"what waits for its tail does not depend on the head's share", tenth.tailMemory(figures), 3e6 * 10 * 500 * 2},
+		{"traces that wait", tenth.tailTraces(), 1e7},
 		{"the tier that finds the Collector", first, 10},
-		{"the tier that decides: 90 GB at 8 GB each", second, 12},
+		{"the tier that decides: 30 GB at 8 GB each are fewer", second, 10},
+		{"the tier that decides, of larger spans", larger, 12},
 		{"a day", perDay(1), 86400},
 		{"profiles", whole.profiles(figures), 500},
 		{"replicas are whole", replicas(10.1, 10), 2},

@@ -69,7 +69,7 @@ func (c *curve) draw(path string) error {
 func onWhite(c *vgsvg.Canvas) draw.Canvas {
 	whole := draw.New(c)
 	whole.SetColor(color.White)
-	whole.Fill(whole.Rectangle.Path())
+	whole.Fill(whole.Path())
 	return whole
 }
 
