@@ -23,6 +23,8 @@ func TestFormats(t *testing.T) {
 		{"nothing", number(0), "0"},
 		{"large numbers", number(1234567), "1 234 567"},
 		{"thousands", number(1000), "1 000"},
+		{"hundreds", number(123), "123"},
+		{"hundreds of thousands", number(123456), "123 456"},
 		{"negative", number(-1234), "-1 234"},
 		{"bytes", size(512), "512 B"},
 		{"few megabytes", size(1_234_567), "1.2 MB"},

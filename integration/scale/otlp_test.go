@@ -135,7 +135,7 @@ func TestSenderAndSink(t *testing.T) {
 		t.Fatalf("of 20 batches %d were sent, %d not, %d refused: %v; %d latencies", r.batches, r.unsent, r.refused, r.err, len(r.latencies))
 	}
 	want := int64(3 * r.batches)
-	if got, err := s.settled(ctx, want, time.Minute); err != nil || got != want {
+	if got, err := s.settled(ctx, want, 5*time.Second); err != nil || got != want {
 		t.Errorf("%d spans arrived, %v, want %d", got, err, want)
 	}
 	if n, err := s.settled(ctx, want+1, time.Millisecond); err != nil || n != want {

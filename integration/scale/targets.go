@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/perfline/perfline/integration/backend"
@@ -58,6 +59,9 @@ func measureTargets(ctx context.Context, o options, b *batch, say func(string, .
 			say("the Collector to %s, %s spans/s: %s of CPU a span, %s of memory, %s",
 				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), heldOr(c.why()))
 		}
+	}
+	if _, ok := targets[0].best(); !ok {
+		return nil, fmt.Errorf("the Collector did not hold %d spans/s: %s", lowestSpans, targets[0].failed.why())
 	}
 	return targets, nil
 }

@@ -180,8 +180,8 @@ func fleetText(o options, m measured) string {
 	line("spans/s", "× share × spans a request", func(f fleet) string { return number(f.spans(m)) })
 	line("bytes/s on the wire", "requests/s × share × bytes a request", func(f fleet) string { return size(f.wire(m)) })
 	line("the same with gzip", "", func(f fleet) string { return size(f.gzip(m)) })
-	line("cores for perfline in all services", "requests/s × (CPU unsampled − without + share × (sampled − unsampled))", func(f fleet) string { return number(f.serviceCores(m)) })
-	line("of what the services take without it", "", func(f fleet) string { return fmt.Sprintf("%.1f %%", 100*f.share(m)) })
+	line("cores for perfline in all services", "requests/s × (CPU unsampled − without + share × (sampled − unsampled))", func(f fleet) string { return aboveNoise(f.serviceCores(m), number(f.serviceCores(m))) })
+	line("of what the services take without it", "", func(f fleet) string { return aboveNoise(f.share(m), fmt.Sprintf("%.1f %%", 100*f.share(m))) })
 	line(fmt.Sprintf("Collectors of %d cores, %.0f %% busy", collectorCores, collectorBusy*100), "spans/s × CPU a span, to a receiver that forgets them",
 		func(f fleet) string { return number(collectors(f.spans(m), m)) })
 	line("the same by the public figure", fmt.Sprintf("spans/s ÷ %s a core", number(collectorPublic)),
@@ -221,6 +221,15 @@ func fleetText(o options, m measured) string {
 	return out.String()
 }
 
+// aboveNoise is the text, unless the difference that v was computed of is below nothing:
+// then it was too small for this run.
+func aboveNoise(v float64, text string) string {
+	if v < 0 {
+		return "not measurable"
+	}
+	return text
+}
+
 func publicText() string {
 	t := &table{explained: true}
 	t.add("figure", "value", "source")
@@ -236,10 +245,8 @@ func (c *curve) measured(receiver *target, sh shopped) measured {
 		m, _ := c.find(name, runtime.NumCPU()).at(c.rate) // compare has measured all of them
 		return m
 	}
-	with, best := at(curveWays[1].name), carried{}
-	if b, ok := receiver.best(); ok {
-		best = b
-	}
+	with := at(curveWays[1].name)
+	best, _ := receiver.best() // measureTargets has seen to it
 	return measured{
 		spans: with.spans, without: at(curveWays[0].name).cpu, with: with.cpu, unsampled: at(furtherWays[1].name).cpu,
 		wire: with.wire, gzip: at(furtherWays[0].name).wire, collectorCPU: best.cpu,
