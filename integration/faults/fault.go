@@ -108,20 +108,33 @@ func smallDisk(ctx context.Context, s *subject) error {
 	return s.process.Start(ctx)
 }
 
-// fullDisk leaves no room on that disk.
+// fullDisk leaves no room on that disk. What a Collector passes on at once needs none, so
+// that has nowhere to pass it on to.
 func fullDisk(ctx context.Context, s *subject) (string, error) {
+	note := "its disk was full"
+	if s.next != nil {
+		if err := s.next.Set(trial.Mode{Kind: trial.Refuse}); err != nil {
+			return "", err
+		}
+		note += " and its Jaeger away"
+	}
 	if err := fill(s.process.Dir()); err != nil {
 		return "", err
 	}
 	<-ctx.Done()
 	if !s.process.Running() {
-		return "it ended", nil
+		return note + ": it ended", nil
 	}
-	return "it stayed up", nil
+	return note + ": it stayed up", nil
 }
 
 // spaceAgain makes room, and starts the backend again if it has ended.
 func spaceAgain(ctx context.Context, s *subject) (string, error) {
+	if s.next != nil {
+		if err := s.next.Set(trial.Mode{Kind: trial.Pass}); err != nil {
+			return "", err
+		}
+	}
 	if err := empty(s.process.Dir()); err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
@@ -239,7 +240,10 @@ func (t *trialled) faultPhase(ctx context.Context, set settings, f fault) error 
 	})
 	p.requests = t.load.Take()
 	t.faulty = p
-	t.note(o.note)
+	if o.note != "" {
+		then, now := t.subject.book(t.healthy.last.Stats), t.subject.book(p.last.Stats)
+		t.note(fmt.Sprintf("%s; %d of %d were taken in that time", o.note, now.Delivered-then.Delivered, now.Accepted-then.Accepted))
+	}
 	if f.name == "absent" { // it has been from the start: there is no healthy part
 		t.faulty, t.healthy = t.healthy, phase{}
 		t.faulty.memory, t.faulty.goroutines = max(t.faulty.memory, p.memory), max(t.faulty.goroutines, p.goroutines)
@@ -357,6 +361,7 @@ func (t *trialled) compare(ctx context.Context, durable bool) error {
 		return errors.New(text)
 	}
 	t.note(text)
+	fmt.Fprintf(os.Stderr, "%s: %s; the backend's log ends with: %s\n", t.name, text, tail(t.subject.process.Log()))
 	return nil
 }
 

@@ -37,6 +37,7 @@ type subject struct {
 	forgets bool
 	kept    int // found before the process was killed
 
+	next   *trial.Proxy // before what the subject passes all on to; nil if it does not
 	others []process
 }
 
@@ -60,11 +61,15 @@ func collector(ctx context.Context, service string) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: j.OTLPGRPC()})
+	next, err := trial.NewProxy(ctx, j.OTLPGRPC())
 	if err != nil {
 		return nil, errors.Join(err, j.Stop())
 	}
-	s := &subject{process: c, others: []process{j}, book: trial.Spans, spans: true,
+	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: next.Address()})
+	if err != nil {
+		return nil, errors.Join(err, next.Close(), j.Stop())
+	}
+	s := &subject{process: c, next: next, others: []process{j}, book: trial.Spans, spans: true,
 		found: func(ctx context.Context) (int, error) { return j.SpanCount(ctx, service) }}
 	return s.behind(ctx, c.OTLPGRPC(), otlp)
 }
@@ -101,6 +106,9 @@ func (s *subject) stop() error {
 		err = s.proxy.Close()
 	}
 	err = errors.Join(err, s.process.Stop())
+	if s.next != nil {
+		err = errors.Join(err, s.next.Close())
+	}
 	for _, o := range s.others {
 		err = errors.Join(err, o.Stop())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
 	"os"
@@ -31,7 +32,6 @@ var colours = map[component]color.RGBA{
 func drawSVG(file string, samples []sample, episodes []episode, length time.Duration) error {
 	p := plot.New()
 	p.Title.Text = "A service's memory while its backends fail"
-	p.Title.TextStyle.Font.Size = 11
 	p.X.Label.Text = "minutes"
 	p.Y.Label.Text = "MiB"
 	p.X.Min, p.X.Max = 0, length.Minutes()
@@ -42,9 +42,10 @@ func drawSVG(file string, samples []sample, episodes []episode, length time.Dura
 		heap[i] = plotter.XY{X: s.at.Minutes(), Y: mib(s.heap)}
 		most = max(most, memory[i].Y)
 	}
-	p.Y.Min, p.Y.Max = 0, most*1.5 // the lanes take the third above
-	lanes := faultLanes{episodes: episodes, bottom: most * 1.1, top: p.Y.Max, style: p.X.Tick.Label}
-	p.Add(lanes)
+	// Above the lines there is room for the legend, and above that for the lanes.
+	p.Y.Min, p.Y.Max = 0, most*1.65
+	lanes := faultLanes{episodes: episodes, bottom: most * 1.25, top: p.Y.Max, style: p.X.Tick.Label}
+	var lines []plot.Plotter
 	for _, l := range []struct {
 		name string
 		of   plotter.XYs
@@ -58,27 +59,29 @@ func drawSVG(file string, samples []sample, episodes []episode, length time.Dura
 			return fmt.Errorf("drawing %s: %w", l.name, err)
 		}
 		line.Color, line.Width = l.c, 1.2
-		p.Add(line)
+		lines = append(lines, line)
 		p.Legend.Add(l.name, line)
 	}
-	p.Legend.Left = true
-	p.Legend.XOffs, p.Legend.YOffs = 6, 26 // above the heap's line, below the memory's
-	p.Legend.TextStyle.Font.Size = 9
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs, p.Legend.YOffs = 4, -height*0.21 // below the lanes
 	p.BackgroundColor = color.White
+	for style, size := range map[*text.Style]vg.Length{
+		&p.Title.TextStyle: 11, &p.Legend.TextStyle: 9, &lanes.style: 8,
+		&p.X.Label.TextStyle: 10, &p.Y.Label.TextStyle: 10, &p.X.Tick.Label: 9, &p.Y.Tick.Label: 9,
+	} {
+		style.Font.Variant, style.Font.Size = "Sans", size
+	}
+	p.Add(lanes)
+	p.Add(lines...) // over the lanes' shades
 	canvas := vgsvg.New(width, height)
-	p.Draw(draw.New(canvas))
-	f, err := os.Create(file)
-	if err != nil {
+	p.Draw(draw.Crop(draw.New(canvas), 2, -14, 2, -4)) // or half of the last tick's label is outside
+	var picture bytes.Buffer
+	if _, err := canvas.WriteTo(&picture); err != nil {
 		return err
 	}
-	_, err = canvas.WriteTo(f)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	return nil
+	// Where that font is not, one like it, and not the browser's own with serifs.
+	named := bytes.ReplaceAll(picture.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,sans-serif;"))
+	return os.WriteFile(file, named, 0o644)
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
@@ -100,7 +103,6 @@ func (f faultLanes) Plot(c draw.Canvas, p *plot.Plot) {
 		c.FillPolygon(fill, []vg.Point{{X: from, Y: y(bottom)}, {X: to, Y: y(bottom)}, {X: to, Y: y(top)}, {X: from, Y: y(top)}})
 	}
 	style := f.style
-	style.Font.Size = 8
 	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
 	lane := (f.top - f.bottom) / float64(len(components))
 	for i, name := range components {

@@ -52,7 +52,7 @@ func TestServiceAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	const requests = 20
-	l := StartLoad(s.URL(), 500)
+	l := StartLoad(s.URL(), 100)
 	var results Results
 	if err := backend.Poll(t.Context(), func() (bool, error) {
 		r := l.Take()
@@ -102,7 +102,7 @@ func TestServiceTelemetry(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "no URL") // of the caller: nothing to the service
 			s := startService(t, ServiceConfig{Telemetry: kind, Deadline: time.Second})
-			l := StartLoad(s.URL(), 1000)
+			l := StartLoad(s.URL(), 100)
 			if err := backend.Poll(t.Context(), func() (bool, error) {
 				a, err := s.Account(t.Context())
 				return a.Answered >= 10, err
@@ -130,7 +130,7 @@ func TestServiceTelemetry(t *testing.T) {
 // TestTerminate has requests under way when the signal comes.
 func TestTerminate(t *testing.T) {
 	s := startService(t, ServiceConfig{Telemetry: None})
-	l := StartLoad(s.URL(), 1000)
+	l := StartLoad(s.URL(), 100)
 	if err := backend.Poll(t.Context(), func() (bool, error) {
 		a, err := s.Account(t.Context())
 		return a.Answered >= 10, err
