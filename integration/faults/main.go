@@ -38,9 +38,7 @@ func main() {
 	only := flag.String("only", "", "rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
 	parallel := flag.Int("parallel", 1, "rows at a time; their latencies and memory are no measurements if over 1")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *length, *rate, *only, *parallel, flag.Args()); err != nil {
+	if err := run(context.Background(), *length, *rate, *only, *parallel, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
@@ -76,6 +74,8 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 	if n := length.Seconds() * float64(rate); n > 150_000 {
 		return fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", length, rate, n)
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
 	results := make([]*result, len(chosen))
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
@@ -90,7 +90,7 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 		})
 	}
 	running.Wait()
-	print(os.Stdout, results, settings{length, rate}, parallel)
+	writeTable(os.Stdout, results, settings{length, rate}, parallel)
 	var failed []string
 	for _, r := range results {
 		for _, err := range r.wrong {

@@ -184,7 +184,7 @@ func TestTable(t *testing.T) {
 	bad := &result{name: "jaeger/hanging", wrong: []error{errors.New("the first line\nthe second")}}
 	none := &result{name: "jaeger/disk full", notMade: errNotMade}
 	var out bytes.Buffer
-	print(&out, []*result{ok, bad, none}, settings{time.Minute, 200}, 1)
+	writeTable(&out, []*result{ok, bad, none}, settings{time.Minute, 200}, 1)
 	columns := -1
 	for line := range strings.Lines(out.String()) {
 		if !strings.HasPrefix(line, "|") {

@@ -36,9 +36,7 @@ func main() {
 	rate := flag.Int("rate", 200, "requests a second")
 	svg := flag.String("svg", "", "file for a picture of the memory; none if empty")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *length, *seed, *rate, *svg, flag.Args()); err != nil {
+	if err := run(context.Background(), *length, *seed, *rate, *svg, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
@@ -70,6 +68,8 @@ func run(ctx context.Context, length time.Duration, seed uint64, rate int, svg s
 	for _, e := range episodes {
 		fmt.Println("    " + e.String())
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
 	s, err := startStack(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,9 @@ func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, 
 		return errors.Join(append(wrong, err)...)
 	}
 	wrong = append(wrong, final.Balanced(), final.Complete(true))
+	failed := 0
 	for text, n := range seen.failed {
+		failed += n
 		wrong = append(wrong, fmt.Errorf("%d requests failed: %s", n, text))
 	}
 	second, final4, err := seen.quarters(length)
@@ -163,7 +165,7 @@ func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, 
 		peak = max(peak, x.memory)
 	}
 	fmt.Fprintf(w, "\nRequests: %d, %d failed; while nothing failed %s; while something did %s.\n",
-		final.Answered, len(seen.failed), latencies(seen.healthy), latencies(seen.rest))
+		final.Answered, failed, latencies(seen.healthy), latencies(seen.rest))
 	fmt.Fprintf(w, "Memory: at most %.1f MiB of the system; live heap, medians: %.1f MiB in the second quarter of the time, %.1f MiB in the last; goroutines without connections' %d, then %d.\n",
 		mib(peak), mib(second), mib(final4), seen.samples[0].goroutines, seen.samples[len(seen.samples)-1].goroutines)
 	fmt.Fprintf(w, "Looks at the books: %d, all equal: %t. After the load everything was settled within %v.\n\n", len(seen.samples), seen.unbalanced == nil, took.Round(time.Millisecond))

@@ -90,8 +90,9 @@ func (s *stack) process(c component) interface {
 		return s.jaeger
 	case collectorComponent:
 		return s.collector
+	default:
+		return s.pyroscope
 	}
-	return s.pyroscope
 }
 
 // slowly is a second for each answer, and less than the spans and profiles need.
