@@ -55,7 +55,7 @@ func schedule(seed uint64, length time.Duration) []episode {
 	var all []episode
 	for _, c := range components {
 		for at := between(4, 12); ; {
-			e := episode{component: c, kind: kinds[random.IntN(len(kinds))], begin: at, length: between(4, 9)}
+			e := episode{component: c, kind: kinds[random.IntN(len(kinds))], begin: at, length: between(5, 10)}
 			if e.end() > length*9/10 {
 				break
 			}
