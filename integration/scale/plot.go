@@ -46,14 +46,15 @@ func (c *curve) draw(path string) error {
 	cpu.Y.Min = 0
 	// One key is enough, where the curves leave room for it: the fixed part of a request's
 	// share falls with the rate.
-	cpu.Legend.Top = true
+	// On the right, with its text to the right of the lines: fonts differ in width.
+	cpu.Legend.Top, cpu.Legend.Left, cpu.Legend.XOffs = true, true, pictureWidth/6
 	latency.Legend = plot.NewLegend()
 
 	canvas := vgsvg.New(pictureWidth, pictureHeight)
 	whole := onWhite(canvas)
 	tiles := draw.Tiles{Rows: 1, Cols: 2, PadX: vg.Points(18), PadTop: vg.Points(6), PadRight: vg.Points(10), PadBottom: vg.Points(4), PadLeft: vg.Points(4)}
-	for i, on := range plot.Align([][]*plot.Plot{{latency, cpu}}, tiles, whole)[0] {
-		[]*plot.Plot{latency, cpu}[i].Draw(on)
+	for i, p := range []*plot.Plot{latency, cpu} {
+		p.Draw(tiles.At(whole, i, 0))
 	}
 	f, err := os.Create(path)
 	if err != nil {
@@ -77,7 +78,9 @@ func onWhite(c *vgsvg.Canvas) draw.Canvas {
 func (c *curve) panel(label string, of func(sample) float64) (*plot.Plot, error) {
 	p := plot.New()
 	p.BackgroundColor = color.White
-	p.X.Label.Text, p.Y.Label.Text = "requests/s", label
+	// Above, not beside: gonum makes room for the label of a logarithmic axis where it is not.
+	p.Title.Text, p.Title.TextStyle.Font.Size, p.Title.Padding = label, vg.Points(11), vg.Points(4)
+	p.X.Label.Text = "requests/s"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(doublings)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xe4}, color.Gray{Y: 0xe4}
