@@ -7,8 +7,8 @@
 // The service is a process of its own. Its spans go through a proxy that counts bytes to
 // the Collector of deploy/collector.yaml, and from there to a receiver that forgets them.
 // The load, the Collector and the receiver are on the same machine and take of the same
-// cores: the highest rates are lower bounds, CPU a request and bytes a request are not
-// touched by it. Whoever is measured takes turns with the others, so that the machine's
+// cores: the highest rates are lower bounds. CPU a request depends little on it, bytes a
+// request not at all. Whoever is measured takes turns with the others, so that the machine's
 // own unrest meets all of them.
 //
 // With -into the tables are written into a document, between its markers, and with -svg

@@ -107,7 +107,7 @@ func collectorText(o options, targets []*target, sh shopped) string {
 	fmt.Fprintf(&out, "Measured on %s: batches of %d of the shop's spans, %s a span, sent over %d connections at rates that double, %v each, through the Collector of deploy/collector.yaml. ",
 		machine(), sh.batch.spans(), size(float64(len(sh.batch.request))/float64(sh.batch.spans())), connections, o.length)
 	fmt.Fprintf(&out, "A rate is held when nothing is refused, p99 of the answers is at most %s, and as long after the end no more is left in the Collector's queue than it is to take in %s. ", duration(heldSpans), duration(heldQueue))
-	out.WriteString("“Highest” is a lower bound, as above; CPU a span is not touched by the others, and a core has as many spans as fit into a second of it.\n\n")
+	out.WriteString("“Highest” is a lower bound, as above; CPU a span depends little on the others, and a core has as many spans as fit into a second of it.\n\n")
 	t := &table{}
 	t.add("the spans go to", "highest rate held, spans/s", "what gave way above", "p99 of the answers", "CPU of the Collector a span", "spans/s and core", "memory of the Collector, at most", "CPU of what is behind it a span")
 	for _, target := range targets {
