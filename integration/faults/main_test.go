@@ -158,6 +158,10 @@ func TestSmallDisk(t *testing.T) {
 			t.Errorf("the second time: %v", err)
 		}
 	}()
+	// What is left is then no whole number of the blocks that are written.
+	if err := os.WriteFile(filepath.Join(dir, "one"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := fill(dir); err != nil {
 			t.Fatal(err)

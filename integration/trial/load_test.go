@@ -101,12 +101,9 @@ func TestLoadTellsErrors(t *testing.T) {
 			if err := backend.Poll(t.Context(), func() (bool, error) {
 				r := l.Take()
 				failed.Add(int64(r.Failed))
-				if len(r.Errors) > 1 {
-					t.Errorf("errors are told apart that are the same: %v", r.Errors)
-				}
 				for text := range r.Errors {
-					if !strings.Contains(text, c.want) {
-						t.Errorf("error %q, want one with %q", text, c.want)
+					if !strings.Contains(text, c.want) || strings.Contains(text, "127.0.0.1") {
+						t.Errorf("error %q, want one with %q and without addresses, which would tell the same errors apart", text, c.want)
 					}
 				}
 				return failed.Load() > 5, nil
