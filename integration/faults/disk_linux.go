@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -40,11 +39,9 @@ func fill(dir string) error {
 	for {
 		n, err := f.Write(block)
 		switch {
-		case errors.Is(err, syscall.ENOSPC) && n == 0 && len(block) > 1:
-			block = block[:len(block)/2] // the rest, to the last byte
 		case errors.Is(err, syscall.ENOSPC) && n == 0:
 			return nil
-		case err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, io.ErrShortWrite):
+		case err != nil && !errors.Is(err, syscall.ENOSPC): // else a part had room
 			return fmt.Errorf("filling %s: %w", dir, err)
 		}
 	}

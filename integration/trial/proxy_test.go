@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,38 @@ func TestProxyModes(t *testing.T) {
 			client.Timeout = 10 * time.Second
 			if answer, err := get(p, client); answer != "answer" || err != nil {
 				t.Errorf("passing again: %q, %v", answer, err)
+			}
+		})
+	}
+}
+
+// TestProxyCutsWhatIsBroken has connections of which bytes went nowhere when all is well
+// again: what came after them would make no sense to the backend.
+func TestProxyCutsWhatIsBroken(t *testing.T) {
+	for _, kind := range []Kind{Hang, Garbage} {
+		t.Run(string(kind), func(t *testing.T) {
+			p, _, _ := newProxy(t)
+			set(t, p, Mode{Kind: kind})
+			conn, err := net.Dial("tcp", p.Address())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.Write([]byte("GET / HT")); err != nil {
+				t.Fatal(err)
+			}
+			if err := backend.Poll(t.Context(), func() (bool, error) {
+				up, _ := p.Bytes()
+				return up > 0, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			set(t, p, Mode{Kind: Pass})
+			if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("the connection is still open")
 			}
 		})
 	}
