@@ -41,6 +41,16 @@ var faults = []fault{
 	{name: "disk full", before: smallDisk, during: fullDisk, after: spaceAgain},
 }
 
+// lying is a server that takes nothing and says that it has: what is counted as delivered
+// is what it said. Only of HTTP, which a gateway may answer in place of the backend.
+var lying = fault{name: string(trial.Lie), after: pass, during: func(ctx context.Context, s *subject) (string, error) {
+	if err := s.proxy.Set(trial.Mode{Kind: trial.Lie}); err != nil {
+		return "", err
+	}
+	<-ctx.Done()
+	return "it said 200 to all", nil
+}}
+
 func broken(m trial.Mode) fault {
 	return fault{name: string(m.Kind), durable: true, after: pass, during: func(ctx context.Context, s *subject) (string, error) {
 		if err := s.proxy.Set(m); err != nil {

@@ -11,7 +11,8 @@
 //
 // The books are checked at every look, several times a second. The command fails where
 // they do not add up, where the backend has less than was counted as delivered, where
-// nothing recovers, and where goroutines or the live heap do not come back.
+// nothing recovers, and where goroutines or the live heap do not come back. A backend
+// whose disk was full, or that lies, may have less: the row tells.
 //
 // A full disk needs a small tmpfs, and that root: the row says if it was not made.
 package main

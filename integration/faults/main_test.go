@@ -23,7 +23,7 @@ func TestChoose(t *testing.T) {
 		{"jaeger/hanging", "jaeger/hanging"},
 		{" sigterm , jaeger/hanging", "sigterm/healthy sigterm/jaeger hanging sigterm/collector away sigterm/pyroscope away jaeger/hanging"},
 		{"jaeger/slow,jaeger/slow", "jaeger/slow"},
-		{"pyroscope", "pyroscope/absent pyroscope/refused pyroscope/hanging pyroscope/slow pyroscope/garbage pyroscope/killed and started pyroscope/disk full"},
+		{"pyroscope", "pyroscope/absent pyroscope/refused pyroscope/hanging pyroscope/slow pyroscope/garbage pyroscope/killed and started pyroscope/disk full pyroscope/lying"},
 	} {
 		chosen, err := choose(rows(), c.only)
 		var names []string
@@ -34,8 +34,8 @@ func TestChoose(t *testing.T) {
 			t.Errorf("-only %q chooses %q, %v; want %q", c.only, got, err, c.want)
 		}
 	}
-	if all, err := choose(rows(), ""); len(all) != 3*7+4 || err != nil {
-		t.Errorf("%d rows, %v; want seven faults of three backends and four ends", len(all), err)
+	if all, err := choose(rows(), ""); len(all) != 3*7+2+4 || err != nil {
+		t.Errorf("%d rows, %v; want seven faults of three backends, two that lie, and four ends", len(all), err)
 	}
 	if _, err := choose(rows(), "jaeger/odd"); err == nil || !strings.Contains(err.Error(), `"jaeger/odd"`) || !strings.Contains(err.Error(), "jaeger/hanging") {
 		t.Errorf("error %v, want one with the name and those that there are", err)

@@ -28,10 +28,20 @@ func rows() []row {
 			}})
 		}
 	}
+	for _, subject := range []string{"jaeger by http", "pyroscope"} {
+		all = append(all, faultRow(subject, lying))
+	}
 	for _, e := range ends {
 		all = append(all, row{e.name, func(ctx context.Context, set settings) *result { return terminated(ctx, set, e) }})
 	}
 	return all
+}
+
+func faultRow(subject string, f fault) row {
+	name := subject + "/" + f.name
+	return row{name, func(ctx context.Context, set settings) *result {
+		return underFault(ctx, set, name, subjects[subject], f)
+	}}
 }
 
 const (
@@ -342,7 +352,11 @@ func (t *trialled) close(ctx context.Context, durable bool) error {
 // it on a moment later. It may have more: what was not answered, and what was sent twice
 // and cannot be told apart.
 func (t *trialled) compare(ctx context.Context, durable bool) error {
-	within, cancel := context.WithTimeout(ctx, 20*time.Second)
+	patience := 20 * time.Second
+	if !durable { // what was lost never comes
+		patience = 5 * time.Second
+	}
+	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	least, most := int(t.book.Delivered), int(t.book.Delivered+t.book.Perhaps+t.book.Again)
 	err := backend.Poll(within, func() (bool, error) {

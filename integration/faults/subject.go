@@ -44,16 +44,26 @@ type subject struct {
 // start starts the subject of that name for a service.
 type start func(ctx context.Context, service string) (*subject, error)
 
-var subjects = map[string]start{"jaeger": jaeger, "collector": collector, "pyroscope": pyroscope}
+var subjects = map[string]start{"jaeger": jaeger, "jaeger by http": jaegerByHTTP, "collector": collector, "pyroscope": pyroscope}
 
 // jaeger keeps spans in files, so that they can be counted after it was killed.
 func jaeger(ctx context.Context, service string) (*subject, error) {
+	return jaegerAt(ctx, service, (*backend.Jaeger).OTLPGRPC, "grpc")
+}
+
+func jaegerByHTTP(ctx context.Context, service string) (*subject, error) {
+	return jaegerAt(ctx, service, (*backend.Jaeger).OTLPHTTP, "http/protobuf")
+}
+
+func jaegerAt(ctx context.Context, service string, endpoint func(*backend.Jaeger) string, protocol string) (*subject, error) {
 	j, err := backend.StartJaegerOnDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &subject{process: j, book: trial.Spans, spans: true, found: func(ctx context.Context) (int, error) { return j.SpanCount(ctx, service) }}
-	return s.behind(ctx, j.OTLPGRPC(), otlp)
+	return s.behind(ctx, endpoint(j), func(url string) []string {
+		return append(otlp(url), "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
+	})
 }
 
 func collector(ctx context.Context, service string) (*subject, error) {

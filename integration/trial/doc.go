@@ -14,6 +14,7 @@
 //		results := l.Take()          // of the requests since the last Take
 //		account, err := s.Account(ctx) // what it has used, and its pipeline's counts
 //		l.Stop()
+//		err = account.Balanced()       // accepted is delivered, lost and pending, at any time
 //		final, err := s.Terminate(ctx) // SIGTERM, and its last account
 //		…
 //	}

@@ -1,11 +1,14 @@
 package trial
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -22,6 +25,7 @@ const (
 	Hang    Kind = "hanging" // accepts and reads, passes nothing on and never answers
 	Slow    Kind = "slow"    // passes all on, as slowly as its Mode says
 	Garbage Kind = "garbage" // answers with random bytes and passes nothing on
+	Lie     Kind = "lying"   // answers requests of HTTP/1.1 with 200 and random bytes, and passes nothing on
 )
 
 // A Mode is what a [Proxy] does. Of [Slow] it says how slowly.
@@ -88,11 +92,11 @@ func (p *Proxy) URL() string { return "http://" + p.address }
 func (p *Proxy) Bytes() (up, down int64) { return p.up.Load(), p.down.Load() }
 
 // Set changes the mode. Connections are kept where the new mode can go on with
-// them, as from Pass to Hang, and cut where it cannot: when it is Refuse or Garbage,
-// and after Hang and Garbage, where bytes went nowhere.
+// them, as from Pass to Hang, and cut where it cannot: when it is Refuse, Garbage or
+// Lie, and after Hang, Garbage and Lie, where bytes went nowhere.
 func (p *Proxy) Set(m Mode) error {
 	switch m.Kind {
-	case Pass, Refuse, Hang, Slow, Garbage:
+	case Pass, Refuse, Hang, Slow, Garbage, Lie:
 	default:
 		return fmt.Errorf("trial: proxy: mode %q: must be one of the kinds", m.Kind)
 	}
@@ -106,8 +110,13 @@ func (p *Proxy) Set(m Mode) error {
 	close(p.changed)
 	p.changed = make(chan struct{})
 	for l := range p.conns {
-		if m.Kind == Refuse || m.Kind == Garbage || before == Garbage || before == Hang && m.Kind != Hang {
+		switch m.Kind {
+		case Refuse, Garbage, Lie:
 			l.close()
+		default:
+			if before == Garbage || before == Lie || before == Hang && m.Kind != Hang {
+				l.close()
+			}
 		}
 	}
 	switch {
@@ -203,6 +212,9 @@ func (p *Proxy) run(l *link) {
 	case Hang:
 		p.answer(l, nil)
 		return
+	case Lie:
+		p.lie(l)
+		return
 	default:
 	}
 	server, err := new(net.Dialer).Dial("tcp", p.target)
@@ -266,6 +278,35 @@ func (p *Proxy) answer(l *link, bytes []byte) {
 			return
 		}
 	}
+}
+
+// lie answers each request as if all were well.
+func (p *Proxy) lie(l *link) {
+	random := rand.NewChaCha8([32]byte{1}) // the same in each run
+	requests := bufio.NewReader(io.TeeReader(l.client, tally{&p.up}))
+	answer := make([]byte, 512)
+	for {
+		req, err := http.ReadRequest(requests)
+		if err != nil {
+			return // the client is gone, or speaks something else
+		}
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			return
+		}
+		_, _ = random.Read(answer) // never fails
+		head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(answer))
+		if _, err := l.client.Write(append(head, answer...)); err != nil {
+			return
+		}
+	}
+}
+
+// A tally counts what is written to it.
+type tally struct{ *atomic.Int64 }
+
+func (t tally) Write(bytes []byte) (int, error) {
+	t.Add(int64(len(bytes)))
+	return len(bytes), nil
 }
 
 // connect gives the link its connection to the target; false if it was cut before.

@@ -106,6 +106,30 @@ func TestProxyModes(t *testing.T) {
 	}
 }
 
+// TestProxyLies has a client believe that its requests were taken.
+func TestProxyLies(t *testing.T) {
+	p, client, served := newProxy(t)
+	set(t, p, Mode{Kind: Lie})
+	for range 2 {
+		resp, err := client.Post(p.URL(), "text/plain", bytes.NewReader(make([]byte, 10_000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || len(body) != 512 || err != nil {
+			t.Errorf("answered %s with %d bytes, %v; want 200 with 512", resp.Status, len(body), err)
+		}
+	}
+	if up, _ := p.Bytes(); served() != 0 || up < 20_000 {
+		t.Errorf("%d requests came to the server, want none; the proxy read %d bytes", served(), up)
+	}
+	set(t, p, Mode{Kind: Pass})
+	if answer, err := get(p, client); answer != "answer" || err != nil {
+		t.Errorf("passing again: %q, %v", answer, err)
+	}
+}
+
 // TestProxyCutsWhatIsBroken has connections of which bytes went nowhere when all is well
 // again: what came after them would make no sense to the backend.
 func TestProxyCutsWhatIsBroken(t *testing.T) {
