@@ -10,8 +10,9 @@
 //
 // The books are checked every second. At the end all is well, everything is delivered or
 // counted as lost, and what the service does then is all in Jaeger and in Pyroscope. The
-// command fails where that is not so, where a request fails, and where the live heap is
-// larger in the last quarter of the time than in the second, but for what varies.
+// command fails where that is not so, where a request fails, and where the live heap or the
+// goroutines are more in the last quarter of the time than in the second, but for what
+// varies.
 package main
 
 import (
@@ -152,8 +153,9 @@ func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, 
 		failed += n
 		wrong = append(wrong, fmt.Errorf("%d requests failed: %s", n, text))
 	}
-	second, fourth, err := seen.quarters(length)
-	wrong = append(wrong, err)
+	second, fourth, heapErr := seen.quarters(length)
+	idle, idleAfter, idleErr := seen.idle(length)
+	wrong = append(wrong, heapErr, idleErr)
 
 	latencies := func(of []time.Duration) string {
 		slices.Sort(of)
@@ -166,8 +168,8 @@ func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, 
 	}
 	fmt.Fprintf(w, "\nRequests: %d, %d failed; while nothing failed %s; while something did %s.\n",
 		final.Answered, failed, latencies(seen.healthy), latencies(seen.rest))
-	fmt.Fprintf(w, "Memory: at most %.1f MiB of the system; live heap, lower quartiles: %.1f MiB in the second quarter of the time, %.1f MiB in the last; goroutines without connections' %d, then %d.\n",
-		mib(peak), mib(second), mib(fourth), seen.samples[0].goroutines, seen.samples[len(seen.samples)-1].goroutines)
+	fmt.Fprintf(w, "Memory: at most %.1f MiB of the system; live heap, lower quartiles: %.1f MiB in the second quarter of the time, %.1f MiB in the last; goroutines without connections' at least %d and %d.\n",
+		mib(peak), mib(second), mib(fourth), idle, idleAfter)
 	fmt.Fprintf(w, "Looks at the books: %d, all equal: %t. After the load everything was settled within %v.\n\n", len(seen.samples), seen.unbalanced == nil, took.Round(time.Millisecond))
 	fmt.Fprintf(w, "| | accepted | = delivered | + lost | + pending |\n|---|---:|---:|---|---:|\n")
 	for _, b := range []struct {

@@ -73,3 +73,26 @@ func (s *series) quarters(length time.Duration) (second, last uint64, err error)
 // moreHeap is what the live heap may differ by, besides a quarter of it: two garbage
 // collections do not find the same requests and profiles under way.
 const moreHeap = 2 << 20
+
+// idle are the least goroutines in the second and the last quarter of the time, so that
+// those of requests under way are not among them.
+func (s *series) idle(length time.Duration) (second, last int, err error) {
+	least := func(from, to time.Duration) int {
+		n := 0
+		for _, x := range s.samples {
+			if x.at >= from && x.at < to && (n == 0 || x.goroutines < n) {
+				n = x.goroutines
+			}
+		}
+		return n
+	}
+	second, last = least(length/4, length/2), least(length*3/4, length)
+	if last > second+moreGoroutines {
+		return second, last, fmt.Errorf("goroutines are left: at least %d in the second quarter of the time and %d in the last", second, last)
+	}
+	return second, last, nil
+}
+
+// moreGoroutines is what may be more: a backend's connection has some, and may be away in
+// all of the second quarter.
+const moreGoroutines = 8
