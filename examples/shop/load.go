@@ -44,8 +44,8 @@ func newLoad(base string, rps int) *load {
 	}
 }
 
-// run sends requests for the given time, or until ctx ends, and waits for those
-// under way.
+// run sends requests for the given time, 0 being no limit, or until ctx ends, and
+// waits for those under way.
 func (l *load) run(ctx context.Context, duration time.Duration) {
 	l.started = time.Now()
 	deadline := l.started.Add(duration)
@@ -63,7 +63,7 @@ func (l *load) run(ctx context.Context, duration time.Duration) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			if now.After(deadline) {
+			if duration > 0 && now.After(deadline) {
 				return
 			}
 			for ; time.Duration(planned)*l.interval < now.Sub(l.started); planned++ {
@@ -137,11 +137,12 @@ func (l *load) count(f func()) {
 	f()
 }
 
-// progress is one line: rewritten in a terminal, printed each second elsewhere.
+// progress is one line: rewritten in a terminal, printed each second elsewhere, or
+// each minute of a load without an end.
 type progress struct {
 	out      *os.File
 	terminal bool
-	total    time.Duration
+	total    time.Duration // 0 if it has no end
 	next     time.Duration
 }
 
@@ -155,14 +156,20 @@ func (p *progress) show(l *load, elapsed time.Duration) {
 		return
 	}
 	every, begin, end := time.Second, "", "\n"
-	if p.terminal {
+	switch {
+	case p.terminal:
 		every, begin, end = 200*time.Millisecond, "\r", ""
+	case p.total == 0:
+		every = time.Minute
 	}
 	p.next = elapsed.Truncate(every) + every
 	var sent, failed int
 	l.count(func() { sent, failed = l.sent, l.failed })
-	fmt.Fprintf(p.out, "%sload: %3.0f %%  %5.1fs of %v  %d requests  %d failed%s",
-		begin, 100*min(1, elapsed.Seconds()/p.total.Seconds()), elapsed.Seconds(), p.total, sent, failed, end)
+	far := elapsed.Round(time.Second).String()
+	if p.total > 0 {
+		far = fmt.Sprintf("%3.0f %%  %5.1fs of %v", 100*min(1, elapsed.Seconds()/p.total.Seconds()), elapsed.Seconds(), p.total)
+	}
+	fmt.Fprintf(p.out, "%sload: %s  %d requests  %d failed%s", begin, far, sent, failed, end)
 }
 
 func (p *progress) done(l *load) {

@@ -9,7 +9,7 @@
 // ran most and the slowest request as a waterfall, with what ran in each of its
 // spans. With OTEL_EXPORTER_OTLP_ENDPOINT set, its traces go to
 // that backend too, and with PYROSCOPE_SERVER_ADDRESS its profiles. Without -for it
-// serves until it is interrupted.
+// serves until it is interrupted, with -forever under a load of its own.
 package main
 
 import (
@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,16 +39,29 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
+type options struct {
+	addr      string
+	published bool
+	duration  time.Duration
+	forever   bool
+	rps       int
+	svg       string
+	profile   string
+}
+
 func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
-	duration := flag.Duration("for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
-	rps := flag.Int("rps", 100, "requests per second of the load, 1 to 20000")
-	svg := flag.String("svg", "", "file to draw the slowest request into")
-	profile := flag.String("profile", "", "file to write the load's CPU profile into, for go tool pprof")
+	var o options
+	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
+	flag.BoolVar(&o.published, "published", false, "-addr is in a container, which publishes it on its host's loopback and nowhere else: who comes by the name localhost may see the live page")
+	flag.DurationVar(&o.duration, "for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
+	flag.BoolVar(&o.forever, "forever", false, "run the load until interrupted")
+	flag.IntVar(&o.rps, "rps", 100, "requests per second of the load, 1 to 20000")
+	flag.StringVar(&o.svg, "svg", "", "file to draw the slowest request into")
+	flag.StringVar(&o.profile, "profile", "", "file to write the load's CPU profile into, for go tool pprof")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *addr, *svg, *profile, *duration, *rps)
+	err := run(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shop:", err)
@@ -55,12 +69,23 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, addr, svg, profile string, duration time.Duration, rps int) error {
-	if duration < 0 {
-		return fmt.Errorf("-for %v: must not be negative", duration)
+func (o options) check() error {
+	switch {
+	case o.duration < 0:
+		return fmt.Errorf("-for %v: must not be negative", o.duration)
+	case o.rps < 1 || o.rps > 20_000:
+		return fmt.Errorf("-rps %d: must be between 1 and 20000", o.rps)
+	case o.forever && o.duration > 0:
+		return fmt.Errorf("-forever and -for %v: only one of them", o.duration)
+	case o.forever && o.profile != "":
+		return fmt.Errorf("-forever and -profile %s: a load without an end has no profile of its own; PYROSCOPE_SERVER_ADDRESS gets them all the time", o.profile)
 	}
-	if rps < 1 || rps > 20_000 {
-		return fmt.Errorf("-rps %d: must be between 1 and 20000", rps)
+	return nil
+}
+
+func run(ctx context.Context, o options) error {
+	if err := o.check(); err != nil {
+		return err
 	}
 
 	pl, err := perfline.Start(ctx, perfline.Config{
@@ -110,30 +135,43 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	outer.Handle("/", bridge.Server{
 		ServerTiming: bridge.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
+	var authorize func(*http.Request) error // nil lets in who is on this machine
+	if o.published {
+		authorize = local
+	}
 	// In place of net/http/pprof's, which fails while profiles are pushed.
-	outer.Handle("GET /debug/pprof/profile", onlyLocal(profiling.ServeProfile))
-	outer.Handle(live.Prefix, live.Handler(pl, live.Config{}))
-	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{}))
-	shop, err := serve(ctx, addr, outer)
+	outer.Handle("GET /debug/pprof/profile", only(authorize, profiling.ServeProfile))
+	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize}))
+	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
+	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: nobody wants its traces
+	shop, err := serve(ctx, o.addr, outer)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("shop: http://%s\n", shop.Addr)
-	fmt.Printf("live page: http://%s%s\n", shop.Addr, live.Prefix)
+	shown := shop.Addr
+	if o.published {
+		shown = "localhost" + shown[strings.LastIndexByte(shown, ':'):]
+	}
+	fmt.Printf("shop: http://%s\n", shown)
+	fmt.Printf("live page: http://%s%s\n", shown, live.Prefix)
 
 	var l *load
 	var cpu, wall *profiling.Trace
-	if duration > 0 {
+	switch {
+	case o.forever: // without samples, whose buffers would be full before its end
+		l = newLoad("http://"+shop.Addr, o.rps)
+		l.run(ctx, 0)
+	case o.duration > 0:
 		samples, err := startSampling(ctx)
 		if err != nil {
 			return err
 		}
-		l = newLoad("http://"+shop.Addr, rps)
-		l.run(ctx, duration)
+		l = newLoad("http://"+shop.Addr, o.rps)
+		l.run(ctx, o.duration)
 		if cpu, wall, err = samples.stop(); err != nil {
 			return err
 		}
-	} else {
+	default:
 		<-ctx.Done()
 	}
 
@@ -147,11 +185,13 @@ func run(ctx context.Context, addr, svg, profile string, duration time.Duration,
 	observer.Default().Deliver()
 	if l != nil {
 		report(os.Stdout, l, measures)
-		reportHottest(os.Stdout, cpu)
-		err = errors.Join(err, writeProfile(profile, cpu))
+		if cpu != nil {
+			reportHottest(os.Stdout, cpu)
+			err = errors.Join(err, writeProfile(o.profile, cpu))
+		}
 		if slow := pl.Recent().Slowest(); len(slow) > 0 {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{Profile: wall}), draw(svg, slow[0]))
+			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{Profile: wall}), draw(o.svg, slow[0]))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))

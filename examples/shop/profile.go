@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"text/tabwriter"
 	"time"
 
-	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -63,16 +61,4 @@ func writeProfile(file string, t *profiling.Trace) error {
 		return err
 	}
 	return errors.Join(t.WritePprof(f), f.Close())
-}
-
-// onlyLocal keeps a handler to those on this machine, as the live page is: who has a profile made
-// takes CPU time, and learns what the shop runs.
-func onlyLocal(next http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := live.Local(r); err != nil {
-			http.Error(w, err.Error(), http.StatusForbidden)
-			return
-		}
-		next(w, r)
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,7 +39,7 @@ type order struct {
 	Payment  string `json:"payment"`
 }
 
-// A store keeps the catalogue and the orders in SQLite, and names and prices of
+// A store keeps the catalogue and the newest 100 000 orders in SQLite, and names and prices of
 // products it has looked up in memory. Its queries are spans that otelsql makes; in
 // the store itself there is nothing to be done for them.
 type store struct {
@@ -52,6 +53,7 @@ type store struct {
 const schema = `
 CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, about TEXT NOT NULL, price INTEGER NOT NULL, stock INTEGER NOT NULL);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, product INTEGER NOT NULL, quantity INTEGER NOT NULL, total INTEGER NOT NULL, payment TEXT NOT NULL);
+CREATE TRIGGER newest AFTER INSERT ON orders BEGIN DELETE FROM orders WHERE id = NEW.id - 100000; END;
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200)
 INSERT INTO products SELECT i, 'Product ' || i, 'number ' || i || ' of our catalogue, in ' || (i % 7) || ' colours, with a warranty of ' || (i % 5 + 1) || ' years', 100 + i*7, 1000000 FROM n;`
 
@@ -80,6 +82,13 @@ func openStore(ctx context.Context) (*store, error) {
 
 func (s *store) Close() error {
 	return errors.Join(s.db.Close(), os.RemoveAll(s.dir))
+}
+
+// health answers 200 while the database does.
+func (s *store) health(w http.ResponseWriter, r *http.Request) {
+	if err := s.db.PingContext(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
 }
 
 func (s *store) list(ctx context.Context, page int64) ([]product, error) {
