@@ -1,0 +1,159 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/integration/backend"
+)
+
+// cpu is the type of the profiles that spans lead to.
+const cpu = backend.CPU
+
+// TestStack runs the shop as compose does, with what can be built of the services between which compose
+// puts it, each with the file that compose mounts: the Collector, Jaeger, Pyroscope and Prometheus, this
+// one with compose's flags. All that the dashboards ask of Prometheus and of Pyroscope must be there.
+func TestStack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the first build of all takes minutes
+	defer cancel()
+	var flags []string
+	for _, f := range load(t).Services["prometheus"].Command {
+		if !strings.HasPrefix(f, "--config.file=") && !strings.HasPrefix(f, "--storage.tsdb.path=") {
+			flags = append(flags, f)
+		}
+	}
+	prometheus, err := backend.StartPrometheus(ctx, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, "prometheus", prometheus)
+	jaeger, err := backend.StartJaeger(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, "jaeger", jaeger)
+	pyroscope, err := backend.StartPyroscope(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, "pyroscope", pyroscope)
+	collector, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Metrics: prometheus.OTLPHTTP()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, "collector", collector)
+	hosts := strings.NewReplacer("http://collector:4317", collector.OTLPGRPC(), "http://pyroscope:4040", pyroscope.URL())
+	// Metrics come sooner than in compose, for the rates of a short run.
+	shop := startShop(ctx, t, buildShop(t), hosts, "OTEL_METRIC_EXPORT_INTERVAL=500")
+	stopped := false
+	defer func() {
+		if !stopped {
+			_ = shop.cmd.Process.Kill()
+		}
+	}()
+
+	within, done := context.WithTimeout(ctx, 2*time.Minute)
+	defer done()
+	for file, d := range dashboards(t) {
+		variables := []string{"$__rate_interval", "10s"}
+		for _, v := range d.Templating.List {
+			m := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`).FindStringSubmatch(v.Query.Query)
+			if m == nil {
+				t.Fatalf("%s: variable %q asks %q, want label_values", file, v.Name, v.Query.Query)
+			}
+			err := backend.Poll(within, func() (bool, error) {
+				values, err := prometheus.LabelValues(within, m[1], m[2])
+				return slices.Contains(values, v.Current.Value), err
+			})
+			if err != nil {
+				t.Errorf("%s: %s has no value %q: %v", file, v.Query.Query, v.Current.Value, err)
+			}
+			variables = append(variables, "$"+v.Name, v.Current.Value)
+		}
+		set := strings.NewReplacer(variables...)
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				t.Run(fmt.Sprintf("%s/%s/%s", file, p.Title, q.RefID), func(t *testing.T) {
+					switch q.Datasource.UID {
+					case "prometheus":
+						askPrometheus(within, t, prometheus, set.Replace(q.Expr), q.Exemplar)
+					case "pyroscope":
+						askPyroscope(within, t, pyroscope, backend.Query{Type: q.ProfileType, Labels: set.Replace(q.Labels)})
+					case "tempo":
+						t.Logf("not asked, as no Tempo can be built here: %s %s", q.QueryType, set.Replace(q.Query))
+					default:
+						t.Errorf("nobody asks %s", q.Datasource.UID)
+					}
+				})
+			}
+		}
+	}
+
+	// All of its spans have come through the Collector.
+	stopped = true
+	if err := shop.stop(time.Duration(*load(t).Services["shop"].StopGracePeriod)); err != nil {
+		t.Errorf("the shop lost something, or did not end in time: %v", err)
+	}
+	traces, err := jaeger.Traces(ctx, "shop")
+	if err != nil || len(traces) == 0 {
+		t.Errorf("Jaeger has %d traces of the shop: %v", len(traces), err)
+	}
+}
+
+// askPrometheus waits for a query to give numbers.
+func askPrometheus(ctx context.Context, t *testing.T, p *backend.Prometheus, query string, exemplar bool) {
+	t.Helper()
+	var last []backend.Sample
+	err := backend.Poll(ctx, func() (bool, error) {
+		var err error
+		last, err = p.Query(ctx, query)
+		return len(last) > 0 && !slices.ContainsFunc(last, func(s backend.Sample) bool { return s.Value == "NaN" }), err
+	})
+	if err != nil {
+		t.Fatalf("%s gives %v: %v", query, last, err)
+	}
+	t.Logf("%s gives %v", query, last)
+	if !exemplar {
+		return
+	}
+	err = backend.Poll(ctx, func() (bool, error) {
+		all, err := p.Exemplars(ctx, query)
+		return slices.ContainsFunc(all, func(labels map[string]string) bool { return len(labels["trace_id"]) == 32 }), err
+	})
+	if err != nil {
+		t.Errorf("%s has no exemplars with a trace_id: %v", query, err)
+	}
+}
+
+// askPyroscope waits for profiles that are not empty.
+func askPyroscope(ctx context.Context, t *testing.T, p *backend.Pyroscope, q backend.Query) {
+	t.Helper()
+	err := backend.Poll(ctx, func() (bool, error) {
+		profile, err := p.Profile(ctx, q)
+		return err == nil && len(profile.Sample) > 0, err
+	})
+	if err != nil {
+		t.Errorf("no profiles of %+v: %v", q, err)
+	}
+}
+
+// stopAfter ends a backend after the test and shows what it printed if that failed.
+func stopAfter(t *testing.T, name string, b interface {
+	Log() string
+	Stop() error
+}) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s's log:\n%s", name, b.Log())
+		}
+		if err := b.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
