@@ -57,8 +57,6 @@ func TestStack(t *testing.T) {
 		}
 	}()
 
-	within, done := context.WithTimeout(ctx, 2*time.Minute)
-	defer done()
 	for file, d := range dashboards(t) {
 		variables := []string{"$__rate_interval", "10s"}
 		for _, v := range d.Templating.List {
@@ -66,8 +64,8 @@ func TestStack(t *testing.T) {
 			if m == nil {
 				t.Fatalf("%s: variable %q asks %q, want label_values", file, v.Name, v.Query.Query)
 			}
-			err := backend.Poll(within, func() (bool, error) {
-				values, err := prometheus.LabelValues(within, m[1], m[2])
+			err := backend.Poll(ctx, func() (bool, error) {
+				values, err := prometheus.LabelValues(ctx, m[1], m[2])
 				return slices.Contains(values, v.Current.Value), err
 			})
 			if err != nil {
@@ -79,6 +77,8 @@ func TestStack(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
 				t.Run(fmt.Sprintf("%s/%s/%s", file, p.Title, q.RefID), func(t *testing.T) {
+					within, done := context.WithTimeout(ctx, time.Minute)
+					defer done()
 					switch q.Datasource.UID {
 					case "prometheus":
 						askPrometheus(within, t, prometheus, set.Replace(q.Expr), q.Exemplar)
