@@ -3,4 +3,7 @@
 // builds it, and that what the dashboards ask for is there, in the backends that the
 // compose file names, built from source and run with deploy/'s files. Tempo and Grafana
 // cannot be built here: of their files only the shape is checked.
+//
+// Run it with -count=1: of files outside the module go test does not see that they have
+// changed.
 package deploy
