@@ -64,12 +64,14 @@ func TestStack(t *testing.T) {
 			if m == nil {
 				t.Fatalf("%s: variable %q asks %q, want label_values", file, v.Name, v.Query.Query)
 			}
-			err := backend.Poll(ctx, func() (bool, error) {
-				values, err := prometheus.LabelValues(ctx, m[1], m[2])
+			within, done := context.WithTimeout(ctx, time.Minute)
+			err := backend.Poll(within, func() (bool, error) {
+				values, err := prometheus.LabelValues(within, m[1], m[2])
 				return slices.Contains(values, v.Current.Value), err
 			})
+			done()
 			if err != nil {
-				t.Errorf("%s: %s has no value %q: %v", file, v.Query.Query, v.Current.Value, err)
+				t.Fatalf("%s: %s has no value %q: %v", file, v.Query.Query, v.Current.Value, err)
 			}
 			variables = append(variables, "$"+v.Name, v.Current.Value)
 		}
@@ -94,14 +96,19 @@ func TestStack(t *testing.T) {
 		}
 	}
 
-	// All of its spans have come through the Collector.
+	// The Collector has taken all of its spans.
 	stopped = true
 	if err := shop.stop(time.Duration(*load(t).Services["shop"].StopGracePeriod)); err != nil {
 		t.Errorf("the shop lost something, or did not end in time: %v", err)
 	}
-	traces, err := jaeger.Traces(ctx, "shop")
-	if err != nil || len(traces) == 0 {
-		t.Errorf("Jaeger has %d traces of the shop: %v", len(traces), err)
+	within, done := context.WithTimeout(ctx, time.Minute)
+	defer done()
+	err = backend.Poll(within, func() (bool, error) { // the Collector may have some still
+		traces, err := jaeger.Traces(within, "shop")
+		return len(traces) > 0, err
+	})
+	if err != nil {
+		t.Errorf("Jaeger has no traces of the shop: %v", err)
 	}
 }
 
