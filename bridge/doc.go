@@ -76,7 +76,8 @@
 //     span, from whatever goroutine, and each measure one span, as long as the
 //     bounded queues hold. What is lost is counted by cause in [Stats].
 //   - The request's path pays for recording the entry and nothing else. Spans
-//     reach the next processor some ten milliseconds after their end.
+//     reach the next processor up to two passes of the timeline's collector after their
+//     end, a tenth of a second.
 //   - ForceFlush hands over all that was recorded before it was called.
 //
 // # What it does not

@@ -47,7 +47,7 @@ func TestAllocsOfTimings(t *testing.T) {
 }
 
 // AllocsPerRun rounds down: what allocates in every second call passes. Here
-// nothing is rounded, and the collector, which runs every 5 ms on a goroutine of
+// nothing is rounded, and the collector, which runs now and then on a goroutine of
 // its own and whose allocations are counted too, is kept from running: passes are
 // made between the calls measured, so that entries always find a used chunk. What
 // remains is that the pool may lose chunks to the garbage collector.

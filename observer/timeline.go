@@ -16,7 +16,7 @@ const (
 	DefaultBufferSize      = 10_000
 	DefaultChildBufferSize = 2_000
 	DefaultMaxPending      = 1 << 16
-	DefaultInterval        = 5 * time.Millisecond
+	DefaultInterval        = 50 * time.Millisecond
 )
 
 // TimelineOptions configures [NewTimeline]. The zero value is what the default
@@ -40,7 +40,8 @@ type TimelineOptions struct {
 	// another request's. 0 means DefaultMaxPending.
 	MaxPending int
 
-	// Interval is how long entries may wait for the collector. 0 means
+	// Interval is how long entries may wait for the collector, unless there are many. A
+	// short one costs: to wake an idle process takes more than to carry an entry away. 0 means
 	// DefaultInterval.
 	Interval time.Duration
 

@@ -425,8 +425,8 @@ func TestRealProfiler(t *testing.T) {
 			}
 		}
 	}
-	if labelled < 100*time.Millisecond {
-		t.Errorf("%v of %v have the label, want most of 300 ms", labelled, all)
+	if labelled == 0 || labelled < all/2 { // how much of its time it ran is the machine's business
+		t.Errorf("%v of %v have the label, want most", labelled, all)
 	}
 	found := false
 	for _, s := range n.of("goroutine")[0].profile.Sample {
