@@ -4,10 +4,10 @@
 //	go run -C integration ./faults
 //
 // Each row of its table is a service in a process of its own, under a steady load,
-// with one backend that is really there, behind a proxy. For a third of the time all is
-// well, for a third the backend fails in one way, and from then on all is well again,
-// for a third or until everything has recovered. The last rows end the service by
-// SIGTERM in the middle of the load.
+// with one backend that is really there, behind a proxy. At first all is well, then the
+// backend fails in one way, for three times as long, and then all is well again, for as long
+// as at first or until everything has recovered. The last rows end the service by SIGTERM
+// in the middle of the load.
 //
 // The books are checked at every look, several times a second. The command fails where
 // they do not add up, where the backend has less than was counted as delivered, where
@@ -34,7 +34,7 @@ import (
 
 func main() {
 	trial.Main() // the service is this program again
-	length := flag.Duration("for", time.Minute, "how long a row takes, of which a third is the fault; recovering may take longer")
+	length := flag.Duration("for", time.Minute, "how long a fault lasts; a row takes two thirds more, and as long as it takes to recover")
 	rate := flag.Int("rate", 200, "requests a second")
 	only := flag.String("only", "", "rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
 	parallel := flag.Int("parallel", 1, "rows at a time; their latencies and memory are no measurements if over 1")
@@ -47,13 +47,19 @@ func main() {
 
 // settings are what all rows have in common.
 type settings struct {
-	length time.Duration
+	length time.Duration // of the fault
 	rate   int
 }
 
+// well is how long all is well before the fault, and at least after it.
+func (s settings) well() time.Duration { return s.length / 3 }
+
+// total is what a row takes, without what it takes to recover.
+func (s settings) total() time.Duration { return s.length + 2*s.well() }
+
 const (
 	minLength = 3 * time.Second
-	maxLength = 20 * time.Minute // Jaeger keeps so many traces
+	maxLength = 10 * time.Minute
 	maxRate   = 2000
 )
 
@@ -72,7 +78,7 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 	if err != nil {
 		return err
 	}
-	if n := length.Seconds() * float64(rate); n > 150_000 {
+	if n := (settings{length, rate}).total().Seconds() * float64(rate); n > 150_000 {
 		return fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", length, rate, n)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)

@@ -156,7 +156,7 @@ func (t *trialled) watchFor(ctx context.Context, d time.Duration) (phase, error)
 
 func underFault(ctx context.Context, set settings, name string, begin start, f fault) *result {
 	r := &result{name: name}
-	ctx, cancel := context.WithTimeout(ctx, set.length+2*recoverWithin)
+	ctx, cancel := context.WithTimeout(ctx, set.total()+3*recoverWithin)
 	defer cancel()
 	s, err := begin(ctx, name)
 	if err != nil {
@@ -204,9 +204,9 @@ func (r *result) try(ctx context.Context, set settings, s *subject, f fault) err
 	return t.settle(ctx, f)
 }
 
-// healthyPhase is a third of the time, the second half of which is measured.
+// healthyPhase is when all is well; its second half is measured.
 func (t *trialled) healthyPhase(ctx context.Context, set settings, absent bool) error {
-	if _, err := t.watchFor(ctx, set.length/6); err != nil {
+	if _, err := t.watchFor(ctx, set.well()/2); err != nil {
 		return err
 	}
 	if !absent { // a connection has goroutines, too
@@ -219,7 +219,7 @@ func (t *trialled) healthyPhase(ctx context.Context, set settings, absent bool) 
 	}
 	t.load.Take()
 	var err error
-	if t.healthy, err = t.watchFor(ctx, set.length/6); err != nil {
+	if t.healthy, err = t.watchFor(ctx, set.well()/2); err != nil {
 		return err
 	}
 	a, err := t.service.Collected(ctx)
@@ -228,7 +228,7 @@ func (t *trialled) healthyPhase(ctx context.Context, set settings, absent bool) 
 }
 
 func (t *trialled) faultPhase(ctx context.Context, set settings, f fault) error {
-	during, cancel := context.WithTimeout(ctx, set.length/3)
+	during, cancel := context.WithTimeout(ctx, set.length)
 	defer cancel()
 	type outcome struct {
 		note string
@@ -286,7 +286,7 @@ func (t *trialled) recover(ctx context.Context, set settings, f fault) error {
 		return fmt.Errorf("not recovered after %v: %w; counts are %+v", time.Since(began).Round(time.Second), errors.Join(err, within.Err()), p.last.Stats)
 	}
 	t.recovered = time.Since(began)
-	_, err = t.watchFor(ctx, max(2*time.Second, set.length/3-t.recovered))
+	_, err = t.watchFor(ctx, max(2*time.Second, set.well()-t.recovered))
 	return err
 }
 

@@ -15,7 +15,7 @@ const slower = 3
 
 // writeTable writes the table, as Markdown.
 func writeTable(w io.Writer, results []*result, set settings, parallel int) {
-	fmt.Fprintf(w, "%d requests/s, each of %d spans; %v a row, of which a third is the fault; profiles every %v, spans every second; %d processors, %d row(s) at a time.\n\n",
+	fmt.Fprintf(w, "%d requests/s, each of %d spans; each fault lasts %v; profiles every %v, spans every second; %d processors, %d row(s) at a time.\n\n",
 		set.rate, trial.SpansOfRequest, set.length, uploadEvery, runtime.GOMAXPROCS(0), parallel)
 	fmt.Fprintln(w, "| row | p50, p99 healthy | in the fault | memory peak, MiB | live heap, MiB | goroutines | accepted | = delivered | + lost | + pending | at the backend | recovered | |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---:|---:|---|---:|---:|---:|---|")

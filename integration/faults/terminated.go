@@ -32,7 +32,7 @@ const (
 
 func terminated(ctx context.Context, set settings, e end) *result {
 	r := &result{name: e.name, recoveredMeans: "end"}
-	ctx, cancel := context.WithTimeout(ctx, set.length+2*recoverWithin)
+	ctx, cancel := context.WithTimeout(ctx, set.total()+3*recoverWithin)
 	defer cancel()
 	s, err := subjects[e.subject](ctx, e.name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *result) end(ctx context.Context, set settings, s *subject, e end) error
 	if err := s.proxy.Set(e.mode); err != nil {
 		return err
 	}
-	if t.faulty, err = t.watchFor(ctx, set.length/6); err != nil {
+	if t.faulty, err = t.watchFor(ctx, set.well()); err != nil {
 		return err
 	}
 	final, err := service.Terminate(ctx)

@@ -4,7 +4,5 @@
 //
 //	go build -C integration/prometheus -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus
 //
-// Its go.sum begins with the lines of Prometheus's own, and "go mod tidy" would not
-// write it: that looks at tests of Prometheus's, of which the module proxy does not have
-// every requirement. Prometheus's pages are not in the module: this one has its API only.
+// Prometheus's pages are not in the module: this one has its API only.
 package prometheus
