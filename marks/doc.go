@@ -24,15 +24,15 @@
 //     an attribute how often it ran.
 //   - Names are constant strings with dots, your library's first ("cache.miss"),
 //     as those of metrics are. They are part of your API: document them. What
-//     varies belongs into attributes.
+//     varies belongs in attributes.
 //   - Attributes are scalars ([slog.String], [slog.Int]), known already when the
 //     call is made. Up to [observer.InlineAttrs] cost no allocation. They leave
 //     the process: no secrets, nothing of unlimited length.
 //   - Context: take one and pass it on. What is marked without a request's goes to
 //     the process's timeline.
-//   - Costs: a mark one to two readings of the clock, a measure two to three; the
-//     call allocates nothing. Only [Start], when there is a bridge, allocates the
-//     context that it returns. Under a span that is not recorded all of them cost
+//   - Costs: a mark one to two readings of the clock, Time…End two to three; they
+//     allocate nothing. [Start] costs about five and, when there is a bridge, allocates
+//     the context that it returns. Under a span that is not recorded all of them cost
 //     less than one reading, unless somebody observes.
 //   - Tests: [github.com/perfline/perfline/observer/observertest.Recorder] has
 //     what was marked, with a clock that the test moves.
