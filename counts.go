@@ -18,7 +18,7 @@ func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
 		switch c.Group {
 		case "perfline.delivery":
 			return p.delivery == nil
-		case "perfline.profiles", "perfline.profiling.gaps":
+		case "perfline.profiles", "perfline.profiling.lost", "perfline.profiling.gaps":
 			return p.profiles == nil
 		}
 		return false
@@ -76,6 +76,8 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
 		exporter.Count{Name: "overflow", N: f.Overflow, Lost: true, What: "profiles dropped at the full queue"},
 		exporter.Count{Name: "failed", N: f.Failed, Lost: true, What: "profiles that could not be taken"})
+	add("perfline.profiling.lost",
+		exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine could not keep"})
 	add("perfline.profiling.gaps",
 		exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
 	return all

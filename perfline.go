@@ -73,11 +73,16 @@ type Pipeline struct {
 // given, the most recent requests in memory, propagators (OTEL_PROPAGATORS), and the
 // bridge from the timeline. It sets OpenTelemetry's globals.
 //
-// An invalid variable or field is an error that names it, and nothing is
-// started. A backend that is not there is no error, nor is PERFLINE_PROFILING=off, with
-// which nothing is profiled. With OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and
-// nothing else leaves it.
+// An invalid variable or field is an error that names it, and nothing is started. Those
+// that OpenTelemetry's SDK reads itself (sampler, propagators, OTEL_BSP_*, limits,
+// timeouts) are a line in the log at most, and the default counts. A backend that is not
+// there is no error, nor is PERFLINE_PROFILING=off, with which nothing is profiled. With
+// OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and nothing
+// else leaves it.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
+	if err := profiling.Check(); err != nil && !errors.Is(err, profiling.ErrNotAllowed) {
+		return nil, fmt.Errorf("perfline: %w", err)
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -115,6 +115,10 @@ func TestStartErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"localhost"`) {
 		t.Errorf("got %v, want an error that names the endpoint", err)
 	}
+	t.Setenv("PERFLINE_PROFILING", "maybe")
+	if _, err := perfline.Start(t.Context(), perfline.Config{}); err == nil || !strings.Contains(err.Error(), `PERFLINE_PROFILING="maybe": must be`) {
+		t.Errorf("got %v, want an error that names the variable", err)
+	}
 }
 
 func TestSampler(t *testing.T) {
@@ -207,7 +211,7 @@ func TestMetrics(t *testing.T) {
 			"perfline.delivery accepted": 1, "perfline.delivery delivered": 0, "perfline.delivery.pending": 1,
 		}, "perfline.profil"},
 		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
-			"perfline.profiles accepted": 0, "perfline.profiles.pending": 0, "perfline.profiling.gaps": 0,
+			"perfline.profiles accepted": 0, "perfline.profiles.pending": 0, "perfline.profiling.lost": 0, "perfline.profiling.gaps": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
 		}, "perfline.delivery"},
 	} {

@@ -89,7 +89,7 @@ func (s Stats) lost() LostError {
 //	perfline.delivery.pending  now
 //	perfline.profiles          by perfline.outcome
 //	perfline.profiles.pending  now
-//	perfline.profiling.gaps, perfline.profiling.gap_time
+//	perfline.profiling.lost, perfline.profiling.gaps, perfline.profiling.gap_time
 //	perfline.profiling.state   1 for the state that perfline.profiling.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
 	m := mp.Meter(bridge.ScopeName)
@@ -104,6 +104,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.bridge", "{item}", "Marks, measures and spans at the bridge to OpenTelemetry, by what became of them."},
 		{"perfline.delivery", "{span}", "Spans on their way to the backend, by what became of them."},
 		{"perfline.profiles", "{profile}", "Profiles on their way to Pyroscope, by what became of them."},
+		{"perfline.profiling.lost", "{sample}", "Samples of continuous profiling that the engine could not keep."},
 		{"perfline.profiling.gaps", "{gap}", "How often continuous profiling sampled nothing for a time."},
 	} {
 		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit), metric.WithDescription(c.what))

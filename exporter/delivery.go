@@ -186,23 +186,27 @@ func (w *watched) counts() DeliveryStats {
 // settle counts what became of n spans, and logs when the backend begins or ceases
 // to fail.
 func (w *watched) settle(err error, n, lost uint64) {
+	err = w.discreet(err)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.stats.Delivered += n - lost
 	w.stats.Failed += lost
 	w.stats.Pending -= n
-	if err == nil {
-		if w.failing {
-			w.log.Info("perfline: spans are delivered again", "to", w.Name, "lost", w.lost)
-		}
-		w.failing, w.lost = false, 0
-		return
-	}
-	err = w.discreet(err)
-	w.err = err
+	failed := w.failing
+	w.failing = err != nil
 	w.lost += lost
-	if !w.failing {
-		w.failing = true
+	sum := w.lost
+	if err == nil {
+		w.lost = 0
+	} else {
+		w.err = err
+	}
+	w.mu.Unlock()
+	// Without the lock: a handler may take its time, ask for Stats, or make spans itself.
+	// Exports come one at a time, and so do the lines.
+	switch {
+	case err == nil && failed:
+		w.log.Info("perfline: spans are delivered again", "to", w.Name, "lost", sum)
+	case err != nil && !failed:
 		w.log.Warn("perfline: spans are not delivered; requests are not affected, what does not fit the queue is dropped and counted",
 			"to", w.Name, "error", err)
 	}

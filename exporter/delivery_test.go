@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/internal/secret"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,6 +69,49 @@ var sampledSpan = tracetest.SpanStub{Name: "s", SpanContext: trace.NewSpanContex
 func (d *Delivery) end(n int) {
 	for range n {
 		d.OnEnd(sampledSpan)
+	}
+}
+
+// A log handler may ask for the counts, and make spans of its own.
+func TestDeliveryLogsWithoutItsLock(t *testing.T) {
+	var d *Delivery
+	lines := 0
+	d = NewDelivery(&Target{SpanExporter: &fake{answer: refuse}, Name: "the backend"}, DeliveryConfig{Logger: slog.New(handlerFunc(func() {
+		lines++
+		d.OnEnd(sampledSpan)
+		if s := d.Stats(); s.Failed != 1 || s.Accepted != 2 {
+			t.Errorf("while it logs the counts are %+v", s)
+		}
+	}))})
+	d.end(1)
+	if err := d.ForceFlush(t.Context()); err == nil {
+		t.Error("nothing failed")
+	}
+	if err := d.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := d.Stats(); lines != 1 || s.Failed != 2 {
+		t.Errorf("%d lines, counts %+v", lines, s)
+	}
+}
+
+// handlerFunc is a log handler that is told of each line.
+type handlerFunc func()
+
+func (f handlerFunc) Enabled(context.Context, slog.Level) bool  { return true }
+func (f handlerFunc) Handle(context.Context, slog.Record) error { f(); return nil }
+func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler        { return f }
+func (f handlerFunc) WithGroup(string) slog.Handler             { return f }
+
+// What hides a secret is the error that it was for who asks, and does not give it out.
+func TestDiscreetErrors(t *testing.T) {
+	a := answers{secret.Hide("hunter2")}
+	err := a.discreet(fmt.Errorf("sent hunter2: %w", context.DeadlineExceeded))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("%v is not what it was", err)
+	}
+	if errors.Unwrap(err) != nil || strings.Contains(fmt.Sprintf("%v %+v %s", err, err, err), "hunter2") {
+		t.Errorf("%v gives out its secret", err)
 	}
 }
 

@@ -50,8 +50,17 @@ func (a answers) discreet(err error) error {
 	if shown = text.Cut(shown, maxError); shown == said {
 		return err
 	}
-	return errors.New(shown)
+	return &discreetError{shown, err}
 }
+
+// A discreetError says less than the error that it is.
+type discreetError struct {
+	shown string
+	err   error // not unwrapped: it says all
+}
+
+func (e *discreetError) Error() string        { return e.shown }
+func (e *discreetError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // checkVariables refuses what OpenTelemetry's exporters would ignore, and print with the
 // secrets in it: headers that are no list, endpoints that are no URLs, and keys in

@@ -46,7 +46,8 @@ func (c Config) String() string {
 	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
 }
 
-// Format prints String, whatever the verb.
+// Format prints String, whatever the verb. What embeds a Config is printed as that, too, and
+// needs a Format of its own.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
 
 // MarshalText is String for encoding/json, log/slog and others that go by it.

@@ -17,12 +17,18 @@ const (
 func URL(raw string) string {
 	raw = strings.TrimSpace(raw)
 	u, err := url.Parse(raw)
-	// A password that is not escaped may end the host too soon, with what is left of it and
-	// an @ behind.
-	if err == nil && u.Host != "" && !strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+	if err == nil && u.Host != "" {
+		// A password that is not escaped may end the host too soon, with what is left of it and
+		// an @ behind.
+		if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+			return u.Scheme + "://…"
+		}
 		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	}
 	if i := strings.LastIndex(raw, "@"); i >= 0 { // first: a password may hold anything
+		if strings.ContainsAny(raw[:i], "?#") { // or a query may have an @
+			return "…"
+		}
 		raw = "…" + raw[i:]
 	}
 	if i := strings.IndexAny(raw, "?#"); i >= 0 {
