@@ -81,7 +81,8 @@ func TestServices(t *testing.T) {
 			}
 			limit := value(s, "GOMEMLIMIT")
 			if limit == "" {
-				if !slices.Contains([]string{"prepare", "prometheus", "grafana"}, s.Name) { // Prometheus finds its container's out itself, Grafana stays small
+				// Prometheus finds its container's out itself; Grafana is a process for each data source, which would all take it for theirs.
+				if !slices.Contains([]string{"prepare", "prometheus", "grafana"}, s.Name) {
 					return fmt.Errorf("GOMEMLIMIT: must be set")
 				}
 				return nil
@@ -223,6 +224,35 @@ func TestGrafanaHasNoUsers(t *testing.T) {
 	}
 	if role := value(grafana, "GF_AUTH_ANONYMOUS_ORG_ROLE"); role != "Viewer" && role != "Editor" {
 		t.Errorf("the anonymous role is %q, must be Viewer or Editor", role)
+	}
+}
+
+// README.md says what the limits of memory add up to.
+func TestMemoryIsTold(t *testing.T) {
+	var sum types.UnitBytes
+	for _, s := range load(t).Services {
+		sum += s.MemLimit
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "deploy", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("limits add up to %.1f GiB", float64(sum)/(1<<30)); !strings.Contains(string(readme), want) {
+		t.Errorf("deploy/README.md does not say that its %s", want)
+	}
+}
+
+// Grafana fetches nothing when it starts, and has the data sources that are provisioned.
+func TestGrafanaPlugins(t *testing.T) {
+	grafana := load(t).Services["grafana"]
+	if got := value(grafana, "GF_PLUGINS_PREINSTALL_DISABLED"); got != "true" {
+		t.Errorf("GF_PLUGINS_PREINSTALL_DISABLED is %q, want true", got)
+	}
+	disabled := strings.Split(value(grafana, "GF_PLUGINS_DISABLE_PLUGINS"), ",")
+	for uid, s := range sources(t) {
+		if slices.Contains(disabled, s.Type) {
+			t.Errorf("data source %q needs the plugin %s, which is disabled", uid, s.Type)
+		}
 	}
 }
 
