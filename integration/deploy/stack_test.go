@@ -15,6 +15,9 @@ import (
 // cpu is the type of the profiles that spans lead to.
 const cpu = backend.CPU
 
+// patience is how long something that must come may take, on a slow machine.
+const patience = 2 * time.Minute
+
 // TestStack runs the shop as compose does, with what can be built of the services between which compose
 // puts it, each with the file that compose mounts: the Collector, Jaeger, Pyroscope and Prometheus, this
 // one with compose's flags. All that the dashboards ask of Prometheus and of Pyroscope must be there.
@@ -42,14 +45,16 @@ func TestStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopAfter(t, "pyroscope", pyroscope)
+	t.Setenv("COLLECTOR_METRICS_INTERVAL", "500")
 	collector, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Metrics: prometheus.OTLPHTTP()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopAfter(t, "collector", collector)
 	hosts := strings.NewReplacer("http://collector:4317", collector.OTLPGRPC(), "http://pyroscope:4040", pyroscope.URL())
-	// Metrics come sooner than in compose, for the rates of a short run.
-	shop := startShop(ctx, t, buildShop(t), hosts, "OTEL_METRIC_EXPORT_INTERVAL=500")
+	// Metrics come sooner than in compose, for the rates of a short run. What is in a namespace must be
+	// found by its name, too.
+	shop := startShop(ctx, t, buildShop(t), hosts, "OTEL_METRIC_EXPORT_INTERVAL=500", "OTEL_RESOURCE_ATTRIBUTES=service.namespace=examples")
 	stopped := false
 	defer func() {
 		if !stopped {
@@ -64,7 +69,7 @@ func TestStack(t *testing.T) {
 			if m == nil {
 				t.Fatalf("%s: variable %q asks %q, want label_values", file, v.Name, v.Query.Query)
 			}
-			within, done := context.WithTimeout(ctx, time.Minute)
+			within, done := context.WithTimeout(ctx, patience)
 			err := backend.Poll(within, func() (bool, error) {
 				values, err := prometheus.LabelValues(within, m[1], m[2])
 				return slices.Contains(values, v.Current.Value), err
@@ -79,7 +84,7 @@ func TestStack(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
 				t.Run(fmt.Sprintf("%s/%s/%s", file, p.Title, q.RefID), func(t *testing.T) {
-					within, done := context.WithTimeout(ctx, time.Minute)
+					within, done := context.WithTimeout(ctx, patience)
 					defer done()
 					switch q.Datasource.UID {
 					case "prometheus":
@@ -101,7 +106,7 @@ func TestStack(t *testing.T) {
 	if err := shop.stop(time.Duration(*load(t).Services["shop"].StopGracePeriod)); err != nil {
 		t.Errorf("the shop lost something, or did not end in time: %v", err)
 	}
-	within, done := context.WithTimeout(ctx, time.Minute)
+	within, done := context.WithTimeout(ctx, patience)
 	defer done()
 	err = backend.Poll(within, func() (bool, error) { // the Collector may have some still
 		traces, err := jaeger.Traces(within, "shop")
