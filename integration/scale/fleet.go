@@ -41,9 +41,10 @@ const (
 	tempoLiveStore   = 6e6                 // the same; the lower end of 6 to 10
 	tempoQuerier     = 1e6                 // the same; the lower end of 1 to 2
 	tempoOneProcess  = 25e6                // the same; the lower end of 25 to 35
+	tempoOneSpans    = 55_000.             // spans/s, the other half of that figure; the lower end of 55 000 to 80 000
 	tempoSpan        = 600e6 / 10_428_415. // bytes on disk
 	clickHouseSpan   = 722.09 * (1 << 20) / 10_000_000
-	clickHouseSpans  = 52_129. // a second, one node of 4 cores
+	clickHouseSpans  = 52_129. // a second, one node
 	collectorPublic  = 15_000. // spans a second and core
 )
 
@@ -51,8 +52,8 @@ const (
 var publicFigures = []struct{ what, value, source string }{
 	{"Tempo, microservices: received traffic of a distributor (2 cores, 2 GB), a live-store (1 core, 4–20 GB), a querier", "10 MB/s; 6–10 MB/s; 1–2 MB/s", "https://grafana.com/docs/tempo/next/set-up-for-tracing/setup-tempo/plan/size/"},
 	{"Tempo, one process: the traffic up to which it is recommended", "25–35 MB/s or 55 000–80 000 spans/s", "https://grafana.com/docs/tempo/next/set-up-for-tracing/setup-tempo/plan/deployment-modes/"},
-	{"Tempo's blocks (Parquet, of 2022): about 600 MB for 10 428 415 spans", "58 bytes a span", "https://github.com/grafana/tempo/blob/main/docs/design-proposals/2022-04%20Parquet.md"},
-	{"Jaeger with ClickHouse, one node of 4 cores: 10 million spans with 11 attributes in 722.09 MiB", "76 bytes a span, 52 129 spans/s", "https://github.com/jaegertracing/jaeger/blob/main/internal/storage/v2/clickhouse/BENCHMARKING.md"},
+	{"Tempo's blocks (Parquet, a prototype of 2022): a block of about 600 MB, divided by the 10 428 415 values of its column of span ids", "58 bytes a span", "https://github.com/grafana/tempo/blob/main/docs/design-proposals/2022-04%20Parquet.md"},
+	{"Jaeger with ClickHouse, one node of 4 OCPUs (8 virtual CPUs) and 60 GB: 10 million spans with 11 attributes in 722.09 MiB", "76 bytes a span, 52 129 spans/s", "https://github.com/jaegertracing/jaeger/blob/main/internal/storage/v2/clickhouse/BENCHMARKING.md"},
 	{"A Collector (Splunk's distribution), for comparison with the measured one", "15 000 spans/s and core", "https://help.splunk.com/splunk-observability-cloud/manage-data/splunk-distribution-of-the-opentelemetry-collector/get-started-with-the-splunk-distribution-of-the-opentelemetry-collector/collector-requirements/sizing-and-scaling"},
 	{"The tail_sampling processor's decision_wait and num_traces when nothing is said; deploy/collector-tail.yaml says 10 s", "30 s, 50 000", "https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/processor/tailsamplingprocessor/README.md"},
 }
@@ -84,6 +85,11 @@ func collectors(spans float64, m measured) float64 {
 	return math.Ceil(spans * m.collectorCPU.Seconds() / (collectorCores * collectorBusy))
 }
 
+// oneTempo tells whether one process of Tempo is enough, by bytes and by spans.
+func (f fleet) oneTempo(m measured) bool {
+	return f.wire(m) <= tempoOneProcess && f.spans(m) <= tempoOneSpans
+}
+
 // tailMemory is what waits for a decision at the tail, in bytes: all spans, whatever is
 // kept in the end.
 func (f fleet) tailMemory(m measured) float64 {
@@ -94,9 +100,9 @@ func (f fleet) tailMemory(m measured) float64 {
 // Collectors together.
 func (f fleet) tailTraces() float64 { return f.requests() * decisionWait.Seconds() }
 
-// tailCollectors is how many Collectors tail sampling needs: one tier that finds the right
-// Collector by the trace id, and one that decides, by memory or by processors, whichever
-// is more.
+// tailCollectors is how many Collectors tail sampling needs, at least: one tier that finds the
+// right Collector by the trace id, whose CPU was not measured and is taken for that of a Collector
+// without it, and one that decides, by memory or by processors, whichever is more.
 func (f fleet) tailCollectors(m measured) (first, second float64) {
 	all := fleet{f.services, f.rate, 1}.spans(m)
 	first = collectors(all, m)

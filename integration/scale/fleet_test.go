@@ -19,6 +19,24 @@ func TestFleet(t *testing.T) {
 	large.inMemory *= 3.2 // 96 GB at 8 GB each
 	_, larger := whole.tailCollectors(large)
 	for _, c := range []struct {
+		name string
+		f    fleet
+		wire float64
+		want bool
+	}{
+		{"one Tempo: 9 MB/s and 27 000 spans/s", fleet{9, 1000, 1}, 1000, true},
+		{"one Tempo: 20 MB/s are few enough, 60 000 spans/s are not", fleet{20, 1000, 1}, 1000, false},
+		{"one Tempo: 27 000 spans/s are few enough, 27 MB/s are not", fleet{9, 1000, 1}, 3000, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := figures
+			m.wire = c.wire
+			if got := c.f.oneTempo(m); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+	for _, c := range []struct {
 		name      string
 		got, want float64
 	}{

@@ -161,7 +161,7 @@ var shares = []float64{1, 0.1, 0.01}
 // fleetText is what many services take.
 func fleetText(o options, m measured) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Computed by the same run from its own figures, for %s services of %s requests/s each, all alike the one above; lines with a public figure in them are estimates.\n\n",
+	fmt.Fprintf(&out, "Computed by the same run from its own figures, for %s services of %s requests/s each, all alike the one above; lines with a public figure in them are estimates, and so are those that say it.\n\n",
 		number(float64(o.services)), number(float64(o.rate)))
 	t := &table{explained: true}
 	head := []string{"what"}
@@ -192,13 +192,13 @@ func fleetText(o options, m measured) string {
 		b := f.wire(m)
 		return fmt.Sprintf("%s, %s, %s", number(replicas(b, tempoDistributor)), number(replicas(b, tempoLiveStore)), number(replicas(b, tempoQuerier)))
 	})
-	line("Tempo as one process is enough", "bytes/s up to 25 MB/s", func(f fleet) string {
-		if f.wire(m) <= tempoOneProcess {
+	line("Tempo as one process is enough", "up to 25 MB/s and 55 000 spans/s", func(f fleet) string {
+		if f.oneTempo(m) {
 			return "yes"
 		}
 		return "no"
 	})
-	line("Jaeger on ClickHouse: nodes of 4 cores", "spans/s ÷ 52 129, nothing to spare, no copies", func(f fleet) string { return number(replicas(f.spans(m), clickHouseSpans)) })
+	line("Jaeger on ClickHouse: nodes of 4 OCPUs", "spans/s ÷ 52 129, nothing to spare, no copies", func(f fleet) string { return number(replicas(f.spans(m), clickHouseSpans)) })
 	line("stored a day: Tempo", "spans × 58 bytes", func(f fleet) string { return size(perDay(f.spans(m) * tempoSpan)) })
 	line("stored a day: Jaeger on ClickHouse", "spans × 76 bytes, one copy", func(f fleet) string { return size(perDay(f.spans(m) * clickHouseSpan)) })
 	line("stored a day: Jaeger on Badger", "spans × the measured bytes; one node, for comparison only", func(f fleet) string { return size(perDay(f.spans(m) * m.onDisk)) })
@@ -212,8 +212,8 @@ func fleetText(o options, m measured) string {
 	t.add("tail sampling: spans that wait, in memory", size(whole.tailMemory(m)),
 		fmt.Sprintf("%v × all spans/s × bytes in the Collector's memory × %d, for Go's garbage", decisionWait, garbage))
 	t.add("tail sampling: traces that wait", number(whole.tailTraces()), fmt.Sprintf("%v × requests/s, each a trace of its own; num_traces of all Collectors together", decisionWait))
-	t.add("tail sampling: Collectors that find the right one", number(first), "those for all spans, above")
-	t.add("tail sampling: Collectors that decide", number(second), fmt.Sprintf("the memory ÷ %s each, or as many again, whichever is more", size(collectorMemory)))
+	t.add("tail sampling: Collectors that find the right one", "at least "+number(first), "estimated: those for all spans, above; that load balancing splits batches by trace was not measured")
+	t.add("tail sampling: Collectors that decide", "at least "+number(second), fmt.Sprintf("estimated: the memory ÷ %s each, or as many again, whichever is more", size(collectorMemory)))
 	t.add("profiles/s", number(whole.profiles(m)), "services × profiles a second of the shop")
 	t.add("profiles: bytes/s on the wire", size(whole.profiles(m)*m.profileWire), "× bytes a profile, measured")
 	t.add("profiles: stored a day", size(perDay(whole.profiles(m)*m.profileStored)), "× bytes a profile on Pyroscope's disk, one copy, measured without compaction")

@@ -58,6 +58,8 @@ func TestTables(t *testing.T) {
 		{"spans of the fleet", fleetText(options{services: 1000, rate: 1000}, m), "| spans/s | 3 000 000 | 300 000 | 30 000 | × share × spans a request |"},
 		{"cores of the fleet", fleetText(options{services: 1000, rate: 1000}, m), "| cores for perfline in all services | 50 | 14 | 10 |"},
 		{"cores of the fleet, when there is no difference", fleetText(options{services: 1000, rate: 1000}, noDifference), "| not measurable | not measurable | not measurable | requests/s × (CPU"},
+		{"one Tempo", fleetText(options{services: 20, rate: 1000}, m), "| Tempo as one process is enough | no | yes | yes | up to 25 MB/s and 55 000 spans/s |"},
+		{"the tier in front, which was not measured", fleetText(options{services: 1000, rate: 1000}, m), "| tail sampling: Collectors that find the right one | at least 10 | estimated:"},
 		{"profiles of the fleet", fleetText(options{services: 1000, rate: 1000}, m), "| profiles: bytes/s on the wire | 2.0 MB |"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
