@@ -16,7 +16,7 @@ type target struct {
 	search    *search
 	sender    *sender
 	held      []carried // by rising rate
-	failed    carried   // the last that was not held; zero: none
+	failed    carried   // of the lowest rate that was not held; zero: none
 }
 
 // carried is what the target gave at a rate of spans.
@@ -98,8 +98,6 @@ func (t *target) carry(ctx context.Context, rate float64, length time.Duration) 
 	c.cpu, c.jaegerCPU, c.memory = (after.collector.CPU-before.collector.CPU)/spans, (after.jaeger.CPU-before.jaeger.CPU)/spans, after.collector.Peak
 	if c.why() == "" {
 		t.held = append(t.held, c)
-	} else {
-		t.failed = c
 	}
 	return c, nil
 }

@@ -64,7 +64,6 @@ func measureCurve(ctx context.Context, o options, say func(string, ...any)) (c *
 		// Pools, connections and the heap become what they stay; the sample is not kept.
 		_, err = s.measure(ctx, lowest, min(o.length, time.Second))
 		clear(s.samples)
-		s.failed = sample{}
 		return err
 	}
 	all := runtime.NumCPU()
@@ -106,7 +105,9 @@ func (c *curve) climb(ctx context.Context, o options, say func(string, ...any)) 
 			if err != nil {
 				return err
 			}
-			s.search.report(m.why() == "")
+			if s.search.report(m.why() == "") {
+				s.failed = m
+			}
 			say("%s", s.progress(m))
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/perfline/perfline/integration/trial"
@@ -36,7 +37,7 @@ func main() {
 		return
 	}
 	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		err = run(ctx, o, os.Stdout)
 		stop()
 	}

@@ -31,11 +31,12 @@ func (s *search) rate() (perSecond float64, ok bool) {
 	return s.next, true
 }
 
-// report says whether the rate was held.
-func (s *search) report(held bool) {
+// report says whether the rate was held, and is told whether that is the lowest that was
+// not: an attempt that fails is made once more.
+func (s *search) report(held bool) (gaveWay bool) {
 	if !held && !s.again {
 		s.again = true
-		return
+		return false
 	}
 	s.again = false
 	if !math.IsInf(s.not, 1) {
@@ -51,4 +52,5 @@ func (s *search) report(held bool) {
 	} else {
 		s.next = math.Round(math.Sqrt(s.held * s.not))
 	}
+	return !held
 }

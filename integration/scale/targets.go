@@ -55,7 +55,9 @@ func measureTargets(ctx context.Context, o options, b *batch, say func(string, .
 			if err != nil {
 				return nil, err
 			}
-			t.search.report(c.why() == "")
+			if t.search.report(c.why() == "") {
+				t.failed = c
+			}
 			say("the Collector to %s, %s spans/s: %s of CPU a span, %s of memory, %s",
 				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), heldOr(c.why()))
 		}

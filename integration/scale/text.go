@@ -16,7 +16,7 @@ func serviceText(o options, c *curve) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured on %s, by `go run -C integration ./scale -length %v -rounds %d`. A request makes %d spans and %d events where there is telemetry. ",
 		machine(), o.length, o.rounds, trial.SpansOfRequest, trial.Marks)
-	fmt.Fprintf(&out, "A rate is held when no request fails, p99 since a request was due is at most %s, at the end no more requests wait than are due in %s, and no span is lost. ",
+	fmt.Fprintf(&out, "A rate is held when no request fails, p99 since a request was due is at most %s, at the end no more requests wait than are due in %s, and no span is lost; one that is not is tried once more. Figures at a rate are medians of the rounds that held it. ",
 		duration(heldP99), duration(heldBacklog))
 	fmt.Fprintf(&out, "“Highest” is a lower bound: the load, the Collector and what is behind it take of the same %d cores.\n\n", runtime.NumCPU())
 	out.WriteString(c.highestTable().String())
