@@ -6,12 +6,16 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 // Balanced is an error if the account's sums are not equal at any time: every span and
 // every profile that was accepted was delivered, was lost for a cause that is counted,
 // or is pending. Snapshots of each of the two are of one moment, so there is no
-// tolerance.
+// tolerance. That what is pending fits the queue, which has the default's size, and that
+// no more is counted than requests have begun, holds where the sums alone, which wrap
+// around, say nothing.
 func (a Account) Balanced() error {
 	var wrong []error
 	if d := a.Stats.Delivery; d.Accepted != d.Delivered+d.Failed+d.Dropped+d.Pending {
@@ -22,7 +26,17 @@ func (a Account) Balanced() error {
 		wrong = append(wrong, fmt.Errorf("profiles: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
 			p.Accepted, p.Sent, p.Refused, p.Unanswered, p.Overflow, p.Pending))
 	}
+	if d := a.Stats.Delivery; d.Pending > exporter.DefaultQueueSize {
+		wrong = append(wrong, fmt.Errorf("spans: %d are pending, the queue holds %d", d.Pending, exporter.DefaultQueueSize))
+	}
+	if p := a.Stats.Profiles; p.Pending > p.Accepted || p.PendingBytes < 0 || p.PendingBytes > pyroscope.DefaultQueueSize {
+		wrong = append(wrong, fmt.Errorf("profiles: %d of %d accepted are pending with %d bytes, the queue holds %d bytes",
+			p.Pending, p.Accepted, p.PendingBytes, pyroscope.DefaultQueueSize))
+	}
 	// Read one after the other: what is counted later may be of more requests, not of fewer.
+	if most := a.Begun * SpansOfRequest; a.Stats.Delivery.Accepted > most {
+		wrong = append(wrong, fmt.Errorf("spans: %d were accepted, the %d requests that began make %d at most", a.Stats.Delivery.Accepted, a.Begun, most))
+	}
 	if a.Answered > a.Begun {
 		wrong = append(wrong, fmt.Errorf("%d requests were answered of %d begun", a.Answered, a.Begun))
 	}

@@ -38,6 +38,17 @@ func TestBalanced(t *testing.T) {
 		{"a span too few", func(a *Account) { a.Stats.Delivery.Delivered-- }, "spans: 30 accepted"},
 		{"a span too many", func(a *Account) { a.Stats.Delivery.Pending++ }, "spans: 30 accepted"},
 		{"a profile too few", func(a *Account) { a.Stats.Profiles.Sent-- }, "profiles: 4 accepted"},
+		{"less than nothing pending", func(a *Account) { a.Stats.Delivery.Delivered++; a.Stats.Delivery.Pending-- }, "spans: 18446744073709551615 are pending, the queue holds 8192"},
+		{"a full queue", func(a *Account) {
+			a.Begun, a.Stats.Delivery = 3000, exporter.DeliveryStats{Accepted: 8192, Pending: 8192}
+		}, ""},
+		{"more than the queue holds", func(a *Account) {
+			a.Begun, a.Stats.Delivery = 3000, exporter.DeliveryStats{Accepted: 8193, Pending: 8193}
+		}, "8193 are pending, the queue holds 8192"},
+		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Sent++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
+		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = pyroscope.DefaultQueueSize + 1 }, "with 16777217 bytes"},
+		{"less than no bytes of profiles", func(a *Account) { a.Stats.Profiles.PendingBytes = -1 }, "with -1 bytes"},
+		{"more spans than requests make", func(a *Account) { a.Stats.Delivery.Accepted, a.Stats.Delivery.Delivered = 31, 31 }, "the 10 requests that began make 30 at most"},
 		{"more answers than requests", func(a *Account) { a.Begun-- }, "10 requests were answered of 9"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,9 +33,9 @@ type Load struct {
 	due      atomic.Int64  // requests that were due until now
 	done     atomic.Int64  // of them, answered or failed
 
-	mu       sync.Mutex // guards what follows
-	answered int        // since the load began
-	taken    Results
+	mu    sync.Mutex // guards what follows
+	total Results    // since the load began, without latencies
+	taken Results    // since Take
 }
 
 // Results are what became of requests.
@@ -44,13 +46,24 @@ type Results struct {
 	Latencies []time.Duration // of those answered, since they were due; sorted
 }
 
-// P is the latency that the share q of the requests stayed below: P(0.5) is the
-// median, P(1) the maximum. 0 if none was answered.
+// P is the least latency that at least the share q of the requests did not exceed, of
+// rank ⌈q·n⌉: P(0.5) is the median, P(1) the maximum. 0 if none was answered.
 func (r Results) P(q float64) time.Duration {
 	if len(r.Latencies) == 0 {
 		return 0
 	}
-	return r.Latencies[min(int(q*float64(len(r.Latencies))), len(r.Latencies)-1)]
+	// 0.07 of 100 is a little over 7 in binary fractions, and not the eighth.
+	rank := int(math.Ceil(q*float64(len(r.Latencies)) - 1e-6))
+	return r.Latencies[max(rank, 1)-1]
+}
+
+// Err is an error if requests have failed: how many, and why.
+func (r Results) Err() error {
+	var all []error
+	for _, text := range slices.Sorted(maps.Keys(r.Errors)) {
+		all = append(all, fmt.Errorf("%d requests failed: %s", r.Errors[text], text))
+	}
+	return errors.Join(all...)
 }
 
 // StartLoad sends GET requests, so many a second, until Stop.
@@ -63,7 +76,7 @@ func startLoad(target string, rate, underWay int) *Load {
 		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: underWay}},
 		slots:  make(chan struct{}, underWay),
 	}
-	l.taken.Errors = map[string]int{}
+	l.taken.Errors, l.total.Errors = map[string]int{}, map[string]int{}
 	go l.run(ctx)
 	return l
 }
@@ -130,11 +143,13 @@ func (l *Load) settle(took time.Duration, err error) {
 	defer l.mu.Unlock()
 	l.done.Add(1)
 	if err != nil {
-		l.taken.Failed++
-		l.taken.Errors[reason(err)]++
+		for _, r := range []*Results{&l.taken, &l.total} {
+			r.Failed++
+			r.Errors[reason(err)]++
+		}
 		return
 	}
-	l.answered++
+	l.total.Answered++
 	l.taken.Answered++
 	l.taken.Latencies = append(l.taken.Latencies, took)
 }
@@ -150,11 +165,14 @@ func (l *Load) Backlog() int {
 	return int(max(0, due-l.done.Load()))
 }
 
-// Answered is how many requests have been answered since the load began.
-func (l *Load) Answered() int {
+// Total returns what became of all requests since the load began, whoever took their
+// results, without their latencies.
+func (l *Load) Total() Results {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.answered
+	r := l.total
+	r.Errors = maps.Clone(r.Errors)
+	return r
 }
 
 // Take returns what became of the requests that were answered or failed since it

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,8 +26,10 @@ func TestResultsP(t *testing.T) {
 		{"none", Results{}, 0.5, 0},
 		{"one", Results{Latencies: []time.Duration{7}}, 0.99, 7},
 		{"the least", hundred, 0, 1},
-		{"median", hundred, 0.5, 51},
-		{"p99", hundred, 0.99, 100},
+		{"median", hundred, 0.5, 50},
+		{"no whole rank", hundred, 0.985, 99},
+		{"a share that is no binary fraction", hundred, 0.07, 7},
+		{"p99", hundred, 0.99, 99},
 		{"maximum", hundred, 1, 100},
 	} {
 		if got := c.of.P(c.q); got != c.want {
@@ -111,6 +114,14 @@ func TestLoadTellsErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.Stop()
+			// What was taken before is in the total.
+			r := l.Total()
+			if int64(r.Failed) < failed.Load() || r.Answered != 0 || len(r.Latencies) != 0 {
+				t.Errorf("in total %d requests failed, %d were answered; want at least %d failed and none answered", r.Failed, r.Answered, failed.Load())
+			}
+			if want := fmt.Sprintf("%d requests failed: ", r.Failed); r.Err() == nil || !strings.Contains(r.Err().Error(), want) || !strings.Contains(r.Err().Error(), c.want) {
+				t.Errorf("error %v, want %q and %q in it", r.Err(), want, c.want)
+			}
 		})
 	}
 }

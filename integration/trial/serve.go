@@ -88,10 +88,11 @@ func serve(raw string) error {
 	}
 	account := func() Account {
 		a := watch.account()
-		// In this order: what is answered has begun, and what is counted later is no less.
+		// In this order: what is answered has begun, spans are of requests that have begun, and
+		// what is counted later is no less.
 		a.Answered = answered.Load()
-		a.Begun = begun.Load()
 		a.Stats = t.stats()
+		a.Begun = begun.Load()
 		a.Connections = int(connections.Load())
 		return a
 	}
