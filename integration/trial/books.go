@@ -64,6 +64,16 @@ func (a Account) Complete(delivers bool) error {
 	return nil
 }
 
+// Told is an error if the end told of a loss that is not counted, or did not tell of one
+// that is.
+func (f Final) Told() error {
+	lost := f.Stats.Delivery.Lost() + f.Stats.Profiles.Lost()
+	if (lost > 0) != (f.Err != "") {
+		return fmt.Errorf("%d spans and profiles were lost, and the end says %q", lost, f.Err)
+	}
+	return nil
+}
+
 // A Book is the account of what is delivered to one backend: of spans or of profiles.
 type Book struct {
 	Accepted, Delivered, Pending uint64

@@ -89,6 +89,27 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+func TestTold(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		spans, profiles uint64
+		says, want      string
+	}{
+		{"nothing lost", 0, 0, "", ""},
+		{"spans, told", 2, 0, "lost 2 spans", ""},
+		{"spans, not told", 2, 0, "", "2 spans and profiles were lost"},
+		{"a profile, not told", 0, 1, "", "1 spans and profiles were lost"},
+		{"told, not counted", 0, 0, "deadline exceeded", `0 spans and profiles were lost, and the end says "deadline exceeded"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := Final{Account: ten(), Err: c.says}
+			f.Stats.Delivery.Delivered -= c.spans
+			f.Stats.Profiles.Sent -= c.profiles
+			wants(t, f.Told(), c.want)
+		})
+	}
+}
+
 func wants(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
