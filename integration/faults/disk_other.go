@@ -12,7 +12,7 @@ func mount(string, int) error {
 	return fmt.Errorf("small disks are made on Linux only: %w on %s", errors.ErrUnsupported, runtime.GOOS)
 }
 
-func unmount(string) error { return nil }
+func unmount(string) error { return errors.ErrUnsupported }
 
 func fill(string) error { return errors.ErrUnsupported }
 

@@ -82,7 +82,8 @@ func restarts(ctx context.Context, s *subject) (string, error) {
 	each := time.Until(deadline) / kills
 	// Half of the time it is away: it is started, whatever time is left.
 	alive := context.WithoutCancel(ctx)
-	for range kills {
+	n := 0
+	for ; n < kills && !errors.Is(ctx.Err(), context.Canceled); n++ {
 		if err := s.kill(alive); err != nil {
 			return "", err
 		}
@@ -92,7 +93,7 @@ func restarts(ctx context.Context, s *subject) (string, error) {
 		}
 		pause(ctx, each/2)
 	}
-	return fmt.Sprintf("killed %d times", kills), nil
+	return fmt.Sprintf("killed %d times", n), nil
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -115,6 +116,7 @@ func smallDisk(ctx context.Context, s *subject) error {
 	if err := mount(s.process.Dir(), diskSize); err != nil {
 		return fmt.Errorf("%w: %w", errNotMade, err)
 	}
+	s.mounted = true
 	return s.process.Start(ctx)
 }
 

@@ -11,13 +11,16 @@
 //
 // The books are checked at every look, several times a second. The command fails where
 // they do not add up, where the backend has less than was counted as delivered, where
-// nothing recovers, and where goroutines or the live heap do not come back. A backend
-// whose disk was full, or that lies, may have less: the row tells.
+// nothing recovers, where a request fails, and where goroutines or the live heap do not come
+// back. A backend whose disk was full, or that lies, may have less: the row tells.
+//
+// With -into the table is written into a document, between its markers, if all is well.
 //
 // A full disk needs a small tmpfs, and that root: the row says if it was not made.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -27,8 +30,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/perfline/perfline/integration/document"
 	"github.com/perfline/perfline/integration/trial"
 )
 
@@ -37,9 +42,14 @@ func main() {
 	length := flag.Duration("for", time.Minute, "how long a fault lasts; a row takes two thirds more, and as long as it takes to recover")
 	rate := flag.Int("rate", 200, "requests a second")
 	only := flag.String("only", "", "rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
-	parallel := flag.Int("parallel", 1, "rows at a time; their latencies and memory are no measurements if over 1")
+	parallel := flag.Int("parallel", 1, "rows at a time; over 2 their latencies are no measurements")
+	into := flag.String("into", "", "document to write the table into, between its markers")
 	flag.Parse()
-	if err := run(context.Background(), *length, *rate, *only, *parallel, flag.Args()); err != nil {
+	// What is stopped stops its backends and takes its small disks away.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *length, *rate, *only, *parallel, *into, flag.Args())
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
@@ -61,9 +71,16 @@ const (
 	minLength = 3 * time.Second
 	maxLength = 10 * time.Minute
 	maxRate   = 2000
+
+	// What a document's table is made with, at least and at most: over ten seconds of the
+	// healthy time, of which half is measured, and a processor or two for each row.
+	minDocumented         = 30 * time.Second
+	maxDocumentedParallel = 2
+
+	part = "faults" // of the document
 )
 
-func run(ctx context.Context, length time.Duration, rate int, only string, parallel int, rest []string) error {
+func run(ctx context.Context, length time.Duration, rate int, only string, parallel int, into string, rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("%q: no arguments are taken, only flags", rest)
@@ -73,6 +90,13 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 		return fmt.Errorf("-rate %d: must be between 1 and %d", rate, maxRate)
 	case parallel < 1:
 		return fmt.Errorf("-parallel %d: must be at least 1", parallel)
+	case into != "" && (length < minDocumented || only != "" || parallel > maxDocumentedParallel):
+		return fmt.Errorf("-into %s: needs all rows, without -only, with -for %v or more and -parallel %d or less: other figures are no measurements", into, minDocumented, maxDocumentedParallel)
+	}
+	if into != "" {
+		if err := document.Check(into, part); err != nil {
+			return fmt.Errorf("-into: %w", err)
+		}
 	}
 	chosen, err := choose(rows(), only)
 	if err != nil {
@@ -81,13 +105,14 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 	if n := (settings{length, rate}).total().Seconds() * float64(rate); n > 150_000 {
 		return fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", length, rate, n)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
 	results := make([]*result, len(chosen))
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
 	for i, r := range chosen {
 		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
 		running.Go(func() {
 			defer func() { <-slots }()
 			fmt.Fprintf(os.Stderr, "%s: begins, %d of %d\n", r.name, i+1, len(chosen))
@@ -97,7 +122,10 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 		})
 	}
 	running.Wait()
-	writeTable(os.Stdout, results, settings{length, rate}, parallel)
+	results = slices.DeleteFunc(results, func(r *result) bool { return r == nil }) // were not begun
+	var table bytes.Buffer
+	writeTable(&table, results, settings{length, rate}, parallel)
+	fmt.Print(table.String())
 	var failed []string
 	for _, r := range results {
 		for _, err := range r.wrong {
@@ -107,7 +135,10 @@ func run(ctx context.Context, length time.Duration, rate int, only string, paral
 	if len(failed) > 0 {
 		return errors.New("not all is well:\n" + strings.Join(failed, "\n"))
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil || into == "" {
+		return err
+	}
+	return document.Write(into, document.Part{Name: part, Text: table.String()})
 }
 
 // choose returns the rows that are asked for, by name or by the part before the slash.

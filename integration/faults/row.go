@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/integration/trial"
 )
 
@@ -22,10 +20,7 @@ func rows() []row {
 	var all []row
 	for _, subject := range []string{"jaeger", "collector", "pyroscope"} {
 		for _, f := range faults {
-			name := subject + "/" + f.name
-			all = append(all, row{name, func(ctx context.Context, set settings) *result {
-				return underFault(ctx, set, name, subjects[subject], f)
-			}})
+			all = append(all, faultRow(subject, f))
 		}
 	}
 	for _, subject := range []string{"jaeger by http", "pyroscope"} {
@@ -63,6 +58,7 @@ type result struct {
 	name             string
 	notMade          error
 	healthy, faulty  phase
+	requests         trial.Results // in all phases
 	goroutinesAfter  int
 	heap, heapAfter  uint64
 	book             trial.Book
@@ -163,10 +159,7 @@ func underFault(ctx context.Context, set settings, name string, begin start, f f
 		r.fail(err)
 		return r
 	}
-	defer func() {
-		r.fail(unmountAfter(s.process))
-		r.fail(s.stop())
-	}()
+	defer func() { r.fail(s.stop()) }()
 	err = r.try(ctx, set, s, f)
 	if errors.Is(err, errNotMade) {
 		r.notMade = err
@@ -175,9 +168,6 @@ func underFault(ctx context.Context, set settings, name string, begin start, f f
 	}
 	return r
 }
-
-// unmountAfter ends the process, which has files there open.
-func unmountAfter(p process) error { return errors.Join(p.Kill(), unmount(p.Dir())) }
 
 func (r *result) try(ctx context.Context, set settings, s *subject, f fault) error {
 	if f.before != nil {
@@ -191,7 +181,7 @@ func (r *result) try(ctx context.Context, set settings, s *subject, f fault) err
 	}
 	defer service.Kill() //nolint:errcheck // it has ended, or something failed that is told
 	t := &trialled{result: r, service: service, load: trial.StartLoad(service.URL(), set.rate), subject: s}
-	defer t.load.Stop()
+	defer t.endLoad()
 	if err := t.healthyPhase(ctx, set, f.name == "absent"); err != nil {
 		return err
 	}
@@ -202,6 +192,18 @@ func (r *result) try(ctx context.Context, set settings, s *subject, f fault) err
 		return err
 	}
 	return t.settle(ctx, f)
+}
+
+// endLoad ends the load and holds every request that failed in any phase against the row.
+// A second call does nothing.
+func (t *trialled) endLoad() {
+	if t.load == nil {
+		return
+	}
+	t.load.Stop()
+	t.requests = t.load.Total()
+	t.fail(t.requests.Err())
+	t.load = nil
 }
 
 // healthyPhase is when all is well; its second half is measured.
@@ -240,14 +242,19 @@ func (t *trialled) faultPhase(ctx context.Context, set settings, f fault) error 
 		over <- outcome{note, err}
 	}()
 	var o outcome
+	ended := false
 	p, err := t.watch(ctx, func(trial.Account) bool {
 		select {
 		case o = <-over:
-			return true
+			ended = true
 		default:
-			return false
 		}
+		return ended
 	})
+	if !ended { // whoever stops the backend must be the only one at it
+		cancel()
+		o = <-over
+	}
 	p.requests = t.load.Take()
 	t.faulty = p
 	if o.note != "" {
@@ -289,95 +296,3 @@ func (t *trialled) recover(ctx context.Context, set settings, f fault) error {
 	_, err = t.watchFor(ctx, max(2*time.Second, set.well()-t.recovered))
 	return err
 }
-
-// settle ends the load and then the service, and closes the books.
-func (t *trialled) settle(ctx context.Context, f fault) error {
-	rest := t.load.Stop()
-	for text, n := range rest.Errors {
-		t.fail(fmt.Errorf("%d requests failed: %s", n, text))
-	}
-	within, cancel := context.WithTimeout(ctx, recoverWithin)
-	defer cancel()
-	p, err := t.watch(within, func(a trial.Account) bool {
-		return t.subject.book(a.Stats).Pending <= uint64(pendingWhenQuiet(t.subject)) && a.Complete(t.subject.spans) == nil
-	})
-	if err != nil {
-		return err
-	}
-	t.fail(p.last.Complete(t.subject.spans))
-	a, err := t.service.Collected(ctx)
-	if err != nil {
-		return err
-	}
-	t.heapAfter, t.goroutinesAfter = a.LiveHeap, p.goroutinesIdle
-	if before := t.base().goroutinesIdle; t.goroutinesAfter > before+moreGoroutines {
-		t.fail(fmt.Errorf("%d goroutines are left that are not a connection's, %d before the fault", t.goroutinesAfter, before))
-	}
-	if t.heapAfter > t.heap+moreHeap {
-		t.fail(fmt.Errorf("the live heap is %d bytes after the fault, %d before it", t.heapAfter, t.heap))
-	}
-	return t.close(ctx, f.durable)
-}
-
-// base is the phase that what comes after is compared with.
-func (t *trialled) base() phase {
-	if t.healthy.goroutinesIdle == 0 {
-		return t.faulty
-	}
-	return t.healthy
-}
-
-// pendingWhenQuiet is what may wait when nothing is recorded any more: profiles are taken
-// all the time, and one round of them is under way now and then.
-func pendingWhenQuiet(s *subject) int {
-	if s.spans {
-		return 0
-	}
-	return 3
-}
-
-// close ends the service and compares its last account with what has arrived.
-func (t *trialled) close(ctx context.Context, durable bool) error {
-	final, err := t.service.Terminate(ctx)
-	if err != nil {
-		return err
-	}
-	t.fail(final.Balanced())
-	t.fail(final.Complete(t.subject.spans))
-	t.book = t.subject.book(final.Stats)
-	return t.compare(ctx, durable)
-}
-
-// compare waits until the backend has what was counted as delivered: a Collector passes
-// it on a moment later. It may have more: what was not answered, and what was sent twice
-// and cannot be told apart.
-func (t *trialled) compare(ctx context.Context, durable bool) error {
-	patience := 20 * time.Second
-	if !durable { // what was lost never comes
-		patience = 5 * time.Second
-	}
-	within, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	least, most := int(t.book.Delivered), int(t.book.Delivered+t.book.Perhaps+t.book.Again)
-	err := backend.Poll(within, func() (bool, error) {
-		var err error
-		t.found, err = t.subject.arrived(ctx)
-		return t.found >= least, err
-	})
-	if err != nil && within.Err() == nil {
-		return err
-	}
-	if t.found >= least && t.found <= most {
-		return nil
-	}
-	text := fmt.Sprintf("%d are at the backend, of %d that were counted as delivered and %d that may have arrived besides", t.found, least, most-least)
-	if durable {
-		return errors.New(text)
-	}
-	t.note(text)
-	fmt.Fprintf(os.Stderr, "%s: %s; the backend's log ends with: %s\n", t.name, text, tail(t.subject.process.Log()))
-	return nil
-}
-
-// tail is the end of a log.
-func tail(log string) string { return log[max(0, len(log)-1500):] }

@@ -27,6 +27,7 @@ type process interface {
 // A subject is the backend that fails, and those behind it, which do not.
 type subject struct {
 	process process
+	mounted bool         // its folder is a small disk
 	proxy   *trial.Proxy // in front of it
 	env     []string     // of the service
 	book    func(perfline.Stats) trial.Book
@@ -114,6 +115,9 @@ func (s *subject) stop() error {
 	var err error
 	if s.proxy != nil {
 		err = s.proxy.Close()
+	}
+	if s.mounted { // the process has files open there
+		err = errors.Join(err, s.process.Kill(), unmount(s.process.Dir()))
 	}
 	err = errors.Join(err, s.process.Stop())
 	if s.next != nil {

@@ -13,40 +13,66 @@ import (
 // slower is by how much the p99 may grow without being pointed at.
 const slower = 3
 
-// writeTable writes the table, as Markdown.
+// writeTable writes two tables, as Markdown: what a service pays, and what becomes of what
+// it records.
 func writeTable(w io.Writer, results []*result, set settings, parallel int) {
-	fmt.Fprintf(w, "%d requests/s, each of %d spans; each fault lasts %v; profiles every %v, spans every second; %d processors, %d row(s) at a time.\n\n",
-		set.rate, trial.SpansOfRequest, set.length, uploadEvery, runtime.GOMAXPROCS(0), parallel)
-	fmt.Fprintln(w, "| row | p50, p99 healthy | in the fault | memory peak, MiB | live heap, MiB | goroutines | accepted | = delivered | + lost | + pending | at the backend | recovered | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---:|---:|---|---:|---:|---:|---|")
-	for _, r := range results {
-		fmt.Fprintln(w, r.line())
+	at := "one row at a time"
+	if parallel > 1 {
+		at = fmt.Sprintf("%d rows at a time, which share them", parallel)
 	}
-	fmt.Fprint(w, "\nMemory is what the service's runtime has of the system, its peak before → in the fault; the live heap is after a garbage collection, before → after all; "+
-		"goroutines are those that are not a connection's, before → after all (peak of all in the fault). "+
-		"Accepted are spans, with Pyroscope profiles, at the service's end; at the backend are spans in Jaeger, each once, or profiles that Pyroscope has answered with success.\n")
+	fmt.Fprintf(w, "%d requests/s, each of %d spans; each fault lasts %v; profiles every %v, spans every second; %d processors, %s.\n\n",
+		set.rate, trial.SpansOfRequest, set.length, uploadEvery, runtime.GOMAXPROCS(0), at)
+	fmt.Fprint(w, "| what fails | p50, p99 healthy | in the fault | requests (failed) | memory peak, MiB | live heap, MiB | goroutines |\n|---|---|---|---:|---|---|---|\n")
+	for _, r := range results {
+		if r.notMade == nil {
+			fmt.Fprintln(w, r.pays())
+		}
+	}
+	fmt.Fprint(w, "\nLatencies are those of requests that were answered, from when they were due; requests are all of the row's. "+
+		"Memory is what the service's runtime has of the system, its peak before → in the fault; the live heap is after a garbage collection, before → after all; "+
+		"goroutines are those that are not a connection's, before → after all (peak of all in the fault).\n\n")
+	fmt.Fprint(w, "| what fails | accepted | = delivered | + lost | + pending | at the backend | recovered | |\n|---|---:|---:|---|---:|---:|---:|---|\n")
+	for _, r := range results {
+		fmt.Fprintln(w, r.books())
+	}
+	fmt.Fprint(w, "\nAccepted are spans, with Pyroscope profiles, at the service's end; at the backend are spans in Jaeger, each once, or profiles that Pyroscope has answered with success. "+
+		"Recovered is the time from the end of the fault until all that was accepted before is delivered or lost and something accepted since is delivered; "+
+		"a backend that was killed is back before the fault's end. With SIGTERM it is the time until the service has ended.\n")
 }
 
-func (r *result) line() string {
-	if r.notMade != nil {
-		return fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 11), r.notMade)
-	}
+// pays is the row of the first table.
+func (r *result) pays() string {
+	return fmt.Sprintf("| %s | %s | %s | %d (%d) | %s → %s | %s → %s | %s → %s (%d) |",
+		r.name, latencies(r.healthy.requests), latencies(r.faulty.requests), r.requests.Answered+r.requests.Failed, r.requests.Failed,
+		mib(r.healthy.memory), mib(r.faulty.memory), mib(r.heap), mib(r.heapAfter),
+		number(r.healthy.goroutinesIdle), number(r.goroutinesAfter), r.faulty.goroutines)
+}
+
+// books is the row of the second table.
+func (r *result) books() string {
 	notes := r.notes
-	if before, during := r.healthy.requests.P(0.99), r.faulty.requests.P(0.99); before > 0 && during > slower*before {
+	if r.notMade != nil {
+		notes = append(notes, r.notMade.Error())
+	} else if before, during := r.healthy.requests.P(0.99), r.faulty.requests.P(0.99); before > 0 && during > slower*before {
 		notes = append(notes, fmt.Sprintf("p99 is over %d times the healthy one", slower))
 	}
 	for _, err := range r.wrong {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		notes = append(notes, "NOT WELL: "+first)
 	}
+	// An error's text may have anything in it.
+	note := strings.ReplaceAll(strings.Join(notes, "; "), "|", `\|`)
+	if r.notMade != nil {
+		return fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 6), note)
+	}
 	recovered := fmt.Sprintf("%.1f s", r.recovered.Seconds())
-	if r.recoveredMeans != "" {
+	if r.recovered == 0 {
+		recovered = "–"
+	} else if r.recoveredMeans != "" {
 		recovered = r.recoveredMeans + ": " + recovered
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s → %s | %s → %s | %s → %s (%d) | %d | %d | %s | %d | %d | %s | %s |",
-		r.name, latencies(r.healthy.requests), latencies(r.faulty.requests), mib(r.healthy.memory), mib(r.faulty.memory), mib(r.heap), mib(r.heapAfter),
-		number(r.healthy.goroutinesIdle), number(r.goroutinesAfter), r.faulty.goroutines,
-		r.book.Accepted, r.book.Delivered, r.book.Causes(), r.book.Pending, r.found, recovered, strings.Join(notes, "; "))
+	return fmt.Sprintf("| %s | %d | %d | %s | %d | %d | %s | %s |",
+		r.name, r.book.Accepted, r.book.Delivered, r.book.Causes(), r.book.Pending, r.found, recovered, note)
 }
 
 func latencies(r trial.Results) string {
