@@ -12,10 +12,12 @@
 // counted as lost, and what the service does then is all in Jaeger and in Pyroscope. The
 // command fails where that is not so, where a request fails, and where the live heap or the
 // goroutines are more in the last quarter of the time than in the second, but for what
-// varies.
+// varies. With -into what it prints is written into a document, between its markers, if all
+// is well.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -24,9 +26,11 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/document"
 	"github.com/perfline/perfline/integration/trial"
 )
 
@@ -36,8 +40,13 @@ func main() {
 	seed := flag.Uint64("seed", 1, "which faults, and when")
 	rate := flag.Int("rate", 200, "requests a second")
 	svg := flag.String("svg", "", "file for a picture of the memory; none if empty")
+	into := flag.String("into", "", "document to write the figures into, between its markers")
 	flag.Parse()
-	if err := run(context.Background(), *length, *seed, *rate, *svg, flag.Args()); err != nil {
+	// What is stopped stops its backends.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *length, *seed, *rate, *svg, *into, flag.Args())
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
@@ -49,9 +58,13 @@ const (
 	// healWithin is how long the end waits: gRPC tries to connect again after two minutes
 	// at the latest.
 	healWithin = 5 * time.Minute
+	// What is shorter has profiles taken oftener than by default.
+	minDefault = 5 * time.Minute
+
+	part = "soak" // of the document
 )
 
-func run(ctx context.Context, length time.Duration, seed uint64, rate int, svg string, rest []string) error {
+func run(ctx context.Context, length time.Duration, seed uint64, rate int, svg, into string, rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("%q: no arguments are taken, only flags", rest)
@@ -59,27 +72,37 @@ func run(ctx context.Context, length time.Duration, seed uint64, rate int, svg s
 		return fmt.Errorf("-for %v: must be at least %v", length, minLength)
 	case rate < 1 || rate > maxRate:
 		return fmt.Errorf("-rate %d: must be between 1 and %d", rate, maxRate)
+	case into != "" && length < minDefault:
+		return fmt.Errorf("-into %s: needs -for %v or more: the figures of less are no measurements", into, minDefault)
+	}
+	if into != "" {
+		if err := document.Check(into, part); err != nil {
+			return fmt.Errorf("-into: %w", err)
+		}
 	}
 	uploads := 15 * time.Second // the default
-	if length < 5*time.Minute {
+	if length < minDefault {
 		uploads = time.Second
 	}
 	episodes := schedule(seed, length)
-	fmt.Printf("Soak: %v at %d requests/s of %d spans, profiles every %v, seed %d: %d faults.\n\n", length, rate, trial.SpansOfRequest, uploads, seed, len(episodes))
+	var text bytes.Buffer
+	out := io.MultiWriter(os.Stdout, &text)
+	fmt.Fprintf(out, "Soak: %v at %d requests/s of %d spans, profiles every %v, seed %d: %d faults.\n\n", length, rate, trial.SpansOfRequest, uploads, seed, len(episodes))
 	for _, e := range episodes {
-		fmt.Println("    " + e.String())
+		fmt.Fprintln(out, "    "+e.String())
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
 	s, err := startStack(ctx)
 	if err != nil {
 		return err
 	}
-	err = soak(ctx, s, length, rate, uploads, episodes, svg)
-	return errors.Join(err, s.stop())
+	err = soak(ctx, out, s, length, rate, uploads, episodes, svg)
+	if err := errors.Join(err, s.stop()); err != nil || into == "" {
+		return err
+	}
+	return document.Write(into, document.Part{Name: part, Text: text.String()})
 }
 
-func soak(ctx context.Context, s *stack, length time.Duration, rate int, uploads time.Duration, episodes []episode, svg string) error {
+func soak(ctx context.Context, out io.Writer, s *stack, length time.Duration, rate int, uploads time.Duration, episodes []episode, svg string) error {
 	process, err := trial.StartService(ctx, trial.ServiceConfig{Env: s.env(uploads)})
 	if err != nil {
 		return err
@@ -96,7 +119,7 @@ func soak(ctx context.Context, s *stack, length time.Duration, rate int, uploads
 	played := make(chan error, 1)
 	go func() { played <- s.play(playing, began, episodes, say) }()
 
-	seen := &series{failed: map[string]int{}}
+	seen := &series{}
 	err = watch(ctx, seen, process, load, began, length, episodes)
 	if err != nil {
 		cancel() // the episodes under way end at once
@@ -111,7 +134,7 @@ func soak(ctx context.Context, s *stack, length time.Duration, rate int, uploads
 			return err
 		}
 	}
-	return finish(ctx, os.Stdout, s, process, seen, rate, length)
+	return finish(ctx, out, s, process, seen, load.Total(), rate, length)
 }
 
 // watch looks at the service each second for the length.
@@ -135,23 +158,25 @@ func watch(ctx context.Context, seen *series, process *trial.Service, load *tria
 
 // finish waits until everything is delivered or lost, has the service do a little more of
 // which all must arrive, and reports.
-func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, seen *series, rate int, length time.Duration) error {
+func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, seen *series, requests trial.Results, rate int, length time.Duration) error {
 	healed := time.Now()
-	a, err := quiet(ctx, process)
-	if err != nil {
-		return err
+	if _, err := quiet(ctx, process); err != nil {
+		return errors.Join(seen.unbalanced, requests.Err(), err)
 	}
 	took := time.Since(healed)
-	wrong := []error{seen.unbalanced, last(ctx, s, process, rate, a)}
+	rest, err := last(ctx, s, process, rate)
+	wrong := []error{seen.unbalanced, requests.Err(), rest.Err(), err}
 	final, err := process.Terminate(ctx)
 	if err != nil {
 		return errors.Join(append(wrong, err)...)
 	}
-	wrong = append(wrong, final.Balanced(), final.Complete(true))
-	failed := 0
-	for text, n := range seen.failed {
-		failed += n
-		wrong = append(wrong, fmt.Errorf("%d requests failed: %s", n, text))
+	wrong = append(wrong, final.Balanced(), final.Complete(true), final.Told())
+	if p, q := final.Stats.Delivery.Pending, final.Stats.Profiles.Pending; p > 0 || q > 0 {
+		wrong = append(wrong, fmt.Errorf("%d spans and %d profiles were given up at the end, when all was well", p, q))
+	}
+	answered, failed := requests.Answered+rest.Answered, requests.Failed+rest.Failed
+	if int(final.Answered) != answered {
+		wrong = append(wrong, fmt.Errorf("the service answered %d requests, and %d answers arrived", final.Answered, answered))
 	}
 	second, fourth, heapErr := seen.quarters(length)
 	idle, idleAfter, idleErr := seen.idle(length)
@@ -167,7 +192,7 @@ func finish(ctx context.Context, w io.Writer, s *stack, process *trial.Service, 
 		peak = max(peak, x.memory)
 	}
 	fmt.Fprintf(w, "\nRequests: %d, %d failed; while nothing failed %s; while something did %s.\n",
-		final.Answered, failed, latencies(seen.healthy), latencies(seen.rest))
+		answered+failed, failed, latencies(seen.healthy), latencies(seen.rest))
 	fmt.Fprintf(w, "Memory: at most %.1f MiB of the system; live heap, lower quartiles: %.1f MiB in the second quarter of the time, %.1f MiB in the last; goroutines without connections' at least %d and %d.\n",
 		mib(peak), mib(second), mib(fourth), idle, idleAfter)
 	fmt.Fprintf(w, "Looks at the books: %d, all equal: %t. After the load everything was settled within %v.\n\n", len(seen.samples), seen.unbalanced == nil, took.Round(time.Millisecond))
@@ -197,19 +222,27 @@ func quiet(ctx context.Context, process *trial.Service) (a trial.Account, err er
 }
 
 // last has the service answer requests for some seconds when all is well: its spans must
-// all be in Jaeger, and its profiles be taken by Pyroscope.
-func last(ctx context.Context, s *stack, process *trial.Service, rate int, before trial.Account) error {
+// all be in Jaeger, and its profiles be taken by Pyroscope. It returns what became of the
+// requests.
+func last(ctx context.Context, s *stack, process *trial.Service, rate int) (requests trial.Results, err error) {
+	// In this order: what is counted as delivered after the account, at which nothing waits,
+	// Pyroscope had not taken yet.
 	taken, err := s.pyroscope.Taken(ctx)
 	if err != nil {
-		return err
+		return requests, err
+	}
+	before, err := quiet(ctx, process)
+	if err != nil {
+		return requests, err
 	}
 	from := time.Now()
 	load := trial.StartLoad(process.URL(), rate)
 	until(ctx, from.Add(3*time.Second))
 	load.Stop()
+	requests = load.Total()
 	a, err := quiet(ctx, process)
 	if err != nil {
-		return err
+		return requests, err
 	}
 	spans, profiles := trial.Spans(a.Stats), trial.Profiles(a.Stats)
 	want := int(a.SpansRecorded() - before.SpansRecorded())
@@ -222,16 +255,16 @@ func last(ctx context.Context, s *stack, process *trial.Service, rate int, befor
 		return found >= want, err
 	})
 	if found != want || spans.Delivered-trial.Spans(before.Stats).Delivered != uint64(want) {
-		return fmt.Errorf("after all was well again the service made %d spans, %d were counted as delivered, and Jaeger has %d: %w",
+		return requests, fmt.Errorf("after all was well again the service made %d spans, %d were counted as delivered, and Jaeger has %d: %w",
 			want, spans.Delivered-trial.Spans(before.Stats).Delivered, found, err)
 	}
 	now, err := s.pyroscope.Taken(ctx)
 	if err != nil {
-		return err
+		return requests, err
 	}
 	// It may have taken those of the next round by now.
 	if sent := int(profiles.Delivered - trial.Profiles(before.Stats).Delivered); now-taken < sent {
-		return fmt.Errorf("after all was well again %d profiles were counted as delivered, and Pyroscope took %d", sent, now-taken)
+		return requests, fmt.Errorf("after all was well again %d profiles were counted as delivered, and Pyroscope took %d", sent, now-taken)
 	}
-	return nil
+	return requests, nil
 }

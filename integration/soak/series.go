@@ -20,7 +20,6 @@ type sample struct {
 type series struct {
 	samples       []sample
 	healthy, rest []time.Duration // latencies of requests: while nothing failed, and while something did
-	failed        map[string]int  // requests, by error
 	unbalanced    error           // the first time that the books did not add up
 }
 
@@ -37,9 +36,6 @@ func (s *series) requests(r trial.Results, failing bool) {
 		s.rest = append(s.rest, r.Latencies...)
 	} else {
 		s.healthy = append(s.healthy, r.Latencies...)
-	}
-	for text, n := range r.Errors {
-		s.failed[text] += n
 	}
 }
 
