@@ -72,8 +72,8 @@ const (
 	maxLength = 10 * time.Minute
 	maxRate   = 2000
 
-	// What a document's table is made with, at least and at most: over ten seconds of the
-	// healthy time, of which half is measured, and a processor or two for each row.
+	// What a document's table is made with, at least and at most: ten seconds in which all is
+	// well, of which half is measured, and two rows that share the machine.
 	minDocumented         = 30 * time.Second
 	maxDocumentedParallel = 2
 
