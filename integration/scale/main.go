@@ -27,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/perfline/perfline/integration/document"
 	"github.com/perfline/perfline/integration/trial"
 )
 
@@ -108,6 +109,11 @@ var partNames = []string{"scale: service", "scale: collector", "scale: storage",
 
 // run measures all, and prints, draws and writes what was asked for.
 func run(ctx context.Context, o options, out io.Writer) error {
+	if o.into != "" {
+		if err := document.Check(o.into, partNames...); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	say := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%5.0f s: %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
@@ -136,12 +142,12 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	m := c.measured(targets[0], sh)
 	m.onDisk, m.inMemory = onDisk, inMemory
-	var parts []part
+	var parts []document.Part
 	for i, text := range []string{serviceText(o, c), collectorText(o, targets, sh), storageText(o, m, sh), fleetText(o, m), publicText()} {
-		parts = append(parts, part{partNames[i], text})
+		parts = append(parts, document.Part{Name: partNames[i], Text: text})
 	}
 	for _, p := range parts {
-		fmt.Fprintf(out, "<!-- %s -->\n\n%s\n<!-- /%s -->\n\n", p.name, p.text, p.name)
+		fmt.Fprintf(out, "<!-- %s -->\n\n%s\n<!-- /%s -->\n\n", p.Name, p.Text, p.Name)
 	}
 	if o.svg != "" {
 		if err := c.draw(o.svg); err != nil {
@@ -149,7 +155,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		}
 	}
 	if o.into != "" {
-		if err := writeInto(o.into, parts); err != nil {
+		if err := document.Write(o.into, parts...); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/integration/document"
 	"github.com/perfline/perfline/integration/trial"
 )
 
@@ -32,6 +33,13 @@ func TestFlagsErrors(t *testing.T) {
 				t.Errorf("the error is %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// The document that the command writes into has all the markers that it needs.
+func TestDocumentHasMarkers(t *testing.T) {
+	if err := document.Check("../../docs/scale.md", partNames...); err != nil {
+		t.Error(err)
 	}
 }
 
