@@ -114,7 +114,7 @@ func TestConfigErrors(t *testing.T) {
 		{"newline in a tag", Config{Tags: map[string]string{"a": "x\ny"}}, nil, `name "a": value "x\ny": must have no ",", no "}" and no control characters`},
 		{"port", Config{ServerAddress: "http://h:99999"}, nil, `ServerAddress "http://h:99999": must be a URL`},
 		{"long interval", Config{UploadInterval: 31 * time.Minute}, nil, "UploadInterval 31m0s: must be between 1s and 30m0s"},
-		{"password with a question mark", Config{ServerAddress: "http://user:hun?ter2@h"}, nil, `ServerAddress "…@h": must be a URL`},
+		{"password with a question mark", Config{ServerAddress: "http://user:hun?ter2@h"}, nil, `ServerAddress "…": must be a URL`},
 		{"interval of the variable", Config{}, map[string]string{envInterval: "0s"}, "PYROSCOPE_UPLOAD_INTERVAL 0s: must be between 1s and 30m0s"},
 		{"no duration", Config{}, map[string]string{envInterval: "15"}, `PYROSCOPE_UPLOAD_INTERVAL "15": must be a duration, as 15s`},
 		{"queue", Config{QueueSize: -1}, nil, "QueueSize -1: must not be negative"},
