@@ -13,8 +13,6 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-
-	"github.com/perfline/perfline/integration/backend"
 )
 
 // A page from elsewhere can neither do anything here, nor read anything, nor show this page
@@ -69,10 +67,11 @@ func TestPagesFromElsewhere(t *testing.T) {
 			if text := p.text("body"); !strings.Contains(text, "origin") {
 				t.Errorf("a form is answered with %q, want why not", text)
 			}
-			// By fetch, beacon and form; the browser does not even ask for the others.
-			err := backend.Poll(p.ctx, func() (bool, error) { return len(answers.to("POST", service)) >= 3, nil })
-			if got := answers.to("POST", service); err != nil || !slices.Equal(got, []int64{403, 403, 403}) {
-				t.Errorf("the service answers %v (%v), want 403 three times", got, err)
+			// Of a beacon, and of what a page has asked for that was left, the browser does not always tell
+			// the answer: that none of it did anything is what the sessions below are for.
+			got := answers.to("POST", service)
+			if len(got) == 0 || slices.ContainsFunc(got, func(status int64) bool { return status != http.StatusForbidden }) {
+				t.Errorf("the service answers %v, want 403", got)
 			}
 		})
 	}
