@@ -146,6 +146,9 @@ func TestForgetFullSampler_SP25(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, s := waiting(t, true)
 			child := s.tl.NewChild()
+			if _, err := s.sampler.TakeTrace(); err != nil { // what was sampled before the request is not the session's
+				t.Fatal(err)
+			}
 			profiling.ForceSample()
 			s.pass()
 			for range 1000 {
