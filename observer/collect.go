@@ -90,7 +90,9 @@ func (r *root) collect() {
 	for _, c := range r.spent {
 		r.chunks.Put(c)
 	}
-	r.inFlight.Add(-int64(len(r.spent)))
+	if left := r.inFlight.Add(-int64(len(r.spent))); left >= r.urgentAt { // no further chunk will be the one that reaches it
+		r.wakeNow()
+	}
 	r.slab = attrSlab{}
 	clear(r.spent)
 	clear(r.refs)
