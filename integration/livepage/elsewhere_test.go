@@ -1,6 +1,7 @@
 package livepage
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +12,13 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // A page from elsewhere can neither do anything here, nor read anything, nor show this page
@@ -23,21 +29,25 @@ func TestPagesFromElsewhere(t *testing.T) {
 		_, _ = io.WriteString(w, `<!doctype html><title>elsewhere</title>`)
 	}))
 	defer elsewhere.Close()
-	service := shop.Page + "rpc/perfline.profiler.v1.ProfilerService/StartProfiler"
-	before := shopSessions(t)
+	var server asked
+	_, page := serve(t, bridge.Server{}, http.NotFound, sessions.Config{Policy: profiling.Policy{Remote: true}}, server.around)
+	const starting = "rpc/perfline.profiler.v1.ProfilerService/StartProfiler"
+	service := page + starting
+	before := sessionsShown(t, page)
 
 	for name, origin := range map[string]string{
 		"another site":             strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1),
 		"another port of the same": elsewhere.URL,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, answers := openElsewhere(t, origin)
+			server.take(t, 0)
+			p, said := openElsewhere(t, origin)
 			for request, js := range map[string]string{
 				"a request without reading":   fmt.Sprintf(`fetch(%q, { method: "POST", mode: "no-cors", body: "{}" })`, service),
 				"a request as the page does":  fmt.Sprintf(`fetch(%q, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" })`, service),
 				"a beacon":                    fmt.Sprintf(`navigator.sendBeacon(%q, "{}")`, service),
-				"reading the overview":        fmt.Sprintf(`fetch(%q).then((r) => r.text()).then(() => { read = true })`, shop.Page+"data/overview"),
-				"running the page's own code": fmt.Sprintf(`import(%q).then(() => { read = true })`, shop.Page+"page/format.js"),
+				"reading the overview":        fmt.Sprintf(`fetch(%q).then((r) => r.text()).then(() => { read = true })`, page+"data/overview"),
+				"running the page's own code": fmt.Sprintf(`import(%q).then(() => { read = true })`, page+"page/format.js"),
 			} {
 				eval[bool](p, `(async () => { try { await `+js+` } catch {} return true })()`)
 				if eval[bool](p, `"read" in window`) {
@@ -51,10 +61,10 @@ func TestPagesFromElsewhere(t *testing.T) {
 				frame.onload = () => { loaded = true };
 				document.body.append(frame);
 				return true;
-			})()`, shop.Page))
+			})()`, page))
 			p.wait(`"loaded" in window`)
-			if said := answers.console(); !strings.Contains(said, "frame-ancestors") {
-				t.Errorf("the page can be framed: the browser says %q", said)
+			if text := said(); !strings.Contains(text, "frame-ancestors") {
+				t.Errorf("the page can be framed: the browser says %q", text)
 			}
 			eval[bool](p, fmt.Sprintf(`(() => {
 				const form = document.createElement("form");
@@ -67,86 +77,107 @@ func TestPagesFromElsewhere(t *testing.T) {
 			if text := p.text("body"); !strings.Contains(text, "origin") {
 				t.Errorf("a form is answered with %q, want why not", text)
 			}
-			// Of a beacon, and of what a page has asked for that was left, the browser does not always tell
-			// the answer: that none of it did anything is what the sessions below are for.
-			got := answers.to("POST", service)
-			if len(got) == 0 || slices.ContainsFunc(got, func(status int64) bool { return status != http.StatusForbidden }) {
-				t.Errorf("the service answers %v, want 403", got)
+			const here = live.Prefix
+			want := []string{ // in the order of the alphabet
+				"GET " + here + " 403", // the frame
+				"GET " + here + "data/overview 403",
+				"GET " + here + "page/format.js 403",
+				"OPTIONS " + here + starting + " 403", // may the request as the page does come?
+				"POST " + here + starting + " 403",    // without reading
+				"POST " + here + starting + " 403",    // a beacon
+				"POST " + here + starting + " 403",    // a form
+			}
+			if got := server.take(t, len(want)); !slices.Equal(got, want) {
+				t.Errorf("asked and answered was\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
 	}
-	if after := shopSessions(t); after != before {
-		t.Errorf("the shop's sessions are\n%s\nand were\n%s", after, before)
+	if after := sessionsShown(t, page); after != before {
+		t.Errorf("the sessions are\n%s\nand were\n%s", after, before)
 	}
 }
 
-// answers are what a tab asked for, and how it was answered.
-type answers struct {
-	mu       sync.Mutex // guards what follows
-	requests map[network.RequestID]*network.Request
-	statuses []struct {
-		request *network.Request
-		status  int64
-	}
-	said []string
-}
-
-// openElsewhere opens a page that may do wrong.
-func openElsewhere(t *testing.T, url string) (tab, *answers) {
+// openElsewhere opens a page that may do wrong. said is what the browser says of it.
+func openElsewhere(t *testing.T, url string) (p tab, said func() string) {
 	t.Helper()
 	ctx, cancel, err := chrome.tab()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cancel)
-	p := tab{&Page{ctx: ctx, cancel: cancel}, t}
-	a := &answers{requests: map[network.RequestID]*network.Request{}}
-	p.must(chromedp.Listen(ctx, a.see))
+	p = tab{&Page{ctx: ctx, cancel: cancel}, t}
+	var mu sync.Mutex
+	var texts []string
+	p.must(chromedp.Listen(ctx, func(event any) {
+		if e, ok := event.(*log.EventEntryAdded); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			texts = append(texts, e.Entry.Text)
+		}
+	}))
 	p.must(p.do(chromedp.Navigate(url)))
-	return p, a
-}
-
-func (a *answers) see(event any) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch e := event.(type) {
-	case *network.EventRequestWillBeSent:
-		a.requests[e.RequestID] = e.Request
-	case *network.EventResponseReceivedExtraInfo: // which is there for those that the page may not read, too
-		if r := a.requests[e.RequestID]; r != nil {
-			a.statuses = append(a.statuses, struct {
-				request *network.Request
-				status  int64
-			}{r, e.StatusCode})
-		}
-	case *log.EventEntryAdded:
-		a.said = append(a.said, e.Entry.Text)
+	return p, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(texts, "\n")
 	}
 }
 
-// to are the statuses of requests.
-func (a *answers) to(method, url string) (statuses []int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, s := range a.statuses {
-		if s.request.Method == method && s.request.URL == url {
-			statuses = append(statuses, s.status)
+// asked are the requests that a live page was sent, and how it answered: "POST /path 403". The
+// browser does not always tell that of a beacon, and of what a page has asked for that was left.
+type asked struct {
+	mu  sync.Mutex // guards what follows
+	all []string
+}
+
+func (a *asked) around(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		h.ServeHTTP(s, r)
+		if !strings.HasPrefix(r.URL.Path, live.Prefix) { // its icon
+			return
 		}
-	}
-	return statuses
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.all = append(a.all, fmt.Sprintf("%s %s %d", r.Method, r.URL.Path, s.status))
+	})
 }
 
-// console is what the browser says of the page.
-func (a *answers) console() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return strings.Join(a.said, "\n")
-}
-
-// shopSessions are the shop's sessions, as the page is told of them.
-func shopSessions(t *testing.T) string {
+// take takes what was asked since, sorted, once it is so much.
+func (a *asked) take(t *testing.T, n int) (got []string) {
 	t.Helper()
-	p := open(t, shop.Page+"#/sessions", View{})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := backend.Poll(ctx, func() (bool, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.all) >= n, nil
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	got, a.all = slices.Sorted(slices.Values(a.all)), nil
+	if err != nil {
+		t.Errorf("the server was asked %d times, want %d: %v", len(got), n, err)
+	}
+	return got
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(code int) {
+	w.status = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// sessionsShown are the sessions, as a page is told of them.
+func sessionsShown(t *testing.T, page string) string {
+	t.Helper()
+	p := open(t, page+"#/sessions", View{})
 	p.wait(`document.querySelector("#start:enabled")?.checkVisibility()`)
 	return p.text("main")
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// serve serves h with a live page beside it until the test's end, as an application does.
-func serve(t *testing.T, s bridge.Server, h http.HandlerFunc, c sessions.Config) (base, page string) {
+// serve serves h with a live page beside it until the test's end, as an application does. What is
+// around all of it sees every request.
+func serve(t *testing.T, s bridge.Server, h http.HandlerFunc, c sessions.Config, around ...func(http.Handler) http.Handler) (base, page string) {
 	t.Helper()
 	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
 		t.Setenv(name, "none")
@@ -29,7 +30,11 @@ func serve(t *testing.T, s bridge.Server, h http.HandlerFunc, c sessions.Config)
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Middleware(h))
 	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
-	server := httptest.NewServer(mux)
+	var all http.Handler = mux
+	for _, outer := range around {
+		all = outer(all)
+	}
+	server := httptest.NewServer(all)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
