@@ -7,7 +7,7 @@
 //		return err
 //	}
 //	defer pl.Shutdown(context.Background())
-//	http.ListenAndServe(":8080", bridge.Middleware(mux))
+//	return http.ListenAndServe(":8080", bridge.Middleware(mux))
 //
 // and, anywhere below, in the service or in a library:
 //

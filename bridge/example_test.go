@@ -35,6 +35,7 @@ func ExampleNewProcessor() {
 	handler := bridge.Server{TracerProvider: provider, Timeline: timeline}.Middleware(mux)
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/products/7", nil))
 
+	// A program's end needs it, too, before Shutdown: measures under no span become spans here.
 	if err := provider.ForceFlush(ctx); err != nil {
 		fmt.Println(err)
 		return

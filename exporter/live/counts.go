@@ -26,7 +26,7 @@ func (h *handler) counts() []countRow {
 			exporter.Count{Group: "perfline.sessions", Name: "started", N: s.Started, What: "sessions that began"},
 			exporter.Count{Group: "perfline.sessions", Name: "stopped", N: s.Stopped, What: "sessions that were stopped"},
 			exporter.Count{Group: "perfline.sessions", Name: "released", N: s.Released, What: "sessions that somebody released"},
-			exporter.Count{Group: "perfline.sessions", Name: "expired", N: s.Expired, What: "sessions forgotten after their time, or for a new one"},
+			exporter.Count{Group: "perfline.sessions", Name: "expired", N: s.Expired, What: "sessions forgotten after their time"},
 			exporter.Count{Group: "perfline.sessions", Name: "overlong", N: s.Overlong, What: "sessions that stopped by themselves at their greatest length"},
 			exporter.Count{Group: "perfline.sessions", Name: "refused", N: s.Refused, What: "starts that failed"})
 	}

@@ -10,13 +10,14 @@
 //		sdktrace.WithSpanProcessor(bridge.NewProcessor(batcher, bridge.WithLabeler(labels))))
 //	otel.SetTracerProvider(profiling.TracerProvider(provider))
 //	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
-//	if errors.Is(err, profiling.ErrNotAllowed) {
-//		// PERFLINE_PROFILING=off: go on without
-//	} else if err != nil {
+//	if err != nil && !errors.Is(err, profiling.ErrNotAllowed) { // that is PERFLINE_PROFILING=off: go on without
 //		return err
 //	}
 //	…
-//	err = errors.Join(provider.Shutdown(stopCtx), pusher.Shutdown(stopCtx)) // after the servers
+//	err = errors.Join(provider.ForceFlush(stopCtx), provider.Shutdown(stopCtx)) // after the servers
+//	if pusher != nil {
+//		err = errors.Join(err, pusher.Shutdown(stopCtx))
+//	}
 //
 // CPU profiles are the parts of one session of package profiling, so that others may
 // profile meanwhile: sessions on demand and profiling.ServeProfile see as much as the
