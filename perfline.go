@@ -258,9 +258,9 @@ func (p *Pipeline) besides(do func(*pyroscope.Pusher) error) <-chan error {
 }
 
 // Shutdown delivers what was recorded and stops. It takes as long as ctx allows
-// at most, and a second more when something hangs. If anything was lost since
-// Start it returns a [*LostError], joined with other errors. Further calls do
-// nothing and return nil; Stats stays readable.
+// at most, and a second more when something hangs. If spans, marks, measures or
+// profiles made since Start did not arrive, it returns a [*LostError], joined with
+// other errors. Further calls do nothing and return nil; Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	p.shutdown.Do(func() {
 		p.sessions.Close()

@@ -52,7 +52,11 @@ func blurt() error {
 		fmt.Printf("%s %v\n", text, err)
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	patience, err := time.ParseDuration(os.Getenv(patienceVariable))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	pl, err := perfline.Start(ctx, c)
 	if err != nil {
@@ -61,14 +65,14 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", pl, pl)
 	serveOne(ctx)
-	flush, cancelFlush := context.WithTimeout(ctx, 1500*time.Millisecond)
+	flush, cancelFlush := context.WithTimeout(ctx, patience)
 	defer cancelFlush()
 	fmt.Printf("Flush: %v\n", pl.Flush(flush))
 
 	if err := printPage(pl); err != nil {
 		return err
 	}
-	stop, cancelStop := context.WithTimeout(ctx, 1500*time.Millisecond)
+	stop, cancelStop := context.WithTimeout(ctx, patience)
 	defer cancelStop()
 	err = pl.Shutdown(stop)
 	fmt.Printf("Shutdown: %v %+v\n", err, err)

@@ -24,8 +24,9 @@ const canary = "c4nary"
 
 // The variables that make the test's program another one: see blurt.
 const (
-	blurtVariable  = "PERFLINE_TEST_BLURT"
-	fieldsVariable = "PERFLINE_TEST_FIELDS" // to give by Config's fields what else variables say
+	blurtVariable    = "PERFLINE_TEST_BLURT"
+	fieldsVariable   = "PERFLINE_TEST_FIELDS"   // to give by Config's fields what else variables say
+	patienceVariable = "PERFLINE_TEST_PATIENCE" // how long Flush and Shutdown may take
 )
 
 // TestNoSecretComesOut runs a program that uses all of perfline, with a secret wherever
@@ -52,13 +53,14 @@ func TestNoSecretComesOut(t *testing.T) {
 		vars   env
 		says   string // part of what is printed
 		field  string // the same where fields say what variables do; empty: says
+		vain   bool   // what is sent is tried until there is no more time
 	}{
 		{name: "taken", server: takes, says: "delivered"},
-		{name: "refused connections", says: "refused"},
-		{name: "a certificate that nobody knows", server: takes, tls: true, says: "certificate"},
+		{name: "refused connections", says: "refused", vain: true},
+		{name: "a certificate that nobody knows", server: takes, tls: true, says: "certificate", vain: true},
 		{name: "not authorized, and quoted", server: quotes(http.StatusUnauthorized), says: "xxxxx"},
-		{name: "failing, and quoted", server: quotes(http.StatusInternalServerError), says: "xxxxx"},
-		{name: "unavailable, and quoted", server: quotes(http.StatusServiceUnavailable), says: "xxxxx"},
+		{name: "failing, and quoted", server: quotes(http.StatusInternalServerError), says: "xxxxx", vain: true},
+		{name: "unavailable, and quoted", server: quotes(http.StatusServiceUnavailable), says: "xxxxx", vain: true},
 		{name: "garbage", server: garbage},
 		{name: "redirected", server: redirects},
 		{name: "an endpoint that is no URL", vars: env{"OTEL_EXPORTER_OTLP_ENDPOINT": user + "h:port"}, says: "OTEL_EXPORTER_OTLP_ENDPOINT", field: "Endpoint"},
@@ -71,7 +73,7 @@ func TestNoSecretComesOut(t *testing.T) {
 		{name: "headers of metrics that are no list", server: takes, vars: env{"OTEL_EXPORTER_OTLP_METRICS_HEADERS": canary}, says: "OTEL_EXPORTER_OTLP_METRICS_HEADERS"},
 		{name: "a key in place of its file", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": "-----BEGIN PRIVATE KEY-----" + canary}, says: "OTEL_EXPORTER_OTLP_CLIENT_KEY"},
 		{name: "a key that is none", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": key}},
-		{name: "a proxy that is away", server: takes, vars: env{"HTTP_PROXY": user + "127.0.0.1:1", "HTTPS_PROXY": user + "127.0.0.1:1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318", "PYROSCOPE_SERVER_ADDRESS": "http://pyroscope.invalid"}, says: "proxyconnect"},
+		{name: "a proxy that is away", server: takes, vars: env{"HTTP_PROXY": user + "127.0.0.1:1", "HTTPS_PROXY": user + "127.0.0.1:1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318", "PYROSCOPE_SERVER_ADDRESS": "http://pyroscope.invalid"}, says: "proxyconnect", vain: true},
 		{name: "a server of profiles that is no URL", server: takes, vars: env{"PYROSCOPE_SERVER_ADDRESS": user + "h:port"}, says: "PYROSCOPE_SERVER_ADDRESS", field: "ServerAddress"},
 		{name: "headers of profiles that are no object", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `"`}, says: "PYROSCOPE_HTTP_HEADERS"},
 		{name: "headers of profiles that cannot be sent", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `\n"}`}, says: "PYROSCOPE_HTTP_HEADERS", field: "Headers"},
@@ -83,12 +85,16 @@ func TestNoSecretComesOut(t *testing.T) {
 			}
 			t.Run(strings.TrimSpace(c.name+" "+how.protocol+" "+how.fields), func(t *testing.T) {
 				t.Parallel()
+				attempt, patience := "15000", "20s" // ms; nobody waits for them
+				if c.vain {
+					attempt, patience = "500", "1500ms"
+				}
 				s := &sink{}
 				address := s.serve(t, c.server, c.tls)
 				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$", canary)
 				cmd.Env = []string{
 					"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), blurtVariable + "=1", fieldsVariable + "=" + how.fields, "SECRET=" + canary,
-					"OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=" + how.protocol, "OTEL_EXPORTER_OTLP_TIMEOUT=500",
+					"OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=" + how.protocol, "OTEL_EXPORTER_OTLP_TIMEOUT=" + attempt, patienceVariable + "=" + patience,
 				}
 				vars := env{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "PYROSCOPE_SERVER_ADDRESS": address}
 				for _, more := range []env{auth, c.vars} {

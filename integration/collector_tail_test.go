@@ -16,8 +16,8 @@ import (
 // decides: of those with an error and of the slow ones all must be in Jaeger, of the
 // others some, and each as a whole though its spans came at different times.
 func TestCollectorSamplesTails(t *testing.T) {
-	t.Setenv("COLLECTOR_TAIL_WAIT", "3s")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Setenv("COLLECTOR_TAIL_WAIT", "15s")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := ownCollector(ctx, t, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Tail: true})
 	service := ""

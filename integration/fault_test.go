@@ -24,7 +24,7 @@ const spansPerRequest = 3 // the server span and two measures
 // and starts again. Whatever it then misses must be what the pipeline counted
 // as lost, and the service must not have noticed.
 func TestBackendDiesAndComesBack(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "500") // ms: give each batch up soon
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "5000") // ms: give each batch up soon, and none that arrives
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	j := ownJaeger(ctx, t)

@@ -166,7 +166,7 @@ func others(f func()) bool {
 	select {
 	case <-done:
 		return true
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(10 * time.Second):
 		return false
 	}
 }

@@ -1,7 +1,7 @@
 package profiling_test
 
 import (
-	"io"
+	"bytes"
 	"runtime/pprof"
 	"sync"
 	"syscall"
@@ -72,10 +72,7 @@ func TestSamplesStandForTheTimeUsed(t *testing.T) {
 
 	before = used(t)
 	bursts(t, 200*time.Millisecond)
-	pprof.StopCPUProfile()
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	takeProfiler(t, &bytes.Buffer{})
 	until(t, "paused", func() bool { return p.State() == profiling.Paused })
 	pausing := used(t)
 	bursts(t, 300*time.Millisecond)
@@ -90,10 +87,7 @@ func TestSamplesStandForTheTimeUsed(t *testing.T) {
 
 	before = used(t)
 	bursts(t, 200*time.Millisecond)
-	pprof.StopCPUProfile()
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	takeProfiler(t, &bytes.Buffer{})
 	defer pprof.StopCPUProfile()
 	until(t, "paused", func() bool { return p.State() == profiling.Paused })
 	after = used(t)

@@ -151,14 +151,18 @@ func TestServeProfileWhileSomebodyElseProfiles(t *testing.T) {
 
 // When the client goes away the session ends: the profiler is free for others.
 func TestServeProfileClientGoesAway(t *testing.T) {
-	returned := make(chan struct{})
+	entered, returned := make(chan struct{}), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
 		defer close(returned)
 		profiling.ServeProfile(w, r)
 	}))
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-entered
+		time.AfterFunc(50*time.Millisecond, cancel)
+	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"cancelled", false, func(_ *testing.T, f fault) { f.cancel() }, deadline, "CANCELLED", "CANCELLED"},
 		{"cancelled after a message", true, func(_ *testing.T, f fault) { f.cancel() }, deadline, "CANCELLED", "CANCELLED"},
-		{"deadline", false, func(*testing.T, fault) {}, 250 * time.Millisecond, "DEADLINE_EXCEEDED", ""},
+		{"deadline", false, func(*testing.T, fault) {}, 3 * time.Second, "DEADLINE_EXCEEDED", ""},
 		{"connection killed", false, func(t *testing.T, f fault) { f.wires.cut(t) }, deadline, "UNAVAILABLE", "CANCELLED"},
 		{"connection killed after a message", true, func(t *testing.T, f fault) { f.wires.cut(t) }, deadline, "UNAVAILABLE", "CANCELLED"},
 	} {

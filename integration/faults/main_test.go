@@ -282,12 +282,13 @@ func TestSettle(t *testing.T) {
 		name    string
 		spans   bool
 		pending uint64
-		want    string // in the error; "" means none
+		within  time.Duration // short where the wait is in vain
+		want    string        // in the error; "" means none
 	}{
-		{"nothing", true, 0, ""},
-		{"a span", true, 1, "not all was delivered or lost"},
-		{"profiles of a round, which the end delivers", false, 3, "3 were given up at the end"},
-		{"more profiles", false, 4, "not all was delivered or lost"},
+		{"nothing", true, 0, time.Minute, ""},
+		{"a span", true, 1, 2 * time.Second, "not all was delivered or lost"},
+		{"profiles of a round, which the end delivers", false, 3, time.Minute, "3 were given up at the end"},
+		{"more profiles", false, 4, 2 * time.Second, "not all was delivered or lost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			service, err := trial.StartService(t.Context(), trial.ServiceConfig{Telemetry: trial.None})
@@ -300,7 +301,7 @@ func TestSettle(t *testing.T) {
 				spans: c.spans, process: deaf{}, found: func(context.Context) (int, error) { return 0, nil },
 				book: func(perfline.Stats) trial.Book { return trial.Book{Accepted: c.pending, Pending: c.pending} },
 			}}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), c.within)
 			defer cancel()
 			row.healthy.goroutinesIdle = maxRate // what is left of them is not what this is about
 			err = row.settle(ctx, fault{durable: true})

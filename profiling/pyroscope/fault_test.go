@@ -81,21 +81,26 @@ func flushInVain(t *testing.T, p *Pusher) error {
 	d.mu.Unlock()
 	go func() {
 		defer cancel()
-		for {
-			d.mu.Lock()
-			failed, changed := d.lastErr != nil && d.stats.Accepted >= all, d.changed
-			d.mu.Unlock()
-			if failed {
-				return
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		}
+		d.wait(ctx, func() bool { return d.lastErr != nil && d.stats.Accepted >= all })
 	}()
 	return p.Flush(ctx)
+}
+
+// wait waits until something is so of what d.mu guards, or ctx is over.
+func (d *delivery) wait(ctx context.Context, so func() bool) {
+	for {
+		d.mu.Lock()
+		now, changed := so(), d.changed
+		d.mu.Unlock()
+		if now {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // A flush gives three profiles: CPU, heap and goroutines.
@@ -153,7 +158,8 @@ func TestFaults(t *testing.T) {
 			var said testLog
 			var client *http.Client // one of its own
 			if c.want.Unanswered > 0 {
-				client = &http.Client{Timeout: 100 * time.Millisecond, Transport: &http.Transport{}}
+				t.Parallel() // it waits long: what is answered later must be, within that, on any machine
+				client = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{}}
 				defer client.CloseIdleConnections()
 			}
 			p := play(t, Config{
@@ -263,10 +269,14 @@ func TestUnknownCertificate(t *testing.T) {
 // Shutdown ends with its context, whatever hangs, and leaves nothing behind, not even a
 // connection that is being made.
 func TestShutdownWhileAnUploadHangs(t *testing.T) {
+	asked := make(chan struct{}, 1)
 	f := newFaulty(t, (*httptest.Server).Start, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
 		<-r.Context().Done()
 	})
+	connecting := make(chan struct{}, 1)
+	connecting <- struct{}{}                        // once it is under way: nobody hears of it
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections are made, but nobody accepts them
 	if err != nil {
 		t.Fatal(err)
@@ -274,17 +284,22 @@ func TestShutdownWhileAnUploadHangs(t *testing.T) {
 	defer silent.Close()
 	for _, c := range []struct {
 		name, address string
+		hangs         <-chan struct{} // has something when it does
 		unanswered    uint64
 	}{
-		{"for the answer", f.URL, 1},
-		{"for the connection", "https://" + silent.Addr().String(), 0},
+		{"for the answer", f.URL, asked, 1},
+		{"for the connection", "https://" + silent.Addr().String(), connecting, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := goleak.IgnoreCurrent()
 			var said testLog
 			p := play(t, Config{ServerAddress: c.address, Logger: said.logger()}, time.Now, &played{})
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				defer cancel(context.DeadlineExceeded)
+				p.delivery.wait(t.Context(), func() bool { return p.delivery.stats.Accepted == perFlush && p.delivery.underWay != nil })
+				<-c.hangs
+			}()
 			err := p.Shutdown(ctx)
 			if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
 				t.Errorf("Shutdown: %v", err)

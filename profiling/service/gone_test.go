@@ -121,7 +121,7 @@ func TestClientTakesNothing(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, bigNames))
 	served := make(chan string, 100)
-	url := serveHandler(t, p.Recorder, service.Config{SendTimeout: 50 * time.Millisecond}, ends(served))
+	url := serveHandler(t, p.Recorder, service.Config{SendTimeout: 2 * time.Second}, ends(served))
 	s, err := client(t, url).GetSession(t.Context(), &pb.GetSessionArg{SessionId: id})
 	if err != nil {
 		t.Fatal(err)
