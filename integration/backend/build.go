@@ -14,6 +14,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // buildTags leave out, by nested module, what nobody here uses and takes minutes to build:
@@ -53,8 +56,16 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
 	}
-	// Another test process may build at the same time: each its own file, and
-	// the last rename wins.
+	// Tests of several packages run at once: one of them builds, which takes all processors
+	// anyway, and the others wait for it.
+	lock := flock.New(bin + ".lock")
+	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return "", fmt.Errorf("waiting for whoever else builds %s: %w", pkg, err)
+	}
+	defer lock.Close()
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
 	tmp, err := os.MkdirTemp(cache, "build")
 	if err != nil {
 		return "", err
