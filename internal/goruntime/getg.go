@@ -1,0 +1,8 @@
+//go:build !perfline_portable && (amd64 || arm64)
+
+package goruntime
+
+import "unsafe"
+
+// getg is the runtime's g of the calling goroutine.
+func getg() unsafe.Pointer
