@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable && !race
+//go:build !perfline_portable && !race
 
 // The race detector allocates on its own account.
 

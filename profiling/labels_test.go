@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package profiling_test
 

@@ -35,7 +35,9 @@ type Label struct{ Key, Value string }
 // It checks once in a process.
 func CheckLabels() error { return checkLabels() }
 
-var checkLabels = sync.OnceValue(func() error {
+var checkLabels = sync.OnceValue(testLabels)
+
+func testLabels() error {
 	if portable {
 		return errPortable
 	}
@@ -53,7 +55,7 @@ var checkLabels = sync.OnceValue(func() error {
 		return fmt.Errorf("a goroutine with the labels %v does not have them", want)
 	}
 	return nil
-})
+}
 
 // labelMapType is the type of what runtime/pprof puts into ctx for its labels, or nil.
 func labelMapType(ctx context.Context) reflect.Type {

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable && (linux || darwin)
+//go:build linux || darwin
 
 package cpuprof
 
@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
@@ -49,9 +50,12 @@ type Engine struct {
 var _ sampling.Engine = (*Engine)(nil)
 
 // New makes an engine that does not run. It fails with an error that wraps
-// [ErrUnsupported] where there is none; whether the runtime is what the engine takes it
-// for shows when it starts.
+// [ErrUnsupported] if the runtime's labels are not as expected, since samples name spans
+// by them. Start checks the log.
 func New(symbols *sampling.Symbols) (*Engine, error) {
+	if err := goruntime.CheckLabels(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
 	return &Engine{
 		symbols:  symbols,
 		shortest: tick(),
@@ -117,10 +121,10 @@ func (e *Engine) Start(interval time.Duration) error {
 
 // test reads what there is and checks whether it is what the engine takes it for.
 func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
-	own := goroutineLabels()
-	defer setGoroutineLabels(own)
+	own := goruntime.Labels()
+	defer goruntime.SetLabels(own)
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
-	labels := goroutineLabels()
+	labels := goruntime.Labels()
 
 	e.nudged = record{}
 	before := sampling.Now()
@@ -184,7 +188,7 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 // drain reads a log to its end, whose rate is 0.
 func drain(each func([]uint64, []unsafe.Pointer)) {
 	for {
-		data, tags, eof := readProfile()
+		data, tags, eof := goruntime.ReadProfile()
 		if eof {
 			return
 		}
@@ -221,7 +225,7 @@ func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 		e.cost = took
 	}
 	for {
-		data, tags, eof := readProfile()
+		data, tags, eof := goruntime.ReadProfile()
 		switch {
 		case eof:
 			return sampling.ErrTaken
@@ -286,7 +290,7 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	}
 	cut := len(e.pcs) >= deepest
 	if cut {
-		e.pcs = expandFinalInlineFrame(e.pcs)
+		e.pcs = goruntime.ExpandFinalInlineFrame(e.pcs)
 	}
 	s := &e.sample
 	s.Stack = s.Stack[:0]

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable && (linux || darwin)
+//go:build !perfline_portable && (linux || darwin)
 
 package cpuprof
 
@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
@@ -196,7 +197,7 @@ func TestTagIsTheGoroutinesLabels(t *testing.T) {
 	seen := map[unsafe.Pointer]bool{}
 	labelled := func() {
 		pprof.Do(context.Background(), pprof.Labels("k", "v"), func(context.Context) {
-			want = goroutineLabels()
+			want = goruntime.Labels()
 			burn(5000)
 		})
 	}
@@ -204,7 +205,7 @@ func TestTagIsTheGoroutinesLabels(t *testing.T) {
 	if !seen[want] {
 		t.Errorf("labels at %p were never on a sample, but %v", want, seen)
 	}
-	if got := goroutineLabels(); got != nil {
+	if got := goruntime.Labels(); got != nil {
 		t.Errorf("the engine left labels on its goroutine: %p", got)
 	}
 }
@@ -212,9 +213,9 @@ func TestTagIsTheGoroutinesLabels(t *testing.T) {
 func TestStart(t *testing.T) {
 	t.Run("labels of its caller stay", func(t *testing.T) {
 		pprof.Do(context.Background(), pprof.Labels("k", "v"), func(context.Context) {
-			want := goroutineLabels()
+			want := goruntime.Labels()
 			started(t).Stop(discard)
-			if got := goroutineLabels(); got != want {
+			if got := goruntime.Labels(); got != want {
 				t.Errorf("labels %p, want %p", got, want)
 			}
 		})

@@ -1,4 +1,4 @@
-//go:build linux && go1.26 && !go1.27 && !perfline_portable
+//go:build linux && !perfline_portable
 
 package cpuprof
 

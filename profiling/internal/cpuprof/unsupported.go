@@ -1,4 +1,4 @@
-//go:build !go1.26 || go1.27 || perfline_portable || !(linux || darwin)
+//go:build !linux && !darwin
 
 package cpuprof
 
@@ -14,6 +14,5 @@ type Engine struct{ sampling.Engine }
 
 // New fails with an error that wraps [ErrUnsupported].
 func New(*sampling.Symbols) (*Engine, error) {
-	return nil, fmt.Errorf("%w: that is known for Go 1.26 on linux and darwin, in builds without the tag perfline_portable; this is %s on %s",
-		ErrUnsupported, runtime.Version(), runtime.GOOS)
+	return nil, fmt.Errorf("%w on %s, only on linux and darwin", ErrUnsupported, runtime.GOOS)
 }

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable && !race
+//go:build !perfline_portable && !race
 
 // The race detector allocates on its own account.
 
@@ -24,7 +24,7 @@ func TestAllocs(t *testing.T) {
 	check("Begin and End", 1, pair)
 	s := Begin(ctx, [16]byte{1}, [8]byte{2}, "around", true)
 	check("Begin and End inside another", 1, pair)
-	check("Resolve", 0, func() { Resolve(getLabels(), 1) })
+	check("Resolve", 0, func() { Resolve(Tag(), 1) })
 	check("FromContext of another", 0, func() { FromContext(ctx) })
 	c := Context(ctx, s)
 	check("FromContext", 0, func() { FromContext(c) })
@@ -33,7 +33,7 @@ func TestAllocs(t *testing.T) {
 	s.End(1, "")
 	label("app", "shop")
 	check("Begin and End among labels of the program's", 3, pair)
-	setLabels(nil)
+	setCurrent(nil)
 	if size := unsafe.Sizeof(Span{}); size > 240 {
 		t.Errorf("a Span has %d bytes, want at most 240, a size class", size)
 	}
@@ -50,7 +50,7 @@ func BenchmarkBeginEnd(b *testing.B) {
 				on(b)
 			}
 			label(c.user...)
-			defer setLabels(nil)
+			defer setCurrent(nil)
 			ctx := b.Context()
 			b.ReportAllocs()
 			for b.Loop() {

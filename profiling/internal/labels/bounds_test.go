@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -12,7 +12,7 @@ import (
 // chain counts the spans that the goroutine's labels keep, through labels of the
 // program's too.
 func chain() (n int) {
-	for s := find(current().labels()); s != nil; s = s.next() {
+	for s := find(current()); s != nil; s = s.next() {
 		n++
 	}
 	return n
@@ -91,7 +91,7 @@ func TestChainsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t)
-			defer setLabels(nil)
+			defer setCurrent(nil)
 			ends := make(chan *Span)
 			done := make(chan struct{})
 			go func() {

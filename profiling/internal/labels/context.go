@@ -1,5 +1,3 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
-
 package labels
 
 import (
@@ -12,7 +10,12 @@ import (
 )
 
 // FromContext is the span whose labels ctx carries, nil for none.
-func FromContext(ctx context.Context) *Span { return find(fromContext(ctx).labels()) }
+func FromContext(ctx context.Context) *Span {
+	if !layoutKnown() {
+		return fromPprofContext(ctx)
+	}
+	return find(fromContext(ctx))
+}
 
 func fromContext(ctx context.Context) *set {
 	c := carriage()
@@ -29,28 +32,41 @@ func fromContext(ctx context.Context) *set {
 // context could not carry it, and of what is live around s when s has ended. Labels
 // that ctx carries stay.
 func Value(ctx context.Context, s *Span, key any) any {
+	if !layoutKnown() {
+		return pprofValue(ctx, s, key)
+	}
 	carried := carriage()
 	if key != carried.key || key == nil {
 		return ctx.Value(key)
 	}
-	n := s.nearest(s.g)
+	n := s.innermost()
 	if n == nil {
 		return ctx.Value(key)
 	}
-	if inner := Innermost(); inner.under(n) {
-		n = inner
-	}
 	var more []Label // that the goroutine did not have when s began
 	for _, l := range fromContext(ctx).labels() {
-		if !isOurs(l.Key) && !slices.Contains(s.list, l) {
+		if !isOurs(l.Key) && !slices.Contains(s.List, l) {
 			more = append(more, l)
 		}
 	}
 	m := &n.set
 	if len(more) > 0 {
-		m = &set{merge(n.list, more)}
+		m = &set{merge(n.List, more)}
 	}
 	return reflect.NewAt(carried.labelMap.Elem(), unsafe.Pointer(m)).Interface()
+}
+
+// innermost is the span that a context which carries s means on the calling goroutine:
+// the nearest around s that has not ended, or one that began under it; nil for none.
+func (s *Span) innermost() *Span {
+	n := s.nearest(s.g)
+	if n == nil {
+		return nil
+	}
+	if inner := Innermost(); inner.under(n) {
+		return inner
+	}
+	return n
 }
 
 // under reports whether s is around, or the same.

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -14,7 +14,7 @@ func ours(s *Span) []Label { return s.own[:] }
 func TestPprofDoInside(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	base := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
 	s := begin(1)
 	ctx := Context(base, s)
@@ -22,7 +22,7 @@ func TestPprofDoInside(t *testing.T) {
 		wantSpan(t, "in Do", s)
 		want := append([]Label{{"app", "shop"}}, ours(s)...)
 		want = slices.Insert(want, 3, Label{"step", "pay"})
-		if got := current().list; !slices.Equal(got, want) {
+		if got := current().List; !slices.Equal(got, want) {
 			t.Errorf("labels in Do are %v, want %v", got, want)
 		}
 		if v, ok := pprof.Label(ctx, "app"); v != "shop" || !ok {
@@ -34,7 +34,7 @@ func TestPprofDoInside(t *testing.T) {
 			wantSpan(t, "in a Do under Do's context", s) // that one's labels are made
 		})
 		inner.End(1, "")
-		setLabels(nil)
+		setCurrent(nil)
 		pprof.SetGoroutineLabels(ctx)
 		wantLabels(t, "Do's context has", in)
 	})
@@ -53,11 +53,11 @@ func TestPprofDoInsideASpanWithoutContext(t *testing.T) {
 	wantLabels(t, "after Do", &inner.set)
 	elsewhere(func() { // one that inherited it, and one that works for others
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do of an inheritor", inner) })
-		setLabels(nil)
+		setCurrent(nil)
 		other := begin(3)
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do elsewhere", outer) })
 		other.End(1, "")
-		setLabels(nil)
+		setCurrent(nil)
 	})
 	inner.End(1, "")
 	pprof.Do(ctx, pprof.Labels(), func(context.Context) { wantSpan(t, "in Do after the inner", outer) })

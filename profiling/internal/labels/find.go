@@ -1,5 +1,3 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
-
 package labels
 
 import (
@@ -42,11 +40,17 @@ var secret = sync.OnceValue(func() *[6]byte {
 	return s
 })
 
-// find finds the Span whose labels are in list, nil if there is none. A label of the
-// same text that somebody else made is none.
-func find(list []Label) *Span {
+// find finds the Span whose labels are among those of m, or nil. A label of the same
+// text that another one made is none.
+func find(m *set) *Span {
+	if m == nil {
+		return nil
+	}
+	if !layoutKnown() {
+		return findByTag(m)
+	}
 	var span, trace string
-	for i := range list {
+	for i, list := 0, m.List; i < len(list); i++ {
 		switch list[i].Key {
 		case spanIDKey:
 			span = list[i].Value

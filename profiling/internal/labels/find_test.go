@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -30,7 +30,7 @@ func TestLabelsOfOthers(t *testing.T) {
 	on(t)
 	s := begin(1)
 	defer s.End(1, "")
-	span, trace := s.list[0].Value, s.list[2].Value
+	span, trace := s.List[0].Value, s.List[2].Value
 	header := "00-" + trace + "-" + span + "-01" // as in traceparent
 	for name, list := range map[string][]Label{
 		"copies":           {{"span_id", strings.Clone(span)}, {"trace_id", strings.Clone(trace)}},
@@ -52,7 +52,7 @@ func TestLabelsOfOthers(t *testing.T) {
 			t.Errorf("%s: they resolve to a span, and %v; want none, and all of them", name, user)
 		}
 	}
-	if find(cut(s, string(secret()[:]))) == nil {
+	if find(&set{cut(s, string(secret()[:]))}) == nil {
 		t.Error("cut never gets as far as to the secret: the cases above test less than they say")
 	}
 	if got, user := Resolve(nil, 0); got != nil || user != nil {
@@ -73,7 +73,7 @@ func TestNeighboursAreNotTaken(t *testing.T) {
 	})
 	for i := range strs[1:] {
 		for from := range strs[i][:len(strs[i])-15] {
-			if len(strs[i+1]) >= 32 && find([]Label{{"span_id", strs[i][from : from+16]}, {"trace_id", strs[i+1][:32]}}) != nil {
+			if len(strs[i+1]) >= 32 && find(&set{[]Label{{"span_id", strs[i][from : from+16]}, {"trace_id", strs[i+1][:32]}}}) != nil {
 				t.Fatal("taken for a span's")
 			}
 		}
@@ -97,7 +97,7 @@ func FuzzMerged(f *testing.F) {
 			return kv, m
 		}
 		on(t)
-		defer setLabels(nil)
+		defer setCurrent(nil)
 		outer, want := pairs(outside)
 		inner, more := pairs(inside)
 		label(outer...)
@@ -113,8 +113,8 @@ func FuzzMerged(f *testing.F) {
 			ctx = pprof.WithLabels(ctx, pprof.Labels())
 		}
 		m := fromContext(ctx)
-		if !slices.IsSortedFunc(m.list, func(a, b Label) int { return strings.Compare(a.Key, b.Key) }) {
-			t.Errorf("not sorted: %q", m.list)
+		if !slices.IsSortedFunc(m.List, func(a, b Label) int { return strings.Compare(a.Key, b.Key) }) {
+			t.Errorf("not sorted: %q", m.List)
 		}
 		got, user := Resolve(unsafe.Pointer(m), 0)
 		if replaced != (got == nil) || got != nil && got != s {
@@ -150,17 +150,17 @@ func TestResolveUnderGarbageCollection(t *testing.T) {
 			for i := range byte(200) {
 				before := label("worker", string('0'+w))
 				a := Begin(t.Context(), [16]byte{w, i}, [8]byte{w + 1, i}, "a", false)
-				tags <- getLabels()
+				tags <- Tag()
 				pprof.Do(Context(t.Context(), a), pprof.Labels("i", string(rune(i))), func(ctx context.Context) {
 					b := Begin(ctx, [16]byte{w, i}, [8]byte{w + 1, i, 1}, "b", false)
-					tags <- getLabels()
+					tags <- Tag()
 					elsewhere(func() { b.End(5, "") })
-					tags <- getLabels()
+					tags <- Tag()
 				})
 				a.End(6, "")
 				wantLabels(t, "after all", before)
 			}
-			setLabels(nil)
+			setCurrent(nil)
 		})
 	}
 	go func() { wg.Wait(); close(tags) }()

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -20,8 +20,8 @@ func on(t testing.TB) {
 	t.Cleanup(func() {
 		release()
 		if current() != nil {
-			t.Errorf("the goroutine is left with labels %v", current().list)
-			setLabels(nil)
+			t.Errorf("the goroutine is left with labels %v", current().List)
+			setCurrent(nil)
 		}
 	})
 }

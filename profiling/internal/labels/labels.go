@@ -8,10 +8,10 @@
 // ([HoldLocalRoots]), other spans label only goroutines that do not work for their trace
 // yet, and with the local root's name and id.
 //
-// On the version of Go that it knows, the label pointer of a sample leads back to
-// the span ([Resolve]), so that a goroutine that keeps the labels of a span that
-// has ended counts for a span around it that has not, or for none. Elsewhere there
-// is the labels' text ([FromText]).
+// The label pointer of a sample leads back to the span ([Resolve]), so that a goroutine
+// that keeps the labels of a span that has ended counts for a span around it that has
+// not, or for none. If a release of Go has labels with another layout in memory, spans
+// are labelled through runtime/pprof, and samples have the labels' text ([FromText]).
 package labels
 
 import (
@@ -21,9 +21,6 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 )
-
-// A Label is a profiler label, with the layout that the runtime's have.
-type Label struct{ Key, Value string }
 
 // The keys of a span's labels, sorted. They win over labels of the program's that
 // have the same keys, until the span ends.

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -14,7 +14,7 @@ import (
 func TestProfilesHaveTheLabels(t *testing.T) {
 	on(t)
 	label("app", "shop")
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	s := Begin(t.Context(), [16]byte{1}, [8]byte{0x99}, "na\xffme", false)
 	defer s.End(1, "")
 	var buf bytes.Buffer

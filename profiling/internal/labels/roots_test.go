@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"unsafe"
 )
 
 // of begins a span of a trace.
@@ -31,36 +30,36 @@ func TestRoots(t *testing.T) {
 	child := of(bg, 1, 2, false)
 	wantRoot(t, "a child", child, root, false)
 	wantRoot(t, "a grandchild", of(bg, 1, 3, false), root, false)
-	setLabels(unsafe.Pointer(&child.set))
+	setCurrent(&child.set)
 	other := of(bg, 2, 4, true)
 	wantRoot(t, "another trace's root", other, other, true)
 	wantRoot(t, "its child", of(bg, 2, 5, false), other, false)
 	wantRoot(t, "a child under another trace's", of(bg, 1, 6, false), root, false)
 	elsewhere(func() {
 		wantRoot(t, "a child of an inheritor", of(bg, 1, 7, false), root, false)
-		setLabels(nil)
+		setCurrent(nil)
 		unknown := of(bg, 1, 8, false)
 		wantRoot(t, "a child of nobody known", unknown, unknown, true)
 		wantRoot(t, "the child of that", of(bg, 1, 9, false), unknown, false)
-		setLabels(nil)
+		setCurrent(nil)
 		wantRoot(t, "a child by its context", of(Context(bg, child), 1, 7, false), root, false)
-		setLabels(nil)
+		setCurrent(nil)
 		unknown = of(Context(bg, child), 3, 7, false)
 		wantRoot(t, "a child of another trace than its context's", unknown, unknown, true)
 	})
-	setLabels(nil)
+	setCurrent(nil)
 	again := of(Context(bg, child), 1, 2, false) // as Do does
 	child.End(1, "at the end")
 	if again.IsSpan() || again.Name() != "at the end" {
 		t.Errorf("another label of a span is called %q, and is the span's own: %v", again.Name(), again.IsSpan())
 	}
-	setLabels(nil)
+	setCurrent(nil)
 }
 
 // While local roots are enough, one label does for what is under it.
 func TestLocalRootsOnly(t *testing.T) {
 	t.Cleanup(HoldLocalRoots())
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	bg := t.Context()
 	root := of(bg, 1, 1, true)
 	if s := of(bg, 1, 2, false); s != nil {
@@ -70,7 +69,7 @@ func TestLocalRootsOnly(t *testing.T) {
 		if s := of(bg, 1, 2, false); s != nil {
 			t.Error("a child labels an inheritor")
 		}
-		setLabels(nil)
+		setCurrent(nil)
 		s := of(Context(bg, root), 1, 2, false)
 		if id := s.SpanID(); id != root.SpanID() || s.own[0].Value != root.own[0].Value || s.own[1].Value != "span 1" || s.IsSpan() || s.IsLocalRoot() {
 			t.Errorf("a child of a pool's worker labels for %x, %q, as itself: %v", id, s.own, s.IsSpan())
@@ -144,7 +143,7 @@ func TestRootsKeepNothingAround(t *testing.T) {
 		root := of(bg, byte(i+1), 1, true)
 		begun := make(chan struct{})
 		go func() { // as a worker of a pool, that has the root from a context only
-			setLabels(nil)
+			setCurrent(nil)
 			of(Context(bg, root), byte(i+1), 3, false)
 			close(begun)
 			run(i + 1)

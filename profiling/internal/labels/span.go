@@ -1,5 +1,3 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
-
 package labels
 
 import (
@@ -8,31 +6,14 @@ import (
 	"encoding/hex"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/perfline/perfline/internal/goruntime"
 )
-
-// A set is the runtime's labels of a goroutine: a *set is what g.labels points to,
-// a *runtime/pprof.labelMap. It does not change once a goroutine has it. Its list is
-// sorted by key without duplicates.
-type set struct{ list []Label }
-
-//go:linkname setLabels runtime/pprof.runtime_setProfLabel
-func setLabels(labels unsafe.Pointer)
-
-//go:linkname getLabels runtime/pprof.runtime_getProfLabel
-func getLabels() unsafe.Pointer
-
-func current() *set { return (*set)(getLabels()) }
-
-func (m *set) labels() []Label {
-	if m == nil {
-		return nil
-	}
-	return m.list
-}
 
 // A Span is a span that labels goroutines, in one allocation. Its first field makes
 // it labels as the runtime and runtime/pprof know them; when they merge labels of
-// the program's with it, the new set's strings are still those of text.
+// the program's with it, the new set's strings are still those of text. If the layout
+// of labels is unknown, its labels are made by runtime/pprof.
 //
 // Its methods may be called concurrently, and those of a nil Span do nothing.
 type Span struct {
@@ -42,13 +23,15 @@ type Span struct {
 	// the goroutine that began it; 0 while it has not.
 	ended atomic.Int64
 	text  text
-	depth int32   // at least the length of the chain of prev
-	g     uintptr // the goroutine that began it, see goroutine
+	depth int32  // at least the length of the chain of prev
+	g     uint32 // the goroutine that began it, see goroutine
 
 	// The goroutine's labels before are prev or, without one, base: a set that
 	// is not a Span, or nil. All in a chain of prev have the same base.
 	prev atomic.Pointer[Span]
 	base atomic.Pointer[set]
+
+	pprof *pprofSet // its labels if the layout is unknown, else nil
 
 	root    *Span // see Root: one that has no prev and no base that is a span's, not to keep more
 	named   *Span // the one that this is another label of, nil for itself
@@ -56,8 +39,12 @@ type Span struct {
 }
 
 // maxDepth bounds a chain of prev, for programs that leave spans without an end on
-// a goroutine. The span over a full chain restores its base.
-const maxDepth = 1 << 10
+// a goroutine. The span over a full chain restores its base. Chains are shorter for spans
+// that a table keeps, see byTag.
+const (
+	maxDepth      = 1 << 10
+	maxDepthPprof = 1 << 5
+)
 
 // Begin labels the calling goroutine with a span that begins; local tells that it is a
 // local root, which has no parent in this process. It returns nil when goroutines are not
@@ -71,7 +58,7 @@ func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, l
 	encode(trace[:], traceID[:])
 	g := goroutine()
 	before := current()
-	below := find(before.labels())
+	below := find(before)
 	var around *Span // one of the same trace
 	if !local {
 		if around = below.nearest(g); around != nil && around.text.trace == trace {
@@ -99,10 +86,10 @@ func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, l
 	s.own[0] = Label{spanIDKey, unsafe.String(&s.text.span[0], len(s.text.span))}
 	s.own[1] = Label{spanNameKey, name}
 	s.own[2] = Label{traceIDKey, unsafe.String(&s.text.trace[0], len(s.text.trace))}
-	s.list = s.own[:]
+	s.List = s.own[:]
 	if before != nil {
-		if user := before.list; !below.plain(before) && len(users(user)) > 0 {
-			s.list = merge(user, s.own[:])
+		if user := before.labels(); !below.plain(before) && len(users(user)) > 0 {
+			s.List = merge(user, s.own[:])
 		}
 		s.over(before, below)
 	}
@@ -116,13 +103,25 @@ func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, l
 		r.own[1].Value, r.root = name, r
 		s.root = r
 	}
-	setLabels(unsafe.Pointer(s))
+	if layoutKnown() {
+		setCurrent(&s.set)
+	} else {
+		s.pprof = labelWithPprof(ctx, s)
+	}
 	return s
+}
+
+// tag is the pointer by which the runtime has the span's labels.
+func (s *Span) tag() *set {
+	if s.pprof != nil {
+		return s.pprof.tag
+	}
+	return &s.set
 }
 
 // ofTrace is the span of a trace that the goroutine works for: of those that have not
 // ended the innermost, else what ctx carries; nil for none.
-func (s *Span) ofTrace(ctx context.Context, trace *[32]byte, g uintptr) *Span {
+func (s *Span) ofTrace(ctx context.Context, trace *[32]byte, g uint32) *Span {
 	for s = s.nearest(g); s != nil; s = s.next().nearest(g) {
 		if s.text.trace == *trace {
 			return s
@@ -136,7 +135,7 @@ func (s *Span) ofTrace(ctx context.Context, trace *[32]byte, g uintptr) *Span {
 
 // plain reports whether labels are those of s, and none beside them.
 func (s *Span) plain(labels *set) bool {
-	return s != nil && &s.set == labels && len(s.list) == len(s.own)
+	return s != nil && s.tag() == labels && len(s.List) == len(s.own)
 }
 
 // TraceID is the span's.
@@ -155,7 +154,7 @@ func (s *Span) begunName() string { return s.own[1].Value }
 
 // over puts s over the labels that its goroutine has, which may be of the span below.
 func (s *Span) over(before *set, below *Span) {
-	if below == nil || &below.set != before { // others' labels, with a span's among them or not
+	if below == nil || below.tag() != before { // others' labels, with a span's among them or not
 		s.base.Store(before)
 		return
 	}
@@ -163,13 +162,17 @@ func (s *Span) over(before *set, below *Span) {
 	if base := below.base.Load(); base != nil {
 		s.base.Store(base)
 	}
-	if s.depth = below.depth + 1; s.depth >= maxDepth { // those that were taken out count no more
+	most := int32(maxDepth)
+	if !layoutKnown() {
+		most = maxDepthPprof
+	}
+	if s.depth = below.depth + 1; s.depth >= most { // those that were taken out count no more
 		s.depth = 0
 		for p := below; p != nil; p = p.prev.Load() {
 			s.depth++
 		}
 	}
-	if s.depth < maxDepth {
+	if s.depth < most {
 		s.prev.Store(below)
 	} else {
 		s.depth = 0
@@ -194,14 +197,14 @@ func (s *Span) End(now int64, name string) {
 	}
 	s.settle()
 	labels, top := current(), s
-	if labels != &s.set {
-		top = find(labels.labels())
+	if labels != s.tag() {
+		top = find(labels)
 	}
 	switch base := s.base.Load(); {
-	case top == nil && on == s.g && (labels == nil || labels == base):
+	case top == nil && on != 0 && on == s.g && (labels == nil || labels == base):
 		// pprof.Do was under s with a context that does not carry it, and left its own.
 		top = s
-	case top == nil || &top.set != labels || top.live() || top.g != on:
+	case top == nil || top.tag() != labels || top.live() || top.g != on:
 		return
 	}
 	if top != s {
@@ -209,9 +212,9 @@ func (s *Span) End(now int64, name string) {
 	}
 	before := top.base.Load() // before prev, see forget
 	if p := top.prev.Load(); p != nil {
-		before = &p.set
+		before = p.tag()
 	}
-	setLabels(unsafe.Pointer(before))
+	setCurrent(before)
 }
 
 // merge is list with add in place of labels of the same key. Both are sorted by key
@@ -239,7 +242,7 @@ func (s *Span) liveAt(at int64) bool {
 // left reports whether the span's own goroutine ended it, and g is another one: that
 // has outlived what it was started under. Of a span that was ended elsewhere it cannot
 // be told who outlived it: the goroutine that began it goes on under what is around.
-func (s *Span) left(g uintptr) bool { return s.ended.Load() > 0 && s.g != g }
+func (s *Span) left(g uint32) bool { return s.ended.Load() > 0 && s.g != g }
 
 // next is the span under s, nil if there is none.
 func (s *Span) next() *Span {
@@ -247,12 +250,12 @@ func (s *Span) next() *Span {
 	if p := s.prev.Load(); p != nil {
 		return p
 	}
-	return find(base.labels())
+	return find(base)
 }
 
 // nearest is what the labels of s mean on a goroutine: the first of s and those under
 // it that has not ended, nil if all have or if the goroutine has outlived one.
-func (s *Span) nearest(g uintptr) *Span {
+func (s *Span) nearest(g uint32) *Span {
 	for s != nil && !s.live() {
 		if s.left(g) {
 			return nil
@@ -281,7 +284,7 @@ func (s *Span) settle() {
 	if p != nil {
 		return
 	}
-	if r := find(s.base.Load().labels()); r != nil && !r.live() {
+	if r := find(s.base.Load()); r != nil && !r.live() {
 		r.forget()
 	}
 }
@@ -296,7 +299,7 @@ func (s *Span) forget() {
 	switch {
 	case n != nil:
 		s.base.Store(n.base.Load())
-	case find(s.base.Load().labels()) != nil:
+	case find(s.base.Load()) != nil:
 		s.base.Store(nil)
 	}
 }
@@ -311,7 +314,7 @@ func (s *Span) forget() {
 // is the one around that.
 func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	list := (*set)(tag).labels()
-	s = find(list)
+	s = find((*set)(tag))
 	if s == nil {
 		return nil, list
 	}
@@ -329,7 +332,7 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 }
 
 // Innermost is the span that the calling goroutine works for, nil for none.
-func Innermost() *Span { return find(current().labels()).nearest(goroutine()) }
+func Innermost() *Span { return find(current()).nearest(goroutine()) }
 
 // Tag is the calling goroutine's labels as samples have them.
-func Tag() unsafe.Pointer { return getLabels() }
+func Tag() unsafe.Pointer { return goruntime.Labels() }

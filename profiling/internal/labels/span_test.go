@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package labels
 
@@ -15,7 +15,7 @@ func TestSpanLabelsTheGoroutine(t *testing.T) {
 	on(t)
 	s := begin(1)
 	want := []Label{{"span_id", "0000000000000001"}, {"span_name", "span 1"}, {"trace_id", "ab000000000000000000000000000001"}}
-	if got := current().list; !slices.Equal(got, want) {
+	if got := current().List; !slices.Equal(got, want) {
 		t.Errorf("labels are %v, want %v", got, want)
 	}
 	wantSpan(t, "inside", s)
@@ -53,7 +53,7 @@ func TestEndsInAnyOrder(t *testing.T) {
 				var before *set
 				if user {
 					before = label("app", "shop", "user", "7")
-					defer setLabels(nil)
+					defer setCurrent(nil)
 				}
 				spans := []*Span{begin(1), begin(2), begin(3)}
 				live := slices.Clone(spans)
@@ -74,7 +74,7 @@ func TestEndsInAnyOrder(t *testing.T) {
 func TestEndElsewhere(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	outer, inner := begin(1), begin(2)
 	elsewhere(func() {
 		theirs := label("theirs", "x")
@@ -121,7 +121,7 @@ func TestEndOnAnInheritor(t *testing.T) {
 func TestEndUnderASpanEndedElsewhere(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	outer, inner, innermost := begin(1), begin(2), begin(3)
 	elsewhere(func() {
 		inner.End(1, "")
@@ -136,7 +136,7 @@ func TestEndUnderASpanEndedElsewhere(t *testing.T) {
 func TestInheritorOutlives(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	outer, s := begin(1), begin(2)
 	ended, seen := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -144,8 +144,8 @@ func TestInheritorOutlives(t *testing.T) {
 		for _, want := range []*Span{s, nil, nil} {
 			<-ended
 			wantSpan(t, "the inheritor", want)
-			if _, user := Resolve(getLabels(), 1<<60); !slices.Equal(user, before.list) {
-				t.Errorf("the program's labels are %v, want %v", user, before.list)
+			if _, user := Resolve(Tag(), 1<<60); !slices.Equal(user, before.List) {
+				t.Errorf("the program's labels are %v, want %v", user, before.List)
 			}
 			own := begin(5)
 			wantSpan(t, "its own span", own)
@@ -184,13 +184,13 @@ func TestUserLabelsAreMerged(t *testing.T) {
 				kv = append(kv, l.Key, l.Value)
 			}
 			before := label(kv...)
-			defer setLabels(nil)
+			defer setCurrent(nil)
 			for range 2 { // nested, the second merges with the first
 				s := begin(1)
 				defer func() {
 					s.End(1, "")
 				}()
-				got := slices.Clone(s.list)
+				got := slices.Clone(s.List)
 				for i, l := range got {
 					if l.Key == spanIDKey || l.Key == traceIDKey {
 						got[i].Value = "id"
@@ -199,12 +199,12 @@ func TestUserLabelsAreMerged(t *testing.T) {
 				if !slices.Equal(got, c.list) {
 					t.Errorf("labels are %v, want %v", got, c.list)
 				}
-				if r, user := Resolve(getLabels(), 0); r != s || !slices.Equal(user, c.rest) {
+				if r, user := Resolve(Tag(), 0); r != s || !slices.Equal(user, c.rest) {
 					t.Errorf("it is %v with %v, want the span with %v", name, user, c.rest)
 				}
 			}
-			if !slices.Equal(before.list, c.user) {
-				t.Errorf("the program's labels are %v now, were %v", before.list, c.user)
+			if !slices.Equal(before.List, c.user) {
+				t.Errorf("the program's labels are %v now, were %v", before.List, c.user)
 			}
 		})
 	}
@@ -227,8 +227,8 @@ func TestNames(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := Begin(t.Context(), [16]byte{1}, [8]byte{1}, c.name, false)
 			defer s.End(1, "")
-			if s.Name() != c.want || s.list[1].Value != c.want {
-				t.Errorf("it is called %q, labelled %q, want %q", s.Name(), s.list[1].Value, c.want)
+			if s.Name() != c.want || s.List[1].Value != c.want {
+				t.Errorf("it is called %q, labelled %q, want %q", s.Name(), s.List[1].Value, c.want)
 			}
 		})
 	}
@@ -246,7 +246,7 @@ func TestNamesAreNotRetained(t *testing.T) {
 // they would without us, and what they name has ended.
 func TestLabelsLeftInside(t *testing.T) {
 	on(t)
-	defer setLabels(nil)
+	defer setCurrent(nil)
 	s := begin(1)
 	ctx := pprof.WithLabels(Context(t.Context(), s), pprof.Labels("route", "/"))
 	pprof.SetGoroutineLabels(ctx)
@@ -255,7 +255,7 @@ func TestLabelsLeftInside(t *testing.T) {
 	s.End(1, "")
 	wantLabels(t, "after", left)
 	wantSpan(t, "after", nil)
-	if _, user := Resolve(getLabels(), 2); !slices.Equal(user, []Label{{"route", "/"}}) {
+	if _, user := Resolve(Tag(), 2); !slices.Equal(user, []Label{{"route", "/"}}) {
 		t.Errorf("the program's labels are %v", user)
 	}
 	next := begin(2)

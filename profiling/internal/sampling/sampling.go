@@ -8,8 +8,13 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/labels"
 )
+
+// Now is the monotonic clock of samples, in nanoseconds. The runtime stamps its log of CPU
+// samples by it.
+func Now() int64 { return goruntime.Nanotime() }
 
 // An Engine takes samples of the process. Its methods are called from one
 // goroutine at a time, that of the hub which owns it.

@@ -3,6 +3,8 @@ package sampling
 import (
 	"runtime"
 	"strings"
+
+	"github.com/perfline/perfline/internal/goruntime"
 )
 
 // A Symbol is a place in the code that was on a stack. Two places are the same
@@ -48,7 +50,7 @@ func (t *Symbols) PC(pc uintptr) *Symbol {
 		return s
 	}
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	s := Symbol{Name: symbolName(&f), File: f.File, Line: f.Line, StartLine: startLine(&f)}
+	s := Symbol{Name: goruntime.FrameName(&f), File: f.File, Line: f.Line, StartLine: goruntime.FrameStartLine(&f)}
 	if s.Name == "" {
 		s.Name = "unknown"
 	}

@@ -64,7 +64,7 @@ func TestPeriodStaysInsideTheBudget(t *testing.T) {
 
 // What emitting costs is inside the budget.
 func TestEmittingIsPartOfTheCost(t *testing.T) {
-	e := newEngine(t)
+	e := madeEngine(t)
 	var spent time.Duration
 	e.cpu = func() time.Duration { return spent }
 	if err := e.Start(time.Millisecond); err != nil {

@@ -35,16 +35,18 @@
 // # Where it comes from
 //
 // From the function of the runtime that runtime/pprof takes its goroutine profile
-// from, for the Go releases whose layout of records is known. Elsewhere, or with the
-// build tag perfline_portable, from the profile that runtime/pprof writes, at three
-// to five times the cost; samples have the text of labels then.
+// from, if [goruntime.CheckGoroutineProfile] finds it as expected. Otherwise, see
+// [Engine.Fallback], from the profile that runtime/pprof writes, at three to five times
+// the cost; samples have the text of labels then.
 package wall
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"time"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
@@ -58,6 +60,8 @@ type Engine struct {
 	now        func() int64         // [sampling.Now], but for tests
 	cpu        func() time.Duration // [cpuTime], but for tests
 	pace       pace
+	fallback   error
+	source     func() goroutines
 	goroutines goroutines
 	symbols    *sampling.Symbols
 	running    bool
@@ -65,9 +69,18 @@ type Engine struct {
 	last       int64 // when the weights emitted so far end
 	lost       uint64
 	sample     sampling.Sample // the one that is emitted, to reuse its memory
+	emit       func(*sampling.Sample)
+	group      func() // emitGroup, made once
 }
 
 var _ sampling.Engine = (*Engine)(nil)
+
+// goroutines takes profiles of all goroutines.
+type goroutines interface {
+	// profile makes s each of the groups of equal goroutines, but for the calling one, and
+	// calls each. Or it returns how many goroutines it missed, and calls nothing.
+	profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int)
+}
 
 // New makes an engine that may use the fraction budget of one core, above 0 and at
 // most 1; 0 means 0.01.
@@ -78,16 +91,30 @@ func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 	if !(budget > 0 && budget <= 1) { // so written, it refuses NaN
 		return nil, fmt.Errorf("wall: budget %v: must be a fraction of one core, above 0 and at most 1, or 0 for %v", budget, defaultBudget)
 	}
-	return &Engine{
+	return newEngine(budget, symbols, cmp.Or(goruntime.CheckGoroutineProfile(), goruntime.CheckLabels())), nil
+}
+
+func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engine {
+	e := &Engine{
 		now: sampling.Now, cpu: cpuTime,
-		pace:       newPace(budget, shortest),
-		goroutines: newGoroutines(),
-		symbols:    symbols,
-	}, nil
+		pace:     newPace(budget, shortest),
+		fallback: fallback,
+		source:   newRecordProfile,
+		symbols:  symbols,
+	}
+	if fallback != nil {
+		e.source = newEncodedProfile
+	}
+	e.goroutines, e.group = e.source(), e.emitGroup
+	return e
 }
 
 // Name implements [sampling.Engine].
-func (e *Engine) Name() string { return name }
+func (e *Engine) Name() string { return "wall" }
+
+// Fallback is why the engine takes the profiles that runtime/pprof writes, nil if it
+// takes the runtime's records.
+func (e *Engine) Fallback() error { return e.fallback }
 
 // Interval implements [sampling.Engine]: any of a millisecond or more will do.
 func (e *Engine) Interval(asked time.Duration) time.Duration { return max(asked, shortest) }
@@ -120,13 +147,10 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if !e.ticked {
 		e.ticked, e.last = true, at-int64(e.pace.interval)
 	}
-	s := &e.sample
-	missed := e.goroutines.profile(s, e.symbols, func() {
-		s.At = at
-		s.Weight = time.Duration(s.Count) * time.Duration(at-e.last)
-		s.Marker = sampling.Classify(s.Stack)
-		emit(s)
-	})
+	e.sample.At = at
+	e.emit = emit
+	missed := e.goroutines.profile(&e.sample, e.symbols, e.group)
+	e.emit = nil
 	if missed > 0 {
 		e.lost += uint64(missed)
 	} else {
@@ -136,13 +160,21 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return nil
 }
 
+// emitGroup emits the group of goroutines that the sample is of.
+func (e *Engine) emitGroup() {
+	s := &e.sample
+	s.Weight = time.Duration(s.Count) * time.Duration(s.At-e.last)
+	s.Marker = sampling.Classify(s.Stack)
+	e.emit(s)
+}
+
 // Flush does nothing: there is nothing between ticks.
 func (e *Engine) Flush(func(*sampling.Sample)) error { return nil }
 
 // Stop implements [sampling.Engine]. It emits nothing, and frees what ticks reuse.
 func (e *Engine) Stop(func(*sampling.Sample)) {
 	e.running = false
-	e.goroutines = newGoroutines()
+	e.goroutines = e.source()
 	e.sample = sampling.Sample{}
 }
 

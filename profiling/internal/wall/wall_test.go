@@ -52,7 +52,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestInterval(t *testing.T) {
-	e := newEngine(t)
+	e := madeEngine(t)
 	for asked, want := range map[time.Duration]time.Duration{
 		math.MinInt64: time.Millisecond, -1: time.Millisecond, 0: time.Millisecond, time.Microsecond: time.Millisecond,
 		time.Millisecond: time.Millisecond, 1234567: 1234567, math.MaxInt64: math.MaxInt64,
@@ -168,7 +168,7 @@ func TestEqualGoroutinesAreOneSample(t *testing.T) {
 		}
 		synctest.Wait()
 		clock := int64(5e9)
-		e := newEngine(t)
+		e := madeEngine(t)
 		e.now = func() int64 { return clock }
 		if err := e.Start(10 * time.Millisecond); err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func deep(calls int, wake <-chan struct{}) {
 }
 
 func TestStop(t *testing.T) {
-	e := newEngine(t)
+	e := madeEngine(t)
 	e.Stop(nil) // not started
 	if got := tick(t, e); got != nil {
 		t.Errorf("Tick before Start: %d samples, want none", len(got))
@@ -290,7 +290,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func newEngine(t testing.TB) *Engine {
+func madeEngine(t testing.TB) *Engine {
 	t.Helper()
 	e, err := New(0, sampling.NewSymbols())
 	if err != nil {
@@ -302,7 +302,7 @@ func newEngine(t testing.TB) *Engine {
 // start makes an engine that runs until the test ends.
 func start(t testing.TB, interval time.Duration) *Engine {
 	t.Helper()
-	e := newEngine(t)
+	e := madeEngine(t)
 	if err := e.Start(interval); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,3 @@
-//go:build !go1.26 || go1.27 || perfline_portable
-
 package wall
 
 import (
@@ -13,21 +11,20 @@ import (
 )
 
 const (
-	name = "wall"
 	// self is on the stack of the goroutine that samples.
 	self = "github.com/perfline/perfline/profiling/internal/wall.(*Engine).Tick"
 	// deepest is how many calls the runtime sees, unless GODEBUG=profstackdepth says otherwise.
 	deepest = 128
 )
 
-// goroutines takes goroutine profiles, and keeps the memory that they need.
-type goroutines struct{ buf bytes.Buffer }
+// encodedProfile takes goroutine profiles as runtime/pprof writes them, and keeps the
+// memory that they need. A tick costs three to five times as much.
+type encodedProfile struct{ buf bytes.Buffer }
 
-func newGoroutines() goroutines { return goroutines{} }
+func newEncodedProfile() goroutines { return &encodedProfile{} }
 
-// profile makes s each of the groups of equal goroutines, but for those that
-// sample, and calls each; or it returns that it missed some.
-func (g *goroutines) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
+// profile implements [goroutines].
+func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
 	g.buf.Reset()
 	if err := pprof.Lookup("goroutine").WriteTo(&g.buf, 0); err != nil {
 		return 1

@@ -1,4 +1,4 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
+//go:build !perfline_portable
 
 package wall
 
@@ -10,11 +10,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
-
-//go:linkname ownTag runtime/pprof.runtime_getProfLabel
-func ownTag() unsafe.Pointer
 
 func TestTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -22,7 +20,7 @@ func TestTags(t *testing.T) {
 		tags := map[unsafe.Pointer]int{}
 		for _, user := range []string{"a", "b"} {
 			pprof.Do(t.Context(), pprof.Labels("user", user), func(context.Context) {
-				tags[ownTag()] = 2 // inherited
+				tags[goruntime.Labels()] = 2 // inherited
 				go waiting(wake)
 				go waiting(wake)
 			})
@@ -53,17 +51,17 @@ func TestTags(t *testing.T) {
 // Goroutines that become more at every look are missed at last, counted, and their
 // time made up for.
 func TestLost(t *testing.T) {
-	e := newEngine(t)
+	e := madeEngine(t)
 	clock := int64(0)
 	e.now = func() int64 { return clock }
 	looks, whole := 0, false
-	e.goroutines.source = func(records []record, _ []unsafe.Pointer) (int, bool) {
+	e.goroutines.(*recordProfile).source = func(records []goruntime.StackRecord, _ []unsafe.Pointer) (int, bool) {
 		looks++
 		if !whole || len(records) < 3 {
 			return 3 + len(records), false
 		}
-		records[0] = record{[]uintptr{1}}
-		records[1] = record{[]uintptr{1}}
+		records[0] = goruntime.StackRecord{Stack: []uintptr{1}}
+		records[1] = goruntime.StackRecord{Stack: []uintptr{1}}
 		return 2, true
 	}
 	if err := e.Start(time.Second); err != nil {
@@ -90,12 +88,12 @@ func TestLost(t *testing.T) {
 func TestRecordsAreNotStale(t *testing.T) {
 	e := start(t, time.Second)
 	fill := 3
-	e.goroutines.source = func(records []record, tags []unsafe.Pointer) (int, bool) {
+	e.goroutines.(*recordProfile).source = func(records []goruntime.StackRecord, tags []unsafe.Pointer) (int, bool) {
 		if len(records) < 3 {
 			return 3, false
 		}
 		for i := range fill {
-			records[i] = record{[]uintptr{uintptr(i)}}
+			records[i] = goruntime.StackRecord{Stack: []uintptr{uintptr(i)}}
 		}
 		return 3, true
 	}
@@ -105,13 +103,13 @@ func TestRecordsAreNotStale(t *testing.T) {
 			t.Errorf("%d records written: %d samples, want %d, without the first", c.fill, got, c.want)
 		}
 	}
-	for i, r := range e.goroutines.records {
-		if r.stack != nil {
+	for i, r := range e.goroutines.(*recordProfile).records {
+		if r.Stack != nil {
 			t.Errorf("record %d holds a stack after the tick, want none", i)
 		}
 	}
 	e.Stop(nil)
-	if e.goroutines.records != nil || e.sample.Stack != nil {
+	if e.goroutines.(*recordProfile).records != nil || e.sample.Stack != nil {
 		t.Error("Stop kept memory, want it freed")
 	}
 }
@@ -156,9 +154,9 @@ func TestAllocs(t *testing.T) {
 		e := start(t, time.Second)
 		emit := func(*sampling.Sample) {}
 		tick(t, e)
-		records, tags := make([]record, 300), make([]unsafe.Pointer, 300)
+		records, tags := make([]goruntime.StackRecord, 300), make([]unsafe.Pointer, 300)
 		runtimes := testing.AllocsPerRun(20, func() {
-			if _, ok := profileWithLabels(records, tags); !ok {
+			if _, ok := goruntime.GoroutineProfile(records, tags); !ok {
 				t.Error("more goroutines than records")
 			}
 		})

@@ -1,18 +1,19 @@
-//go:build !go1.26 || go1.27 || perfline_portable
-
 package wall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/pprof"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-func TestLabels(t *testing.T) {
+func TestLabelsOfEncodedProfiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wake := make(chan struct{})
 		for _, user := range []string{"a", "b"} {
@@ -24,7 +25,12 @@ func TestLabels(t *testing.T) {
 		go waiting(wake)
 		synctest.Wait()
 		got := map[string]int{}
-		for _, s := range tick(t, start(t, time.Second)) {
+		e := newEngine(1, sampling.NewSymbols(), errors.New("for a test"))
+		if err := e.Start(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		defer e.Stop(nil)
+		for _, s := range tick(t, e) {
 			if on(s, "waiting") {
 				got[fmt.Sprint(s.Labels)] += s.Count
 			}

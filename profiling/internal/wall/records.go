@@ -1,30 +1,17 @@
-//go:build go1.26 && !go1.27 && !perfline_portable
-
 package wall
 
 import (
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-const name = "wall"
-
-// profileWithLabels fills both slices, of equal length, with what the n goroutines
-// do, the calling one first; or fills nothing and returns false when they are too
-// short. It leaves out the goroutines of the runtime itself. It makes each stack
-// anew, and keeps none.
-//
-//go:linkname profileWithLabels runtime.pprof_goroutineProfileWithLabels
-func profileWithLabels(records []record, tags []unsafe.Pointer) (n int, ok bool)
-
-// A record has the layout of internal/profilerecord.StackRecord.
-type record struct{ stack []uintptr }
-
-// goroutines takes goroutine profiles, and keeps the memory that they need.
-type goroutines struct {
-	source  func([]record, []unsafe.Pointer) (int, bool) // [profileWithLabels], but for tests
-	records []record
+// recordProfile takes goroutine profiles as the runtime's records, and keeps the memory
+// that they need.
+type recordProfile struct {
+	source  func([]goruntime.StackRecord, []unsafe.Pointer) (int, bool)
+	records []goruntime.StackRecord
 	tags    []unsafe.Pointer
 	index   map[key]int // in groups
 	groups  []group
@@ -43,28 +30,27 @@ type group struct {
 	count int
 }
 
-func newGoroutines() goroutines {
-	return goroutines{source: profileWithLabels, index: map[key]int{}}
+func newRecordProfile() goroutines {
+	return &recordProfile{source: goruntime.GoroutineProfile, index: map[key]int{}}
 }
 
-// profile makes s each of the groups of equal goroutines, but for the calling one,
-// and calls each; or it returns how many goroutines it missed.
-func (g *goroutines) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
+// profile implements [goroutines].
+func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
 	n, ok := g.read()
 	if !ok {
 		return n
 	}
 	for i, r := range g.records[:n] {
-		if i == 0 || r.stack == nil { // nil: it ended, or became the runtime's, meanwhile
+		if i == 0 || r.Stack == nil { // nil: it ended, or became the runtime's, meanwhile
 			continue
 		}
-		words := unsafe.SliceData(r.stack)
-		k := key{unsafe.String((*byte)(unsafe.Pointer(words)), len(r.stack)*int(unsafe.Sizeof(*words))), g.tags[i]}
+		words := unsafe.SliceData(r.Stack)
+		k := key{unsafe.String((*byte)(unsafe.Pointer(words)), len(r.Stack)*int(unsafe.Sizeof(*words))), g.tags[i]}
 		at, known := g.index[k]
 		if !known {
 			at = len(g.groups)
 			g.index[k] = at
-			g.groups = append(g.groups, group{stack: r.stack, tag: k.tag})
+			g.groups = append(g.groups, group{stack: r.Stack, tag: k.tag})
 		}
 		g.groups[at].count++
 	}
@@ -95,7 +81,7 @@ func (g *goroutines) profile(s *sampling.Sample, symbols *sampling.Symbols, each
 
 // read fills records and tags, and returns how many there are. It gives up when the
 // goroutines became more between asking and reading three times.
-func (g *goroutines) read() (n int, ok bool) {
+func (g *recordProfile) read() (n int, ok bool) {
 	if len(g.records) == 0 {
 		n, _ = g.source(nil, nil)
 		g.grow(n)
@@ -109,7 +95,7 @@ func (g *goroutines) read() (n int, ok bool) {
 	return n, false
 }
 
-func (g *goroutines) grow(n int) {
+func (g *recordProfile) grow(n int) {
 	n += n/4 + 16
-	g.records, g.tags = make([]record, n), make([]unsafe.Pointer, n)
+	g.records, g.tags = make([]goruntime.StackRecord, n), make([]unsafe.Pointer, n)
 }

@@ -1,0 +1,233 @@
+package labels
+
+import (
+	"bytes"
+	"context"
+	"runtime/pprof"
+	"testing"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/internal/goruntime"
+)
+
+// withPprof has spans labelled through runtime/pprof during a test.
+func withPprof(t testing.TB) {
+	t.Helper()
+	known := layoutKnown
+	layoutKnown = func() bool { return false }
+	t.Cleanup(func() {
+		layoutKnown = known
+		for i := range byTag {
+			byTag[i].Store(nil)
+		}
+	})
+}
+
+// labelled is what the labels of goroutines say now, by key: those of the one that
+// calls, when no other has any.
+func labelled(t *testing.T) map[string]string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&buf, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.Parse(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, s := range p.Sample {
+		for k, v := range s.Label {
+			found[k] = v[0]
+		}
+	}
+	return found
+}
+
+func beginIn(ctx context.Context, n byte) *Span {
+	return Begin(ctx, [16]byte{n}, [8]byte{n}, string('0'+n), false)
+}
+
+func TestWithPprof(t *testing.T) {
+	withPprof(t)
+	ctx := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
+	if s := beginIn(ctx, 1); s != nil {
+		t.Error("a span although nothing wants labels")
+	}
+	defer Hold()()
+	want := func(what, span, app string) {
+		t.Helper()
+		if got := labelled(t); got["span_name"] != span || got["app"] != app {
+			t.Errorf("%s the goroutine is labelled %v, want span %q and app %q", what, got, span, app)
+		}
+	}
+	pprof.SetGoroutineLabels(ctx)
+	defer pprof.SetGoroutineLabels(context.Background())
+	a := beginIn(ctx, 1)
+	b := beginIn(pprof.WithLabels(ctx, pprof.Labels("app", "b's")), 2)
+	c := beginIn(pprof.WithLabels(ctx, pprof.Labels("app", "c's")), 3)
+	want("inside", "3", "c's")
+	var text []Label
+	for k, v := range labelled(t) {
+		text = append(text, Label{k, v})
+	}
+	if trace, span, name, user, ok := FromText(text); !ok || trace != c.TraceID() || span != c.SpanID() || name != "3" || len(user) != 1 {
+		t.Errorf("%v reads as %x %x %q %v %v", text, trace, span, name, user, ok)
+	}
+	b.End(0, "")
+	want("with the outer ended", "3", "c's")
+	c.End(0, "")
+	want("after the inner", "1", "shop")
+	pprof.Do(Context(ctx, a), pprof.Labels("step", "pay"), func(ctx context.Context) {
+		if got := labelled(t); got["step"] != "pay" || got["span_name"] != "1" || got["app"] != "shop" {
+			t.Errorf("in Do the goroutine is labelled %v", got)
+		}
+		if FromContext(ctx) != a {
+			t.Error("Do's context has no span")
+		}
+	})
+	want("after Do", "1", "shop")
+	if Innermost() != a {
+		t.Error("the span is not the goroutine's innermost")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("theirs", "x")))
+		a.End(0, "")
+		if got := labelled(t); got["theirs"] != "x" {
+			t.Errorf("the goroutine that ended it is labelled %v", got)
+		}
+	}()
+	<-done
+	if FromContext(Context(ctx, a)) != nil {
+		t.Error("a context has a span that has ended")
+	}
+	if Innermost() != nil {
+		t.Error("a span that has ended is the goroutine's innermost")
+	}
+	d := beginIn(ctx, 4)
+	e := beginIn(context.Background(), 5)
+	d.End(0, "")
+	e.End(0, "")
+	want("after those that began later", "", "shop")
+}
+
+// The program's own labels are there again after a span, by the same pointer, also when
+// the span's context does not carry them.
+func TestWithPprofRestoresTheProgramsLabels(t *testing.T) {
+	withPprof(t)
+	defer Hold()()
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("app", "shop")))
+	defer pprof.SetGoroutineLabels(context.Background())
+	before := goruntime.Labels()
+	outer := beginIn(t.Context(), 1)
+	beginIn(t.Context(), 2).End(0, "")
+	if Innermost() != outer {
+		t.Error("the outer span's labels are not restored")
+	}
+	outer.End(0, "")
+	if got := goruntime.Labels(); got != before {
+		t.Errorf("the labels after a span are %p, and were %p before: %v", got, before, labelled(t))
+	}
+}
+
+// A goroutine without labels that ends a span of another one gets none.
+func TestWithPprofEndElsewhere(t *testing.T) {
+	withPprof(t)
+	defer Hold()()
+	began, end := make(chan *Span), make(chan struct{})
+	go func() {
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("app", "shop")))
+		began <- beginIn(context.Background(), 1)
+		<-end
+	}()
+	s := <-began
+	s.End(0, "")
+	if goruntime.Labels() != nil {
+		t.Errorf("it is labelled %v now", labelled(t))
+	}
+	close(end)
+}
+
+// Spans without an end do not keep memory for ever.
+func TestWithPprofIsBounded(t *testing.T) {
+	withPprof(t)
+	defer Hold()()
+	defer pprof.SetGoroutineLabels(context.Background())
+	for range 100_000 {
+		beginIn(context.Background(), 1)
+	}
+	kept := map[*Span]bool{}
+	for i := range byTag {
+		if e := byTag[i].Load(); e != nil {
+			for s := e.span; s != nil && !kept[s]; s = s.prev.Load() {
+				kept[s] = true
+			}
+		}
+	}
+	if most := 16 * len(byTag); len(kept) > most {
+		t.Errorf("of 100000 spans that never end %d are kept, want at most %d", len(kept), most)
+	}
+}
+
+func TestWithPprofRoots(t *testing.T) {
+	withPprof(t)
+	bg := t.Context()
+	of := func(ctx context.Context, trace, span byte, local bool) *Span {
+		return Begin(ctx, [16]byte{trace}, [8]byte{span}, string('0'+span), local)
+	}
+	elsewhere := func(f func()) {
+		done := make(chan struct{})
+		go func() { defer close(done); pprof.SetGoroutineLabels(bg); f() }()
+		<-done
+	}
+	release := HoldLocalRoots()
+	root := of(bg, 1, 1, true)
+	if of(bg, 1, 2, false) != nil {
+		t.Error("a child labels the goroutine of its root")
+	}
+	elsewhere(func() {
+		s := of(Context(bg, root), 1, 2, false)
+		if s == nil {
+			t.Error("a child elsewhere does not label its goroutine")
+			return
+		}
+		if id := s.SpanID(); id != [8]byte{1} || s.Name() != "1" || s.IsSpan() || s.IsLocalRoot() {
+			t.Errorf("a child elsewhere labels for span %x %q", id, s.Name())
+		}
+		s.End(0, "")
+	})
+	other := of(bg, 2, 3, true)
+	under := of(bg, 1, 4, false)
+	if under == nil || under.Root() != root.Root() {
+		t.Error("a child under another trace's span is not of its root")
+	}
+	release()
+	defer Hold()()
+	child := of(bg, 1, 5, false)
+	if child == nil || child.Root() != root.Root() || child.SpanID() != [8]byte{5} || child.IsLocalRoot() || !root.IsLocalRoot() || !other.IsLocalRoot() {
+		t.Errorf("a child is %+v, its root %+v", child, root)
+	}
+	for _, s := range []*Span{child, under, other} {
+		s.End(0, "")
+	}
+	root.End(0, "GET /{id}")
+	root.End(0, "later")
+	if root.Name() != "GET /{id}" || child.Root().Name() != "GET /{id}" || child.Name() != "5" {
+		t.Errorf("in the end they are called %q, %q and %q", root.Name(), child.Root().Name(), child.Name())
+	}
+	if goruntime.Labels() != nil {
+		t.Errorf("the goroutine is left with labels %v", labelled(t))
+	}
+}
+
+func BenchmarkWithPprof(b *testing.B) {
+	withPprof(b)
+	defer Hold()()
+	b.ReportAllocs()
+	for b.Loop() {
+		beginIn(b.Context(), 1).End(1, "")
+	}
+}

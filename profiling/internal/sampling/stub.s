@@ -1,1 +1,0 @@
-// Functions without a body are allowed in packages with an assembly file.
