@@ -12,7 +12,7 @@ const DefaultMaxBuffer = 1 << 14
 
 // ErrModification is wrapped by errors of an Observe that mixes Type and Types
 // on one observer (the specification's InvalidModificationError). The first
-// Observe decides which of the two it is, also for after a Disconnect.
+// Observe decides which of the two the observer takes, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
 var errClosed = errors.New("observer: the timeline is closed: its request is over and it records nothing more")
@@ -71,8 +71,8 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 }
 
 // Observe changes what an observer wants, or registers it again after
-// Disconnect; see [Options] for how calls combine. What it has buffered stays.
-// The errors are those of [Timeline.Observe], and [ErrModification] for Type on
+// Disconnect; see [Options] for how calls combine. Its buffered entries stay. It
+// returns the same errors as [Timeline.Observe], and [ErrModification] for Type on
 // an observer that was made with Types, or Types on one made with Type.
 func (o *Observer) Observe(opts Options) error {
 	given, err := opts.given()

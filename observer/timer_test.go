@@ -86,7 +86,7 @@ func TestTimerIsBroughtForwardAgain(t *testing.T) {
 	})
 }
 
-// What callbacks record comes to later observers in the same round, and to
+// Later observers get the entries that a callback records in the same round,
 // earlier ones an interval later: an observer that feeds itself does not spin.
 func TestTimerPacesWhatCallbacksRecord_PT5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -113,7 +113,6 @@ func found(t *testing.T, file, text string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortStableFunc(all, func(a, b finding) int { return a.line - b.line })
 	var got []string
 	for _, f := range all {
 		got = append(got, strconv.Itoa(f.line)+" "+f.text)
@@ -151,18 +150,18 @@ func TestRatchet(t *testing.T) {
 		{"the same", slices.Concat(some("bridge/a.go", 2), some("observer/o.go", 3)), "", nil, nil, "bridge 2\nobserver 3\n"},
 		{
 			"a rise", slices.Concat(some("bridge/a.go", 3), some("observer/o.go", 2)), "risen",
-			[]string{"bridge: 3 findings, 2 are stored", `bridge/a.go:3: "nobody": name the subject`},
+			[]string{"bridge: findings 3, stored 2", `bridge/a.go:3: "nobody": name the subject`},
 			[]string{"bridge/a.go:1", "observer"}, "",
 		},
 		{
 			"a new directory starts at 0", slices.Concat(some("bridge/a.go", 2), some("observer/o.go", 3), some("x/old.go", 1)), "risen",
-			[]string{"x: 1 findings, 0 are stored", "x/old.go:1:"}, []string{"bridge"}, "",
+			[]string{"x: findings 1, stored 0", "x/old.go:1:"}, []string{"bridge"}, "",
 		},
 		{
 			"a fall", slices.Concat(some("bridge/a.go", 1), some("observer/o.go", 3)), "-update",
-			[]string{"bridge: 1 findings, 2 are stored"}, []string{"observer"}, "bridge 1\nobserver 3\n",
+			[]string{"bridge: findings 1, stored 2"}, []string{"observer"}, "bridge 1\nobserver 3\n",
 		},
-		{"a deleted directory drops out", some("observer/o.go", 3), "-update", []string{"bridge: 0 findings"}, nil, "observer 3\n"},
+		{"a deleted directory drops out", some("observer/o.go", 3), "-update", []string{"bridge: findings 0"}, nil, "observer 3\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := ratchet{filepath.Join(t.TempDir(), "counts.txt"), func(f finding) bool { return f.line >= 3 }}

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -80,9 +81,11 @@ func scan(root string, files []string) ([]finding, error) {
 				return nil, err
 			}
 		}
+		from := len(all)
 		for _, p := range passages {
 			all = append(all, p.findings(file)...)
 		}
+		slices.SortStableFunc(all[from:], func(a, b finding) int { return cmp.Compare(a.line, b.line) })
 	}
 	return all, nil
 }

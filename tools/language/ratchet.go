@@ -47,7 +47,7 @@ func (r ratchet) check(out io.Writer, all []finding) error {
 	for _, dir := range slices.Sorted(maps.Keys(stored)) {
 		if now[dir] < stored[dir] {
 			fallen = true
-			fmt.Fprintf(out, "%s: %d findings, %d are stored\n", dir, now[dir], stored[dir])
+			fmt.Fprintf(out, "%s: findings %d, stored %d\n", dir, now[dir], stored[dir])
 		}
 	}
 	if fallen {
@@ -57,7 +57,7 @@ func (r ratchet) check(out io.Writer, all []finding) error {
 }
 
 // update stores the counts unless one has risen. Without stored counts it stores
-// those of today.
+// today's.
 func (r ratchet) update(out io.Writer, all []finding) error {
 	now := count(all)
 	switch stored, err := r.read(); {
@@ -86,7 +86,7 @@ func (r ratchet) risen(out io.Writer, stored, now counts, all []finding) error {
 			continue
 		}
 		higher = true
-		fmt.Fprintf(out, "%s: %d findings, %d are stored:\n", dir, now[dir], stored[dir])
+		fmt.Fprintf(out, "%s: findings %d, stored %d:\n", dir, now[dir], stored[dir])
 		inDir := slices.DeleteFunc(slices.Clone(all), func(f finding) bool { return path.Dir(f.file) != dir })
 		if added := slices.DeleteFunc(slices.Clone(inDir), func(f finding) bool { return !r.isNew(f) }); len(added) > 0 {
 			inDir = added
