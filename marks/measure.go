@@ -61,7 +61,8 @@ func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 //   - End: from the timeline's origin until there
 //
 // Duration or Detail without Start and without End is an error, as the
-// specification has it; so are all three times together.
+// specification has it; so are all three times together. A Detail that is not
+// nil is given, even if it is empty.
 type MeasureOptions struct {
 	Start    Point
 	End      Point
@@ -105,7 +106,7 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 func (o *MeasureOptions) check() error {
 	hasStart, hasEnd, hasDuration := o.Start.kind != pointAbsent, o.End.kind != pointAbsent, o.Duration != nil
 	switch {
-	case !hasStart && !hasEnd && (hasDuration || len(o.Detail) > 0):
+	case !hasStart && !hasEnd && (hasDuration || o.Detail != nil):
 		given := "Detail"
 		if hasDuration {
 			given = fmt.Sprintf("Duration %v", *o.Duration)

@@ -100,6 +100,7 @@ func TestMeasureErrors(t *testing.T) {
 	}{
 		{"UT-11 duration alone", marks.MeasureOptions{Duration: d(time.Second)}, marks.ErrOptions, []string{"Duration 1s", "Start or End"}},
 		{"UT-11 detail alone", marks.MeasureOptions{Detail: []slog.Attr{slog.Int("n", 1)}}, marks.ErrOptions, []string{"Detail", "Start or End"}},
+		{"UT-13 an empty detail is given, a nil one is not", marks.MeasureOptions{Detail: []slog.Attr{}}, marks.ErrOptions, []string{"Detail", "Start or End"}},
 		{"UT-12 start, duration and end", marks.MeasureOptions{Start: marks.At(1), Duration: d(2), End: marks.At(3)}, marks.ErrOptions, []string{"Duration 2ns", "all given"}},
 		{"UT-13 options before conversion", marks.MeasureOptions{Start: marks.At(-1), Duration: d(2), End: marks.Named("?")}, marks.ErrOptions, nil},
 		{"UT-21 unknown start mark", marks.MeasureOptions{Start: marks.Named("nope")}, marks.ErrNoMark, []string{`Start "nope"`}},

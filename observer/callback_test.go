@@ -42,6 +42,50 @@ func TestCallbackUsesItsTimeline(t *testing.T) {
 		tl.run()
 		want(t, "the new observer", *got, "second")
 	})
+	t.Run("PT-5 an observer that registers anew in its callback leaves the later ones their turn", func(t *testing.T) {
+		tl := newManual()
+		var calls []string
+		if _, err := tl.Observe(func(l observer.List) {
+			calls = append(calls, "first")
+			l.Observer().Disconnect()
+			if err := l.Observer().Observe(marksOnly); err != nil {
+				t.Error(err)
+			}
+		}, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tl.Observe(func(observer.List) { calls = append(calls, "second") }, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
+			tl.add(observer.Mark, "m")
+			task := tl.tasks[0]
+			tl.tasks = nil
+			task()
+			want(t, "called by one task", calls, order...)
+			tl.run()
+			calls = nil
+		}
+	})
+	t.Run("a pass that the bridge wants does not wait for the next callback", func(t *testing.T) {
+		tl := newManual()
+		b := &recorder{record: true}
+		b.attach(tl.Timeline)
+		tasks := -1
+		for _, f := range []func(){
+			func() { b.again = 1 },
+			func() { tasks = len(tl.tasks) },
+		} {
+			if _, err := tl.Observe(func(observer.List) { f() }, marksOnly); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tl.add(observer.Mark, "m")
+		tl.run()
+		if tasks != 1 {
+			t.Errorf("%d tasks wait while the second callback runs, want 1", tasks)
+		}
+	})
 	t.Run("PT-8 what a callback records comes in a later one", func(t *testing.T) {
 		tl := newManual()
 		depth, calls := 0, 0

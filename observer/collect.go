@@ -44,9 +44,13 @@ func (r *root) onTimer() {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
-	if len(r.ready) > 0 && !r.taskQueued {
-		r.taskQueued = true
-		go r.deliverAll()
+	switch {
+	case len(r.ready) == 0:
+	case r.calling != nil:
+		r.overdue = true
+	default:
+		r.calling = make(chan struct{})
+		go r.callObservers()
 	}
 }
 
@@ -230,31 +234,13 @@ func (r *root) show(e Entry) {
 // wants that; a callback must not call it.
 func (t *Timeline) Deliver() {
 	t.Flush()
-	if t.root.deliver() {
-		t.root.arm() // what others recorded meanwhile is the timeline's own business
-	}
+	t.root.deliver()
 }
 
-// deliverAll delivers on a goroutine of the timeline's, until nothing is left.
-func (r *root) deliverAll() {
-	defer func() { // also when a callback ends the goroutine
-		r.mu.Lock()
-		defer r.unlock()
-		r.taskQueued = false
-		r.again = r.again || len(r.ready) > 0
-	}()
-	for more := true; more; {
-		more = r.deliver()
-	}
-}
-
-// deliver calls the observers that have something ("queue a PerformanceEntry",
-// Performance Timeline 2, section 3, step 6), each once and in turn, outside
-// r.mu, and reports whether some have got more meanwhile. Only one goroutine
-// calls at a time; others wait for it.
-func (r *root) deliver() (more bool) {
+// deliver calls the observers on the calling goroutine, after the callbacks that
+// run on another one.
+func (r *root) deliver() {
 	r.mu.Lock()
-	defer r.unlock()
 	for r.calling != nil {
 		calling := r.calling
 		r.mu.Unlock()
@@ -262,32 +248,55 @@ func (r *root) deliver() (more bool) {
 		r.mu.Lock()
 	}
 	r.calling = make(chan struct{})
-	notify := r.ready
-	r.ready = nil
-	defer func() {
+	r.mu.Unlock()
+	r.callObservers()
+}
+
+// callObservers calls each observer that has entries once, in order of
+// registration ("queue a PerformanceEntry", Performance Timeline 2, section 3,
+// step 6). Entries that a callback records reach later observers in the same
+// round, because the specification takes a buffer right before its callback.
+// Observers registered meanwhile, and entries for earlier ones, wait for the next
+// round, which the timer or the scheduler begins: an observer that feeds itself
+// does not spin. The caller has set r.calling.
+func (r *root) callObservers() {
+	r.mu.Lock()
+	defer r.unlock()
+	defer func() { // also when a callback ends its goroutine
 		close(r.calling)
 		r.calling = nil
-		if len(notify) > 0 { // a callback ended its goroutine: the rest is for another
-			r.ready = append(notify, r.ready...)
+		if r.overdue {
+			r.overdue = false
+			go r.deliver()
+		} else if len(r.ready) > 0 {
 			r.again = true
 		}
 	}()
-	slices.SortFunc(notify, func(a, b *Observer) int { return cmp.Compare(a.seq, b.seq) })
-	for len(notify) > 0 {
-		o := notify[0]
-		notify = notify[1:]
-		o.queued = false
-		if list, some := o.takeList(); some {
-			r.call(o, list)
-		}
+	newest := r.registered
+	for o := r.nextReady(0, newest); o != nil; {
+		seq := o.seq // the callback may register o anew
+		r.call(o, o.takeList())
+		r.collect()
+		o = r.nextReady(seq, newest)
 	}
-	return len(r.ready) > 0 && r.scheduler == nil // with a scheduler a task of its own is on its way
 }
+
+// nextReady returns the first observer with entries that was registered after
+// number from and not after number to, or nil. r.mu is held.
+func (r *root) nextReady(from, to uint64) *Observer {
+	i, _ := slices.BinarySearchFunc(r.ready, from+1, bySeq)
+	if i == len(r.ready) || r.ready[i].seq > to {
+		return nil
+	}
+	return r.ready[i]
+}
+
+func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
 
 // call runs one callback with r.mu released; a panic is reported and survived
 // (PT-7).
 func (r *root) call(o *Observer, list List) {
-	r.mu.Unlock()
+	r.unlock()
 	defer r.mu.Lock()
 	defer func() {
 		if p := recover(); p != nil {

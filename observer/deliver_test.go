@@ -117,6 +117,43 @@ func TestDelivery(t *testing.T) {
 		tl.run()
 		want(t, "called by both", calls, "first", "buffered")
 	})
+	t.Run("PT-5 each buffer is taken right before its callback", func(t *testing.T) {
+		tl := newManual()
+		var calls []string
+		for _, name := range []string{"A", "B"} {
+			if _, err := tl.Observe(func(l observer.List) {
+				calls = append(calls, name+":"+strings.Join(names(l.Entries()), " "))
+				if len(calls) == 1 {
+					tl.add(observer.Mark, "two")
+				}
+			}, marksOnly); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tl.add(observer.Mark, "one")
+		tl.run()
+		want(t, "called", calls, "A:one", "B:one two", "A:two")
+	})
+	t.Run("PT-5 an earlier callback's entries are all that an observer has", func(t *testing.T) {
+		tl := newManual()
+		var calls []string
+		for _, o := range []observer.Options{marksOnly, {Type: observer.Measure}} {
+			if _, err := tl.Observe(func(l observer.List) {
+				calls = append(calls, names(l.Entries())...)
+				if len(calls) == 1 {
+					record(tl.NewChild(), observer.Measure, "from the callback")
+				}
+			}, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tl.add(observer.Mark, "m")
+		task := tl.tasks[0]
+		tl.tasks = nil
+		task()
+		want(t, "called by the first task", calls, "m", "from the callback")
+		tl.run()
+	})
 	t.Run("PT-1 two process timelines share nothing", func(t *testing.T) {
 		a, b := newManual(), newManual()
 		_, got := watch(t, b.Timeline, marksOnly)

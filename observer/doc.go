@@ -27,6 +27,9 @@
 //   - Callbacks run one at a time, outside every lock, on a goroutine of the
 //     timeline's or where [TimelineOptions.Scheduler] puts them. A callback that
 //     panics is reported and the others still run.
+//   - A round of callbacks follows the order of registration. Entries that a
+//     callback records reach later observers in the same round, and all others
+//     in the next one.
 //   - Every buffer is bounded. What does not fit is counted by type and cause
 //     in [Stats].
 //

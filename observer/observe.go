@@ -11,7 +11,8 @@ import (
 const DefaultMaxBuffer = 1 << 14
 
 // ErrModification is wrapped by errors of an Observe that mixes Type and Types
-// on one observer (the specification's InvalidModificationError).
+// on one observer (the specification's InvalidModificationError). The first
+// Observe decides which of the two the observer takes, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
 var errClosed = errors.New("observer: the timeline is closed: its request is over and it records nothing more")
@@ -41,17 +42,15 @@ type Options struct {
 type Observer struct {
 	tl       *Timeline
 	callback func(List)
+	single   bool // made with Type, not with Types; it never changes
 
 	// Guarded by the root's mu.
-	seq        uint64 // order of registration
+	seq        uint64 // order of registration; it changes only while the buffer is empty
 	types      kindSet
-	single     bool // Type was used, not Types
-	multiple   bool
 	max        int
 	buffer     []Entry
 	lost       uint64 // entries that the buffer had no room for
 	hint       int    // room to begin a buffer with: what the last one held
-	queued     bool   // on the root's ready list
 	registered bool
 	needsDrops bool // the next callback tells the dropped count (PT-29)
 	options    Options
@@ -64,7 +63,7 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	if callback == nil {
 		return nil, errors.New("observer: callback is nil: Observe needs a function to call")
 	}
-	obs := &Observer{tl: t, callback: callback}
+	obs := &Observer{tl: t, callback: callback, single: o.Type != ""}
 	if err := obs.Observe(o); err != nil {
 		return nil, err
 	}
@@ -72,9 +71,18 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 }
 
 // Observe changes what an observer wants, or registers it again after
-// Disconnect; see [Options] for how calls combine. What it has buffered stays.
+// Disconnect; see [Options] for how calls combine. Its buffered entries stay. It
+// returns the same errors as [Timeline.Observe], and [ErrModification] for Type on
+// an observer that was made with Types, or Types on one made with Type.
 func (o *Observer) Observe(opts Options) error {
-	types, ignored, err := opts.kinds()
+	given, err := opts.given()
+	if err != nil {
+		return err
+	}
+	if single := opts.Type != ""; single != o.single {
+		return fmt.Errorf("observer: Observe with %s: %w", opts.style(), ErrModification)
+	}
+	types, ignored, err := kinds(given)
 	if err != nil {
 		return err
 	}
@@ -96,9 +104,6 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	r := o.tl.root
 	r.mu.Lock()
 	defer r.unlock()
-	if (opts.Type != "" && o.multiple) || (opts.Type == "" && o.single) {
-		return fmt.Errorf("observer: Observe with %s: %w", opts.style(), ErrModification)
-	}
 	if o.tl.closed.Load() {
 		return errClosed
 	}
@@ -106,11 +111,9 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if !o.registered {
 		o.types = 0 // of an earlier registration
 	}
-	if opts.Type != "" {
-		o.single = true
+	if o.single {
 		o.types |= types
 	} else {
-		o.multiple = true
 		o.types = types
 	}
 	o.options = opts
@@ -132,7 +135,7 @@ func (o *Observer) register(opts Options, types kindSet) error {
 		o.unregister()
 		return errClosed
 	}
-	if opts.Buffered && opts.Type != "" {
+	if opts.Buffered && o.single {
 		// What was collected, no more: the rest comes to the observer as it is
 		// collected. The log does not change while the root's mu is held.
 		o.tl.logMu.Lock()
@@ -151,17 +154,23 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	return nil
 }
 
-// kinds is the set of kinds the options name, and the types nobody knows.
-func (o Options) kinds() (set kindSet, ignored []Type, err error) {
-	given := o.Types
+// given returns the types that Types or Type names. Exactly one of the two must
+// be set.
+func (o Options) given() ([]Type, error) {
 	switch {
 	case o.Type != "" && o.Types != nil:
-		return 0, nil, fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set", o.Types, o.Type)
+		return nil, fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set", o.Types, o.Type)
 	case o.Type != "":
-		given = []Type{o.Type}
+		return []Type{o.Type}, nil
 	case o.Types == nil:
-		return 0, nil, errors.New("observer: neither Types nor Type is set: one of them must name what to observe")
+		return nil, errors.New("observer: neither Types nor Type is set: one of them must name what to observe")
 	}
+	return o.Types, nil
+}
+
+// kinds returns the kinds of the given types, and the types that are not
+// supported. At least one must be supported.
+func kinds(given []Type) (set kindSet, ignored []Type, err error) {
 	for _, t := range given {
 		if k, ok := kindOf(t); ok {
 			set |= 1 << k
@@ -183,14 +192,15 @@ func (o Options) style() string {
 }
 
 // Disconnect unregisters the observer and empties its buffer. It is harmless
-// when it is not registered.
+// when it is not registered. The observer may Observe again, with Type if it was
+// made with Type, else with Types.
 func (o *Observer) Disconnect() {
 	r := o.tl.root
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect() // entries recorded before belong to the registration that ends
 	o.unregister()
-	o.buffer = nil
+	o.empty()
 }
 
 // TakeRecords returns what waits to be delivered, in the order in which it was
@@ -218,7 +228,7 @@ func (o *Observer) unregister() {
 	if !o.registered {
 		return
 	}
-	o.registered, o.single, o.multiple = false, false, false
+	o.registered = false
 	o.tl.root.watching.Add(-1)
 	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
 	o.tl.updateWants()
@@ -248,12 +258,10 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	e.base = p.origin
 	if o.buffer == nil {
 		o.buffer = make([]Entry, 0, max(o.hint, minSegment))
+		i, _ := slices.BinarySearchFunc(r.ready, o.seq, bySeq)
+		r.ready = slices.Insert(r.ready, i, o)
 	}
 	o.buffer = append(o.buffer, e)
-	if !o.queued {
-		o.queued = true
-		r.ready = append(r.ready, o)
-	}
 }
 
 // maxHint keeps one burst from making every later buffer as large.
@@ -261,6 +269,12 @@ const maxHint = 1 << 12
 
 // empty takes what is in the buffer. The root's mu is held.
 func (o *Observer) empty() []Entry {
+	if o.buffer == nil {
+		return nil
+	}
+	r := o.tl.root
+	i, _ := slices.BinarySearchFunc(r.ready, o.seq, bySeq)
+	r.ready = slices.Delete(r.ready, i, i+1)
 	taken := o.buffer
 	o.buffer = nil
 	o.hint = min(len(taken), maxHint)
@@ -268,10 +282,7 @@ func (o *Observer) empty() []Entry {
 }
 
 // takeList empties the buffer into a List. The root's mu is held.
-func (o *Observer) takeList() (List, bool) {
-	if len(o.buffer) == 0 {
-		return List{}, false
-	}
+func (o *Observer) takeList() List {
 	l := List{observer: o, options: o.options, entries: o.empty()}
 	for i := range l.entries {
 		o.tl.root.totals[l.entries[i].kind].Delivered++
@@ -289,7 +300,7 @@ func (o *Observer) takeList() (List, bool) {
 		}
 		o.tl.logMu.Unlock()
 	}
-	return l, true
+	return l
 }
 
 func (r *root) log() *slog.Logger {

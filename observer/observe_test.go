@@ -57,9 +57,15 @@ func TestObserveErrors(t *testing.T) {
 		if err := obs.Observe(both); !errors.Is(err, observer.ErrModification) {
 			t.Errorf("Types after Type: %v", err)
 		}
+		if err := obs.Observe(observer.Options{Types: []observer.Type{"frame"}}); !errors.Is(err, observer.ErrModification) {
+			t.Errorf("Types after Type, and not supported either: %v, want the style's error, which comes first", err)
+		}
 		obs.Disconnect()
-		if err := obs.Observe(both); err != nil {
-			t.Errorf("PT-30 after Disconnect either style is free again: %v", err)
+		if err := obs.Observe(both); !errors.Is(err, observer.ErrModification) {
+			t.Errorf("PT-30 Types after Type and Disconnect, which keeps the style: %v", err)
+		}
+		if err := obs.Observe(observer.Options{Type: observer.Measure}); err != nil {
+			t.Errorf("PT-30 Type after Type and Disconnect: %v", err)
 		}
 	})
 }

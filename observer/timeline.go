@@ -128,11 +128,11 @@ type root struct {
 	slab       attrSlab   // of what observers get in one pass
 	totals     [numKinds]TypeStats
 	gc         *gcWatch      // nil while nobody wants garbage collections
-	ready      []*Observer   // observers whose buffer is not empty
+	ready      []*Observer   // observers whose buffer is not empty, in order of registration
 	again      bool          // another collection is wanted; see unlock
 	registered uint64        // observers ever registered, for their order
-	taskQueued bool          // a delivery is on its way
-	calling    chan struct{} // closed when the callbacks that run have ended; nil when none run
+	overdue    bool          // the timer found observers ready while callbacks ran
+	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})

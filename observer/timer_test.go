@@ -86,6 +86,52 @@ func TestTimerIsBroughtForwardAgain(t *testing.T) {
 	})
 }
 
+// Later observers get the entries that a callback records in the same round,
+// earlier ones an interval later: an observer that feeds itself does not spin.
+func TestTimerPacesWhatCallbacksRecord_PT5(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tl := observer.NewTimeline(observer.TimelineOptions{Interval: 5 * time.Millisecond})
+		var calls []string
+		for _, name := range []string{"A", "B"} {
+			if _, err := tl.Observe(func(l observer.List) {
+				calls = append(calls, fmt.Sprintf("%v %s %v", time.Since(start), name, names(l.Entries())))
+				if name == "A" && len(calls) < 5 {
+					record(tl, observer.Mark, fmt.Sprint(len(calls)))
+				}
+			}, marksOnly); err != nil {
+				t.Fatal(err)
+			}
+		}
+		record(tl, observer.Mark, "0")
+		<-time.After(time.Hour)
+		synctest.Wait()
+		want(t, "callbacks", calls, "5ms A [0]", "5ms B [0 1]", "10ms A [1]", "10ms B [3]", "15ms A [3]")
+	})
+}
+
+// A callback that takes longer than the interval is called again as soon as it
+// has returned, if the timer found more for it meanwhile.
+func TestTimerAfterASlowCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tl := observer.NewTimeline(observer.TimelineOptions{Interval: 5 * time.Millisecond})
+		var calls []string
+		if _, err := tl.Observe(func(l observer.List) {
+			calls = append(calls, fmt.Sprintf("%v %v", time.Since(start), names(l.Entries())))
+			<-time.After(12 * time.Millisecond)
+		}, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		record(tl, observer.Mark, "0")
+		<-time.After(6 * time.Millisecond)
+		record(tl, observer.Mark, "1")
+		<-time.After(time.Hour)
+		synctest.Wait()
+		want(t, "callbacks", calls, "5ms [0]", "17ms [1]")
+	})
+}
+
 // The tests below cannot use a bubble: a goroutine that waits for a mutex there
 // keeps the clock from moving, and a callback holds one while it runs.
 

@@ -1,0 +1,3 @@
+module github.com/perfline/perfline/tools/language
+
+go 1.26.0
