@@ -1,8 +1,10 @@
 package perfline_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +78,50 @@ func testImportDirection(t *testing.T, goos string) {
 			}
 		}
 	}
+}
+
+// One package links to the runtime, so that a new release of Go is checked in one place.
+func TestOnlyGoruntimeLinksToTheRuntime(t *testing.T) {
+	const home = "internal/goruntime/"
+	links := 0
+	for path, text := range sources(t) {
+		if !strings.HasSuffix(path, ".s") && !strings.Contains(text, "\n//go:linkname ") {
+			continue
+		}
+		if links++; !strings.HasPrefix(path, home) {
+			t.Errorf("%s has a linkname or assembler: both belong in %s", path, home)
+		}
+	}
+	if links == 0 {
+		t.Errorf("no file in %s links to the runtime: the test sees nothing", home)
+	}
+}
+
+// sources are the module's Go and assembler files, by path. Nested modules are not among them.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != "." {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(path, ".go"), strings.HasSuffix(path, ".s"):
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all[filepath.ToSlash(path)] = string(text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // folder is the first folder of a package of this module; the module's own
