@@ -42,7 +42,7 @@ func TestCheckLabelsLeavesTheGoroutinesLabels(t *testing.T) {
 
 // A runtime whose labels lie in memory in another way is refused.
 func TestOtherLayouts(t *testing.T) {
-	type pair struct{ key, value string }
+	type pair struct{ Key, Value string }
 	want := reflect.TypeFor[LabelSet]()
 	for name, c := range map[string]struct {
 		got  reflect.Type
