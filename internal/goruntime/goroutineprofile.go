@@ -49,7 +49,7 @@ func labelledGoroutine(ready chan<- unsafe.Pointer, quit <-chan struct{}) {
 	<-quit
 }
 
-// checkRecords takes a profile. labels are those of labelledGoroutine.
+// checkRecords takes a profile. labelledGoroutine has the given labels.
 func checkRecords(labels unsafe.Pointer, profile func([]StackRecord, []unsafe.Pointer) (int, bool)) error {
 	n, _ := profile(nil, nil)
 	for range 3 {

@@ -126,8 +126,8 @@ func TestOtherGoroutineProfiles(t *testing.T) {
 	}{
 		"as it is": {goroutineProfileWithLabels, ""},
 		"longer records": {changed(func(records []StackRecord, _ []unsafe.Pointer, _ int) {
-			behind := unsafe.Add(unsafe.Pointer(unsafe.SliceData(records)), len(records)*int(unsafe.Sizeof(records[0])))
-			*(*StackRecord)(behind) = records[0]
+			next := unsafe.Add(unsafe.Pointer(unsafe.SliceData(records)), len(records)*int(unsafe.Sizeof(records[0])))
+			*(*StackRecord)(next) = records[0]
 		}), "wrote behind"},
 		"no labels": {changed(func(_ []StackRecord, tags []unsafe.Pointer, _ int) { clear(tags) }), "lacks"},
 		"no stacks": {changed(func(records []StackRecord, _ []unsafe.Pointer, _ int) { clear(records) }), "the caller's"},
