@@ -41,6 +41,10 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer stop("pyroscope", pyroscope, &code)
+	if err := backend.BuildCollector(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
