@@ -180,6 +180,11 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.tl = m.Timeline.NewChildAt(serving.Start(q.span), m.rules.types...)
 	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
+	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
+		// net/http adds trailers that were not announced to the request that it made. In a
+		// map, the handler's copy of that request has them, too.
+		r.Trailer = http.Header{}
+	}
 	// net/http looks for what the handler did to its request, not to our copy; what
 	// is around us looks for the pattern.
 	inner := r.WithContext(q)
@@ -427,11 +432,11 @@ func scheme(r *http.Request) string {
 	return "http"
 }
 
-// matchedRoute is the route of the pattern that an http.ServeMux matched. To redirect a CONNECT
-// from /tree to /tree/ it takes the path that the client sent for the pattern: clients
-// could make up routes.
+// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
+// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: cleaned
+// until Go 1.26, as it is since Go 1.27. That is no route, or clients would make up routes.
 func matchedRoute(r *http.Request) string {
-	if r.Method == http.MethodConnect && r.Pattern == path.Clean("/"+r.URL.Path)+"/" {
+	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
 		return ""
 	}
 	return routeOf(r.Pattern)
