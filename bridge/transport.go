@@ -151,8 +151,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp == nil {
 		return resp, err
 	}
-	c.watch(r, resp)
-	return resp, nil
+	return c.watch(r, resp), nil
 }
 
 // request is what is known of a request before it is sent.
