@@ -92,11 +92,12 @@ type Server struct {
 // is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
 // between that copies the request (as http.TimeoutHandler does) hides it.
 //
-// The handler's ResponseWriter has the optional interfaces of the server's and no
-// others; of net/http's own only that is lost, as with any wrapper, by which
-// http.MaxBytesReader closes the connection. Of a connection that a handler hijacked no status is reported: what is
-// written there is not seen. Known methods are those of the conventions, or of
-// OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and
+// [http.CloseNotifier] exactly when the server's writer has them. An
+// [http.ResponseController] reaches whatever is behind that. As with any wrapper,
+// http.MaxBytesReader no longer closes the connection. A connection that a handler hijacked
+// has no status: the middleware does not see what is written there. Known methods are those
+// of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
