@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -133,19 +135,22 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// What is written is JSON in UTF-8 and reads as the text.
 func TestAppendText(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"plain":           {"GET /products/{id}", `"GET /products/{id}"`},
-		"quotes":          {`a"b\c`, `"a\"b\\c"`},
-		"control":         {"a\x00\x1b\n", `"a\u0000\u001b\n"`},
-		"not UTF-8":       {"a\xff", `"a\ufffd"`},
-		"right to left":   {"\u202eabc", "\"\u202eabc\""},
-		"long":            {strings.Repeat("a", 100_000), `"` + strings.Repeat("a", maxText-3) + `…"`},
-		"DEL and C1":      {"\x7f\u0085", "\"\x7f\u0085\""},
-		"line separators": {"\u2028", `"\u2028"`},
+		"plain":           {"GET /products/{id}", "GET /products/{id}"},
+		"quotes":          {`a"b\c`, `a"b\c`},
+		"control":         {"a\x00\x1b\n", "a\x00\x1b\n"},
+		"not UTF-8":       {"a\xff", "a\ufffd"},
+		"right to left":   {"\u202eabc", "\u202eabc"},
+		"long":            {strings.Repeat("a", 100_000), strings.Repeat("a", maxText-3) + "…"},
+		"DEL and C1":      {"\x7f\u0085", "\x7f\u0085"},
+		"line separators": {"\u2028", "\u2028"},
 	} {
-		if got := string(appendText(nil, c.text)); got != c.want {
-			t.Errorf("%s: %.40q becomes %.40s, want %.40s", name, c.text, got, c.want)
+		written := appendText(nil, c.text)
+		var got string
+		if err := json.Unmarshal(written, &got); err != nil || got != c.want || !utf8.Valid(written) {
+			t.Errorf("%s: %.40q becomes %.40s, %v, want JSON of %.40q", name, c.text, written, err, c.want)
 		}
 	}
 }
