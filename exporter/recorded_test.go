@@ -135,6 +135,45 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// rows yields some element often, and counts how often.
+func rows[T any](element T, times int, count *int) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for range times {
+			if *count++; !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+// An endless session has many timelines, each of many events and samples, which it counts as
+// they are looked at.
+type endless struct {
+	*handMade
+	looked int
+}
+
+func (e *endless) All(sessions.TimelineID) iter.Seq[sessions.Event] {
+	return rows(sessions.Event{Type: sessions.Measure, Name: "m", Interval: interval(0, ms)}, 1<<20, &e.looked)
+}
+
+func (e *endless) Samples(sessions.TimelineID) iter.Seq[profiling.Sample] {
+	return rows(e.trace.Samples[0], 1<<20, &e.looked)
+}
+
+// When the writer fails, as that of a client that is gone, no more of the session is looked at.
+func TestFilesStopWithTheirWriter(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+		s := &endless{handMade: aSession()}
+		if err := write(&failing{}, s); !errors.Is(err, errFull) {
+			t.Errorf("%s: %v, want the writer's error", name, err)
+		}
+		if most := 1 << 16; s.looked > most { // the buffer's bytes
+			t.Errorf("%s looked at %d events and samples, want %d at most", name, s.looked, most)
+		}
+	}
+}
+
 // What is written is JSON in UTF-8 and reads as the text.
 func TestAppendText(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
