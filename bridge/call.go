@@ -60,16 +60,15 @@ func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 	c.used.Store(int64(now))
 	// A copy, because net/http's transport refers to its response until the body's end: with
 	// our body in it no body would ever count as abandoned.
-	watched := *resp
-	b := &receivedBody{body: resp.Body, call: c, response: resp, watched: &watched}
+	b := &receivedBody{body: resp.Body, call: c, response: resp, watched: *resp}
 	// Nothing that the call refers to refers to b: it is found when its user has
 	// forgotten it.
 	c.cleanup = runtime.AddCleanup(b, (*call).abandon, c)
-	watched.Body = b
+	b.watched.Body = b
 	if w, ok := resp.Body.(io.Writer); ok {
-		watched.Body = switchedBody{b, w}
+		b.watched.Body = switchedBody{b, w}
 	}
-	return &watched
+	return &b.watched
 }
 
 // A receivedBody ends its call when the response's body has come to its end.
@@ -77,7 +76,7 @@ type receivedBody struct {
 	body     io.ReadCloser
 	call     *call
 	response *http.Response // as the base made it
-	watched  *http.Response // the caller's copy of it
+	watched  http.Response  // the caller's copy of it
 }
 
 func (b *receivedBody) Read(p []byte) (int, error) {
