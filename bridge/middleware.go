@@ -182,8 +182,8 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
-		// net/http adds trailers that were not announced to the request that it made. In a
-		// map, the handler's copy of that request has them, too.
+		// net/http adds trailers that were not announced to the request that it made. With a map
+		// it adds them there, and the handler's copy of the request shares the map.
 		r.Trailer = http.Header{}
 	}
 	// net/http looks for what the handler did to its request, not to our copy; what
@@ -434,8 +434,8 @@ func scheme(r *http.Request) string {
 }
 
 // matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
-// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: cleaned
-// until Go 1.26, as it is since Go 1.27. That is no route, or clients would make up routes.
+// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
+// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
 func matchedRoute(r *http.Request) string {
 	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
 		return ""

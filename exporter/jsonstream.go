@@ -24,7 +24,8 @@ func newJSONStream(w io.Writer) jsonStream { return jsonStream{bufio.NewWriterSi
 
 func (j jsonStream) flush() error { return j.b.Flush() }
 
-// failed reports whether the writer has returned an error: then what goes on writing may stop.
+// failed reports whether the writer has returned an error, after which there is no use in
+// going on.
 func (j jsonStream) failed() bool {
 	_, err := j.b.Write(nil) // a bufio.Writer keeps its first error
 	return err != nil
