@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	connectrpc.com/connect v1.21.1
-	github.com/felixge/httpsnoop v1.1.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/grafana/pyroscope-go v1.4.3
 	github.com/grafana/pyroscope-go/godeltaprof v0.1.11

@@ -49,31 +49,34 @@ type call struct {
 	cleanup runtime.Cleanup // of a body that nobody reads any more
 }
 
-// watch has the call end with resp's body.
-func (c *call) watch(r *http.Request, resp *http.Response) {
+// watch returns resp with a body whose end ends the call.
+func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 	now := c.tl.Now()
 	// Over HTTP/2 the body of a response to HEAD, which is none, is not NoBody.
 	if resp.Body == nil || resp.Body == http.NoBody || r.Method == http.MethodHead {
 		c.finish(now, "")
-		return
+		return resp
 	}
 	c.used.Store(int64(now))
-	b := &receivedBody{body: resp.Body, call: c, response: resp}
+	// A copy, because net/http's transport refers to its response until the body's end: with
+	// our body in it no body would ever count as abandoned.
+	b := &receivedBody{body: resp.Body, call: c, response: resp, watched: *resp}
 	// Nothing that the call refers to refers to b: it is found when its user has
 	// forgotten it.
 	c.cleanup = runtime.AddCleanup(b, (*call).abandon, c)
+	b.watched.Body = b
 	if w, ok := resp.Body.(io.Writer); ok {
-		resp.Body = switchedBody{b, w}
-		return
+		b.watched.Body = switchedBody{b, w}
 	}
-	resp.Body = b
+	return &b.watched
 }
 
-// A receivedBody tells when the response's body has come to its end.
+// A receivedBody ends its call when the response's body has come to its end.
 type receivedBody struct {
 	body     io.ReadCloser
 	call     *call
-	response *http.Response // for its length and its trailer
+	response *http.Response // as the base made it
+	watched  http.Response  // the caller's copy of it
 }
 
 func (b *receivedBody) Read(p []byte) (int, error) {
@@ -85,11 +88,23 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	switch err {
 	case nil:
 	case io.EOF: // itself: callers see no other as the end
-		c.finish(now, "", b.response.Trailer[serverTimingKey]...)
+		b.complete(now)
 	default:
 		c.fail(now, err)
 	}
 	return n, err
+}
+
+// complete ends the call of a body that was read to its end, where its trailer is known.
+func (b *receivedBody) complete(now time.Duration) {
+	c := b.call
+	c.over.Do(func() {
+		if b.watched.Trailer == nil { // the base makes the map of a trailer that was not announced
+			b.watched.Trailer = b.response.Trailer
+		}
+		c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
+		c.end(now, "")
+	})
 }
 
 func (b *receivedBody) Close() error {
@@ -128,13 +143,9 @@ func (c *call) fail(now time.Duration, err error) {
 	})
 }
 
-// finish ends the call at the moment now of its timeline, unless it is over, with
-// Server-Timing fields that came in a trailer.
-func (c *call) finish(now time.Duration, incomplete string, trailer ...string) {
-	c.over.Do(func() {
-		c.timings = append(c.timings, trailer...)
-		c.end(now, incomplete)
-	})
+// finish ends the call at the moment now of its timeline, unless it is over.
+func (c *call) finish(now time.Duration, incomplete string) {
+	c.over.Do(func() { c.end(now, incomplete) })
 }
 
 func (c *call) end(now time.Duration, incomplete string) {

@@ -92,11 +92,12 @@ type Server struct {
 // is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
 // between that copies the request (as http.TimeoutHandler does) hides it.
 //
-// The handler's ResponseWriter has the optional interfaces of the server's and no
-// others; of net/http's own only that is lost, as with any wrapper, by which
-// http.MaxBytesReader closes the connection. Of a connection that a handler hijacked no status is reported: what is
-// written there is not seen. Known methods are those of the conventions, or of
-// OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and
+// [http.CloseNotifier] exactly when the server's writer has them. An
+// [http.ResponseController] reaches whatever is behind that. As with any wrapper,
+// http.MaxBytesReader no longer closes the connection. A connection that a handler hijacked
+// has no status: the middleware does not see what is written there. Known methods are those
+// of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
@@ -180,6 +181,11 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.tl = m.Timeline.NewChildAt(serving.Start(q.span), m.rules.types...)
 	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
+	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
+		// net/http adds trailers that were not announced to the request that it made. With a map
+		// it adds them there, and the handler's copy of the request shares the map.
+		r.Trailer = http.Header{}
+	}
 	// net/http looks for what the handler did to its request, not to our copy; what
 	// is around us looks for the pattern.
 	inner := r.WithContext(q)
@@ -427,11 +433,11 @@ func scheme(r *http.Request) string {
 	return "http"
 }
 
-// matchedRoute is the route of the pattern that an http.ServeMux matched. To redirect a CONNECT
-// from /tree to /tree/ it takes the path that the client sent for the pattern: clients
-// could make up routes.
+// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
+// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
+// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
 func matchedRoute(r *http.Request) string {
-	if r.Method == http.MethodConnect && r.Pattern == path.Clean("/"+r.URL.Path)+"/" {
+	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
 		return ""
 	}
 	return routeOf(r.Pattern)

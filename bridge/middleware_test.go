@@ -1,10 +1,13 @@
 package bridge_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -124,6 +127,44 @@ func TestMiddlewareRouteOfCONNECT(t *testing.T) {
 				t.Errorf("span %q has route %q, want %q and %q", spans[0].Name(), got, want, c.want)
 			}
 		})
+	}
+}
+
+// Strangers cannot choose span names or metric series: the path of a redirected CONNECT is none of them.
+func TestMiddlewareOfManyCONNECTs(t *testing.T) {
+	m := withMeter(t)
+	server := m.server()
+	server.MeterProvider = m.meters
+	mux := http.NewServeMux()
+	mux.HandleFunc("/shelf/{id}/", func(http.ResponseWriter, *http.Request) {})
+	s := m.open(t, "http/1.1", server.Middleware(mux))
+	const requests = 300
+	for i := range requests {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "CONNECT /shelf/secret-%d%%2F..%%2Fb HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n", i)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect {
+			t.Fatalf("got %v, %v, want a redirect", resp, err)
+		}
+		resp.Body.Close()
+		conn.Close()
+	}
+	s.handlers.Wait()
+	m.flush(t)
+	names, series := map[string]int{}, 0
+	for _, name := range m.got.names() {
+		names[name]++
+	}
+	for _, l := range m.collect(t) {
+		if strings.Contains(l, "http.request.method=CONNECT") {
+			series++
+		}
+	}
+	if len(names) != 1 || names["CONNECT"] != requests || series != 1 {
+		t.Errorf("%d spans have %d names and %d metric series, want %d named CONNECT and one series", len(m.got.all()), len(names), series, requests)
 	}
 }
 

@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -66,75 +65,6 @@ func TestSpanNameIsTheLast(t *testing.T) {
 	server.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), newRequest(t, http.MethodGet, "/", nil))
 	r.flush(t)
 	r.got.one(t, "GET")
-}
-
-// recording is the status recorder of many a middleware.
-type recording struct{ http.ResponseWriter }
-
-func (w recording) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// What http.ResponseController finds behind a writer around ours is seen.
-func TestResponseControllerBehindARecorder(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		do      func(*http.ResponseController) error
-		status  string
-		timings int
-	}{
-		{"Flush", (*http.ResponseController).Flush, "200", 1},
-		{"Hijack", func(c *http.ResponseController) error {
-			conn, _, err := c.Hijack()
-			if err != nil {
-				return err
-			}
-			_, err = conn.Write([]byte("HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\n\r\n"))
-			return errors.Join(err, conn.Close())
-		}, "", 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			inner := r.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				if _, ok := w.(http.Flusher); ok {
-					t.Error("the writer has an interface that the one around it has not")
-				}
-				if err := c.do(http.NewResponseController(w)); err != nil {
-					t.Error(err)
-				}
-				if _, ok := observer.FromContext(req.Context()).Timing(observer.ResponseStart); ok != (c.timings > 0) {
-					t.Errorf("responseStart has come: %v", ok)
-				}
-			}))
-			s := r.open(t, "http/1.1", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { inner.ServeHTTP(recording{w}, req) }))
-			resp, _, err := s.do(t, newRequest(t, http.MethodGet, s.url, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(resp.Header.Values("Server-Timing")); n != c.timings {
-				t.Errorf("%d Server-Timing fields, want %d", n, c.timings)
-			}
-			r.flush(t)
-			if got := tag(r.got.one(t, "GET"), "http.response.status_code"); got != c.status {
-				t.Errorf("status %q, want %q", got, c.status)
-			}
-		})
-	}
-}
-
-// Behind a recorder that has nothing behind it there is nothing either, and asking
-// for it does not begin the response.
-func TestResponseControllerFindsNothing(t *testing.T) {
-	r := withProcessor(t)
-	h := r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
-			t.Errorf("Flush: %v", err)
-		}
-		w.WriteHeader(http.StatusTeapot)
-	}))
-	h.ServeHTTP(recording{newPlainWriter()}, newRequest(t, http.MethodGet, "/", nil))
-	r.flush(t)
-	if got := tag(r.got.one(t, "GET"), "http.response.status_code"); got != "418" {
-		t.Errorf("status %s", got)
-	}
 }
 
 // A transport that panics leaves nothing unended, and its panic goes on.

@@ -91,7 +91,7 @@ func (f fullDuplex) EnableFullDuplex() error {
 	return errFake
 }
 
-// everyCall makes every call that w can take, and those of a ResponseController,
+// everyCall makes every call that handlers make of w, and those of a ResponseController,
 // and tells what came back.
 func everyCall(w http.ResponseWriter) (out []string) {
 	told := func(what string, result any) { out = append(out, fmt.Sprintf("%s: %v", what, result)) }
@@ -99,35 +99,19 @@ func everyCall(w http.ResponseWriter) (out []string) {
 	w.WriteHeader(http.StatusAccepted)
 	n, err := w.Write([]byte("0123456789"))
 	told("Write "+strconv.Itoa(n), err)
-	if x, ok := w.(io.StringWriter); ok {
-		n, err := x.WriteString("01234")
-		told("WriteString "+strconv.Itoa(n), err)
-	}
-	if x, ok := w.(io.ReaderFrom); ok {
-		n, err := x.ReadFrom(strings.NewReader("0123456"))
-		told(fmt.Sprintf("ReadFrom %d", n), err)
-	}
+	n, err = io.WriteString(w, "01234")
+	told("WriteString "+strconv.Itoa(n), err)
+	copied, err := io.Copy(w, struct{ io.Reader }{strings.NewReader("0123456")})
+	told(fmt.Sprintf("Copy %d", copied), err)
 	if x, ok := w.(http.Flusher); ok {
 		x.Flush()
 		told("Flush", nil)
-	}
-	if x, ok := w.(interface{ FlushError() error }); ok {
-		told("FlushError", x.FlushError())
 	}
 	if x, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and handlers still ask for it
 		told("CloseNotify", x.CloseNotify() == nil)
 	}
 	if x, ok := w.(http.Pusher); ok {
 		told("Push", x.Push("/p", nil))
-	}
-	if x, ok := w.(interface{ SetReadDeadline(time.Time) error }); ok {
-		told("SetReadDeadline", x.SetReadDeadline(time.Unix(1, 0)))
-	}
-	if x, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		told("SetWriteDeadline", x.SetWriteDeadline(time.Unix(2, 0)))
-	}
-	if x, ok := w.(interface{ EnableFullDuplex() error }); ok {
-		told("EnableFullDuplex", x.EnableFullDuplex())
 	}
 	c := http.NewResponseController(w)
 	told("controller's Flush", c.Flush())
@@ -143,7 +127,7 @@ func everyCall(w http.ResponseWriter) (out []string) {
 	return out
 }
 
-// Whatever a writer can, the wrapped one can and nothing more; each call gets
+// Whatever a writer can do, the wrapped one can do and nothing more; each call gets
 // there, and its result comes back.
 func TestResponseCanWhatItsWriterCan(t *testing.T) {
 	type p = plainWriter
@@ -314,7 +298,7 @@ func newHTTP2(p *plainWriter) http2Fake { return http2Fake{newBoth(p), pushes{p}
 func TestResponseBeginsOnce(t *testing.T) {
 	type p = plainWriter
 	full := func(p *p) http.ResponseWriter { return newHTTP1(p) }
-	snooped := func(p *p) http.ResponseWriter {
+	all := func(p *p) http.ResponseWriter {
 		return struct {
 			http1Fake
 			pushes
@@ -339,7 +323,7 @@ func TestResponseBeginsOnce(t *testing.T) {
 			return nil
 		}},
 	} {
-		for name, of := range map[string]func(*p) http.ResponseWriter{"": full, ", snooped": snooped} {
+		for name, of := range map[string]func(*p) http.ResponseWriter{"": full, ", with all interfaces": all} {
 			t.Run(c.name+name, func(t *testing.T) {
 				r := withProcessor(t)
 				w := newPlainWriter()

@@ -134,6 +134,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.start = c.tl.Since(serving.Start(span))
 
 	out := r.Clone(httptrace.WithClientTrace(ctx, c.phases.trace(c))) // a RoundTripper must not change its request
+	out.Trailer = r.Trailer                                           // the caller sets its values while the base reads the body
 	t.Propagators.Inject(ctx, carrier(out.Header))
 	c.countBody(out)
 	returned := false
@@ -150,8 +151,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp == nil {
 		return resp, err
 	}
-	c.watch(r, resp)
-	return resp, nil
+	return c.watch(r, resp), nil
 }
 
 // request is what is known of a request before it is sent.

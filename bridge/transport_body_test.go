@@ -180,41 +180,45 @@ func TestTransportWithoutABody(t *testing.T) {
 
 // A body that is neither read nor closed ends its call at its last use.
 func TestTransportBodyIsAbandoned(t *testing.T) {
-	r := withProcessor(t)
-	s := r.open(t, "http/1.1", halfway(t, nil))
-	call := r.caller(t, s.client.Transport)
-	ctx, cancel := context.WithCancel(call.ctx)
-	defer cancel() // the connection is kept till then
-	var before time.Duration
-	forget := func() {
-		resp, err := call.client.Do(newRequest(t, http.MethodGet, s.url, nil).WithContext(ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before = r.tl.Now()
-		if _, err := io.ReadFull(resp.Body, make([]byte, 3)); err != nil {
-			t.Error(err)
-		}
-	}
-	forget()
-	if n := len(call.resources()); n != 0 {
-		t.Fatalf("%d entries while the body may be read", n)
-	}
-	after := r.tl.Now()
-	for len(call.resources()) == 0 { // the test's time limit ends it
-		runtime.GC()
-	}
-	e := only(t, call.resources())
-	if attr(e, "incomplete") != "abandoned" || attr(e, "decodedBodySize") != int64(3) {
-		t.Errorf("got %s", shape(e))
-	}
-	if end := e.StartTime() + e.Duration(); end < before || end > after {
-		t.Errorf("it ends at %v, its last use was from %v to %v", end, before, after)
-	}
-	r.flush(t)
-	span := r.got.one(t, "GET")
-	if got := span.EndTime().Sub(span.StartTime()) - e.Duration(); got.Abs() > 1e6 {
-		t.Errorf("the span is longer than the entry by %v", got)
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			r := withProcessor(t)
+			s := r.open(t, protocol, halfway(t, nil))
+			call := r.caller(t, s.client.Transport)
+			ctx, cancel := context.WithCancel(call.ctx)
+			defer cancel() // the connection is kept till then
+			var before time.Duration
+			forget := func() {
+				resp, err := call.client.Do(newRequest(t, http.MethodGet, s.url, nil).WithContext(ctx))
+				if err != nil {
+					t.Fatal(err)
+				}
+				before = r.tl.Now()
+				if _, err := io.ReadFull(resp.Body, make([]byte, 3)); err != nil {
+					t.Error(err)
+				}
+			}
+			forget()
+			if n := len(call.resources()); n != 0 {
+				t.Fatalf("%d entries while the body may be read", n)
+			}
+			after := r.tl.Now()
+			for len(call.resources()) == 0 { // the test's time limit ends it
+				runtime.GC()
+			}
+			e := only(t, call.resources())
+			if attr(e, "incomplete") != "abandoned" || attr(e, "decodedBodySize") != int64(3) {
+				t.Errorf("got %s", shape(e))
+			}
+			if end := e.StartTime() + e.Duration(); end < before || end > after {
+				t.Errorf("it ends at %v, its last use was from %v to %v", end, before, after)
+			}
+			r.flush(t)
+			span := r.got.one(t, "GET")
+			if got := span.EndTime().Sub(span.StartTime()) - e.Duration(); got.Abs() > 1e6 {
+				t.Errorf("the span is longer than the entry by %v", got)
+			}
+		})
 	}
 }
 

@@ -67,6 +67,26 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
+// The time for a sample depends on its stack in speedscope's format only, which repeats it.
+func BenchmarkFilesOfSamples(b *testing.B) {
+	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+		for _, frames := range []int{40, 500} {
+			b.Run(fmt.Sprintf("%s/frames=%d", name, frames), func(b *testing.B) {
+				const samples = 100_000
+				s := aSession()
+				s.trace = deep(samples, 100, frames)
+				s.samples = map[sessions.TimelineID][]profiling.Sample{1: s.trace.Samples}
+				for b.Loop() {
+					if err := write(io.Discard, s); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/samples, "ns/sample")
+			})
+		}
+	}
+}
+
 // The memory that a file takes to write does not depend on how many events there are.
 func TestFilesTakeNoMemoryForEvents(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {

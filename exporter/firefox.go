@@ -39,12 +39,14 @@ const (
 //     viewers refuse negative times. The file says when profiling began on that axis.
 //   - Texts from outside are cut at 1000 bytes each; what is not UTF-8 becomes U+FFFD.
 //
-// The same session always makes the same file. Memory is for the different texts, functions and stacks,
-// however many events and samples there are. The error is w's.
+// The same session always makes the same file. Time is proportional to the bytes that are
+// written, and to the different stacks. Memory is for the different texts, functions and stacks,
+// however many events and samples there are. The error is w's first, which ends the work.
 func WriteFirefox(w io.Writer, s *sessions.Session) error { return writeFirefox(w, s) }
 
 func writeFirefox(w io.Writer, s recorded) error {
 	f := firefox{jsonStream: newJSONStream(w), s: s, trace: s.Trace(), timelines: s.Timelines()}
+	f.stacks.trace, f.stacks.frame = f.trace, f.frame
 	f.timed = f.trace != nil && f.trace.Engine != "wall"
 	for _, tl := range f.timelines {
 		f.zero = min(f.zero, tl.Interval.Start)
@@ -57,6 +59,9 @@ func writeFirefox(w io.Writer, s recorded) error {
 	f.raw(`{"libs":[],"threads":[`)
 	main := sessions.Timeline{}
 	for i, tl := range f.timelines {
+		if f.failed() {
+			return f.flush()
+		}
 		if i > 0 {
 			f.raw(",")
 		}
@@ -85,19 +90,16 @@ type firefox struct {
 	texts     table[string]
 	functions table[profiling.Call] // without Line
 	frames    table[firefoxFrame]
-	stacks    table[firefoxStack]
+	stacks    stackTable
 	sources   table[string]
 	schemas   [len(markerTypes)]schema
-	calls     []profiling.Call // of one sample
-	details   details          // of one event
+	details   details // of one event
 }
 
 type firefoxFrame struct {
 	function, line int
 	category       int
 }
-
-type firefoxStack struct{ parent, frame int } // parent is an index or -1
 
 // thread writes a timeline.
 func (f *firefox) thread(tl, main sessions.Timeline) {
@@ -177,7 +179,7 @@ func (f *firefox) samples(id sessions.TimelineID) {
 	}
 	f.raw(`"stack":`)
 	n := writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
-		return strconv.AppendInt(b, int64(f.stack(s)), 10)
+		return strconv.AppendInt(b, int64(f.stacks.of(s, markerCategory(s.Marker))), 10)
 	})
 	f.raw("," + "\n" + `"time":`)
 	writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
@@ -197,18 +199,10 @@ func (f *firefox) samples(id sessions.TimelineID) {
 	f.number(n)
 }
 
-// stack is the index of a sample's stack.
-func (f *firefox) stack(s profiling.Sample) int {
-	f.calls = calls(f.calls, f.trace, s)
-	at := -1
-	for i, c := range slices.Backward(f.calls) {
-		frame := firefoxFrame{line: c.Line, category: categoryGo}
-		if i == 0 {
-			frame.category = markerCategory(s.Marker)
-		}
-		c.Line = 0
-		frame.function = f.functions.add(c)
-		at = f.stacks.add(firefoxStack{at, f.frames.add(frame)})
-	}
-	return at
+// frame is the index of a function's frame.
+func (f *firefox) frame(c profiling.Call, category int) int {
+	frame := firefoxFrame{line: c.Line, category: category}
+	c.Line = 0
+	frame.function = f.functions.add(c)
+	return f.frames.add(frame)
 }

@@ -77,14 +77,14 @@ func markerType(t sessions.EventType) int {
 // shared writes the tables that the threads refer to.
 func (f *firefox) shared() {
 	f.raw(`"shared":{"stackTable":{"prefix":`)
-	n := writeList(f.jsonStream, slices.Values(f.stacks.list), func(b []byte, s firefoxStack) []byte {
+	n := writeList(f.jsonStream, slices.Values(f.stacks.list), func(b []byte, s stack) []byte {
 		if s.parent < 0 {
 			return append(b, "null"...)
 		}
 		return strconv.AppendInt(b, int64(s.parent), 10)
 	})
 	f.raw(`,"frame":`)
-	writeList(f.jsonStream, slices.Values(f.stacks.list), func(b []byte, s firefoxStack) []byte {
+	writeList(f.jsonStream, slices.Values(f.stacks.list), func(b []byte, s stack) []byte {
 		return strconv.AppendInt(b, int64(s.frame), 10)
 	})
 	f.tableEnd(n)

@@ -16,31 +16,42 @@ import (
 // and values of details. The rest of a longer one is an ellipsis.
 const maxText = 1000
 
-// A jsonStream writes JSON as it is told, without a tree of it in memory. It remembers the first
-// error of the writer, for flush to return.
+// A jsonStream writes JSON as it is told, without a tree of it in memory. After an error of
+// its writer, which flush returns, it writes nothing more.
 type jsonStream struct{ b *bufio.Writer }
 
 func newJSONStream(w io.Writer) jsonStream { return jsonStream{bufio.NewWriterSize(w, 1<<16)} }
 
 func (j jsonStream) flush() error { return j.b.Flush() }
 
+// failed reports whether the writer has returned an error, after which there is no use in
+// going on.
+func (j jsonStream) failed() bool {
+	_, err := j.b.Write(nil) // a bufio.Writer keeps its first error
+	return err != nil
+}
+
 // raw writes what is JSON already.
 func (j jsonStream) raw(s string) {
-	_, _ = j.b.WriteString(s) // a bufio.Writer keeps its first error
+	_, _ = j.b.WriteString(s) // see failed
 }
 
 func (j jsonStream) bytes(b []byte) {
-	_, _ = j.b.Write(b) // likewise
+	_, _ = j.b.Write(b) // see failed
 }
 
 func (j jsonStream) text(s string)          { j.bytes(appendText(j.b.AvailableBuffer(), s)) }
 func (j jsonStream) number(n int)           { j.bytes(strconv.AppendInt(j.b.AvailableBuffer(), int64(n), 10)) }
 func (j jsonStream) millis(d time.Duration) { j.bytes(appendMillis(j.b.AvailableBuffer(), d)) }
 
-// writeList writes an array of one cell for each row, and says how many there are.
+// writeList writes an array of one cell for each row, and returns how many there are. It stops
+// when the writer fails.
 func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byte) (n int) {
 	j.raw("[")
 	for row := range rows {
+		if j.failed() {
+			break
+		}
 		b := j.b.AvailableBuffer()
 		if n > 0 {
 			b = append(b, ',')

@@ -22,18 +22,3 @@ type recorded interface {
 }
 
 var _ recorded = (*sessions.Session)(nil)
-
-// noStack is the function of samples without a stack, as in pprof files, so that no time is missing.
-const noStack = "[no-stack]"
-
-// calls is a sample's stack, innermost first, in a slice that the next call may use again.
-func calls(to []profiling.Call, t *profiling.Trace, s profiling.Sample) []profiling.Call {
-	to = to[:0]
-	for c := range t.Calls(s) {
-		to = append(to, c)
-	}
-	if len(to) == 0 {
-		to = append(to, profiling.Call{Name: noStack})
-	}
-	return to
-}

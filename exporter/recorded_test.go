@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -133,19 +135,61 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// rows yields some element often, and counts how often.
+func rows[T any](element T, times int, count *int) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for range times {
+			if *count++; !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+// An endless session has many timelines, each of many events and samples, which it counts as
+// they are looked at.
+type endless struct {
+	*handMade
+	looked int
+}
+
+func (e *endless) All(sessions.TimelineID) iter.Seq[sessions.Event] {
+	return rows(sessions.Event{Type: sessions.Measure, Name: "m", Interval: interval(0, ms)}, 1<<20, &e.looked)
+}
+
+func (e *endless) Samples(sessions.TimelineID) iter.Seq[profiling.Sample] {
+	return rows(e.trace.Samples[0], 1<<20, &e.looked)
+}
+
+// When the writer fails, as that of a client that is gone, no more of the session is looked at.
+func TestFilesStopWithTheirWriter(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+		s := &endless{handMade: aSession()}
+		if err := write(&failing{}, s); !errors.Is(err, errFull) {
+			t.Errorf("%s: %v, want the writer's error", name, err)
+		}
+		if most := 1 << 16; s.looked > most { // the buffer's bytes
+			t.Errorf("%s looked at %d events and samples, want %d at most", name, s.looked, most)
+		}
+	}
+}
+
+// What is written is JSON in UTF-8 and reads as the text.
 func TestAppendText(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"plain":           {"GET /products/{id}", `"GET /products/{id}"`},
-		"quotes":          {`a"b\c`, `"a\"b\\c"`},
-		"control":         {"a\x00\x1b\n", `"a\u0000\u001b\n"`},
-		"not UTF-8":       {"a\xff", `"a\ufffd"`},
-		"right to left":   {"\u202eabc", "\"\u202eabc\""},
-		"long":            {strings.Repeat("a", 100_000), `"` + strings.Repeat("a", maxText-3) + `…"`},
-		"DEL and C1":      {"\x7f\u0085", "\"\x7f\u0085\""},
-		"line separators": {"\u2028", `"\u2028"`},
+		"plain":           {"GET /products/{id}", "GET /products/{id}"},
+		"quotes":          {`a"b\c`, `a"b\c`},
+		"control":         {"a\x00\x1b\n", "a\x00\x1b\n"},
+		"not UTF-8":       {"a\xff", "a\ufffd"},
+		"right to left":   {"\u202eabc", "\u202eabc"},
+		"long":            {strings.Repeat("a", 100_000), strings.Repeat("a", maxText-3) + "…"},
+		"DEL and C1":      {"\x7f\u0085", "\x7f\u0085"},
+		"line separators": {"\u2028", "\u2028"},
 	} {
-		if got := string(appendText(nil, c.text)); got != c.want {
-			t.Errorf("%s: %.40q becomes %.40s, want %.40s", name, c.text, got, c.want)
+		written := appendText(nil, c.text)
+		var got string
+		if err := json.Unmarshal(written, &got); err != nil || got != c.want || !utf8.Valid(written) {
+			t.Errorf("%s: %.40q becomes %.40s, %v, want JSON of %.40q", name, c.text, written, err, c.want)
 		}
 	}
 }

@@ -22,11 +22,13 @@ import (
 // Moments are not in it: speedscope shows nothing that takes no time, and has no place for details. An event
 // that ends after the one around it, which events of a session do not, ends with that.
 //
-// Texts, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the session began.
+// The format repeats the whole stack for each sample: 1e6 samples of 500 functions are a file of 2 GB.
+// Texts, time, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the session began.
 func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
 
 func writeSpeedscope(w io.Writer, s recorded) error {
 	f := speedscope{jsonStream: newJSONStream(w), s: s}
+	f.stacks.trace, f.stacks.frame = s.Trace(), f.frame
 	f.raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"perfline","name":`)
 	f.text("session of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z"))
 	f.raw(`,"activeProfileIndex":0,"profiles":[`)
@@ -36,6 +38,9 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 		separator = ","
 	}
 	for _, tl := range s.Timelines() {
+		if f.failed() {
+			return f.flush()
+		}
 		f.raw(separator)
 		f.timeline(tl)
 		separator = ","
@@ -55,9 +60,10 @@ type speedscope struct {
 	jsonStream
 	s      recorded
 	frames table[profiling.Call] // without Line; those of events have a name only
-	calls  []profiling.Call      // of one sample
-	open   []openEvent           // of one timeline
-	events int                   // written of one timeline
+	stacks stackTable
+	path   []int       // frames of one sample, innermost first
+	open   []openEvent // of one timeline
+	events int         // written of one timeline
 }
 
 // samples writes the profile of all samples.
@@ -73,11 +79,13 @@ func (f *speedscope) samples(t *profiling.Trace) {
 	f.raw("\n" + `{"type":"sampled","name":"samples of ` + kind + `","unit":"nanoseconds","startValue":0,"endValue":` + strconv.FormatInt(int64(total), 10))
 	f.raw(`,"samples":`)
 	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profiling.Sample) []byte {
-		f.calls = calls(f.calls, t, s)
+		f.path = f.path[:0]
+		for at := f.stacks.of(s, categoryGo); at >= 0; at = f.stacks.list[at].parent {
+			f.path = append(f.path, f.stacks.list[at].frame)
+		}
 		b = append(b, '[')
-		for i, c := range slices.Backward(f.calls) {
-			c.Line = 0 // a function is one frame: speedscope has no lines below that
-			b = strconv.AppendInt(b, int64(f.frame(c)), 10)
+		for i, frame := range slices.Backward(f.path) {
+			b = strconv.AppendInt(b, int64(frame), 10)
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -91,8 +99,10 @@ func (f *speedscope) samples(t *profiling.Trace) {
 	f.raw("}")
 }
 
-func (f *speedscope) frame(c profiling.Call) int {
-	c.Name, c.File = cut(c.Name), cut(c.File)
+// frame is the index of a function, which has one frame: speedscope has no lines or categories
+// below that.
+func (f *speedscope) frame(c profiling.Call, _ int) int {
+	c.Name, c.File, c.Line = cut(c.Name), cut(c.File), 0
 	return f.frames.add(c)
 }
 
@@ -113,13 +123,16 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 	f.open, f.events = append(f.open[:0], openEvent{end: end}), 0 // the timeline itself, which is not written
 	at := start
 	for e := range f.s.All(tl.ID) {
+		if f.failed() {
+			return
+		}
 		at = max(at, e.Interval.Start)
 		f.closeUntil(at)
 		within := min(e.Interval.End, f.open[len(f.open)-1].end)
 		if within <= at {
 			continue
 		}
-		frame := f.frame(profiling.Call{Name: e.Name})
+		frame := f.frame(profiling.Call{Name: e.Name}, categoryGo)
 		f.event('O', at, frame)
 		f.open = append(f.open, openEvent{frame, within})
 	}

@@ -36,6 +36,9 @@ func (q Request) WriteSVG(w io.Writer) error {
 		svgWidth, height, svgWidth, height)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="8" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(q.header()))
 	for i, r := range rows {
+		if _, err := b.Write(nil); err != nil {
+			return err // an earlier one, which b keeps
+		}
 		y := svgHeader + svgRow*i
 		indent := svgIndent * min(r.Depth, svgDepth)
 		from, to := x(r.Span.StartTime()), x(r.Span.EndTime())

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // The picture is well-formed whatever names come, and shows every span and mark.
@@ -69,5 +71,32 @@ func TestSVGCutsNames(t *testing.T) {
 		if n := utf8.RuneCountInString(name); x+7*n > svgTree || n < 5 || !strings.HasSuffix(name, "…") {
 			t.Errorf("at %d there is %q, want some characters, before the bars at %d", x, name, svgTree)
 		}
+	}
+}
+
+// A drawn span counts how often its marks are asked for, as they are for each row.
+type drawn struct {
+	sdktrace.ReadOnlySpan
+	rows *int
+}
+
+func (d drawn) Events() []sdktrace.Event {
+	*d.rows++
+	return d.ReadOnlySpan.Events()
+}
+
+// When the writer fails, as that of a client that is gone, no more spans are drawn.
+func TestSVGStopsWithItsWriter(t *testing.T) {
+	r := NewRecent(RecentConfig{MaxSpans: 10_000})
+	r.OnEnd(span(1, 1, 0, "request", 0, 100*ms))
+	for i := 2; i < 10_000; i++ {
+		r.OnEnd(span(1, i, 1, "child", 0, 50*ms))
+	}
+	q, rows := r.Requests()[0], 0
+	for i, s := range q.Spans {
+		q.Spans[i] = drawn{s, &rows}
+	}
+	if err := q.WriteSVG(&failing{}); !errors.Is(err, errFull) || rows > 100 {
+		t.Errorf("%d spans were drawn, error %v, want those of a buffer and the writer's error", rows, err)
 	}
 }

@@ -464,7 +464,7 @@ func checkTrace(t interface {
 	resources, frames, stacks, contexts := map[string]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
 	places := map[int32]bool{}
 	for _, s := range tr.Samples {
-		for at := tr.leaf(s); at.stack != None; at = tr.caller(at) {
+		for at, ok := tr.Position(s); ok; at, ok = tr.Caller(at) {
 			if at.place > 0 {
 				if p := tr.places[at.place-1]; int(p.stack) != at.stack || p.parent >= at.place {
 					t.Fatalf("place %d is %+v, and belongs to stack %d", at.place, p, at.stack)
@@ -472,7 +472,7 @@ func checkTrace(t interface {
 				places[at.place] = true
 			}
 			stacks[at.stack], frames[tr.Stacks[at.stack].FrameID] = true, true
-			if f := tr.call(at).File; f != "" {
+			if f := tr.Call(at).File; f != "" {
 				resources[f] = true
 			}
 		}

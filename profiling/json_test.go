@@ -141,7 +141,7 @@ func TestReadTraceErrors_JSP16_JSP18_JSP28(t *testing.T) {
 	}
 	for _, c := range []struct{ name, list, text, want string }{
 		{"nothing", "", ``, "unexpected EOF"},
-		{"half", "", `{"resources":["a"`, "unexpected EOF"},
+		{"half", "", `{"resources":["a"`, "unexpected "}, // EOF, or end of JSON input: it depends on the Go version
 		{"half a string", "", `{"resources":["a`, "unexpected EOF"},
 		{"null", "", `null`, "null: must be an object"},
 		{"a list", "", `[]`, "[: must be an object"},

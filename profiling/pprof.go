@@ -50,13 +50,14 @@ func (t *Trace) Profile() (*profile.Profile, error) {
 		p.TimeNanos = t.Origin.Add(t.Started).UnixNano()
 	}
 	type key struct {
-		at      position
+		at      Position
 		context int
 	}
-	l := locations{t: t, p: p, stacks: map[position][]*profile.Location{}, lines: map[Call]*profile.Location{}, functions: map[Call]*profile.Function{}}
+	l := locations{t: t, p: p, stacks: map[Position][]*profile.Location{}, positions: make([]*profile.Location, len(t.Stacks)+len(t.places)), lines: map[Call]*profile.Location{}, functions: map[Call]*profile.Function{}}
 	samples, labels := map[key]*profile.Sample{}, map[int]map[string][]string{}
 	for _, s := range t.Samples {
-		k := key{t.leaf(s), s.ContextID}
+		at, _ := t.Position(s)
+		k := key{at, s.ContextID}
 		to := samples[k]
 		if to == nil {
 			to = &profile.Sample{Location: l.stack(k.at), Value: make([]int64, 2)}
@@ -93,20 +94,33 @@ func pprofLabels(c *Context) map[string][]string {
 type locations struct {
 	t         *Trace
 	p         *profile.Profile
-	stacks    map[position][]*profile.Location
+	stacks    map[Position][]*profile.Location
+	positions []*profile.Location // of stacks, then of places
 	lines     map[Call]*profile.Location
 	functions map[Call]*profile.Function // by calls whose Line is 0
 }
 
-func (l *locations) stack(leaf position) []*profile.Location {
+// stack returns the locations of a position and its callers, innermost first.
+func (l *locations) stack(leaf Position) []*profile.Location {
 	if stack, known := l.stacks[leaf]; known {
 		return stack
 	}
-	var stack []*profile.Location
-	for at := leaf; at.stack != None; at = l.t.caller(at) {
-		stack = append(stack, l.location(l.t.call(at)))
+	depth := 0
+	for at, ok := leaf, leaf.stack != None; ok; at, ok = l.t.Caller(at) {
+		depth++
 	}
-	if stack == nil {
+	stack := make([]*profile.Location, 0, max(1, depth))
+	for at, ok := leaf, leaf.stack != None; ok; at, ok = l.t.Caller(at) {
+		i := at.stack
+		if at.place > 0 {
+			i = len(l.t.Stacks) + int(at.place) - 1
+		}
+		if l.positions[i] == nil {
+			l.positions[i] = l.location(l.t.Call(at))
+		}
+		stack = append(stack, l.positions[i])
+	}
+	if depth == 0 {
 		stack = append(stack, l.location(Call{Name: noStack}))
 	}
 	l.stacks[leaf] = stack

@@ -44,7 +44,7 @@ func (t *Trace) compact() {
 		if s.ContextID != None {
 			contexts[s.ContextID] = true
 		}
-		at := t.leaf(*s)
+		at, _ := t.Position(*s)
 		s.place = at.place
 		for p := at.place; p > 0 && !places[p]; p = t.places[p-1].parent {
 			places[p] = true

@@ -59,6 +59,9 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 	}
 	t, err := p.Stop()
+	if r.Context().Err() != nil {
+		return
+	}
 	if err == nil && t.Stats.GapTime >= t.Stopped-t.Started {
 		serveError(w, http.StatusConflict, "profiling: somebody else had the CPU profiler all the time")
 		return

@@ -182,3 +182,24 @@ func TestServeProfileClientGoesAway(t *testing.T) {
 	}
 	pprof.StopCPUProfile()
 }
+
+// A leaving client goes away as soon as its profile has begun.
+type leaving struct {
+	*httptest.ResponseRecorder
+	leave func()
+}
+
+func (l leaving) SetWriteDeadline(time.Time) error {
+	l.leave()
+	return nil
+}
+
+// No profile is made for a client that has gone away.
+func TestServeProfileToAClientThatIsGone(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), http.ServerContextKey, &http.Server{WriteTimeout: time.Hour}))
+	w := leaving{httptest.NewRecorder(), cancel}
+	profiling.ServeProfile(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/?seconds=3600", http.NoBody))
+	if n := w.Body.Len(); n > 0 {
+		t.Errorf("%d bytes were written", n)
+	}
+}

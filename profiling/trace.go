@@ -164,36 +164,43 @@ type Call struct {
 // trace and in what was selected from it; JSON does not carry them.
 func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
-		for at := t.leaf(s); at.stack >= 0; at = t.caller(at) {
-			if !yield(t.call(at)) {
+		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {
+			if !yield(t.Call(at)) {
 				return
 			}
 		}
 	}
 }
 
-// A position is a stack and, when lines are known, the place that belongs to it.
-type position struct {
+// A Position is a function on a stack of a trace, with the line that it was at and with its
+// callers. Equal positions of one trace are the same calls, so what a program works out for
+// one position holds for all samples there.
+type Position struct {
 	stack int
-	place int32
+	place int32 // the one that belongs to stack, when lines are known
 }
 
-func (t *Trace) leaf(s Sample) position {
+// Position returns where one of the trace's samples was taken. ok is false for a sample
+// without a stack.
+func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
 		s.place = 0 // the caller gave the sample another stack, or it is another trace's
 	}
-	return position{s.StackID, s.place}
+	return Position{s.StackID, s.place}, s.StackID >= 0
 }
 
-func (t *Trace) caller(at position) position {
+// Caller returns the position that a position was called from. ok is false at the bottom of
+// the stack.
+func (t *Trace) Caller(at Position) (caller Position, ok bool) {
 	if at.place > 0 {
-		at.place = t.places[at.place-1].parent
+		caller.place = t.places[at.place-1].parent
 	}
-	at.stack = t.Stacks[at.stack].ParentID
-	return at
+	caller.stack = t.Stacks[at.stack].ParentID
+	return caller, caller.stack >= 0
 }
 
-func (t *Trace) call(at position) Call {
+// Call returns the function of a position.
+func (t *Trace) Call(at Position) Call {
 	f := t.Frames[t.Stacks[at.stack].FrameID]
 	c := Call{Name: f.Name, StartLine: f.Line}
 	if f.ResourceID >= 0 {

@@ -45,22 +45,30 @@ type flameNode struct {
 // A call is a function called by a certain stack of others.
 type call struct {
 	name        string
-	parent      *call
 	depth       int
-	total, self time.Duration
+	self, total time.Duration
 	children    map[string]*call
 }
 
 func (c *call) child(name string) *call {
 	next := c.children[name]
 	if next == nil {
-		next = &call{name: name, parent: c, depth: c.depth + 1}
+		next = &call{name: name, depth: c.depth + 1}
 		if c.children == nil {
 			c.children = map[string]*call{}
 		}
 		c.children[name] = next
 	}
 	return next
+}
+
+// sum sets and returns the total of a call, whose callees are few levels deep.
+func (c *call) sum() time.Duration {
+	c.total = c.self
+	for _, callee := range c.children {
+		c.total += callee.sum()
+	}
+	return c.total
 }
 
 // lookEvery is after how many samples a flame graph's making looks whether somebody still waits for it.
@@ -99,10 +107,8 @@ func newFlameGraph(ctx context.Context, t *profiling.Trace, samples iter.Seq[pro
 			leaf = leaf.child("[waits]")
 		}
 		leaf.self += s.Weight
-		for c := leaf; c != nil; c = c.parent {
-			c.total += s.Weight
-		}
 	}
+	root.sum()
 	g.list(root)
 	return g, nil
 }

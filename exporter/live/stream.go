@@ -66,8 +66,11 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
+		// A deadline that passes while nothing is written would reset an HTTP/2 stream.
+		_ = control.SetWriteDeadline(time.Time{})
 		select {
 		case <-ctx.Done():
+			_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // for the end of the response
 			return
 		case <-tick.C:
 		}

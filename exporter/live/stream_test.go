@@ -174,7 +174,9 @@ type stuck struct {
 }
 
 func (s *stuck) SetWriteDeadline(d time.Time) error {
-	s.deadlines = append(s.deadlines, d)
+	if !d.IsZero() { // which clears it
+		s.deadlines = append(s.deadlines, d)
+	}
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerA
 	if call, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		peer = call.Peer().Addr
 	}
-	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id, "remote", peer, "route", options.Route)
+	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id, "remote", peer, "route", cut(options.Route))
 	return &profilerv1.SessionID{SessionId: uint32(id)}, nil
 }
 

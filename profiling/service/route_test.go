@@ -1,8 +1,11 @@
 package service_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/perfline/perfline/bridge"
@@ -65,5 +68,18 @@ func TestStartModeURL_SP8_SP25(t *testing.T) {
 	}
 	if _, ok := seen["EVENT_TYPE_MARK other"]; ok {
 		t.Errorf("events are %v, want none of what was before", seen)
+	}
+}
+
+// The log line of a start shows a part of a long route.
+func TestStartLogsPartOfARoute(t *testing.T) {
+	p := newProgram(t)
+	var log bytes.Buffer
+	c := client(t, serve(t, p.Recorder, service.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+	if _, err := c.StartProfiler(t.Context(), &pb.StartProfilerArg{StartMode: pb.StartMode_START_MODE_URL, Route: "GET /" + strings.Repeat("x", 10_000), NoSamples: true}); err != nil {
+		t.Fatal(err)
+	}
+	if line := log.String(); len(line) > 2000 || !strings.Contains(line, "GET /xxx") {
+		t.Errorf("the line has %d bytes: %.300s", len(line), line)
 	}
 }
