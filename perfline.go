@@ -63,6 +63,7 @@ type Pipeline struct {
 	sessions  *sessions.Recorder
 	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
 	metrics   metric.Registration      // of perfline's own counts
+	before    Stats                    // when Start was done
 
 	shutdown sync.Once
 }
@@ -157,6 +158,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
 	}
+	p.before = p.Stats()
 	return p, nil
 }
 
@@ -284,9 +286,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		if p.metrics != nil {
 			err = errors.Join(err, p.metrics.Unregister())
 		}
-		if lost := p.Stats().lost(); lost.any() {
-			err = errors.Join(&lost, err)
-		}
+		err = errors.Join(p.Stats().lost(p.before), err)
 	})
 	return err
 }
