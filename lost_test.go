@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// held runs do while nothing is collected from a timeline.
-func held(tl *observer.Timeline, do func()) {
+// uncollected runs do while no entry is collected from a timeline.
+func uncollected(tl *observer.Timeline, do func()) {
 	tl.Attach(func(b observer.Bridge) observer.Bridge {
 		do()
 		return b
@@ -44,10 +44,10 @@ func TestLostErrorIsOfOnePipeline(t *testing.T) {
 		during()
 		return pl.Shutdown(t.Context())
 	}
-	held(tl, func() { overfill(tl, observer.Mark, 5) }) // before any pipeline
+	uncollected(tl, func() { overfill(tl, observer.Mark, 5) }) // before any pipeline
 	for _, n := range []uint64{3, 0, 2} {
 		err := run(func() {
-			held(tl, func() { overfill(tl, observer.Measure, n) })
+			uncollected(tl, func() { overfill(tl, observer.Measure, n) })
 		})
 		var lost *perfline.LostError
 		switch {
@@ -80,8 +80,8 @@ func TestLostErrorIsOfOnePipeline(t *testing.T) {
 	}
 }
 
-// Entries of other types than marks and measures are no reason for an error, nor are those of other
-// instrumentation's spans, which are delivered without.
+// Entries of other types than marks and measures are no reason for an error. Nor are entries of other
+// instrumentation's spans, which are delivered without them.
 func TestLostErrorIsOfMarksAndMeasures(t *testing.T) {
 	pl, ctx, _ := start(t, perfline.Config{})
 	tl := observer.FromContext(ctx)
@@ -92,7 +92,7 @@ func TestLostErrorIsOfMarksAndMeasures(t *testing.T) {
 		_, span := tracer.Start(request, "query", trace.WithSpanKind(kind))
 		spans = append(spans, span)
 	}
-	held(tl, func() {
+	uncollected(tl, func() {
 		overfill(tl, observer.Resource, 4)
 		for _, span := range spans {
 			span.End()
@@ -106,7 +106,7 @@ func TestLostErrorIsOfMarksAndMeasures(t *testing.T) {
 	}
 	pl, ctx, _ = start(t, perfline.Config{})
 	tl = observer.FromContext(ctx)
-	held(tl, func() { overfill(tl, observer.Mark, 1) })
+	uncollected(tl, func() { overfill(tl, observer.Mark, 1) })
 	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 0 spans, 1 marks or measures and 0 profiles: 1 marks or measures dropped at the full timeline") {
 		t.Errorf("a mark was lost: %v", err)
 	}

@@ -109,7 +109,7 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 		resource.WithProcessRuntimeName(),
 		resource.WithProcessRuntimeVersion(),
 		resource.WithContainer(),
-		resource.WithService(), // service.instance.id, and a name for those who give none
+		resource.WithService(), // service.instance.id, and a name for a service without one
 		resource.WithAttributes(attrs...),
 	)
 	if err != nil {
@@ -182,7 +182,7 @@ func spanLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	}
 }
 
-// checkOthers reports variables that others read, who go by the defaults when they are wrong.
+// checkOthers logs wrong variables that other packages read. These packages use the defaults then.
 func checkOthers(vars *environ.Reader) {
 	environ.Read(vars, environ.Default(knownMethods), func(value string) (string, bool) {
 		_, ok := environ.Methods(value)
@@ -194,7 +194,7 @@ func checkOthers(vars *environ.Reader) {
 	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
 }
 
-// checkMetrics does so for the variables of OpenTelemetry's meter provider.
+// checkMetrics logs wrong variables that OpenTelemetry's meter provider reads. It uses the defaults then.
 func checkMetrics(vars *environ.Reader) {
 	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
 	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)

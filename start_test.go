@@ -272,7 +272,7 @@ func TestOpenTelemetryLogsToTheLogger(t *testing.T) {
 	}
 }
 
-// The samplers are those of OpenTelemetry's SDK.
+// The samplers decide as the SDK's do.
 func TestSamplers(t *testing.T) {
 	remote := func(flags trace.TraceFlags) context.Context {
 		return trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
@@ -305,7 +305,7 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// The limits are those of OpenTelemetry's SDK, for its spans and for what the bridge makes.
+// The limits are the SDK's, for its spans and for marks.
 func TestSpanLimits(t *testing.T) {
 	for name, vars := range map[string]env{
 		"defaults": {},

@@ -81,8 +81,8 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	return Start(ctx, o)
 }
 
-// environment returns the value of EnvVariable, in lower case. A wrong value forbids profiling: who sets
-// the variable wants to restrict it.
+// environment returns the value of EnvVariable, in lower case. A wrong value forbids profiling, because
+// the variable was set to restrict it.
 func environment() (string, error) {
 	v, ok := environ.Choice(EnvVariable)(environ.Get(EnvVariable))
 	switch {

@@ -24,7 +24,7 @@ type Variable struct {
 // otlp begins the names of the variables of OpenTelemetry's OTLP exporters.
 const otlp = "OTEL_EXPORTER_OTLP_"
 
-// OfSignal returns the names of an OTLP exporter's variable: its signal's, which wins, and the one of all signals. A
+// OfSignal returns the two names of an OTLP exporter's variable: for one signal, which wins, and for all signals. A
 // signal is TRACES or METRICS.
 func OfSignal(signal, what string) []string { return []string{otlp + signal + "_" + what, otlp + what} }
 
@@ -128,8 +128,8 @@ var variables = []Variable{
 		Must: "must be name=value, separated by commas, with %2C for a comma and %25 for %; " + HeaderRule, Default: "none",
 	},
 	{
-		Name: otlp + "CERTIFICATE", Signals: true, Fatal: true, hide: hideContent, Sets: "The certificates that the backend's must be signed with.",
-		Must: fileRule, Default: "those of the system",
+		Name: otlp + "CERTIFICATE", Signals: true, Fatal: true, hide: hideContent, Sets: "The authorities that may sign the backend's certificate.",
+		Must: fileRule, Default: "the system's certificates",
 	},
 	{
 		Name: otlp + "CLIENT_CERTIFICATE", Signals: true, Fatal: true, hide: hideContent, Sets: "The certificate of this program.", Must: fileRule, Default: "none",
@@ -178,9 +178,9 @@ var variables = []Variable{
 		Name: "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", Sets: "The methods in the names of spans and metrics. Others are `_OTHER`.",
 		Must: "must be names of HTTP methods, separated by commas", Default: "the methods of the conventions",
 	},
-	experiment("OTEL_GO_X_OBSERVABILITY", "OpenTelemetry's metrics of itself."),
-	experiment("OTEL_GO_X_SELF_OBSERVABILITY", "The same."),
-	experiment("OTEL_GO_X_RESOURCE", "Experimental attributes of the resource."),
+	experiment("OTEL_GO_X_OBSERVABILITY", "The SDK's metrics about itself."),
+	experiment("OTEL_GO_X_SELF_OBSERVABILITY", "The SDK's metrics about itself."),
+	experiment("OTEL_GO_X_RESOURCE", "More attributes of the resource."),
 	experiment("OTEL_GO_X_PER_SERIES_START_TIMESTAMPS", "A start of its own for each series of a metric."),
 	{
 		Name: "OTEL_GO_X_CARDINALITY_LIMIT", Sets: "Series of a metric.", Must: "must be a whole number; 0 or a negative one means no limit", Default: "2000",
@@ -211,7 +211,7 @@ var variables = []Variable{
 		Name: "PYROSCOPE_UPLOAD_INTERVAL", Sets: "How long a profile is.", Must: "must be a duration from 1s to 30m, as 15s", Default: "15s",
 	},
 	{
-		Name: "PERFLINE_PROFILING", Sets: "Who may profile. `off`: nobody. `remote`: sessions from outside are allowed, whatever the program says.",
+		Name: "PERFLINE_PROFILING", Sets: "`off` forbids profiling. `remote` allows sessions from outside, whatever the program says.",
 		Choices: []string{"off", "remote"}, Default: "empty. A wrong value counts as `off`, because it was meant to restrict profiling",
 	},
 }
@@ -224,7 +224,7 @@ func limit(name, of, otherwise string) Variable {
 }
 
 func experiment(name, what string) Variable {
-	return Variable{Name: name, Sets: "An experiment of OpenTelemetry's: " + what, Must: boolRule, Default: "false"}
+	return Variable{Name: name, Sets: "An experiment of OpenTelemetry's SDK. " + what, Must: boolRule, Default: "false"}
 }
 
 // hideContent hides the content of a file that is given in place of its name.

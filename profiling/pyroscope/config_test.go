@@ -167,7 +167,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// What is wrong in a variable and does no harm is logged, and something else counts.
+// A wrong variable that does no harm is logged, and its default counts.
 func TestWrongVariables(t *testing.T) {
 	for _, c := range []struct {
 		name, variable, value string
