@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"profiling": {"internal", "observer", "marks"},
 	"exporter":  {"internal", "observer", "marks", "profiling"},
 	"internal":  {},
-	"":          {"observer", "marks", "bridge", "profiling", "exporter"},
+	"":          {"internal", "observer", "marks", "bridge", "profiling", "exporter"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose

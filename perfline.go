@@ -6,24 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -32,14 +29,16 @@ import (
 
 var _ bridge.Labeler = profiling.SpanLabels{}
 
-// Config configures [Start]. The zero value leaves everything to OpenTelemetry's
-// variables; a field that is set wins over its variable.
+// Config configures [Start]. The zero value leaves everything to the environment's
+// variables. A field that is set wins over its variable, except that OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES win over Service, Version and Attributes: operators can rename a
+// service.
 type Config struct {
-	Service    string               // service.name; else OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
-	Version    string               // service.version; else the variables, else the main module's version
-	Attributes []attribute.KeyValue // further resource attributes
+	Service    string               // service.name, unless a variable has it
+	Version    string               // service.version, unless a variable has it; else the main module's version
+	Attributes []attribute.KeyValue // further attributes of the resource, unless a variable has them
 
-	Traces   exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*
+	Traces   exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*. Its Logger is this one unless set
 	Queue    exporter.DeliveryConfig // how many spans wait; else OTEL_BSP_*
 	Recent   exporter.RecentConfig   // how many requests stay in memory
 	Sampler  sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
@@ -63,6 +62,7 @@ type Pipeline struct {
 	sessions  *sessions.Recorder
 	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
 	metrics   metric.Registration      // of perfline's own counts
+	before    Stats                    // when Start was done
 
 	shutdown sync.Once
 }
@@ -71,35 +71,25 @@ type Pipeline struct {
 // sampler and limits, delivery over OTLP if an endpoint is given, metrics if
 // OTEL_METRICS_EXPORTER says where to, continuous profiling if a Pyroscope server is
 // given, the most recent requests in memory, propagators (OTEL_PROPAGATORS), and the
-// bridge from the timeline. It sets OpenTelemetry's globals.
+// bridge from the timeline. It sets OpenTelemetry's globals: tracer provider, meter
+// provider, propagator, error handler and logger.
 //
-// An invalid variable or field is an error that names it, and nothing is started. Those
-// that OpenTelemetry's SDK reads itself (sampler, propagators, OTEL_BSP_*, limits,
-// timeouts) are a line in the log at most, and the default counts. A backend that is not
-// there is no error, nor is PERFLINE_PROFILING=off, with which nothing is profiled. With
+// Variables and fields follow these rules:
+//
+//   - An empty variable means unset.
+//   - A wrong variable is one line in the log, which names the variable, its rule and the
+//     value that counts instead.
+//   - A wrong field is an error. So is a variable without which nothing can work: an unknown
+//     exporter, an address that is no URL, a header that cannot be sent, an unreadable
+//     certificate. The error names the field or the variable, and the rule.
+//
+// On an error nothing is started, and OpenTelemetry's globals are what they were. docs/variables.md
+// has all variables. A backend that is not there is no error, nor is
+// PERFLINE_PROFILING=off, with which nothing is profiled. With
 // OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and nothing
 // else leaves it.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
-	if err := profiling.Check(); err != nil && !errors.Is(err, profiling.ErrNotAllowed) {
-		return nil, fmt.Errorf("perfline: %w", err)
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Timeline == nil {
-		c.Timeline = observer.Default()
-	}
-	if c.Queue.Logger == nil {
-		c.Queue.Logger = c.Logger
-	}
-	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
-	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
-	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
-	otel.SetTextMapPropagator(autoprop.NewTextMapPropagator()) // also of a service that makes no spans
-	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
-		return p, nil
-	}
-	var started []interface{ Shutdown(context.Context) error } // when something after them fails
+	var started []interface{ Shutdown(context.Context) error }
 	defer func() {
 		if err == nil {
 			return
@@ -109,110 +99,94 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		}
 		err = fmt.Errorf("perfline: %w", err)
 	}()
-	res, err := newResource(ctx, c)
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.fill()
+	vars := environ.NewReader(c.Logger)
+	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
+	checkOthers(vars)
+	propagator := propagators(vars)
+	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
+		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans
+		return p, nil
+	}
+	res := newResource(ctx, c, vars)
+	limits, sampler := spanLimits(vars), c.sampler(vars)
+	outputs, err := exporter.Resolve(ctx, c.Traces)
 	if err != nil {
 		return nil, err
 	}
-	target, err := exporter.New(ctx, c.Traces)
-	if err != nil {
-		return nil, err
-	}
-	if target != nil {
-		started = append(started, target)
-	}
-	reader, err := exporter.NewMetricReader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if reader != nil {
-		started = append(started, reader)
-	}
+	started = append(started, outputs)
 	labeler := profiling.SpanLabels{}
 	if c.Profiles.Enabled() {
 		labeler.ProfileIDs = cmp.Or(c.Profiles.Scope, profiling.LocalRoots)
-		if p.profiles, err = startProfiles(ctx, c, res); err != nil {
+		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
 			return nil, err
 		}
+		if p.profiles != nil {
+			started = append(started, p.profiles)
+		}
+	}
+
+	// Whatever can fail has not. OpenTelemetry's exporters and providers read the variables,
+	// too, and report wrong ones to these two.
+	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
+	otel.SetErrorHandler(r)
+	otel.SetLogger(logr.New(r))
+	target, reader, err := outputs.Connect(context.WithoutCancel(ctx), res)
+	if err != nil {
+		return nil, err
 	}
 	next := fanOut{p.recent}
 	if target != nil {
 		p.delivery = exporter.NewDelivery(target, c.Queue)
 		next = append(next, p.delivery)
 	}
-	p.processor = bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler))
-	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor)}
-	if c.Sampler != nil {
-		opts = append(opts, sdktrace.WithSampler(c.Sampler))
-	}
-	p.provider = sdktrace.NewTracerProvider(opts...)
+	p.processor = bridge.NewProcessor(described(next, res, vars), bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler), bridge.WithSpanLimits(limits))
+	p.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor),
+		sdktrace.WithRawSpanLimits(limits), sdktrace.WithSampler(sampler))
 	p.processor.Bind(p.provider)
 
 	otel.SetTracerProvider(profiling.TracerProvider(p.provider))
+	otel.SetTextMapPropagator(propagator)
 	if reader != nil {
+		checkMetrics(vars)
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
 	}
-	otel.SetErrorHandler(&reporter{log: c.Logger, now: time.Now})
 	var unavailable error
 	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
 	}
+	p.before = p.Stats()
 	return p, nil
 }
 
+// fill gives fields that are not set their defaults.
+func (c *Config) fill() {
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Timeline = cmp.Or(c.Timeline, observer.Default())
+	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
+	c.Queue.Logger = cmp.Or(c.Queue.Logger, c.Logger)
+	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
+	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
+	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
+}
+
 // startProfiles starts continuous profiling; nil if who runs the program forbade it.
-func startProfiles(ctx context.Context, c Config, res *resource.Resource) (*pyroscope.Pusher, error) {
+func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (*pyroscope.Pusher, error) {
 	if c.Profiles.Resource == nil {
 		c.Profiles.Resource = res
 	}
-	if c.Profiles.Logger == nil {
-		c.Profiles.Logger = c.Logger
-	}
 	p, err := pyroscope.Start(ctx, c.Profiles)
 	if errors.Is(err, profiling.ErrNotAllowed) {
-		c.Logger.Warn("perfline: no profiles are taken", "reason", err)
+		if !vars.Wrong(profiling.EnvVariable) { // else it is said already
+			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
+		}
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to push
 	}
 	return p, err
-}
-
-// newResource describes the service: by c, then OTEL_SERVICE_NAME and
-// OTEL_RESOURCE_ATTRIBUTES, then by what can be detected. Command-line arguments
-// are left out, because they may hold secrets.
-func newResource(ctx context.Context, c Config) (*resource.Resource, error) {
-	attrs := c.Attributes
-	if c.Service != "" {
-		attrs = append(attrs[:len(attrs):len(attrs)], semconv.ServiceName(c.Service))
-	}
-	if c.Version != "" {
-		attrs = append(attrs[:len(attrs):len(attrs)], semconv.ServiceVersion(c.Version))
-	}
-	var detected []attribute.KeyValue
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		detected = append(detected, semconv.ServiceVersion(info.Main.Version))
-	}
-	res, err := resource.New(ctx, // later ones win
-		resource.WithTelemetrySDK(),
-		resource.WithHost(),
-		resource.WithOSType(),
-		resource.WithProcessPID(),
-		resource.WithProcessExecutableName(),
-		resource.WithProcessRuntimeName(),
-		resource.WithProcessRuntimeVersion(),
-		resource.WithContainer(),
-		resource.WithService(), // service.instance.id, and a name for those who give none
-		resource.WithAttributes(detected...),
-		resource.WithFromEnv(),
-		resource.WithAttributes(attrs...),
-	)
-	switch {
-	case err == nil:
-		return res, nil
-	case errors.Is(err, resource.ErrPartialResource), errors.Is(err, resource.ErrSchemaURLConflict):
-		c.Logger.Warn("perfline: part of the resource could not be detected; spans lack those attributes", "error", err)
-		return res, nil
-	}
-	return nil, fmt.Errorf("describing the service: %w", err)
 }
 
 // TracerProvider makes spans that belong to this pipeline: it is the SDK's, of which
@@ -284,9 +258,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		if p.metrics != nil {
 			err = errors.Join(err, p.metrics.Unregister())
 		}
-		if lost := p.Stats().lost(); lost.any() {
-			err = errors.Join(&lost, err)
-		}
+		err = errors.Join(p.Stats().lost(p.before), err)
 	})
 	return err
 }

@@ -1,17 +1,30 @@
 package perfline
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // A reporter logs the errors that OpenTelemetry has nobody to return to. Some come
 // again with every export while a backend is away: a text that repeats is logged
-// once in repeatInterval, with how often it came.
+// once in repeatInterval, with how often it came. What OpenTelemetry says of wrong
+// variables that it reads again is not logged: Start has done so, with their names.
 type reporter struct {
-	log *slog.Logger
-	now func() time.Time
+	log  *slog.Logger
+	now  func() time.Time
+	vars *environ.Reader
 
 	mu       sync.Mutex // guards what follows
 	last     string
@@ -19,10 +32,18 @@ type reporter struct {
 	repeated int       // times since
 }
 
+var (
+	_ otel.ErrorHandler = (*reporter)(nil)
+	_ logr.LogSink      = (*reporter)(nil)
+)
+
 const repeatInterval = 10 * time.Minute
 
 // Handle implements OpenTelemetry's ErrorHandler.
 func (r *reporter) Handle(err error) {
+	if r.known(err) {
+		return
+	}
 	text := err.Error()
 	r.mu.Lock()
 	now := r.now()
@@ -40,3 +61,44 @@ func (r *reporter) Handle(err error) {
 	r.mu.Unlock()
 	r.log.Warn("perfline: OpenTelemetry reports", attrs...)
 }
+
+// known reports whether err is OpenTelemetry's about a variable that Start has logged.
+func (r *reporter) known(err error) bool {
+	var escape url.EscapeError
+	var number *strconv.NumError
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, "unsupported sampler: "):
+		return r.vars.Wrong(tracesSampler)
+	case strings.HasPrefix(text, "parsing sampler argument: "), strings.HasPrefix(text, "invalid trace ID ratio: "):
+		return r.vars.Wrong(tracesSamplerArg)
+	case errors.Is(err, resource.ErrPartialResource), errors.As(err, &escape):
+		return r.vars.Wrong(resourceAttributes)
+	case errors.As(err, &number):
+		return r.vars.Wrong(cardinalityLimit)
+	}
+	return false
+}
+
+// Init implements [logr.LogSink], for what OpenTelemetry logs.
+func (r *reporter) Init(logr.RuntimeInfo) {}
+
+// Enabled leaves out all but errors, as OpenTelemetry's own logger does.
+func (r *reporter) Enabled(int) bool { return false }
+
+// Info is never called.
+func (r *reporter) Info(int, string, ...any) {}
+
+// Error reports an error without the values that belong to it, which may be secrets.
+func (r *reporter) Error(err error, message string, _ ...any) {
+	switch message {
+	case "parse duration", "non-positive duration", "duration overflows time.Duration", "parse headers":
+		return // of variables that exporter.Resolve has checked
+	}
+	r.Handle(fmt.Errorf("%s: %w", message, err))
+}
+
+// WithValues implements [logr.LogSink].
+func (r *reporter) WithValues(...any) logr.LogSink { return r }
+
+// WithName implements [logr.LogSink].
+func (r *reporter) WithName(string) logr.LogSink { return r }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // A text that repeats is logged once in a while, another one at once.
@@ -18,7 +20,7 @@ func TestReporter(t *testing.T) {
 		}
 		return a
 	}}))
-	r := &reporter{log: log, now: func() time.Time { return now }}
+	r := &reporter{log: log, now: func() time.Time { return now }, vars: environ.NewReader(log)}
 	away, other := errors.New("away"), errors.New("other")
 	for _, err := range []error{away, away, other, away} {
 		r.Handle(err)

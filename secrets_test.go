@@ -32,7 +32,6 @@ const (
 // TestNoSecretComesOut runs a program that uses all of perfline, with a secret wherever
 // one can be, and looks for it in all that the program prints, returns and sends.
 func TestNoSecretComesOut(t *testing.T) {
-	type env = map[string]string
 	const user = "http://user:" + canary + "@"
 	auth := env{
 		"OTEL_EXPORTER_OTLP_HEADERS":         "authorization=Bearer%20" + canary,
@@ -71,8 +70,11 @@ func TestNoSecretComesOut(t *testing.T) {
 		{name: "headers that are not escaped", server: takes, vars: env{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "authorization=%zz" + canary}, says: "OTEL_EXPORTER_OTLP_TRACES_HEADERS"},
 		{name: "headers without names", server: takes, vars: env{"OTEL_EXPORTER_OTLP_HEADERS": "Bearer " + canary + "=="}, says: "OTEL_EXPORTER_OTLP_HEADERS"},
 		{name: "headers of metrics that are no list", server: takes, vars: env{"OTEL_EXPORTER_OTLP_METRICS_HEADERS": canary}, says: "OTEL_EXPORTER_OTLP_METRICS_HEADERS"},
+		{name: "attributes that are no pairs", server: takes, vars: env{"OTEL_RESOURCE_ATTRIBUTES": "team=web," + canary}, says: "OTEL_RESOURCE_ATTRIBUTES"},
+		{name: "attributes that are not escaped", server: takes, vars: env{"OTEL_RESOURCE_ATTRIBUTES": "token=%zz" + canary}, says: "OTEL_RESOURCE_ATTRIBUTES"},
+		{name: "a header with a line break", server: takes, vars: env{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=" + canary + "%0d%0ax:y"}, says: "OTEL_EXPORTER_OTLP_HEADERS"},
 		{name: "a key in place of its file", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": "-----BEGIN PRIVATE KEY-----" + canary}, says: "OTEL_EXPORTER_OTLP_CLIENT_KEY"},
-		{name: "a key that is none", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": key}},
+		{name: "a key that is none", server: takes, vars: env{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": key, "OTEL_EXPORTER_OTLP_CLIENT_KEY": key}, says: "must be a certificate and its key"},
 		{name: "a proxy that is away", server: takes, vars: env{"HTTP_PROXY": user + "127.0.0.1:1", "HTTPS_PROXY": user + "127.0.0.1:1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318", "PYROSCOPE_SERVER_ADDRESS": "http://pyroscope.invalid"}, says: "proxyconnect", vain: true},
 		{name: "a server of profiles that is no URL", server: takes, vars: env{"PYROSCOPE_SERVER_ADDRESS": user + "h:port"}, says: "PYROSCOPE_SERVER_ADDRESS", field: "ServerAddress"},
 		{name: "headers of profiles that are no object", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `"`}, says: "PYROSCOPE_HTTP_HEADERS"},

@@ -39,46 +39,56 @@ func (p *Pipeline) Stats() Stats {
 	return s
 }
 
-// A LostError is what Shutdown returns when something was lost.
+// A LostError says what a pipeline has lost between its Start and its Shutdown. Its
+// marks and measures are those of the timeline: other pipelines and processors that carry
+// the same timeline at that time share them.
 type LostError struct {
-	Spans    uint64 // accepted for delivery and not taken by the backend
-	Entries  uint64 // marks and measures that never reached a span
-	Profiles uint64 // taken of the program and not by the server, or not for certain
-	Stats    Stats  // by cause
+	Spans    uint64   // not taken by the backend
+	Entries  uint64   // marks and measures that never reached a span
+	Profiles uint64   // taken of the program and not by the server, or not for certain
+	Causes   []string // such as "3 spans dropped at the full queue"
 }
 
 func (e *LostError) Error() string {
-	var causes []string
-	add := func(n uint64, what string) {
-		if n > 0 {
-			causes = append(causes, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	d, b := e.Stats.Delivery, e.Stats.Bridge
-	add(d.Dropped, "spans dropped at the full queue")
-	add(d.Failed, "spans not taken by the backend")
-	add(d.Pending, "spans given up at the deadline")
-	add(e.Stats.Timeline.Total().Overflow, "entries dropped at the full timeline")
-	add(b.Overflow, "entries dropped at the bridge's full queue")
-	add(b.Late, "marks made after their span's end")
-	add(b.Limited, "marks over their span's event limit")
-	add(b.AgedOut, "marks of spans that never ended")
-	add(b.Unmade, "measures recorded right before the end")
-	f := e.Stats.Profiles
-	add(f.Refused, "profiles refused by the server")
-	add(f.Unanswered, "profiles that the server did not answer")
-	add(f.Overflow, "profiles dropped at the full queue")
-	add(f.Pending, "profiles given up at the end")
-	return fmt.Sprintf("perfline: lost %d spans, %d marks or measures and %d profiles: %s", e.Spans, e.Entries, e.Profiles, strings.Join(causes, ", "))
+	return fmt.Sprintf("perfline: lost %d spans, %d marks or measures and %d profiles: %s", e.Spans, e.Entries, e.Profiles, strings.Join(e.Causes, ", "))
 }
 
-func (e *LostError) any() bool { return e.Spans > 0 || e.Entries > 0 || e.Profiles > 0 }
-
-func (s Stats) lost() LostError {
-	return LostError{
-		Spans: s.Delivery.Lost(), Entries: s.Timeline.Total().Overflow + s.Bridge.Lost(),
-		Profiles: s.Profiles.Lost(), Stats: s,
+// lost returns what was lost since before, nil if that is nothing.
+func (s Stats) lost(before Stats) error {
+	e := &LostError{}
+	add := func(sum *uint64, now, then uint64, what string) {
+		if now > then {
+			*sum += now - then
+			e.Causes = append(e.Causes, fmt.Sprintf("%d %s", now-then, what))
+		}
 	}
+	d, b, o, f := s.Delivery, s.Bridge, before.Bridge, s.Profiles
+	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
+	add(&e.Spans, d.Failed, 0, "spans not taken by the backend")
+	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
+	add(&e.Spans, b.Dropped, o.Dropped, "spans dropped at the bridge's full queue")
+	add(&e.Entries, s.overflow(), before.overflow(), "marks or measures dropped at the full timeline")
+	add(&e.Entries, b.Overflow, o.Overflow, "marks or measures dropped at the bridge's full queue")
+	add(&e.Entries, b.Late, o.Late, "marks made after their span's end")
+	add(&e.Entries, b.Limited, o.Limited, "marks over their span's event limit")
+	add(&e.Entries, b.AgedOut, o.AgedOut, "marks of spans that never ended")
+	add(&e.Entries, b.Unmade, o.Unmade, "measures recorded right before the end")
+	add(&e.Profiles, f.Refused, 0, "profiles refused by the server")
+	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
+	add(&e.Profiles, f.Overflow, 0, "profiles dropped at the full queue")
+	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")
+	if len(e.Causes) == 0 {
+		return nil
+	}
+	return e
+}
+
+// overflow counts the marks and measures that found the timeline full. Spans of other
+// instrumentation, which are measures of the timeline, are not among them: those are
+// delivered all the same.
+func (s Stats) overflow() uint64 {
+	all := s.Timeline[observer.Mark].Overflow + s.Timeline[observer.Measure].Overflow
+	return all - min(all, s.Bridge.Unrecorded) // which may be ahead by what no pass has counted yet
 }
 
 // registerMetrics shows the counts as OpenTelemetry metrics:

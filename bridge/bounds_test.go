@@ -95,3 +95,34 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("stats %+v are %d marks in all, want %d", s, s.Events+s.Lost(), total)
 	}
 }
+
+// Spans that find the queue full are counted apart from marks and measures.
+func TestSpansBeyondTheQueue(t *testing.T) {
+	next := &hanging{entered: make(chan struct{}, 1), release: make(chan struct{})}
+	p, tp, base := setUp(next)
+	ctx, span := tp.Tracer("t").Start(base, "span")
+	marks.Time(ctx, "the worker hangs in this one").End()
+	<-next.entered
+	const total = 2*maxQueued + 10_000
+	tl := observer.FromContext(ctx)
+	for i := range total {
+		_, s := tp.Tracer("t").Start(base, "s")
+		s.End()
+		if i%10_000 == 0 {
+			tl.Flush()
+		}
+	}
+	tl.Flush()
+	s := p.Stats()
+	if s.Overflow != 0 || s.Dropped == 0 || s.Lost() != s.Dropped {
+		t.Errorf("stats %+v, want spans only", s)
+	}
+	close(next.release)
+	span.End()
+	if err := tp.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Stats(); s.Spans+s.Dropped != total+1 {
+		t.Errorf("stats %+v, want %d spans", s, total+1)
+	}
+}

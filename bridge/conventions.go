@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // What OpenTelemetry's semantic conventions for HTTP say of servers and clients
@@ -28,19 +28,18 @@ type method struct {
 }
 
 // knownMethods are the methods that are told apart. They are the conventions' unless
-// the variable that those define names others, separated by commas. Each is its own
+// the variable that those define names others, separated by commas; perfline.Start logs a wrong one. Each is its own
 // value: a request's method is a part of the whole request line, which is not to be kept.
 func knownMethods() map[string]string {
 	names := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY",
 	}
-	if given := os.Getenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"); given != "" {
-		names = strings.Split(given, ",")
+	if given, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
+		names = given
 	}
 	known := map[string]string{}
 	for _, name := range names {
-		name = strings.TrimSpace(name)
 		known[name] = name
 	}
 	return known

@@ -82,7 +82,9 @@ func (h *hub) ends(s sdktrace.ReadOnlySpan) label {
 	f := &foreign{s}
 	attrs[n] = slog.Any("", f) // without a key: its attributes are the entry's
 	start := s.StartTime()
-	tl.Record(f, typ, s.Name(), tl.Since(start), s.EndTime().Sub(start), attrs[:n+1])
+	if !tl.Record(f, typ, s.Name(), tl.Since(start), s.EndTime().Sub(start), attrs[:n+1]) && typ == observer.Measure {
+		h.stats.unrecorded.Add(1)
+	}
 	return r.label
 }
 

@@ -178,7 +178,11 @@ func (h *hub) Collect(pass iter.Seq[*observer.Entry]) (again bool) {
 			continue
 		}
 		if h.queued+len(b.items) >= room {
-			h.stats.overflow.Add(1)
+			if e.Type() == "" {
+				h.stats.dropped.Add(1)
+			} else {
+				h.stats.overflow.Add(1)
+			}
 			continue
 		}
 		b.add(e)

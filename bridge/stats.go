@@ -12,17 +12,21 @@ type Stats struct {
 	Limited    uint64 // marks over their span's event limit, lost
 	AgedOut    uint64 // marks of spans that never ended, lost
 	Unmade     uint64 // measures under no local span that were recorded right before their provider's Shutdown, lost
-	Overflow   uint64 // marks, measures and spans that found the bridge's queue full because a next processor hangs, lost
+	Overflow   uint64 // marks and measures that found the bridge's queue full because a next processor hangs, lost
+	Dropped    uint64 // spans of other instrumentation that found it full, lost
 	Unjoined   uint64 // spans of other instrumentation that did not join their request's timeline: too many had not ended
 	Unlabelled uint64 // spans that profiles know no more before their end: too many with a label had not ended
+	Unrecorded uint64 // spans of other instrumentation that are no measure of their request's timeline, because that had no room
 	Hurried    uint64 // spans handed over at once, without their marks, because the timeline had no room
 }
 
 // Lost is the number of marks, measures and spans that were lost at the bridge.
-func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Unmade + s.Overflow }
+func (s Stats) Lost() uint64 {
+	return s.Late + s.Limited + s.AgedOut + s.Unmade + s.Overflow + s.Dropped
+}
 
 type counters struct {
-	events, measures, spans, unattached, late, limited, agedOut, unmade, overflow, hurried atomic.Uint64
+	events, measures, spans, unattached, late, limited, agedOut, unmade, overflow, dropped, unrecorded, hurried atomic.Uint64
 }
 
 func (c *counters) read() Stats {
@@ -36,6 +40,8 @@ func (c *counters) read() Stats {
 		AgedOut:    c.agedOut.Load(),
 		Unmade:     c.unmade.Load(),
 		Overflow:   c.overflow.Load(),
+		Dropped:    c.dropped.Load(),
+		Unrecorded: c.unrecorded.Load(),
 		Hurried:    c.hurried.Load(),
 	}
 }

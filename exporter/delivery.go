@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"strconv"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // DefaultQueueSize is how many spans wait for delivery when neither
@@ -61,7 +62,7 @@ func (s DeliveryStats) Lost() uint64 { return s.Accepted - s.Delivered }
 func NewDelivery(target *Target, c DeliveryConfig) *Delivery {
 	if c.QueueSize <= 0 {
 		c.QueueSize = DefaultQueueSize
-		if n, err := strconv.Atoi(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
+		if n, err := strconv.Atoi(environ.Get("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
 			c.QueueSize = n
 		}
 	}

@@ -4,7 +4,7 @@
 // printed as waterfalls; and sessions as files for the Firefox Profiler, Perfetto and
 // speedscope.
 //
-//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_* variables
+//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_* variables; Resolve has metrics, too
 //	if err == nil && target != nil {
 //		delivery := exporter.NewDelivery(target, exporter.DeliveryConfig{})
 //		processor := bridge.NewProcessor(delivery)

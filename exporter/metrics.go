@@ -3,71 +3,139 @@ package exporter
 import (
 	"context"
 	"fmt"
-	"os"
+	"math"
+	"net/netip"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
+	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/internal/environ"
 )
 
-// NewMetricReader makes what OTEL_METRICS_EXPORTER asks for; nil when it is unset
-// or "none". Many backends of traces take no metrics, so that an endpoint alone
-// sends none there.
-//
-//   - "otlp": OTLP by the OTEL_EXPORTER_OTLP_* and OTEL_METRIC_EXPORT_* variables,
-//     with the protocol chosen as for spans
-//   - "prometheus", "console", or one that the program registered with the
-//     autoexport package
-//
-// It does not connect; "prometheus" listens, on OTEL_EXPORTER_PROMETHEUS_HOST and
-// _PORT, by default localhost:9464. An unknown exporter, an unknown protocol and an
-// endpoint that is no URL are errors that name the value and where it came from.
-func NewMetricReader(ctx context.Context) (sdkmetric.Reader, error) {
-	name := strings.TrimSpace(os.Getenv("OTEL_METRICS_EXPORTER"))
+const (
+	metricsExporter = "OTEL_METRICS_EXPORTER"
+	producers       = "OTEL_METRICS_PRODUCERS"
+	prometheusHost  = "OTEL_EXPORTER_PROMETHEUS_HOST"
+	prometheusPort  = "OTEL_EXPORTER_PROMETHEUS_PORT"
+)
+
+func (o *Outputs) resolveMetrics(ctx context.Context, vars *environ.Reader) error {
+	name := environ.Get(metricsExporter)
 	switch name {
 	case "", "none":
-		return nil, nil //nolint:nilnil // documented: nil means that nothing is to be exported
+		return nil
 	case "otlp":
-		return otlpMetrics(ctx)
+		s, err := Config{}.settings(vars, metrics)
+		if err != nil {
+			return err
+		}
+		preferences(vars)
+		o.reader = periodic(vars, s.metricExporter)
+		return nil
+	case "console":
+		o.reader = periodic(vars, func(context.Context) (metric.Exporter, error) { return stdoutmetric.New() })
+		return nil
+	case "prometheus":
+		if err := checkScraped(); err != nil {
+			return err
+		}
 	}
 	r, err := autoexport.NewMetricReader(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("exporter: OTEL_METRICS_EXPORTER %q: %w", name, err)
+	switch {
+	case err == nil:
+	case name != "prometheus":
+		return badExporter(metricsExporter, err)
+	case err.Error() == unknownExporter:
+		return fmt.Errorf("exporter: %w", environ.Error(producers))
+	default:
+		return fmt.Errorf("exporter: %s and %s: must be where prometheus can listen: %w", prometheusHost, prometheusPort, err)
 	}
-	return r, nil
+	o.opened = append(o.opened, r)
+	o.reader = func(context.Context, *resource.Resource) (metric.Reader, error) { return r, nil }
+	return nil
 }
 
-func otlpMetrics(ctx context.Context) (sdkmetric.Reader, error) {
-	var c Config
-	endpoint, err := c.endpoint("METRICS")
-	if err != nil {
-		return nil, err
+// preferences checks the variables that OpenTelemetry's exporters of metrics read. Their defaults are what the
+// exporters go by when a variable is wrong.
+func preferences(vars *environ.Reader) {
+	for _, what := range []string{"TEMPORALITY_PREFERENCE", "DEFAULT_HISTOGRAM_AGGREGATION"} {
+		name := environ.OfSignal(metrics, what)[0]
+		environ.Read(vars, environ.Default(name), environ.Choice(name), name)
 	}
-	protocol, err := c.protocol("METRICS", endpoint)
-	if err != nil {
-		return nil, err
+}
+
+// checkScraped refuses an address for prometheus that no machine has. Others must be tried.
+func checkScraped() error {
+	if raw := environ.Get(prometheusPort); raw != "" {
+		if port, ok := environ.Whole(raw); !ok || port < 0 || port > math.MaxUint16 {
+			return fmt.Errorf("exporter: %w", environ.Error(prometheusPort))
+		}
 	}
-	if err := checkVariables("METRICS"); err != nil {
-		return nil, err
+	if host := environ.Get(prometheusHost); host != "" {
+		_, err := netip.ParseAddr(host)
+		if err != nil && !strings.ContainsAny(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz") {
+			return fmt.Errorf("exporter: %w", environ.Error(prometheusHost))
+		}
 	}
-	var e sdkmetric.Exporter
-	if protocol == GRPC {
-		e, err = otlpmetricgrpc.New(ctx)
+	return nil
+}
+
+// periodic returns what makes the reader that sends to an exporter.
+func periodic(vars *environ.Reader, connect func(context.Context) (metric.Exporter, error)) func(context.Context, *resource.Resource) (metric.Reader, error) {
+	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
+	timeout := environ.Read(vars, 30*time.Second, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_TIMEOUT")
+	return func(ctx context.Context, res *resource.Resource) (metric.Reader, error) {
+		e, err := connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return metric.NewPeriodicReader(describedExporter{e, res}, metric.WithInterval(every), metric.WithTimeout(timeout)), nil
+	}
+}
+
+// A describedExporter sends metrics with a resource. OpenTelemetry's provider adds what it reads from
+// OTEL_RESOURCE_ATTRIBUTES to the one that it is given, also if that is wrong.
+type describedExporter struct {
+	metric.Exporter
+	res *resource.Resource
+}
+
+func (d describedExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	m.Resource = d.res
+	return d.Exporter.Export(ctx, m)
+}
+
+// metricExporter makes the OTLP exporter of metrics.
+func (s *settings) metricExporter(ctx context.Context) (metric.Exporter, error) {
+	var e metric.Exporter
+	var err error
+	if s.protocol == GRPC {
+		e, err = otlpmetricgrpc.New(ctx, optionsOf[otlpmetricgrpc.Option]{
+			endpoint: otlpmetricgrpc.WithEndpointURL, headers: otlpmetricgrpc.WithHeaders, timeout: otlpmetricgrpc.WithTimeout,
+			insecure: otlpmetricgrpc.WithInsecure, gzip: otlpmetricgrpc.WithCompressor("gzip"),
+		}.of(s)...)
 	} else {
-		e, err = otlpmetrichttp.New(ctx)
+		e, err = otlpmetrichttp.New(ctx, optionsOf[otlpmetrichttp.Option]{
+			endpoint: otlpmetrichttp.WithEndpointURL, headers: otlpmetrichttp.WithHeaders, timeout: otlpmetrichttp.WithTimeout,
+			insecure: otlpmetrichttp.WithInsecure, gzip: otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression),
+		}.of(s)...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", protocol, err)
+		return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", s.protocol, s.discreet(err))
 	}
-	return sdkmetric.NewPeriodicReader(discreetExporter{e, c.answers("METRICS")}), nil
+	return discreetExporter{e, s.answers}, nil
 }
 
 // A discreetExporter has errors that may be printed.
 type discreetExporter struct {
-	sdkmetric.Exporter
+	metric.Exporter
 	answers
 }
 

@@ -4,17 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
-	"net/url"
-	"os"
 	"slices"
-	"strings"
 
-	"go.opentelemetry.io/contrib/exporters/autoexport"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
 )
 
@@ -38,6 +34,8 @@ type Config struct {
 
 	// Headers are sent with every request, for a tenant or a token.
 	Headers map[string]string
+
+	Logger *slog.Logger // gets a line for each wrong variable; nil means slog.Default()
 }
 
 // String leaves out what is often secret: the values of headers, and what is before the
@@ -61,125 +59,13 @@ type Target struct {
 	answers
 }
 
-// New makes the exporter that c and the variables ask for; nil when they ask
-// for none:
-//
-//   - OTEL_TRACES_EXPORTER=otlp, or an endpoint given: OTLP
-//   - OTEL_TRACES_EXPORTER unset and no endpoint, or "none": nil
-//   - another OTEL_TRACES_EXPORTER: "console", or one that the program registered
-//     with the autoexport package
-//
-// It does not connect. An endpoint that is no URL, an unknown protocol and an
-// unknown exporter are errors that name the value and where it came from. Headers that are
-// no list and keys in place of their files' names are errors that name the variable only.
+// New makes the exporter of spans that c and the variables ask for, as [Resolve] says; nil when
+// they ask for none. It does not connect.
 func New(ctx context.Context, c Config) (*Target, error) {
-	name := strings.TrimSpace(os.Getenv("OTEL_TRACES_EXPORTER"))
-	if c.Endpoint != "" {
-		name = "otlp"
-	}
-	endpoint, err := c.endpoint("TRACES")
-	if err != nil {
+	o := &Outputs{}
+	if err := o.resolveTraces(ctx, environ.NewReader(c.Logger), c); err != nil {
 		return nil, err
 	}
-	if name == "" && endpoint != nil {
-		name = "otlp"
-	}
-	switch name {
-	case "", "none":
-		return nil, nil //nolint:nilnil // documented: nil means that nothing is to be exported
-	case "otlp":
-		return c.otlp(ctx, endpoint)
-	}
-	e, err := autoexport.NewSpanExporter(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("exporter: OTEL_TRACES_EXPORTER %q: %w", name, err)
-	}
-	return &Target{SpanExporter: e, Name: name}, nil
-}
-
-func (c Config) otlp(ctx context.Context, endpoint *url.URL) (*Target, error) {
-	protocol, err := c.protocol("TRACES", endpoint)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkVariables("TRACES"); err != nil {
-		return nil, err
-	}
-	t := &Target{Name: "localhost, OTLP's default", answers: c.answers("TRACES")}
-	if endpoint != nil {
-		t.Name = secret.URL(endpoint.String())
-	}
-	t.Name = protocol + " to " + t.Name
-	if protocol == GRPC {
-		var opts []otlptracegrpc.Option
-		if c.Endpoint != "" {
-			opts = append(opts, otlptracegrpc.WithEndpointURL(c.Endpoint))
-		}
-		if c.Headers != nil {
-			opts = append(opts, otlptracegrpc.WithHeaders(c.Headers))
-		}
-		t.SpanExporter, err = otlptracegrpc.New(ctx, opts...)
-	} else {
-		var opts []otlptracehttp.Option
-		if c.Endpoint != "" {
-			u := *endpoint
-			if u.Path == "" || u.Path == "/" {
-				u.Path = "/v1/traces"
-			}
-			opts = append(opts, otlptracehttp.WithEndpointURL(u.String()))
-		}
-		if c.Headers != nil {
-			opts = append(opts, otlptracehttp.WithHeaders(c.Headers))
-		}
-		t.SpanExporter, err = otlptracehttp.New(ctx, opts...)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("exporter: OTLP over %s: %w", t.Name, t.discreet(err))
-	}
-	return t, nil
-}
-
-// protocol is the protocol to speak with endpoint, which may be nil, for a signal
-// as the variables spell it.
-func (c Config) protocol(signal string, endpoint *url.URL) (string, error) {
-	protocol, from := first(variables(signal, "PROTOCOL"))
-	if c.Protocol != "" {
-		protocol, from = c.Protocol, "Protocol"
-	}
-	switch protocol {
-	case GRPC, HTTP:
-		return protocol, nil
-	case "":
-		if endpoint != nil && endpoint.Port() == "4318" {
-			return HTTP, nil
-		}
-		return GRPC, nil
-	}
-	return "", fmt.Errorf("exporter: %s %q: must be %q or %q", from, protocol, GRPC, HTTP)
-}
-
-// endpoint is the endpoint given for a signal, nil when none is.
-func (c Config) endpoint(signal string) (*url.URL, error) {
-	raw, from := first(variables(signal, "ENDPOINT"))
-	if c.Endpoint != "" {
-		raw, from = c.Endpoint, "Endpoint"
-	}
-	if raw == "" {
-		return nil, nil //nolint:nilnil // nil means that no endpoint is given
-	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("exporter: %s %q: must be a URL with scheme http or https and a host, as %q", from, secret.URL(raw), "http://localhost:4317")
-	}
-	return u, nil
-}
-
-// first is the first of the variables that is set, and its name.
-func first(names [2]string) (value, name string) {
-	for _, name := range names {
-		if v := strings.TrimSpace(os.Getenv(name)); v != "" {
-			return v, name
-		}
-	}
-	return "", ""
+	t, _, err := o.Connect(ctx, nil)
+	return t, err
 }

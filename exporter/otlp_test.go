@@ -55,8 +55,10 @@ func TestNewErrors(t *testing.T) {
 	}{
 		{"endpoint without scheme", nil, Config{Endpoint: "localhost:4317"}, []string{`Endpoint "localhost:4317"`, "http or https"}},
 		{"endpoint variable without scheme", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost"}, Config{}, []string{`OTEL_EXPORTER_OTLP_ENDPOINT "localhost"`}},
-		{"unknown protocol", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, Config{Endpoint: "http://h:1"}, []string{`OTEL_EXPORTER_OTLP_PROTOCOL "http/json"`, `"grpc"`}},
-		{"unknown exporter", map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, Config{}, []string{`OTEL_TRACES_EXPORTER "zipkin"`}},
+		{"unknown protocol", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, Config{Endpoint: "http://h:1"}, []string{`OTEL_EXPORTER_OTLP_PROTOCOL "http/json"`, "must be grpc or http/protobuf"}},
+		{"unknown exporter", map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, Config{}, []string{`OTEL_TRACES_EXPORTER "zipkin"`, "must be otlp, console, none, or a name that the program registered"}},
+		{"unknown protocol in the field", nil, Config{Endpoint: "http://h:1", Protocol: "http"}, []string{`Protocol "http"`, "must be grpc or http/protobuf"}},
+		{"a host that gRPC cannot read", nil, Config{Endpoint: "http://[fe80::1%25eth0]:4317"}, []string{"fe80::1", "without a zone"}},
 		{"no password in errors", nil, Config{Endpoint: "ftp://u:secret@h"}, []string{`"ftp://h"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // ErrNotAllowed is the error of starting a session that the application, or who
@@ -16,7 +17,7 @@ var ErrNotAllowed = errors.New("profiling is not allowed")
 // EnvVariable is the environment variable that says who may start sessions: "off"
 // nobody; "remote" the application's own code and those from outside, as if their
 // [Policy] allowed it; empty, the application's own code, and those from outside
-// if their Policy allows it.
+// if their Policy allows it. Any other value counts as "off".
 const EnvVariable = "PERFLINE_PROFILING"
 
 // A Policy says what sessions may do that somebody outside the program asks for, by
@@ -80,14 +81,15 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	return Start(ctx, o)
 }
 
-// environment is what EnvVariable says.
+// environment returns the value of EnvVariable, in lower case. A wrong value forbids profiling, because
+// the variable was set to restrict it.
 func environment() (string, error) {
-	switch v := strings.ToLower(strings.TrimSpace(os.Getenv(EnvVariable))); v {
-	case "", "remote":
-		return v, nil
-	case "off":
+	v, ok := environ.Choice(EnvVariable)(environ.Get(EnvVariable))
+	switch {
+	case v == "off":
 		return "", fmt.Errorf("profiling: %w: %s is off", ErrNotAllowed, EnvVariable)
-	default:
-		return "", fmt.Errorf("profiling: %s=%q: must be off, remote or empty", EnvVariable, v)
+	case v != "" && !ok:
+		return "", fmt.Errorf("profiling: %w: %w; it counts as off", ErrNotAllowed, environ.Error(EnvVariable))
 	}
+	return v, nil
 }

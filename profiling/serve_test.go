@@ -122,7 +122,7 @@ func TestServeProfileRefuses(t *testing.T) {
 		"negative":     {"?seconds=-1", "", http.StatusBadRequest, `seconds="-1"`},
 		"too long":     {"?seconds=3601", "", http.StatusBadRequest, `seconds="3601"`},
 		"forbidden":    {"?seconds=1", "off", http.StatusForbidden, "PERFLINE_PROFILING is off"},
-		"misspelt":     {"?seconds=1", "of", http.StatusForbidden, `PERFLINE_PROFILING="of"`},
+		"misspelt":     {"?seconds=1", "of", http.StatusForbidden, `PERFLINE_PROFILING "of"`},
 		"hard to show": {"?seconds=%3Cscript%3E" + strings.Repeat("x", 1000), "", http.StatusBadRequest, `seconds="<script>xxx`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,22 +1,21 @@
 package pyroscope
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/profiling"
 )
@@ -123,7 +122,8 @@ func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String(
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // resolve fills c from the variables and the defaults, and checks it. It returns the
-// tags of all profiles by the names that the server gives them.
+// tags of all profiles by the names that the server gives them. Variables that are wrong
+// and do no harm are logged.
 func (c *Config) resolve() (tags map[string]string, err error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -137,7 +137,7 @@ func (c *Config) resolve() (tags map[string]string, err error) {
 	if err := c.resolveAuth(); err != nil {
 		return nil, err
 	}
-	if err := c.resolveInterval(); err != nil {
+	if err := c.resolveHeaders(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -146,10 +146,14 @@ func (c *Config) resolve() (tags map[string]string, err error) {
 	case c.QueueSize == 0:
 		c.QueueSize = DefaultQueueSize
 	}
-	if err := c.resolveName(); err != nil {
+	vars := environ.NewReader(c.Logger)
+	if err := c.resolveInterval(vars); err != nil {
 		return nil, err
 	}
-	return c.resolveTags()
+	if err := c.resolveName(vars); err != nil {
+		return nil, err
+	}
+	return c.resolveTags(vars)
 }
 
 func (c *Config) resolveAddress() error {
@@ -157,88 +161,90 @@ func (c *Config) resolveAddress() error {
 	if raw == "" {
 		return fmt.Errorf("pyroscope: no server: give ServerAddress or %s", envAddress)
 	}
-	u, err := url.Parse(raw)
-	port := 0
-	if err == nil && u.Port() != "" {
-		port, err = strconv.Atoi(u.Port())
-	}
-	if err != nil || port > 65535 || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("pyroscope: %s %q: must be a URL with scheme http or https and a host, as %q", from, secret.URL(raw), "http://localhost:4040")
+	if u, err := environ.URL(raw); err != nil || u.Hostname() == "" {
+		return wrong(from, envAddress, secret.URL(raw))
 	}
 	c.ServerAddress = raw
 	return nil
 }
 
 func (c *Config) resolveAuth() error {
-	c.BasicAuthUser, _ = given(c.BasicAuthUser, "BasicAuthUser", envUser)
-	c.BasicAuthPassword = cmp.Or(c.BasicAuthPassword, os.Getenv(envPassword)) // as it is: spaces may be meant
-	if (c.BasicAuthUser == "") != (c.BasicAuthPassword == "") {
-		missing, with := "BasicAuthPassword or "+envPassword, "user"
-		if c.BasicAuthUser == "" {
-			missing, with = "BasicAuthUser or "+envUser, "password"
-		}
-		return fmt.Errorf("pyroscope: basic authentication has a %s only: give %s, too", with, missing)
+	user, userFrom := given(c.BasicAuthUser, "BasicAuthUser", envUser)
+	password, passwordFrom := c.BasicAuthPassword, "BasicAuthPassword"
+	if password == "" {
+		password, passwordFrom = environ.Raw(envPassword), envPassword // as it is: spaces may be meant
 	}
-	c.TenantID, _ = given(c.TenantID, "TenantID", envTenant)
-	if !sendable(c.TenantID) {
-		return fmt.Errorf("pyroscope: TenantID (%s) %q: must have no control characters", envTenant, c.TenantID)
+	tenant, tenantFrom := given(c.TenantID, "TenantID", envTenant)
+	switch {
+	case !printable(user):
+		return wrong(userFrom, envUser, user)
+	case !printable(password):
+		return wrong(passwordFrom, envPassword, "xxxxx")
+	case !printable(tenant):
+		return wrong(tenantFrom, envTenant, tenant)
+	case user != "" && password == "":
+		return fmt.Errorf("pyroscope: basic authentication has a user only: give BasicAuthPassword or %s, too", envPassword)
+	case user == "" && password != "":
+		return fmt.Errorf("pyroscope: basic authentication has a password only: give BasicAuthUser or %s, too", envUser)
 	}
+	c.BasicAuthUser, c.BasicAuthPassword, c.TenantID = user, password, tenant
+	return nil
+}
+
+func (c *Config) resolveHeaders() error {
 	from := "Headers"
 	if len(c.Headers) == 0 {
-		raw := strings.TrimSpace(os.Getenv(envHeaders))
+		raw := environ.Get(envHeaders)
 		if raw == "" {
 			return nil
 		}
 		from = envHeaders
 		if err := json.Unmarshal([]byte(raw), &c.Headers); err != nil {
-			// Neither the value nor encoding/json's error: they may hold a secret.
-			return fmt.Errorf(`pyroscope: %s (%d bytes): must be a JSON object of strings, as {"X-Token":"secret"}`, envHeaders, len(raw))
+			return wrong(from, envHeaders, "") // without encoding/json's error, which may hold a secret
 		}
 	}
 	for name, value := range c.Headers {
-		if !isToken(name) {
+		if !environ.IsToken(name) {
 			return fmt.Errorf("pyroscope: %s: name %q: must be a header's name: letters, digits and !#$%%&'*+-.^_`|~", from, name)
 		}
-		if !sendable(value) {
+		if !environ.Sendable(value) {
 			return fmt.Errorf("pyroscope: %s: value of %q: must have no control characters", from, name)
 		}
 	}
 	return nil
 }
 
-func (c *Config) resolveInterval() error {
-	from := "UploadInterval"
-	if raw := strings.TrimSpace(os.Getenv(envInterval)); c.UploadInterval == 0 && raw != "" {
-		d, err := time.ParseDuration(raw)
-		if err != nil {
-			return fmt.Errorf("pyroscope: %s %q: must be a duration, as 15s", envInterval, raw)
-		}
-		c.UploadInterval, from = d, envInterval
-	} else if c.UploadInterval == 0 {
-		c.UploadInterval = defaultInterval
+func (c *Config) resolveInterval(vars *environ.Reader) error {
+	inRange := func(d time.Duration) bool { return d >= minInterval && d <= maxInterval }
+	if c.UploadInterval == 0 {
+		c.UploadInterval = environ.Read(vars, defaultInterval, func(value string) (time.Duration, bool) {
+			d, err := time.ParseDuration(value)
+			return d, err == nil && inRange(d)
+		}, envInterval)
 	}
-	if c.UploadInterval < minInterval || c.UploadInterval > maxInterval {
-		return fmt.Errorf("pyroscope: %s %v: must be between %v and %v", from, c.UploadInterval, minInterval, maxInterval)
+	if !inRange(c.UploadInterval) {
+		return fmt.Errorf("pyroscope: UploadInterval %v: must be between %v and %v", c.UploadInterval, minInterval, maxInterval)
 	}
 	return nil
 }
 
-// given is a field's value or that of its variable, and which of the two it is.
+// given returns the value of a field or else of its variable, and the name of the one that it is.
 func given(field, name, variable string) (value, from string) {
 	if v := strings.TrimSpace(field); v != "" {
 		return v, name
 	}
-	return strings.TrimSpace(os.Getenv(variable)), variable
+	return environ.Get(variable), variable
 }
 
-// isToken reports whether s is a token of RFC 9110, section 5.6.2.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !isLetter(r) && !isDigit(r) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
+// wrong is the error of a value that comes from a variable or from its field.
+func wrong(from, variable, shown string) error {
+	if from == variable {
+		return fmt.Errorf("pyroscope: %w", environ.Error(variable))
+	}
+	return fmt.Errorf("pyroscope: %s %q: %s", from, shown, environ.Rule(variable))
 }
 
-// sendable reports whether net/http sends s as a header's value.
-func sendable(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+// printable reports whether s is UTF-8 without control characters.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -1,8 +1,10 @@
 package pyroscope
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -80,13 +82,18 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// many are n tags.
+func many(n int) map[string]string {
+	tags := map[string]string{}
+	for i := range n {
+		tags[fmt.Sprintf("t%d", i)] = "x"
+	}
+	return tags
+}
+
 // What is wrong is an error of Start's that says where it came from, what it was and what
 // the rule is.
 func TestConfigErrors(t *testing.T) {
-	many := map[string]string{}
-	for i := range maxTags + 1 {
-		many[fmt.Sprintf("t%d", i)] = "x"
-	}
 	for _, c := range []struct {
 		name   string
 		config Config
@@ -99,11 +106,14 @@ func TestConfigErrors(t *testing.T) {
 		{"no host", Config{ServerAddress: "http://:4040"}, nil, `ServerAddress "http://:4040": must be a URL`},
 		{"address of the variable", Config{}, map[string]string{envAddress: "http://u:hunter2@h:x/"}, `PYROSCOPE_SERVER_ADDRESS "…@h:x/": must be a URL`},
 		{"name", Config{ApplicationName: "my app"}, nil, `ApplicationName "my app": must have letters, digits and _ . - / only`},
-		{"name of the variable", Config{}, map[string]string{envName: "a{b=c}"}, `PYROSCOPE_APPLICATION_NAME "a{b=c}"`},
 		{"no name at all", Config{Resource: resource.Empty()}, nil, "no name for the application"},
 		{"user without password", Config{BasicAuthUser: "u"}, nil, "give BasicAuthPassword or PYROSCOPE_BASIC_AUTH_PASSWORD, too"},
 		{"password without user", Config{}, map[string]string{envPassword: "hunter2"}, "give BasicAuthUser or PYROSCOPE_BASIC_AUTH_USER, too"},
-		{"tenant", Config{TenantID: "a\nb"}, nil, `TenantID (PYROSCOPE_TENANT_ID) "a\nb": must have no control characters`},
+		{"tenant", Config{TenantID: "a\nb"}, nil, `TenantID "a\nb": must be UTF-8 without control characters`},
+		{"tenant of the variable", Config{}, map[string]string{envTenant: "a\x01b"}, `PYROSCOPE_TENANT_ID "a\x01b": must be UTF-8 without control characters`},
+		{"user", Config{BasicAuthUser: "\xff", BasicAuthPassword: "hunter2"}, nil, `BasicAuthUser "\xff": must be UTF-8 without control characters`},
+		{"password", Config{BasicAuthUser: "u", BasicAuthPassword: "hunter2\n"}, nil, `BasicAuthPassword "xxxxx": must be UTF-8 without control characters`},
+		{"password of the variable", Config{BasicAuthUser: "u"}, map[string]string{envPassword: "hunter2\xff"}, `PYROSCOPE_BASIC_AUTH_PASSWORD (8 bytes): must be UTF-8 without control characters`},
 		{"header name", Config{Headers: map[string]string{"X A": "hunter2"}}, nil, `Headers: name "X A": must be a header's name`},
 		{"empty header name", Config{Headers: map[string]string{"": "hunter2"}}, nil, `Headers: name "": must be a header's name`},
 		{"header value", Config{Headers: map[string]string{"X": "hunter2\n"}}, nil, `Headers: value of "X": must have no control characters`},
@@ -115,13 +125,8 @@ func TestConfigErrors(t *testing.T) {
 		{"port", Config{ServerAddress: "http://h:99999"}, nil, `ServerAddress "http://h:99999": must be a URL`},
 		{"long interval", Config{UploadInterval: 31 * time.Minute}, nil, "UploadInterval 31m0s: must be between 1s and 30m0s"},
 		{"password with a question mark", Config{ServerAddress: "http://user:hun?ter2@h"}, nil, `ServerAddress "…": must be a URL`},
-		{"interval of the variable", Config{}, map[string]string{envInterval: "0s"}, "PYROSCOPE_UPLOAD_INTERVAL 0s: must be between 1s and 30m0s"},
-		{"no duration", Config{}, map[string]string{envInterval: "15"}, `PYROSCOPE_UPLOAD_INTERVAL "15": must be a duration, as 15s`},
 		{"queue", Config{QueueSize: -1}, nil, "QueueSize -1: must not be negative"},
-		{"too many tags", Config{Tags: many}, nil, "16 tags in Tags and PYROSCOPE_LABELS: must be at most 15"},
-		{"label without value", Config{}, map[string]string{envLabels: "a=b,c"}, `PYROSCOPE_LABELS: "c": must be name=value`},
-		{"label twice", Config{}, map[string]string{envLabels: "a=b,a=c"}, `PYROSCOPE_LABELS: name "a" is given twice`},
-		{"label's name", Config{}, map[string]string{envLabels: "a-b=c"}, `PYROSCOPE_LABELS: name "a-b": must be [a-zA-Z_][a-zA-Z0-9_.]*`},
+		{"too many tags", Config{Tags: many(maxTags + 1)}, nil, "16 tags in Tags: must be at most 15"},
 		{"tag without name", Config{Tags: map[string]string{"": "x"}}, nil, `Tags: name "": must be [a-zA-Z_]`},
 		{"tag with a digit first", Config{Tags: map[string]string{"1a": "x"}}, nil, `name "1a": must be [a-zA-Z_]`},
 		{"tag with a dot first", Config{Tags: map[string]string{".a": "x"}}, nil, `name ".a": must be [a-zA-Z_]`},
@@ -157,6 +162,37 @@ func TestConfigErrors(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "hun?") {
 				t.Errorf("error %q tells a secret", err)
+			}
+		})
+	}
+}
+
+// A wrong variable that does no harm is logged, and its default counts.
+func TestWrongVariables(t *testing.T) {
+	for _, c := range []struct {
+		name, variable, value string
+		tags                  map[string]string
+		want                  string // in the log
+	}{
+		{"name", envName, "a{b=c}", nil, `value="a{b=c}" rule="must have letters, digits and _ . - / only" instead=shop`},
+		{"interval out of range", envInterval, "0s", nil, `value=0s rule="must be a duration from 1s to 30m, as 15s" instead=15s`},
+		{"no duration", envInterval, "15", nil, `value=15 rule=`},
+		{"label without value", envLabels, "a=b,c", nil, `value="a=b,c" rule="must be name=value, separated by commas`},
+		{"label twice", envLabels, "a=b,a=c", nil, "instead=none"},
+		{"label's name", envLabels, "a-b=c", nil, "instead=none"},
+		{"label's value", envLabels, "a=\xff", nil, "instead=none"},
+		{"one label too many", envLabels, "a=b", many(maxTags), "instead=none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			var log bytes.Buffer
+			config := Config{ServerAddress: "http://h", Resource: service("shop"), Tags: c.tags, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			tags, err := config.resolve()
+			if err != nil || config.ApplicationName != "shop" || config.UploadInterval != defaultInterval || len(tags) != len(c.tags) {
+				t.Errorf("name %q, interval %v, tags %v, %v; want the defaults", config.ApplicationName, config.UploadInterval, tags, err)
+			}
+			if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "variable="+c.variable+" ") || !strings.Contains(got, c.want) {
+				t.Errorf("logged %s, want one line with %s and %s", got, c.variable, c.want)
 			}
 		})
 	}

@@ -71,7 +71,9 @@
 //
 // # Variables
 //
-// A field of [Config] wins over its variable; empty ones count as unset.
+// A field of [Config] wins over its variable. Empty variables count as unset. A wrong
+// application name, list of labels or interval is logged, and its default counts. Other wrong
+// variables are errors of [Start].
 //
 //	PYROSCOPE_SERVER_ADDRESS       ServerAddress
 //	PYROSCOPE_APPLICATION_NAME     ApplicationName
@@ -82,5 +84,5 @@
 //	PYROSCOPE_HTTP_HEADERS         Headers, as a JSON object of strings
 //	PYROSCOPE_UPLOAD_INTERVAL      UploadInterval, as 15s
 //
-// PERFLINE_PROFILING=off forbids it, as it does all profiling.
+// PERFLINE_PROFILING=off forbids it, as it does all profiling. So does a wrong value.
 package pyroscope

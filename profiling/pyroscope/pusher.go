@@ -48,7 +48,8 @@ type Pusher struct {
 // end with it. A server that is not there is no error.
 //
 // Errors name the field or the variable, the value and the rule; they wrap
-// [profiling.ErrNotAllowed] if who runs the program forbade profiling.
+// [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling. Wrong variables that
+// do no harm are logged.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
 	return start(c, process{now: time.Now, snapshots: snapshots, session: func(full func()) (session, error) {
 		return profiling.Start(context.WithoutCancel(ctx), profiling.Options{

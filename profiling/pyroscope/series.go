@@ -1,15 +1,17 @@
 package pyroscope
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // Limits of the server, which are its defaults, and what we make of them.
@@ -29,22 +31,23 @@ var fromResource = []attribute.Key{
 }
 
 // resolveName finds the application's name.
-func (c *Config) resolveName() error {
-	name, from := given(c.ApplicationName, "ApplicationName", envName)
-	if name != "" {
+func (c *Config) resolveName(vars *environ.Reader) error {
+	if name := strings.TrimSpace(c.ApplicationName); name != "" {
 		if strings.ContainsFunc(name, notOfName) {
-			return fmt.Errorf("pyroscope: %s %q: must have letters, digits and _ . - / only", from, name)
+			return wrong("ApplicationName", envName, name)
 		}
 		c.ApplicationName = name
 		return nil
 	}
 	service, _ := c.Resource.Set().Value(semconv.ServiceNameKey)
-	c.ApplicationName = strings.Map(func(r rune) rune {
+	c.ApplicationName = environ.Read(vars, strings.Map(func(r rune) rune {
 		if notOfName(r) {
 			return '_'
 		}
 		return r
-	}, strings.TrimSpace(service.AsString()))
+	}, strings.TrimSpace(service.AsString())), func(name string) (string, bool) {
+		return name, !strings.ContainsFunc(name, notOfName)
+	}, envName)
 	if c.ApplicationName == "" {
 		return fmt.Errorf("pyroscope: no name for the application: give ApplicationName, %s, or a Resource with service.name", envName)
 	}
@@ -56,22 +59,21 @@ func notOfName(r rune) bool {
 }
 
 // resolveTags checks the tags given, and adds those of the resource.
-func (c *Config) resolveTags() (map[string]string, error) {
-	own, err := checkTags("Tags", c.Tags)
+func (c *Config) resolveTags(vars *environ.Reader) (map[string]string, error) {
+	own, err := checkTags(c.Tags)
 	if err != nil {
 		return nil, err
 	}
-	inherited, err := parseTags(os.Getenv(envLabels))
-	if err != nil {
-		return nil, err
+	if len(own) > maxTags {
+		return nil, fmt.Errorf("pyroscope: %d tags in Tags: must be at most %d", len(own), maxTags)
 	}
-	tags, err := checkTags(envLabels, inherited)
-	if err != nil {
-		return nil, err
+	tags, err := parseTags(environ.Get(envLabels))
+	if err == nil {
+		maps.Copy(tags, own)
 	}
-	maps.Copy(tags, own)
-	if len(tags) > maxTags {
-		return nil, fmt.Errorf("pyroscope: %d tags in Tags and %s: must be at most %d", len(tags), envLabels, maxTags)
+	if err != nil || len(tags) > maxTags {
+		vars.Warn(envLabels, environ.Default(envLabels))
+		tags = own
 	}
 	for _, key := range fromResource {
 		name := underscored(string(key))
@@ -95,25 +97,22 @@ func parseTags(raw string) (map[string]string, error) {
 			continue
 		}
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			return nil, fmt.Errorf("pyroscope: %s: %q: must be name=value", envLabels, pair)
-		}
 		name = strings.TrimSpace(name)
-		if _, twice := tags[name]; twice {
-			return nil, fmt.Errorf("pyroscope: %s: name %q is given twice", envLabels, name)
+		if _, twice := tags[name]; twice || !ok {
+			return nil, errors.New("not name=value, or twice")
 		}
 		tags[name] = value
 	}
-	return tags, nil
+	return checkTags(tags)
 }
 
 // checkTags returns tags by the names that the server gives them, without those that are
 // empty.
-func checkTags(from string, given map[string]string) (map[string]string, error) {
+func checkTags(given map[string]string) (map[string]string, error) {
 	tags, first := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		fail := func(rule string, args ...any) error {
-			return fmt.Errorf("pyroscope: %s: name %q: %s", from, name, fmt.Sprintf(rule, args...))
+			return fmt.Errorf("pyroscope: Tags: name %q: %s", name, fmt.Sprintf(rule, args...))
 		}
 		value, label := strings.TrimSpace(given[name]), underscored(name)
 		switch {
@@ -125,7 +124,7 @@ func checkTags(from string, given map[string]string) (map[string]string, error) 
 			return nil, fail("is one of the server's or the profiler's own: those that begin with __, and %s", strings.Join(slices.Sorted(maps.Keys(reservedTag)), ", "))
 		case first[label] != "":
 			return nil, fail("the server takes it for %q, which is given, too: dots become underscores there", first[label])
-		case strings.ContainsAny(value, ",}"), !sendable(value):
+		case strings.ContainsAny(value, ",}"), !environ.Sendable(value):
 			return nil, fail(`value %q: must have no ",", no "}" and no control characters`, value)
 		case len(value) > maxValueBytes:
 			return nil, fail("value of %d bytes: must have at most %d", len(value), maxValueBytes)

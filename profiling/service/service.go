@@ -117,7 +117,6 @@ var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)
 // allowed refuses all calls before they are read when the recorder's policy does.
 func (s *server) allowed(ctx context.Context, _ connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	if err := s.recorder.CheckRemote(); err != nil {
-		// One that does not wrap ErrNotAllowed says that the environment's setting makes no sense.
 		return nil, connect.NewError(connect.CodePermissionDenied, err)
 	}
 	return ctx, nil

@@ -1,0 +1,99 @@
+// Package environ reads the environment variables that configure perfline. [Variables] lists all of them. They
+// follow the same rules:
+//
+//   - An empty variable means unset.
+//   - A wrong variable is logged once, with its rule and the value that counts instead.
+//   - A wrong variable without which nothing can work is an error.
+//
+// Variables that often hold secrets are logged without their values.
+package environ
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/perfline/perfline/internal/text"
+)
+
+// maxShown is how many bytes of a value are shown.
+const maxShown = 100
+
+// Raw returns the variable as it is.
+func Raw(name string) string { return os.Getenv(name) }
+
+// Get returns the variable without the spaces around it. An empty value means unset.
+func Get(name string) string { return strings.TrimSpace(os.Getenv(name)) }
+
+// A Reader logs each wrong variable once. It belongs to one goroutine.
+type Reader struct {
+	log   *slog.Logger
+	wrong map[string]bool
+}
+
+// NewReader returns a Reader that logs to log, where nil means slog.Default().
+func NewReader(log *slog.Logger) *Reader {
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Reader{log: log, wrong: map[string]bool{}}
+}
+
+// Read returns what parse makes of the first variable that is set and right, else otherwise. It checks all of them,
+// and logs each wrong one with the value that is returned.
+func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...string) T {
+	got, found := otherwise, false
+	var wrong []string
+	for _, name := range names {
+		value := Get(name)
+		if value == "" {
+			continue
+		}
+		switch v, ok := parse(value); {
+		case !ok:
+			wrong = append(wrong, name)
+		case !found:
+			got, found = v, true
+		}
+	}
+	for _, name := range wrong {
+		r.Warn(name, got)
+	}
+	return got
+}
+
+// Warn logs that a variable is wrong, and what counts instead.
+func (r *Reader) Warn(name string, instead any) {
+	if r.wrong[name] {
+		return
+	}
+	r.wrong[name] = true
+	v := lookUp(name)
+	r.log.Warn("perfline: environment variable ignored: wrong value",
+		"variable", name, "value", v.show(Raw(name)), "rule", v.Rule(), "instead", fmt.Sprint(instead))
+}
+
+// Wrong reports whether the variable was found to be wrong.
+func (r *Reader) Wrong(name string) bool { return r.wrong[name] }
+
+// Error returns an error that names a wrong variable, its value and its rule.
+func Error(name string) error {
+	v := lookUp(name)
+	if v.Secret {
+		return fmt.Errorf("%s (%s): %s", name, v.show(Raw(name)), v.Rule())
+	}
+	return fmt.Errorf("%s %q: %s", name, v.show(Raw(name)), v.Rule())
+}
+
+// show returns as much of a value as may be printed.
+func (v Variable) show(value string) string {
+	if v.Secret {
+		return fmt.Sprintf("%d bytes", len(value))
+	}
+	value = strings.TrimSpace(value)
+	if v.hide != nil {
+		value = v.hide(value)
+	}
+	return text.Cut(value, maxShown)
+}

@@ -1,0 +1,107 @@
+package environ
+
+import (
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Text accepts UTF-8.
+func Text(value string) (string, bool) { return value, utf8.ValidString(value) }
+
+// Bool accepts true and false in any case.
+func Bool(value string) (is, ok bool) {
+	is = strings.EqualFold(value, "true")
+	return is, is || strings.EqualFold(value, "false")
+}
+
+// Whole accepts whole numbers.
+func Whole(value string) (int, bool) {
+	n, err := strconv.Atoi(value)
+	return n, err == nil
+}
+
+// Ratio accepts numbers from 0 to 1.
+func Ratio(value string) (float64, bool) {
+	f, err := strconv.ParseFloat(value, 64)
+	return f, err == nil && f >= 0 && f <= 1
+}
+
+// Milliseconds accepts whole numbers of milliseconds that are not below least.
+func Milliseconds(least int64) func(string) (time.Duration, bool) {
+	return func(value string) (time.Duration, bool) {
+		n, err := strconv.ParseInt(value, 10, 64)
+		return time.Duration(n) * time.Millisecond, err == nil && n >= least && n <= int64(math.MaxInt64/time.Millisecond)
+	}
+}
+
+// Choice accepts the choices of a variable in any case.
+func Choice(name string) func(string) (string, bool) {
+	choices := lookUp(name).Choices
+	return func(value string) (string, bool) {
+		value = strings.ToLower(value)
+		return value, slices.Contains(choices, value)
+	}
+}
+
+// Pairs accepts key=value pairs, separated by commas, with values in percent-encoding.
+func Pairs(value string) (map[string]string, bool) {
+	pairs := map[string]string{}
+	for pair := range strings.SplitSeq(value, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		key, escaped, found := strings.Cut(pair, "=")
+		key = strings.TrimSpace(key)
+		plain, err := url.PathUnescape(strings.TrimSpace(escaped))
+		if !found || key == "" || err != nil || !utf8.ValidString(key) || !utf8.ValidString(plain) {
+			return nil, false
+		}
+		pairs[key] = plain
+	}
+	return pairs, true
+}
+
+// Methods accepts names of HTTP methods, separated by commas.
+func Methods(value string) (names []string, ok bool) {
+	for name := range strings.SplitSeq(value, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if !IsToken(name) {
+			return nil, false
+		}
+		names = append(names, name)
+	}
+	return names, len(names) > 0
+}
+
+// IsToken reports whether s can be the name of a header or a method (RFC 9110, section 5.6.2).
+func IsToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+// Sendable reports whether net/http sends s as the value of a header.
+func Sendable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// URL parses the address of a server. Its errors do not quote raw.
+func URL(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	port := 0
+	if err == nil && u.Port() != "" {
+		port, err = strconv.Atoi(u.Port())
+	}
+	if err != nil || port > math.MaxUint16 || u.Host == "" || !utf8.ValidString(raw) || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, errors.New(urlRule)
+	}
+	return u, nil
+}

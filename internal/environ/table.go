@@ -1,0 +1,236 @@
+package environ
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perfline/perfline/internal/secret"
+)
+
+// A Variable is a row of the table of variables.
+type Variable struct {
+	Name    string
+	Signals bool     // it also exists for traces and metrics alone: see [OfSignal]
+	Sets    string   // in Markdown
+	Choices []string // all that it may be, in lower case; nil where Must says it
+	Must    string   // what it must be
+	Default string   // counts when the variable is unset or wrong
+	Fatal   bool     // a wrong value is an error of Start
+	Secret  bool     // its values are never printed
+
+	hide func(string) string // removes secrets from a value
+}
+
+// otlp begins the names of the variables of OpenTelemetry's OTLP exporters.
+const otlp = "OTEL_EXPORTER_OTLP_"
+
+// OfSignal returns the two names of an OTLP exporter's variable: for one signal, which wins, and for all signals. A
+// signal is TRACES or METRICS.
+func OfSignal(signal, what string) []string { return []string{otlp + signal + "_" + what, otlp + what} }
+
+// Names returns the names of all variables that the row describes.
+func (v Variable) Names() []string {
+	if !v.Signals {
+		return []string{v.Name}
+	}
+	what := strings.TrimPrefix(v.Name, otlp)
+	return []string{v.Name, otlp + "TRACES_" + what, otlp + "METRICS_" + what}
+}
+
+// Rule returns what a value must be. It begins with "must".
+func (v Variable) Rule() string {
+	if n := len(v.Choices) - 1; n > 0 {
+		return "must be " + strings.Join(v.Choices[:n], ", ") + " or " + v.Choices[n]
+	}
+	return v.Must
+}
+
+func lookUp(name string) Variable {
+	i := slices.IndexFunc(variables, func(v Variable) bool { return slices.Contains(v.Names(), name) })
+	if i < 0 {
+		return Variable{Name: name, Secret: true}
+	}
+	return variables[i]
+}
+
+// Rule returns the rule for a variable, which is the one for its field, too.
+func Rule(name string) string { return lookUp(name).Rule() }
+
+// Default returns the value that counts when a variable is unset or wrong.
+func Default(name string) string { return lookUp(name).Default }
+
+// Variables returns all variables that perfline and the parts of OpenTelemetry that it sets up read, but OTEL_BSP_*.
+func Variables() []Variable { return slices.Clone(variables) }
+
+// longestName is how many bytes of a file's name are shown: a longer one may be a key.
+const longestName = 256
+
+const (
+	boolRule  = "must be true or false"
+	urlRule   = `must be a URL with scheme http or https and a host, as "http://localhost:4317"`
+	limitRule = "must be a whole number; a negative one means no limit"
+	fileRule  = "must be the name of a readable file in PEM format"
+)
+
+var variables = []Variable{
+	{
+		Name: "OTEL_SDK_DISABLED", Sets: "With `true`, nothing leaves the process, profiles included. Traces of callers are passed on.",
+		Must: boolRule, Default: "false",
+	},
+	{
+		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics and profiles. It wins over `Config.Service`.",
+		Must: "must be UTF-8", Default: "`Config.Service`, else `unknown_service:` and the program's name",
+	},
+	{
+		Name: "OTEL_RESOURCE_ATTRIBUTES", Secret: true,
+		Sets: "Attributes of the service. They win over `Config.Version` and `Config.Attributes`. `deployment.environment.name` and `service.namespace` are labels of profiles, too.",
+		Must: "must be key=value pairs of UTF-8, separated by commas, with %2C for a comma and %25 for %", Default: "none",
+	},
+	{
+		Name: "OTEL_PROPAGATORS", Sets: "How traces come in and go out, as names separated by commas.",
+		Must: "must be tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace, none, or names that the program registered with the autoprop package", Default: "tracecontext,baggage",
+	},
+	{
+		Name: "OTEL_TRACES_SAMPLER", Sets: "Which requests are sampled. `Config.Sampler` wins.",
+		Choices: []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"},
+		Default: "parentbased_always_on",
+	},
+	{
+		Name: "OTEL_TRACES_SAMPLER_ARG", Sets: "The share of traces that the samplers `traceidratio` and `parentbased_traceidratio` take.",
+		Must: "must be a number from 0 to 1", Default: "1",
+	},
+	limit("OTEL_ATTRIBUTE_COUNT_LIMIT", "Attributes of a span.", "128"),
+	limit("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "The same. It wins.", "128"),
+	limit("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value.", "-1"),
+	limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "The same. It wins.", "-1"),
+	limit("OTEL_SPAN_EVENT_COUNT_LIMIT", "Events of a span.", "128"),
+	limit("OTEL_SPAN_LINK_COUNT_LIMIT", "Links of a span.", "128"),
+	limit("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "Attributes of an event.", "128"),
+	limit("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "Attributes of a link.", "128"),
+	{
+		Name: "OTEL_TRACES_EXPORTER", Sets: "Where traces go. An endpoint alone means `otlp`.", Fatal: true,
+		Must: "must be otlp, console, none, or a name that the program registered with the autoexport package", Default: "none",
+	},
+	{
+		Name: "OTEL_METRICS_EXPORTER", Sets: "Where metrics go.", Fatal: true,
+		Must: "must be otlp, prometheus, console, none, or a name that the program registered with the autoexport package", Default: "none",
+	},
+	{
+		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,
+		Sets: "The backend. Without it, the exporter `otlp` sends to localhost.", Must: urlRule, Default: "none",
+	},
+	{
+		Name: otlp + "PROTOCOL", Signals: true, Fatal: true, Sets: "The protocol.",
+		Choices: []string{"grpc", "http/protobuf"}, Default: "`http/protobuf` for port 4318, else `grpc`",
+	},
+	{
+		Name: otlp + "HEADERS", Signals: true, Fatal: true, Secret: true, Sets: "Headers of every request, for a tenant or a token.",
+		Must: "must be name=value, separated by commas, with %2C for a comma and %25 for %; " + HeaderRule, Default: "none",
+	},
+	{
+		Name: otlp + "CERTIFICATE", Signals: true, Fatal: true, hide: hideContent, Sets: "The authorities that may sign the backend's certificate.",
+		Must: fileRule, Default: "the system's certificates",
+	},
+	{
+		Name: otlp + "CLIENT_CERTIFICATE", Signals: true, Fatal: true, hide: hideContent, Sets: "The certificate of this program.", Must: fileRule, Default: "none",
+	},
+	{
+		Name: otlp + "CLIENT_KEY", Signals: true, Fatal: true, hide: hideContent, Sets: "The key to that certificate. Set both or none.", Must: fileRule, Default: "none",
+	},
+	{
+		Name: otlp + "INSECURE", Signals: true, Sets: "Whether to connect without TLS, whatever the endpoint's scheme.",
+		Must: boolRule, Default: "`true` for an endpoint with `http`, else `false`",
+	},
+	{
+		Name: otlp + "COMPRESSION", Signals: true, Sets: "How requests are compressed.", Choices: []string{"gzip", "none"}, Default: "none",
+	},
+	{
+		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long the exporter tries to deliver a batch, in milliseconds. 0 means without a limit of its own.",
+		Must: "must be a whole number of milliseconds, 0 or more", Default: "10000",
+	},
+	{
+		Name: otlp + "METRICS_TEMPORALITY_PREFERENCE", Sets: "What metrics count from.", Choices: []string{"cumulative", "delta", "lowmemory"}, Default: "cumulative",
+	},
+	{
+		Name: otlp + "METRICS_DEFAULT_HISTOGRAM_AGGREGATION", Sets: "How histograms are sent.",
+		Choices: []string{"explicit_bucket_histogram", "base2_exponential_bucket_histogram"}, Default: "explicit_bucket_histogram",
+	},
+	{
+		Name: "OTEL_METRIC_EXPORT_INTERVAL", Sets: "How often metrics are sent, in milliseconds.", Must: "must be a whole number of milliseconds, 1 or more", Default: "60000",
+	},
+	{
+		Name: "OTEL_METRIC_EXPORT_TIMEOUT", Sets: "How long that may take, in milliseconds.", Must: "must be a whole number of milliseconds, 1 or more", Default: "30000",
+	},
+	{
+		Name: "OTEL_METRICS_EXEMPLAR_FILTER", Sets: "Which measurements may be exemplars.", Choices: []string{"always_on", "always_off", "trace_based"}, Default: "trace_based",
+	},
+	{
+		Name: "OTEL_EXPORTER_PROMETHEUS_HOST", Sets: "Where the exporter `prometheus` listens.", Fatal: true, Must: "must be the name or the address of this machine", Default: "localhost",
+	},
+	{
+		Name: "OTEL_EXPORTER_PROMETHEUS_PORT", Sets: "The port of that. 0 means any.", Fatal: true, Must: "must be a number from 0 to 65535", Default: "9464",
+	},
+	{
+		Name: "OTEL_METRICS_PRODUCERS", Sets: "Further metrics of the exporter `prometheus`.", Fatal: true,
+		Must: "must be prometheus, none, or names that the program registered with the autoexport package, separated by commas", Default: "none",
+	},
+	{
+		Name: "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", Sets: "The methods in the names of spans and metrics. Others are `_OTHER`.",
+		Must: "must be names of HTTP methods, separated by commas", Default: "the methods of the conventions",
+	},
+	experiment("OTEL_GO_X_OBSERVABILITY", "The SDK's metrics about itself."),
+	experiment("OTEL_GO_X_SELF_OBSERVABILITY", "The SDK's metrics about itself."),
+	experiment("OTEL_GO_X_RESOURCE", "More attributes of the resource."),
+	experiment("OTEL_GO_X_PER_SERIES_START_TIMESTAMPS", "A start of its own for each series of a metric."),
+	{
+		Name: "OTEL_GO_X_CARDINALITY_LIMIT", Sets: "Series of a metric.", Must: "must be a whole number; 0 or a negative one means no limit", Default: "2000",
+	},
+	{
+		Name: "PYROSCOPE_SERVER_ADDRESS", Sets: "Turns continuous profiling on. The other `PYROSCOPE_*` are read only where there is an address.", Fatal: true, hide: secret.URL,
+		Must: strings.Replace(urlRule, "4317", "4040", 1), Default: "none",
+	},
+	{
+		Name: "PYROSCOPE_APPLICATION_NAME", Sets: "The server's `service_name`.", Must: "must have letters, digits and _ . - / only", Default: "the service's name",
+	},
+	{
+		Name: "PYROSCOPE_LABELS", Sets: "Labels of all profiles.", Must: "must be name=value, separated by commas, with names of letters, digits, _ and . that no other label has", Default: "none",
+	},
+	{
+		Name: "PYROSCOPE_BASIC_AUTH_USER", Sets: "The user of basic authentication.", Fatal: true, Must: "must be UTF-8 without control characters", Default: "none",
+	},
+	{
+		Name: "PYROSCOPE_BASIC_AUTH_PASSWORD", Sets: "Its password. Set both or none.", Fatal: true, Secret: true, Must: "must be UTF-8 without control characters", Default: "none",
+	},
+	{
+		Name: "PYROSCOPE_TENANT_ID", Sets: "The tenant, of a server with several.", Fatal: true, Must: "must be UTF-8 without control characters", Default: "none",
+	},
+	{
+		Name: "PYROSCOPE_HTTP_HEADERS", Sets: "Headers of every request.", Fatal: true, Secret: true, Must: `must be a JSON object of strings, as {"X-Token":"secret"}`, Default: "none",
+	},
+	{
+		Name: "PYROSCOPE_UPLOAD_INTERVAL", Sets: "How long a profile is.", Must: "must be a duration from 1s to 30m, as 15s", Default: "15s",
+	},
+	{
+		Name: "PERFLINE_PROFILING", Sets: "`off` forbids profiling. `remote` allows sessions from outside, whatever the program says.",
+		Choices: []string{"off", "remote"}, Default: "empty. A wrong value counts as `off`, because it was meant to restrict profiling",
+	},
+}
+
+// HeaderRule is the rule for headers, wherever they are given.
+const HeaderRule = "for gRPC, names must have letters, digits and - _ . only, and values printable ASCII; for HTTP, values must have no control characters"
+
+func limit(name, of, otherwise string) Variable {
+	return Variable{Name: name, Sets: of, Must: limitRule, Default: otherwise}
+}
+
+func experiment(name, what string) Variable {
+	return Variable{Name: name, Sets: "An experiment of OpenTelemetry's SDK. " + what, Must: boolRule, Default: "false"}
+}
+
+// hideContent hides the content of a file that is given in place of its name.
+func hideContent(name string) string {
+	if strings.Contains(name, "-----BEGIN") || strings.ContainsAny(name, "\r\n") || len(name) > longestName {
+		return "…"
+	}
+	return name
+}

@@ -1,0 +1,229 @@
+package perfline
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/profiling"
+)
+
+const (
+	serviceName        = "OTEL_SERVICE_NAME"
+	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
+	tracesSampler      = "OTEL_TRACES_SAMPLER"
+	tracesSamplerArg   = "OTEL_TRACES_SAMPLER_ARG"
+	cardinalityLimit   = "OTEL_GO_X_CARDINALITY_LIMIT"
+	knownMethods       = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"
+)
+
+// check returns an error that names the first wrong field. Other packages check the fields that are theirs.
+func (c Config) check() error {
+	for _, f := range []struct{ name, value string }{{"Service", c.Service}, {"Version", c.Version}} {
+		if !utf8.ValidString(f.value) {
+			return fmt.Errorf("%s %q: must be UTF-8", f.name, f.value)
+		}
+	}
+	for i, kv := range c.Attributes {
+		if !sendable(kv) {
+			return fmt.Errorf("field Attributes[%d] %q: must have a key and a value, both of UTF-8", i, kv.Key)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"Queue.QueueSize", c.Queue.QueueSize}, {"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxPending", c.Recent.MaxPending},
+		{"Sessions.MaxSamples", c.Sessions.MaxSamples}, {"Sessions.MaxEvents", c.Sessions.MaxEvents},
+		{"Sessions.MaxLength", int(c.Sessions.MaxLength)}, {"Sessions.MaxSessions", c.Sessions.MaxSessions},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// sendable reports whether an attribute has a key and a value without text that is not UTF-8. A resource with another one
+// makes every export fail.
+func sendable(kv attribute.KeyValue) bool {
+	if !kv.Valid() || !utf8.ValidString(string(kv.Key)) {
+		return false
+	}
+	texts := []string{kv.Value.AsString()} // empty unless it is one
+	switch kv.Value.Type() {
+	case attribute.STRINGSLICE:
+		texts = kv.Value.AsStringSlice()
+	case attribute.SLICE:
+		return !slices.ContainsFunc(kv.Value.AsSlice(), func(v attribute.Value) bool { return !sendable(attribute.KeyValue{Key: kv.Key, Value: v}) })
+	case attribute.MAP:
+		return !slices.ContainsFunc(kv.Value.AsMap(), func(kv attribute.KeyValue) bool { return !sendable(kv) })
+	default:
+	}
+	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
+}
+
+// newResource describes the service: by OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES, then c, then by what can be detected. Command-line arguments
+// are left out, because they may hold secrets.
+func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.Resource {
+	var attrs []attribute.KeyValue
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		attrs = append(attrs, semconv.ServiceVersion(info.Main.Version))
+	}
+	attrs = append(attrs, c.Attributes...)
+	if c.Service != "" {
+		attrs = append(attrs, semconv.ServiceName(c.Service))
+	}
+	if c.Version != "" {
+		attrs = append(attrs, semconv.ServiceVersion(c.Version))
+	}
+	pairs, ok := environ.Pairs(environ.Get(resourceAttributes))
+	if !ok {
+		vars.Warn(resourceAttributes, environ.Default(resourceAttributes))
+	}
+	for key, value := range pairs {
+		attrs = append(attrs, attribute.String(key, value))
+	}
+	name, valid := environ.Text(environ.Get(serviceName))
+	if name != "" && valid {
+		attrs = append(attrs, semconv.ServiceName(name))
+	}
+	res, err := resource.New(ctx, // later ones win
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithOSType(),
+		resource.WithProcessPID(),
+		resource.WithProcessExecutableName(),
+		resource.WithProcessRuntimeName(),
+		resource.WithProcessRuntimeVersion(),
+		resource.WithContainer(),
+		resource.WithService(), // service.instance.id, and a name for a service without one
+		resource.WithAttributes(attrs...),
+	)
+	if err != nil {
+		c.Logger.Warn("perfline: part of the resource could not be detected; spans lack those attributes", "error", err)
+	}
+	if !valid {
+		instead, _ := res.Set().Value(semconv.ServiceNameKey)
+		vars.Warn(serviceName, instead.AsString())
+	}
+	return res
+}
+
+// propagators returns the propagators that OTEL_PROPAGATORS names.
+func propagators(vars *environ.Reader) propagation.TextMapPropagator {
+	const variable = "OTEL_PROPAGATORS"
+	var names []string
+	for name := range strings.SplitSeq(environ.Get(variable), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if p, err := autoprop.TextMapPropagator(names...); err == nil && len(names) > 0 {
+		return p
+	}
+	if environ.Get(variable) != "" {
+		vars.Warn(variable, environ.Default(variable))
+	}
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
+
+// sampler returns c's or the one that OTEL_TRACES_SAMPLER names.
+func (c Config) sampler(vars *environ.Reader) sdktrace.Sampler {
+	otherwise := environ.Default(tracesSampler)
+	if c.Sampler != nil {
+		otherwise = "Config.Sampler"
+	}
+	name := environ.Read(vars, otherwise, environ.Choice(tracesSampler), tracesSampler)
+	if c.Sampler != nil {
+		return c.Sampler
+	}
+	name, parentBased := strings.CutPrefix(name, "parentbased_")
+	var s sdktrace.Sampler
+	switch name {
+	case "always_off":
+		s = sdktrace.NeverSample()
+	case "traceidratio":
+		s = sdktrace.TraceIDRatioBased(environ.Read(vars, 1, environ.Ratio, tracesSamplerArg))
+	default:
+		s = sdktrace.AlwaysSample()
+	}
+	if parentBased {
+		s = sdktrace.ParentBased(s)
+	}
+	return s
+}
+
+// spanLimits returns the limits of spans that the variables set.
+func spanLimits(vars *environ.Reader) sdktrace.SpanLimits {
+	limit := func(otherwise int, names ...string) int {
+		return environ.Read(vars, otherwise, environ.Whole, names...)
+	}
+	return sdktrace.SpanLimits{
+		AttributeValueLengthLimit:   limit(sdktrace.DefaultAttributeValueLengthLimit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+		AttributeValueDepthLimit:    sdktrace.DefaultAttributeValueDepthLimit,
+		AttributeCountLimit:         limit(sdktrace.DefaultAttributeCountLimit, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		EventCountLimit:             limit(sdktrace.DefaultEventCountLimit, "OTEL_SPAN_EVENT_COUNT_LIMIT"),
+		LinkCountLimit:              limit(sdktrace.DefaultLinkCountLimit, "OTEL_SPAN_LINK_COUNT_LIMIT"),
+		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
+		AttributePerLinkCountLimit:  limit(sdktrace.DefaultAttributePerLinkCountLimit, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
+	}
+}
+
+// checkOthers logs wrong variables that other packages read. These packages use the defaults then.
+func checkOthers(vars *environ.Reader) {
+	environ.Read(vars, environ.Default(knownMethods), func(value string) (string, bool) {
+		_, ok := environ.Methods(value)
+		return value, ok
+	}, knownMethods)
+	for _, name := range []string{"OTEL_GO_X_OBSERVABILITY", "OTEL_GO_X_SELF_OBSERVABILITY", "OTEL_GO_X_RESOURCE"} {
+		environ.Read(vars, false, environ.Bool, name)
+	}
+	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
+}
+
+// checkMetrics logs wrong variables that OpenTelemetry's meter provider reads. It uses the defaults then.
+func checkMetrics(vars *environ.Reader) {
+	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
+	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)
+	environ.Read(vars, environ.Default(cardinalityLimit), func(value string) (string, bool) {
+		_, ok := environ.Whole(value)
+		return value, ok
+	}, cardinalityLimit)
+	environ.Read(vars, false, environ.Bool, "OTEL_GO_X_PER_SERIES_START_TIMESTAMPS")
+}
+
+// described returns a span processor that gives next spans with the resource res. OpenTelemetry's provider adds
+// what it reads from OTEL_RESOURCE_ATTRIBUTES to the one that it is given, also if that is wrong.
+func described(next sdktrace.SpanProcessor, res *resource.Resource, vars *environ.Reader) sdktrace.SpanProcessor {
+	if !vars.Wrong(resourceAttributes) {
+		return next
+	}
+	return describing{next, res}
+}
+
+type describing struct {
+	sdktrace.SpanProcessor
+	res *resource.Resource
+}
+
+func (d describing) OnEnd(s sdktrace.ReadOnlySpan) { d.SpanProcessor.OnEnd(describedSpan{s, d.res}) }
+
+type describedSpan struct {
+	sdktrace.ReadOnlySpan
+	res *resource.Resource
+}
+
+func (s describedSpan) Resource() *resource.Resource { return s.res }

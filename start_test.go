@@ -1,0 +1,366 @@
+package perfline_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// A wrong field is an error that names it, as is a variable without which nothing can work. Nothing has changed then, and
+// nothing runs: goleak looks.
+func TestStartErrors(t *testing.T) {
+	const otlp = "http://127.0.0.1:1"
+	profiles, names := takesProfiles(t, http.StatusOK)
+	for _, c := range []struct {
+		name   string
+		config perfline.Config
+		env    env
+		want   string
+	}{
+		{"service", perfline.Config{Service: "sh\xffop"}, nil, `perfline: Service "sh\xffop": must be UTF-8`},
+		{"version", perfline.Config{Version: "\xff"}, nil, `perfline: Version "\xff": must be UTF-8`},
+		{"attribute", perfline.Config{Attributes: []attribute.KeyValue{attribute.Int("ok", 1), attribute.String("k", "\xff")}}, nil, `perfline: field Attributes[1] "k": must have a key and a value, both of UTF-8`},
+		{"attribute of a list", perfline.Config{Attributes: []attribute.KeyValue{attribute.StringSlice("k", []string{"a", "\xff"})}}, nil, `perfline: field Attributes[0] "k": must`},
+		{"attribute of a list of lists", perfline.Config{Attributes: []attribute.KeyValue{{Key: "k", Value: attribute.SliceValue(attribute.MapValue(attribute.String("k", "\xff")))}}}, nil, `perfline: field Attributes[0] "k": must`},
+		{"attribute's key", perfline.Config{Attributes: []attribute.KeyValue{attribute.String("\xff", "v")}}, nil, `perfline: field Attributes[0] "\xff": must`},
+		{"attribute without a key", perfline.Config{Attributes: []attribute.KeyValue{{}}}, nil, `perfline: field Attributes[0] "": must`},
+		{"endpoint", perfline.Config{Traces: exporter.Config{Endpoint: "localhost"}}, nil, `perfline: exporter: Endpoint "localhost": must be a URL`},
+		{"protocol", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: "udp"}}, nil, `perfline: exporter: Protocol "udp": must be grpc or http/protobuf`},
+		{"header over gRPC", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
+		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
+		{"queue", perfline.Config{Queue: exporter.DeliveryConfig{QueueSize: -1}}, nil, "perfline: Queue.QueueSize -1: must not be negative"},
+		{"recent", perfline.Config{Recent: exporter.RecentConfig{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
+		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
+		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},
+		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Scope: 7}}, nil, "Scope 7: must be"},
+		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},
+
+		{"unknown exporter", perfline.Config{}, env{"OTEL_TRACES_EXPORTER": "jaeger"}, `perfline: exporter: OTEL_TRACES_EXPORTER "jaeger": must be otlp, console, none, or a name that the program registered with the autoexport package`},
+		{"unknown exporter of metrics", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "statsd"}, `perfline: exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp, prometheus, console, none, or a name that the program registered with the autoexport package`},
+		{"header with a line break", perfline.Config{}, env{"OTEL_EXPORTER_OTLP_ENDPOINT": otlp, "OTEL_EXPORTER_OTLP_HEADERS": "k=" + canary + "%0d%0ax:y"}, "perfline: exporter: OTEL_EXPORTER_OTLP_HEADERS (17 bytes): must be name=value"},
+		{"a header of metrics with a line break", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "k=a%0ab"}, "perfline: exporter: OTEL_EXPORTER_OTLP_METRICS_HEADERS ("},
+		{
+			"the last one that is looked at", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": "0", "OTEL_EXPORTER_OTLP_ENDPOINT": otlp, "PYROSCOPE_SERVER_ADDRESS": "localhost:4040"},
+			`perfline: pyroscope: PYROSCOPE_SERVER_ADDRESS "localhost:4040": must be a URL`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			w := watchGlobals(t)
+			c.config.Logger = w.logger()
+			pl, err := perfline.Start(t.Context(), c.config)
+			if err == nil {
+				_ = pl.Shutdown(t.Context())
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if w.log.Len() > 0 {
+				t.Errorf("logged %s", &w.log)
+			}
+			w.unchanged(t)
+		})
+	}
+	if n := len(names()); n > 0 {
+		t.Errorf("%d profiles were pushed by pipelines that did not start", n)
+	}
+}
+
+// Variables that are wrong and do no harm: spans and metrics arrive all the same, and each variable is one line.
+func TestExportsInSpiteOfWrongVariables(t *testing.T) {
+	wrong := env{
+		"OTEL_SERVICE_NAME": "sh\xffop", "OTEL_TRACES_SAMPLER": "most", "OTEL_PROPAGATORS": "tracecontext,pigeon",
+		"OTEL_SPAN_EVENT_COUNT_LIMIT": "some", "OTEL_ATTRIBUTE_COUNT_LIMIT": "1e3",
+		"OTEL_EXPORTER_OTLP_TIMEOUT": "10s", "OTEL_EXPORTER_OTLP_COMPRESSION": "zip", "OTEL_EXPORTER_OTLP_INSECURE": "yes",
+		"OTEL_METRIC_EXPORT_INTERVAL": "1m", "OTEL_METRIC_EXPORT_TIMEOUT": "0", "OTEL_GO_X_CARDINALITY_LIMIT": "all",
+		"OTEL_METRICS_EXEMPLAR_FILTER": "some", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "past", "PERFLINE_PROFILING": "on",
+	}
+	for _, protocol := range []string{exporter.GRPC, exporter.HTTP} {
+		for name, attributes := range map[string]string{
+			"a value that is not UTF-8": "team=" + canary + "\xff", "an escaped value that is not UTF-8": "team=" + canary + "%FF", "a key that is not UTF-8": "\xff" + canary + "=web",
+			"no pair": "team=web," + canary, "an escape that is none": "team=%zz" + canary, "no key": "=" + canary,
+		} {
+			t.Run(name+" "+protocol, func(t *testing.T) {
+				s := &sink{}
+				vars := maps.Clone(wrong)
+				vars["OTEL_RESOURCE_ATTRIBUTES"] = attributes
+				for name, value := range vars {
+					t.Setenv(name, value)
+				}
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", strings.Replace(s.serve(t, takes, false), "user:"+canary+"@", "", 1))
+				t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+				t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+				w := watchGlobals(t)
+				tl := observer.NewTimeline(observer.TimelineOptions{})
+				pl, err := perfline.Start(t.Context(), perfline.Config{Service: "corner shop", Logger: w.logger(), Timeline: tl})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, span := pl.TracerProvider().Tracer("t").Start(observer.NewContext(t.Context(), tl), "s")
+				marks.Mark(ctx, "m")
+				marks.Time(ctx, "work").End()
+				span.End()
+				if err := pl.Flush(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if d := pl.Stats().Delivery; d.Delivered != 2 {
+					t.Errorf("%+v, want 2 delivered", d)
+				}
+				if err := pl.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				for _, q := range pl.Recent().Requests() {
+					if got := q.Root.Resource().String(); strings.Contains(got, canary) || strings.Contains(got, "team=") || !strings.Contains(got, "service.name=corner shop") {
+						t.Errorf("the request's resource is %s", got)
+					}
+				}
+				bodies := s.all()
+				if !strings.Contains(bodies, "corner shop") || strings.Contains(bodies, canary) || strings.Contains(bodies, "team") {
+					t.Errorf("sent are %q", bodies)
+				}
+				lines := w.lines()
+				if strings.Contains(w.log.String(), canary) {
+					t.Errorf("logged a secret: %q", lines)
+				}
+				for name := range vars {
+					if n := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "variable="+name+" ") }); n < 0 {
+						t.Errorf("no line names %s", name)
+					}
+				}
+				if len(lines) != len(vars) {
+					t.Errorf("%d lines about %d variables:\n%s", len(lines), len(vars), &w.log)
+				}
+			})
+		}
+	}
+}
+
+// all is all that was sent, in one.
+func (s *sink) all() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all strings.Builder
+	for _, body := range s.bodies {
+		all.Write(body)
+	}
+	return all.String()
+}
+
+// closing is what counts its shutdowns.
+type closing struct {
+	sdktrace.SpanExporter
+	sdkmetric.Reader
+	shut *atomic.Int32
+}
+
+func (c closing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+
+func (c closing) Shutdown(ctx context.Context) error {
+	c.shut.Add(1)
+	if c.Reader != nil {
+		return c.Reader.Shutdown(ctx)
+	}
+	return nil
+}
+
+// registered registers exporters named perfline-test, and returns how many were shut down.
+var registered = sync.OnceValue(func() *atomic.Int32 {
+	shut := new(atomic.Int32)
+	autoexport.RegisterSpanExporter("perfline-test", func(context.Context) (sdktrace.SpanExporter, error) { return closing{shut: shut}, nil })
+	autoexport.RegisterMetricReader("perfline-test", func(context.Context) (sdkmetric.Reader, error) {
+		return closing{Reader: sdkmetric.NewManualReader(), shut: shut}, nil
+	})
+	return shut
+})
+
+// The program may register exporters of its own. They are shut down, also when Start fails after it has made them.
+func TestRegisteredExporters(t *testing.T) {
+	shut := registered()
+	before := shut.Load()
+	t.Setenv("OTEL_TRACES_EXPORTER", "perfline-test")
+	t.Setenv("OTEL_METRICS_EXPORTER", "perfline-test")
+	watchGlobals(t)
+	pl, ctx, log := start(t, perfline.Config{})
+	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+	span.End()
+	if err := pl.Shutdown(t.Context()); err != nil || pl.Stats().Delivery.Delivered != 1 || log.Len() > 0 {
+		t.Errorf("%v, %+v, logged %s", err, pl.Stats().Delivery, log)
+	}
+	if n := shut.Load() - before; n != 2 {
+		t.Errorf("%d were shut down, want both", n)
+	}
+	t.Setenv("PYROSCOPE_SERVER_ADDRESS", "nowhere")
+	if _, err := perfline.Start(t.Context(), perfline.Config{}); err == nil || shut.Load()-before != 4 {
+		t.Errorf("%v, %d were shut down in all, want 4", err, shut.Load()-before)
+	}
+}
+
+// Each wrong variable is said with its rule and what counts instead.
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		config      perfline.Config
+		want        string
+	}{
+		{"OTEL_TRACES_SAMPLER", "most", perfline.Config{}, `value=most rule="must be always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off or parentbased_traceidratio" instead=parentbased_always_on`},
+		{"OTEL_TRACES_SAMPLER", "most", perfline.Config{Sampler: sdktrace.AlwaysSample()}, "instead=Config.Sampler"},
+		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{Service: "shop"}, `value="\xff" rule="must be UTF-8" instead=shop`},
+		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{}, "instead=unknown_service:perfline.test"},
+		{"OTEL_RESOURCE_ATTRIBUTES", canary, perfline.Config{}, `value="6 bytes" rule="must be key=value pairs of UTF-8, separated by commas, with %2C for a comma and %25 for %" instead=none`},
+		{"OTEL_PROPAGATORS", "b3,pigeon", perfline.Config{}, `value=b3,pigeon rule="must be tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace, none, or names that the program registered with the autoprop package" instead=tracecontext,baggage`},
+		{"OTEL_PROPAGATORS", ",", perfline.Config{}, `value=,`},
+		{"OTEL_SPAN_LINK_COUNT_LIMIT", strings.Repeat("9", 1000), perfline.Config{}, `value=` + strings.Repeat("9", 97) + `… rule="must be a whole number; a negative one means no limit" instead=128`},
+		{"PERFLINE_PROFILING", "of", perfline.Config{}, `value=of rule="must be off or remote" instead=off`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(c.name, c.value)
+			w := watchGlobals(t)
+			c.config.Logger, c.config.Timeline = w.logger(), observer.NewTimeline(observer.TimelineOptions{})
+			pl, err := perfline.Start(t.Context(), c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = pl.Shutdown(t.Context()) }()
+			if lines := w.lines(); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "variable="+c.name+" ") || !strings.Contains(lines[0], c.want) {
+				t.Errorf("logged %q, want one line with %s", lines, c.want)
+			}
+		})
+	}
+}
+
+// OpenTelemetry's own complaints come through the same log, but for those about variables.
+func TestOpenTelemetryLogsToTheLogger(t *testing.T) {
+	t.Setenv("OTEL_TRACES_SAMPLER", "most")
+	w := watchGlobals(t)
+	pl, err := perfline.Start(t.Context(), perfline.Config{Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pl.Shutdown(t.Context()) }()
+	w.log.Reset()
+	sdktrace.NewTracerProvider() // which reads the variable again
+	if w.log.Len() > 0 {
+		t.Errorf("logged %s", &w.log)
+	}
+	otel.Handle(os.ErrDeadlineExceeded)
+	if lines := w.lines(); len(lines) != 1 || !strings.Contains(lines[0], "OpenTelemetry reports") || !strings.Contains(lines[0], "i/o timeout") {
+		t.Errorf("logged %q", lines)
+	}
+}
+
+// The samplers decide as the SDK's do.
+func TestSamplers(t *testing.T) {
+	remote := func(flags trace.TraceFlags) context.Context {
+		return trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID{0xff}, SpanID: trace.SpanID{1}, TraceFlags: flags, Remote: true,
+		}))
+	}
+	for _, name := range []string{"", "always_on", " ALWAYS_OFF ", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"} {
+		for _, arg := range []string{"", "0", "1", "0.5"} {
+			t.Run(name+" "+arg, func(t *testing.T) {
+				t.Setenv("OTEL_TRACES_SAMPLER", name)
+				t.Setenv("OTEL_TRACES_SAMPLER_ARG", arg)
+				pl, _, log := start(t, perfline.Config{})
+				defer func() { _ = pl.Shutdown(t.Context()) }()
+				sdk := sdktrace.NewTracerProvider()
+				for what, ctx := range map[string]context.Context{"no parent": context.Background(), "sampled": remote(trace.FlagsSampled), "not sampled": remote(0)} {
+					if what == "no parent" && arg == "0.5" {
+						continue // by the trace's id, which each provider makes
+					}
+					_, got := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+					_, want := sdk.Tracer("t").Start(ctx, "s")
+					if got.SpanContext().IsSampled() != want.SpanContext().IsSampled() {
+						t.Errorf("%s: sampled is %v, the SDK's %v", what, got.SpanContext().IsSampled(), want.SpanContext().IsSampled())
+					}
+				}
+				if log.Len() > 0 {
+					t.Errorf("logged %s", log)
+				}
+			})
+		}
+	}
+}
+
+// The limits are the SDK's, for its spans and for marks.
+func TestSpanLimits(t *testing.T) {
+	for name, vars := range map[string]env{
+		"defaults": {},
+		"all":      {"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "1", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2", "OTEL_SPAN_EVENT_COUNT_LIMIT": "3", "OTEL_SPAN_LINK_COUNT_LIMIT": "4", "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT": "5", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT": "6"},
+		"general":  {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "7", "OTEL_ATTRIBUTE_COUNT_LIMIT": "8"},
+		"both":     {"OTEL_ATTRIBUTE_COUNT_LIMIT": "8", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "-1", "OTEL_SPAN_EVENT_COUNT_LIMIT": "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for name, value := range vars {
+				t.Setenv(name, value)
+			}
+			pl, ctx, _ := start(t, perfline.Config{})
+			defer func() { _ = pl.Shutdown(t.Context()) }()
+			fill := func(tp trace.TracerProvider) sdktrace.ReadOnlySpan {
+				var attrs []attribute.KeyValue
+				for i := range 200 {
+					attrs = append(attrs, attribute.String(strings.Repeat("k", i+1), strings.Repeat("v", 300)))
+				}
+				_, span := tp.Tracer("t").Start(ctx, "s")
+				span.SetAttributes(attrs...)
+				for range 200 {
+					span.AddEvent("e", trace.WithAttributes(attrs...))
+					span.AddLink(trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}), Attributes: attrs})
+				}
+				span.SetStatus(codes.Ok, "")
+				return span.(sdktrace.ReadOnlySpan)
+			}
+			shape := func(s sdktrace.ReadOnlySpan) []int {
+				counts := []int{len(s.Attributes()), len(s.Events()), len(s.Links())}
+				for _, a := range s.Attributes() {
+					counts = append(counts, len(a.Value.AsString()))
+				}
+				for _, e := range s.Events() {
+					counts = append(counts, len(e.Attributes))
+				}
+				for _, l := range s.Links() {
+					counts = append(counts, len(l.Attributes))
+				}
+				return counts
+			}
+			got, want := shape(fill(pl.TracerProvider())), shape(fill(sdktrace.NewTracerProvider()))
+			if !slices.Equal(got, want) {
+				t.Errorf("%v, the SDK's have %v", got[:3], want[:3])
+			}
+		})
+	}
+	t.Setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "2")
+	pl, ctx, _ := start(t, perfline.Config{})
+	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+	for range 5 {
+		marks.Mark(ctx, "m")
+	}
+	span.End()
+	_ = pl.Shutdown(t.Context())
+	if s := pl.Stats().Bridge; s.Events != 2 || s.Limited != 3 {
+		t.Errorf("of five marks %d are events and %d over the limit, want 2 and 3", s.Events, s.Limited)
+	}
+}

@@ -1,0 +1,221 @@
+package perfline_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/observer"
+)
+
+type env = map[string]string
+
+// wrongValues are the values that each variable is given, in the order of a variable's cells. An empty value comes
+// before them: it means unset, whatever the variable.
+var wrongValues = []struct{ name, value string }{
+	{"negative", "-1"},
+	{"zero", "0"},
+	{"huge", "99999999999999999999"},
+	{"not a number", "many"},
+	{"not UTF-8", "\xff\xfe"},
+}
+
+// What becomes of a value.
+const (
+	taken = 'o' // ok: Start succeeds and logs nothing
+	warns = 'w' // Start succeeds and logs one line with the variable's name
+	fails = 'e' // the error of Start has the variable's name, and nothing has changed
+)
+
+// A cellsOf says what becomes of a variable's values.
+type cellsOf struct {
+	cells string // a letter for each of wrongValues
+	with  env    // other variables that must be set for this one to count
+	unset string // letters for an empty value and for a space; empty means that both are taken
+}
+
+// variables are all that perfline.Start honours but OTEL_BSP_*.
+func variables(pyroscope string) map[string]cellsOf {
+	const (
+		allWarn = "wwwww"
+		allFail = "eeeee"
+		limit   = "oowww" // a negative limit is none
+		text    = "oooow"
+	)
+	all := map[string]cellsOf{
+		"OTEL_SDK_DISABLED":        {cells: allWarn},
+		"OTEL_SERVICE_NAME":        {cells: text},
+		"OTEL_RESOURCE_ATTRIBUTES": {cells: allWarn},
+		"OTEL_PROPAGATORS":         {cells: allWarn},
+		"OTEL_TRACES_SAMPLER":      {cells: allWarn},
+		"OTEL_TRACES_SAMPLER_ARG":  {cells: "wowww", with: env{"OTEL_TRACES_SAMPLER": "traceidratio"}},
+		"OTEL_TRACES_EXPORTER":     {cells: allFail},
+		"OTEL_METRICS_EXPORTER":    {cells: allFail},
+
+		"OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS": {cells: text},
+		"OTEL_GO_X_OBSERVABILITY":                 {cells: allWarn},
+		"OTEL_GO_X_SELF_OBSERVABILITY":            {cells: allWarn},
+		"OTEL_GO_X_RESOURCE":                      {cells: allWarn},
+
+		"PERFLINE_PROFILING":       {cells: allWarn},
+		"PYROSCOPE_SERVER_ADDRESS": {cells: allFail},
+	}
+	for _, name := range []string{
+		"OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT",
+		"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_EVENT_COUNT_LIMIT", "OTEL_SPAN_LINK_COUNT_LIMIT",
+		"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT",
+	} {
+		all[name] = cellsOf{cells: limit}
+	}
+	traces, metrics := env{"OTEL_TRACES_EXPORTER": "otlp"}, env{"OTEL_METRICS_EXPORTER": "otlp"}
+	both := maps.Clone(traces)
+	maps.Copy(both, metrics)
+	for what, cells := range map[string]string{
+		"ENDPOINT": allFail, "PROTOCOL": allFail, "HEADERS": allFail,
+		"CERTIFICATE": allFail, "CLIENT_CERTIFICATE": allFail, "CLIENT_KEY": allFail,
+		"INSECURE": allWarn, "COMPRESSION": allWarn, "TIMEOUT": "wowww",
+	} {
+		for signal, with := range map[string]env{"": both, "TRACES_": traces, "METRICS_": metrics} {
+			all["OTEL_EXPORTER_OTLP_"+signal+what] = cellsOf{cells: cells, with: with}
+		}
+	}
+	for name, cells := range map[string]string{
+		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE":        allWarn,
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": allWarn,
+		"OTEL_METRIC_EXPORT_INTERVAL":                              allWarn,
+		"OTEL_METRIC_EXPORT_TIMEOUT":                               allWarn,
+		"OTEL_METRICS_EXEMPLAR_FILTER":                             allWarn,
+		"OTEL_GO_X_CARDINALITY_LIMIT":                              limit,
+		"OTEL_GO_X_PER_SERIES_START_TIMESTAMPS":                    allWarn,
+	} {
+		all[name] = cellsOf{cells: cells, with: metrics}
+	}
+	scraped := env{"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": "0"}
+	all["OTEL_EXPORTER_PROMETHEUS_HOST"] = cellsOf{allFail, scraped, "oe"}
+	all["OTEL_EXPORTER_PROMETHEUS_PORT"] = cellsOf{"eoeee", scraped, "oe"}
+	all["OTEL_METRICS_PRODUCERS"] = cellsOf{allFail, scraped, "oe"}
+	for name, cells := range map[string]string{
+		"PYROSCOPE_APPLICATION_NAME": text, "PYROSCOPE_LABELS": allWarn, "PYROSCOPE_UPLOAD_INTERVAL": allWarn,
+		"PYROSCOPE_TENANT_ID": "ooooe", "PYROSCOPE_HTTP_HEADERS": allFail,
+	} {
+		all[name] = cellsOf{cells: cells, with: env{"PYROSCOPE_SERVER_ADDRESS": pyroscope}}
+	}
+	all["PYROSCOPE_BASIC_AUTH_USER"] = cellsOf{"ooooe", env{"PYROSCOPE_SERVER_ADDRESS": pyroscope, "PYROSCOPE_BASIC_AUTH_PASSWORD": "p"}, "ee"}
+	all["PYROSCOPE_BASIC_AUTH_PASSWORD"] = cellsOf{"ooooe", env{"PYROSCOPE_SERVER_ADDRESS": pyroscope, "PYROSCOPE_BASIC_AUTH_USER": "u"}, "eo"}
+	return all
+}
+
+func TestVariables(t *testing.T) {
+	pyroscope, _ := takesProfiles(t, http.StatusOK)
+	for name, v := range variables(pyroscope) {
+		t.Run(name, func(t *testing.T) {
+			for other, value := range v.with {
+				t.Setenv(other, value)
+			}
+			cells := cmp.Or(v.unset, "oo") + v.cells
+			for i, try := range append([]struct{ name, value string }{{"empty", ""}, {"a space", " "}}, wrongValues...) {
+				want := cells[i]
+				t.Run(try.name, func(t *testing.T) {
+					t.Setenv(name, try.value)
+					w := watchGlobals(t)
+					pl, err := perfline.Start(t.Context(), perfline.Config{
+						Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+					})
+					if (err != nil) != (want == fails) {
+						t.Fatalf("Start returned %v", err)
+					}
+					if err != nil {
+						if !strings.Contains(err.Error(), name) {
+							t.Errorf("error %q does not name the variable", err)
+						}
+						w.unchanged(t)
+						return
+					}
+					over, cancel := context.WithCancel(t.Context())
+					cancel()
+					defer func() { _ = pl.Shutdown(over) }()
+					lines := w.lines()
+					switch {
+					case want == taken && len(lines) > 0:
+						t.Errorf("logged %q", lines)
+					case want == warns && (len(lines) != 1 || !strings.Contains(lines[0], "variable="+name+" ") || !strings.Contains(lines[0], "level=WARN")):
+						t.Errorf("logged %q, want one warning with variable=%s", lines, name)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A globalWatch holds what OpenTelemetry's globals were before Start, and all that is logged.
+type globalWatch struct {
+	log        bytes.Buffer
+	tracers    *sdktrace.TracerProvider
+	meters     *sdkmetric.MeterProvider
+	propagator propagation.TextMapPropagator
+}
+
+func watchGlobals(t *testing.T) *globalWatch {
+	t.Helper()
+	w := &globalWatch{tracers: sdktrace.NewTracerProvider(), meters: sdkmetric.NewMeterProvider(), propagator: propagation.Baggage{}}
+	slogDefault := slog.Default()
+	slog.SetDefault(w.logger())
+	t.Cleanup(func() { slog.SetDefault(slogDefault) })
+	otel.SetTracerProvider(w.tracers)
+	otel.SetMeterProvider(w.meters)
+	otel.SetTextMapPropagator(w.propagator)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { w.log.WriteString("otel.Handle: " + err.Error() + "\n") }))
+	otel.SetLogger(funcr.New(func(_, args string) { w.log.WriteString("otel's logger: " + args + "\n") }, funcr.Options{}))
+	w.log.Reset() // the providers above read variables, too
+	return w
+}
+
+func (w *globalWatch) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&w.log, nil)) }
+
+func (w *globalWatch) lines() []string {
+	return slices.Collect(strings.Lines(w.log.String()))
+}
+
+// unchanged fails t unless the globals are what they were.
+func (w *globalWatch) unchanged(t *testing.T) {
+	t.Helper()
+	if got := otel.GetTracerProvider(); got != w.tracers {
+		t.Errorf("the tracer provider is %v", got)
+	}
+	if got := otel.GetMeterProvider(); got != w.meters {
+		t.Errorf("the meter provider is %v", got)
+	}
+	if got := otel.GetTextMapPropagator(); got != w.propagator {
+		t.Errorf("the propagator is %v", got)
+	}
+	w.log.Reset()
+	otel.Handle(errors.New("probe"))
+	if got := w.log.String(); got != "otel.Handle: probe\n" {
+		t.Errorf("the error handler is another: it wrote %q", got)
+	}
+	w.log.Reset()
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "probe")
+	_ = sdkmetric.NewPeriodicReader(noMetrics{}).Shutdown(t.Context())
+	if got := w.log.String(); !strings.HasPrefix(got, "otel's logger: ") {
+		t.Errorf("the logger is another: it wrote %q", got)
+	}
+}
+
+// noMetrics is an exporter that can be shut down and nothing else.
+type noMetrics struct{ sdkmetric.Exporter }
+
+func (noMetrics) Shutdown(context.Context) error { return nil }
