@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
 	"strings"
@@ -74,6 +75,26 @@ func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 		}
 	}
 	// With the last session the profiler is free, at once.
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("after the last session: %v", err)
+	}
+	pprof.StopCPUProfile()
+}
+
+// SetCPUProfileRate(0) ends the engine's profile, and nobody is there to profile instead:
+// the sessions go on, and with the last one the profiler is free.
+func TestForeignRateOfZero(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	const rounds = 3
+	for n := 1; n <= rounds; n++ {
+		runtime.SetCPUProfileRate(0)
+		until(t, "a gap", func() bool { return p.Stats().Gaps >= n })
+		until(t, "started again", func() bool { return p.State() == profiling.Started })
+		burnUntil(t, p, p.Stats().Samples+2)
+	}
+	if s := stop(t, p).Stats; s.Gaps != rounds || s.GapTime <= 0 {
+		t.Errorf("%d gaps of %v, want %d", s.Gaps, s.GapTime, rounds)
+	}
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Errorf("after the last session: %v", err)
 	}
