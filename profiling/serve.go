@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -23,7 +24,8 @@ import (
 // 10 ms of CPU time apart, and carry the labels of the local root span they ran for, of a
 // request its server span. It stops when the client goes away. What it answers
 // instead of a profile: 400 when the parameter is wrong, 403 when PERFLINE_PROFILING is
-// off, 409 when somebody else had the CPU profiler all the time.
+// off, 409 when other code had the CPU profiler all the time. When it had it for a part of the
+// time, the profile's comments say for how long (go tool pprof -comments).
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	length := 30 * time.Second
@@ -59,8 +61,8 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 	}
 	t, err := p.Stop()
-	if err == nil && t.Stats.GapTime >= t.Stopped-t.Started {
-		serveError(w, http.StatusConflict, "profiling: somebody else had the CPU profiler all the time")
+	if errors.Is(err, ErrBusy) {
+		serveError(w, http.StatusConflict, err.Error())
 		return
 	}
 	var body bytes.Buffer

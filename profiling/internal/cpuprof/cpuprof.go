@@ -16,8 +16,3 @@ var ErrUnsupported = errors.New("the runtime's CPU-profile log cannot be read")
 // ErrTransient is wrapped, beside [ErrUnsupported], by errors whose cause may pass: the
 // process was stopped for a while, or other code set the profiler's rate.
 var ErrTransient = errors.New("the cause may pass")
-
-// A transient error wraps [ErrTransient], and has the text of another error.
-type transient struct{ error }
-
-func (transient) Is(target error) bool { return target == ErrTransient }

@@ -318,3 +318,8 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	emit(s)
 	s.Tag = nil
 }
+
+// A transient error wraps [ErrTransient], and has the text of another error.
+type transient struct{ error }
+
+func (transient) Is(target error) bool { return target == ErrTransient }
