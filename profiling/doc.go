@@ -16,7 +16,9 @@
 // its JSON is exactly that. Beside them it keeps the line that ran, the span and the
 // labels of each sample, for pprof, folded stacks and the questions that
 // [Trace.OfTrace] and [Trace.Hottest] answer. Timestamps are on the axis of the
-// timeline in ctx, so that marks, measures and samples share one clock.
+// timeline in ctx, so that marks, measures and samples share one clock. When that timeline has
+// an observer.TimelineOptions.Clock, [Start], [Profiler.TakeTrace], [ForceSample] and
+// [Profiler.Stop] read the clock, and timestamps in between are interpolated.
 //
 // # What samples
 //

@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/perfline/perfline/profiling/internal/labels"
@@ -19,11 +20,22 @@ func ForceSample() {
 		h.mu.Lock()
 		running := h.running
 		h.mu.Unlock()
-		if running {
-			h.do(func() { h.force(pcs[:n], tag) })
+		if !running {
+			continue
 		}
+		var sessions []*session
+		h.do(func() { sessions = slices.Clone(h.sessions) })
+		readAxes(sessions)
+		h.do(func() { h.force(pcs[:n], tag) })
+		readAxes(sessions)
 	}
 	runtime.KeepAlive(tag)
+}
+
+func readAxes(sessions []*session) {
+	for _, s := range sessions {
+		s.axis.read()
+	}
 }
 
 func (h *hub) force(pcs []uintptr, tag unsafe.Pointer) {

@@ -140,6 +140,7 @@ func (h *hub) attach(s *session) (err error) {
 			s.yield()
 		}
 	})
+	s.axis.read()
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/perfline/perfline/observer"
 )
 
 // ServeProfile is /debug/pprof/profile beside other sessions: net/http/pprof's own
@@ -42,7 +44,8 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	full := make(chan struct{})
-	p, err := Start(r.Context(), Options{
+	// The profile's start and length are real time, whatever clock the request's timeline has.
+	p, err := Start(observer.NewContext(r.Context(), observer.Default()), Options{
 		SampleInterval:     10 * time.Millisecond,
 		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
 		OnSampleBufferFull: func(*Profiler) { close(full) },

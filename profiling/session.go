@@ -19,8 +19,7 @@ type session struct {
 	o      Options
 	onFull func()
 
-	origin time.Time // of its timeline
-	offset int64     // what a time by sampling.Now lacks to be one since origin
+	axis axis // of its timeline
 
 	build   *builder
 	thin    thinner
@@ -54,11 +53,9 @@ type session struct {
 }
 
 func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
-	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), origin: tl.Origin()}
+	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), axis: axis{timeline: tl}}
 	s.ready.Lock()
-	before := sampling.Now()
-	at := tl.Now()
-	s.offset = int64(at) - (before + (sampling.Now()-before)/2)
+	s.axis.read()
 	return s
 }
 
@@ -209,7 +206,7 @@ func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
 		return
 	}
 	in := ran.in(s.o.Scope)
-	s.build.add(&own, time.Duration(own.At+s.offset), s.build.context(in.key(), in.context))
+	s.build.add(&own, time.Duration(own.At), s.build.context(in.key(), in.context))
 	s.coarse = s.coarse || own.Since != 0
 	s.mu.Lock()
 	built := &s.build.t.Stats
@@ -227,6 +224,7 @@ func (s *session) stop() {
 		s.wait()
 		return
 	}
+	s.axis.read()
 	s.ended.CompareAndSwap(0, sampling.Now())
 	mine := false
 	s.hub.do(func() { mine = s.hub.detach(s) })
@@ -244,6 +242,7 @@ func (s *session) wait() {
 
 // cut ends a part of the session and returns its trace, nil if the session has ended.
 func (s *session) cut() *Trace {
+	s.axis.read()
 	var part *builder
 	s.hub.do(func() {
 		if s.ended.Load() != 0 {
@@ -267,7 +266,8 @@ func (s *session) cut() *Trace {
 	if part == nil {
 		return nil
 	}
-	return part.trace()
+	s.axis.read()
+	return s.axis.place(part.trace())
 }
 
 // describe tells a builder what its trace, which ends at a time, is of. s.mu is held.
@@ -282,16 +282,17 @@ func (s *session) describe(b *builder, at int64) {
 		b.factor = s.calibration.factor(s.used, b.weight, s.interval)
 	}
 	t := &b.t
-	t.Origin, t.Engine, t.Interval = s.origin, s.engine, s.interval
+	t.Engine, t.Interval = s.engine, s.interval
 	if s.coarse {
 		t.Engine = windowEngine
 	}
-	t.Started, t.Stopped = time.Duration(s.from+s.offset), time.Duration(at+s.offset)
+	t.Started, t.Stopped = time.Duration(s.from), time.Duration(at)
 	t.Stats = s.countsUntil(at)
 }
 
 // finish makes the trace. The hub has let go of the session.
 func (s *session) finish() {
+	s.axis.read()
 	s.mu.Lock()
 	s.finished = true
 	unwatch := s.unwatch
@@ -303,6 +304,6 @@ func (s *session) finish() {
 	if unwatch != nil {
 		unwatch()
 	}
-	s.trace, s.build = s.build.trace(), nil // which would keep labels and symbols
+	s.trace, s.build = s.axis.place(s.build.trace()), nil // which would keep labels and symbols
 	s.ready.Unlock()
 }
