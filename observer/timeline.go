@@ -268,6 +268,9 @@ func FromContext(ctx context.Context) *Timeline {
 // Time, now()).
 func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
 
+// HasClock reports whether TimelineOptions.Clock is what Now reads.
+func (t *Timeline) HasClock() bool { return t.root.clock != nil }
+
 // Origin is t's time origin by the wall clock (timeOrigin). It never changes.
 func (t *Timeline) Origin() time.Time {
 	if t.parent == nil {

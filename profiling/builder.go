@@ -48,7 +48,7 @@ func newBuilder(keep func(*sampling.Symbol) bool) *builder {
 	}
 }
 
-// add records a sample at a time since the session's origin. The context is an
+// add records a sample at a time, by a clock of the caller's choice. The context is an
 // index that the method of that name gave, or None.
 func (b *builder) add(s *sampling.Sample, at time.Duration, context int) {
 	depth := min(len(s.Stack), maxDepth)

@@ -16,7 +16,9 @@
 // its JSON is exactly that. Beside them it keeps the line that ran, the span and the
 // labels of each sample, for pprof, folded stacks and the questions that
 // [Trace.OfTrace] and [Trace.Hottest] answer. Timestamps are on the axis of the
-// timeline in ctx, so that marks, measures and samples share one clock.
+// timeline in ctx, so that marks, measures and samples share one clock. When that timeline has
+// an observer.TimelineOptions.Clock, [Start], [Profiler.TakeTrace], [ForceSample] and
+// [Profiler.Stop] read the clock, and timestamps in between are interpolated.
 //
 // # What samples
 //
@@ -28,17 +30,21 @@
 //     busy gives four times as many. Stacks are cut at 64 frames, and say so. It is
 //     there on Linux and macOS with the Go releases it was written for.
 //   - "window": the same profiler through runtime/pprof, everywhere else: samples have
-//     the time of the second they were taken in, and an interval of 10 ms.
+//     the time of the second they were taken in, and an interval of 10 ms. It samples, too, when
+//     "cpu" finds that it does not work. [Profiler.Fallback] gives the reason, and one line in the
+//     log names the loss. A cause that may pass, such as a machine that stalled, has "cpu" tried
+//     again after a second, then less and less often; sessions that run change to it.
 //   - "wall", with [Options].Wall: all goroutines at each tick, running or waiting. Its
 //     cost grows with their number, so the interval is stretched to keep within
 //     [Options].WallBudget, and [Profiler.SampleInterval] tells what it has become.
 //
-// The CPU profiler of a process serves one at a time. While sessions run, somebody
-// else's pprof.StartCPUProfile gets its usual error; who calls pprof.StopCPUProfile
-// first, as some agents do, takes the profiler over. Sessions are paused then, and
-// when it is free again they go on: [Stats] counts these gaps and their length, and they
-// are logged. A profile that runs when a session starts is left alone: the session is
-// paused until that ends. [ServeProfile] is /debug/pprof/profile that works beside
+// The CPU profiler of a process serves one at a time. While sessions run, other code's
+// pprof.StartCPUProfile gets its usual error. Code that calls pprof.StopCPUProfile first, as
+// some agents do, takes the profiler over; runtime.SetCPUProfileRate(0) interrupts it. Sessions
+// are paused then, and go on when the profiler is free again. [Stats] counts these gaps and their
+// length as BusyGaps and BusyTime, and they are logged. A profile that runs when a session starts
+// is left alone: the session is paused until that ends. When a session never had the profiler,
+// [Profiler.Stop] returns [ErrBusy]. [ServeProfile] is /debug/pprof/profile that works beside
 // sessions. Package pyroscope pushes profiles all the time, by a session that never ends.
 // Package sessions records samples together with what the timeline says happened, and package
 // service serves that.
@@ -53,6 +59,11 @@
 //     distinct stacks.
 //   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
 //     the trace.
+//   - No session waits for the program's log handler. Lines for slog's default logger are
+//     written on a goroutine of their own; when the handler blocks, 32 lines wait, and further
+//     ones are dropped and counted in the next line.
+//   - A panic inside an engine does not end the program. "window" goes on where "cpu" panicked;
+//     without another engine, the sessions end and Stop returns the panic as an error.
 //   - A sample has the sampled span that was active on its goroutine, or with [LocalRoots]
 //     the first of its trace in this process, by the name that it ended with; none when it
 //     has ended. See [SpanLabels]. Spans that began before the first session started, and

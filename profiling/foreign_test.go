@@ -3,7 +3,11 @@ package profiling_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"log"
+	"log/slog"
+	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
 	"strings"
@@ -80,6 +84,28 @@ func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 	pprof.StopCPUProfile()
 }
 
+// SetCPUProfileRate(0) ends the engine's profile, and nobody is there to profile instead:
+// the sessions go on, and with the last one the profiler is free.
+func TestForeignRateOfZero(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	const rounds = 3
+	for n := 1; n <= rounds; n++ {
+		until(t, "a gap", func() bool {
+			runtime.SetCPUProfileRate(0) // no profile may run right now
+			return p.Stats().Gaps >= n
+		})
+		until(t, "started again", func() bool { return p.State() == profiling.Started })
+		burnUntil(t, p, p.Stats().Samples+2)
+	}
+	if s := stop(t, p).Stats; s.BusyGaps < rounds || s.BusyTime <= 0 {
+		t.Errorf("busy %d times for %v, want %d", s.BusyGaps, s.BusyTime, rounds)
+	}
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("after the last session: %v", err)
+	}
+	pprof.StopCPUProfile()
+}
+
 // A profile that runs when a session starts is not disturbed.
 func TestForeignProfilerWasFirst(t *testing.T) {
 	var foreign bytes.Buffer
@@ -95,8 +121,37 @@ func TestForeignProfilerWasFirst(t *testing.T) {
 		t.Errorf("the other's profile: %v", err)
 	}
 	until(t, "started", func() bool { return p.State() == profiling.Started })
-	if s := stop(t, p).Stats; s.Gaps != 1 || s.GapTime <= 0 {
-		t.Errorf("%d gaps of %v, want one", s.Gaps, s.GapTime)
+	tr := stop(t, p)
+	if s := tr.Stats; s.Gaps != 1 || s.GapTime <= 0 || s.BusyGaps != 1 || s.BusyTime != s.GapTime {
+		t.Errorf("%d gaps of %v, busy %d of %v, want one, which is that", s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime)
+	}
+	written, err := tr.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written.Comments) != 1 || !strings.Contains(written.Comments[0], "other code in the process had the CPU profiler for") {
+		t.Errorf("the profile's comments are %q, want one that tells of the gap", written.Comments)
+	}
+}
+
+// A session that could not take one sample, because other code profiles all the time, says so
+// where its trace is taken.
+func TestForeignProfilerAllTheTime(t *testing.T) {
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer pprof.StopCPUProfile()
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	part, err := p.TakeTrace() // the session goes on
+	if err != nil || len(part.Samples) != 0 || part.Stats.BusyTime != part.Stopped-part.Started {
+		t.Errorf("TakeTrace: %v, %d samples, busy for %v of %v, want all of it and no error", err, len(part.Samples), part.Stats.BusyTime, part.Stopped-part.Started)
+	}
+	tr, err := p.Stop()
+	if !errors.Is(err, profiling.ErrBusy) {
+		t.Errorf("Stop: %v, want ErrBusy", err)
+	}
+	if tr == nil || len(tr.Samples) != 0 || tr.Stats.BusyGaps != 1 || tr.Stats.BusyTime != tr.Stopped-tr.Started {
+		t.Errorf("Stop: trace %+v, want an empty one that says how long", tr)
 	}
 }
 
@@ -214,7 +269,9 @@ func TestForeignWriterHangs(t *testing.T) {
 	if p.State() != profiling.Paused {
 		t.Errorf("the state is %s", p.State())
 	}
-	stop(t, p)
+	if tr, err := p.Stop(); !errors.Is(err, profiling.ErrBusy) || tr.Stats.BusyTime != tr.Stopped-tr.Started {
+		t.Errorf("Stop: error %v, busy for %v of %v, want ErrBusy and all of it", err, tr.Stats.BusyTime, tr.Stopped-tr.Started)
+	}
 	q := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	close(w.open)
 	<-stopped
@@ -228,6 +285,66 @@ func TestForeignWriterHangs(t *testing.T) {
 		pprof.StopCPUProfile()
 		return true
 	})
+}
+
+// The program's log handler is its own business: one that blocks holds up no session, nor the
+// code that has the profiler.
+func TestLogHandlerBlocks(t *testing.T) {
+	handler := &slowHandler{entered: make(chan struct{}, 1), open: make(chan struct{})}
+	logger, output, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(slog.New(handler))
+	defer func() {
+		close(handler.open)
+		slog.SetDefault(logger)
+		log.SetOutput(output)
+		log.SetFlags(flags)
+	}()
+	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	var foreign bytes.Buffer
+	takeProfiler(t, &foreign)
+	until(t, "paused", func() bool { return p.State() == profiling.Paused })
+	select {
+	case <-handler.entered:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the pause was not logged")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		other, err := profiling.Start(context.Background(), profiling.Options{MaxBufferSize: 10})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := other.Stop(); !errors.Is(err, profiling.ErrBusy) {
+			t.Errorf("Stop: %v, want ErrBusy", err)
+		}
+		pprof.StopCPUProfile()
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a session waits for the log handler")
+	}
+	until(t, "started", func() bool { return p.State() == profiling.Started })
+	burnUntil(t, p, p.Stats().Samples+2)
+	stop(t, p)
+}
+
+type slowHandler struct {
+	slog.Handler
+	entered, open chan struct{}
+}
+
+func (h *slowHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *slowHandler) Handle(context.Context, slog.Record) error {
+	select {
+	case h.entered <- struct{}{}:
+	default: // it has been
+	}
+	<-h.open
+	return nil
 }
 
 type slowWriter struct {

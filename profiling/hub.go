@@ -2,20 +2,14 @@ package profiling
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
-	"github.com/perfline/perfline/profiling/internal/cpuprof"
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
-	"github.com/perfline/perfline/profiling/internal/wall"
-	"github.com/perfline/perfline/profiling/internal/window"
 )
 
 // The process has one CPU profiler and one set of goroutines, so it has one hub for
@@ -25,20 +19,23 @@ var (
 	wallClock = newHub(true)
 )
 
-// lazy is how long the engine goes on at an interval that is shorter than anybody wants
-// any more: each change costs the other sessions a gap.
+// lazy is how long the engine goes on at an interval that no session needs any more: each change
+// costs the other sessions a gap.
 const lazy = 10 * time.Second
 
-// retry is how often a profiler that somebody else has is asked for.
+// retry is how often the hub asks for a profiler that other code has.
 const retry = 20 * time.Millisecond
 
 // A hub owns an engine and gives its samples to the sessions, on one goroutine that
-// runs while there are any.
+// runs while there are any. That goroutine calls no code of the program's: every session
+// waits for it.
 type hub struct {
 	wall bool
 	make func(budget float64) (sampling.Engine, error)
-	// fallback makes the engine for when that of make turns out not to work.
+	// fallback makes the engine that samples when the one of make does not work. It is nil
+	// where there is no other.
 	fallback func() sampling.Engine
+	logs     logQueue
 
 	mu      sync.Mutex // guards what follows
 	queue   []func()   // to do on the hub's goroutine
@@ -48,20 +45,26 @@ type hub struct {
 	// What follows belongs to the hub's goroutine.
 	symbols  *sampling.Symbols
 	engine   sampling.Engine
-	budget   float64 // that a wall engine was made with
-	on       bool    // the engine runs
+	reason   string        // why engine is the fallback; empty when it is not
+	again    time.Time     // when to try the better engine again; zero for never
+	wait     time.Duration // before again; 0 when the better engine has run since it failed
+	broken   error         // a panic of the better engine, after which the process does without it
+	budget   float64       // that a wall engine was made with
+	on       bool          // the engine runs
 	interval time.Duration
 	slower   time.Time // since lazy before then a longer interval would do; zero when not
 	next     time.Time // when the engine, or another try to start it, is due
 	lost     uint64    // by the engine, as told to the sessions
-	away     time.Time // since when somebody else has the profiler; zero when nobody has
+	away     time.Time // when other code got the profiler; zero when it is free
 	sessions []*session
 }
 
 func newHub(wall bool) *hub {
 	h := &hub{wall: wall, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols()}
 	h.make = h.newEngine
-	h.fallback = func() sampling.Engine { return window.New(h.symbols) }
+	if !wall {
+		h.fallback = h.newFallback
+	}
 	return h
 }
 
@@ -134,8 +137,10 @@ func (h *hub) attach(s *session) (err error) {
 		h.pace() // which looks at when it began
 		if !h.on {
 			s.pause(s.begun)
+			s.yield()
 		}
 	})
+	s.axis.read()
 	return err
 }
 
@@ -166,25 +171,18 @@ func (h *hub) remove(s *session) {
 // intervals, and not without a session.
 func (h *hub) tune() error {
 	if len(h.sessions) == 0 {
-		if h.engine != nil {
-			h.engine.Stop(h.emit)
-		}
-		// The next session begins anew: also with the engine, had that to be replaced.
-		h.engine, h.symbols = nil, sampling.NewSymbols()
-		h.on, h.slower, h.away = false, time.Time{}, time.Time{}
+		h.rest()
 		return nil
 	}
 	budget := 1.0
 	for _, s := range h.sessions {
 		budget = min(budget, s.budget())
 	}
-	if h.engine == nil || h.wall && budget != h.budget {
+	if h.engine == nil || h.wall && budget != h.budget || h.due() {
 		h.halt()
-		engine, err := h.make(budget)
-		if err != nil {
+		if err := h.choose(budget); err != nil {
 			return err
 		}
-		h.engine, h.budget, h.lost = engine, budget, engine.Lost()
 	}
 	interval := time.Duration(0)
 	for i, s := range h.sessions {
@@ -219,72 +217,19 @@ func (h *hub) pace() {
 			tick := max(h.interval, h.engine.Period())
 			own = max(tick, s.o.SampleInterval.Truncate(tick))
 		}
-		s.uses(h.engine.Name(), own)
+		s.uses(h.engine.Name(), h.reason, own)
 		s.thin.set(h.wall, own, s.begun)
-	}
-}
-
-// halt stops the engine; the sessions are paused until start.
-func (h *hub) halt() {
-	if !h.on {
-		return
-	}
-	h.pause()
-	h.engine.Stop(h.emit)
-	h.on = false
-	h.charge()
-}
-
-func (h *hub) pause() {
-	now := sampling.Now()
-	for _, s := range h.sessions {
-		if s.begun != 0 {
-			s.pause(now)
-		}
-	}
-}
-
-// start starts the engine. Nothing is wrong when somebody else has the profiler: it is
-// tried again.
-func (h *hub) start() error {
-	err := h.engine.Start(h.interval)
-	if errors.Is(err, cpuprof.ErrUnsupported) {
-		// It was tried, and does not work here.
-		slog.Warn("profiling: samples come without their time, from runtime/pprof", "reason", err)
-		h.engine, h.lost = h.fallback(), 0
-		return h.tune()
-	}
-	if errors.Is(err, sampling.ErrBusy) {
-		h.yield()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	h.on = true
-	if !h.away.IsZero() {
-		slog.Info("profiling: samples are taken again", "gap", time.Since(h.away).Round(time.Millisecond))
-		h.away = time.Time{}
-	}
-	h.next = time.Now().Add(h.engine.Period())
-	now := sampling.Now()
-	for _, s := range h.sessions {
-		s.resume(now)
-	}
-	return nil
-}
-
-// yield leaves the profiler to whoever else has it, until another try.
-func (h *hub) yield() {
-	h.next = time.Now().Add(retry)
-	if h.away.IsZero() {
-		h.away = time.Now()
-		slog.Warn("profiling: somebody else has the CPU profiler; no samples are taken until they are done")
 	}
 }
 
 // tick lets the engine do what is due, or tries to start it again.
 func (h *hub) tick() {
+	if h.due() {
+		if err := h.tune(); err != nil {
+			h.fail(err)
+		}
+		return
+	}
 	if !h.on {
 		if err := h.start(); err != nil {
 			h.fail(err)
@@ -308,41 +253,6 @@ func (h *hub) tick() {
 	}
 }
 
-// flush gives the sessions what was sampled up to now.
-func (h *hub) flush() {
-	if h.on {
-		h.read(h.engine.Flush)
-	}
-}
-
-func (h *hub) read(from func(func(*sampling.Sample)) error) {
-	err := from(h.emit)
-	h.charge()
-	if errors.Is(err, sampling.ErrTaken) {
-		h.on = false
-		h.pause()
-		h.yield()
-	} else if err != nil {
-		h.reap()
-		h.fail(err)
-	}
-}
-
-// charge tells the sessions what the engine lost, and what its samples cost.
-func (h *hub) charge() {
-	n := h.engine.Lost() - h.lost
-	h.lost += n
-	var cost time.Duration
-	if e, ok := h.engine.(interface{ Cost() time.Duration }); ok {
-		cost = e.Cost()
-	}
-	for _, s := range h.sessions {
-		if s.begun != 0 {
-			s.charged(n, cost)
-		}
-	}
-}
-
 // reap lets go of the sessions whose buffers are full.
 func (h *hub) reap() {
 	for {
@@ -356,7 +266,7 @@ func (h *hub) reap() {
 			s.finish()
 			defer func() {
 				if v := recover(); v != nil {
-					slog.Error("profiling: OnSampleBufferFull panicked; the session has its trace", "panic", v)
+					h.logs.log(slog.LevelError, "profiling: OnSampleBufferFull panicked; the session has its trace", slog.String("panic", fmt.Sprint(v)))
 				}
 			}()
 			s.onFull()
@@ -364,7 +274,7 @@ func (h *hub) reap() {
 	}
 }
 
-// fail ends all sessions, because the engine does not work any more.
+// fail ends all sessions, because no engine works any more.
 func (h *hub) fail(err error) {
 	now := sampling.Now()
 	for _, s := range h.sessions {
@@ -378,6 +288,7 @@ func (h *hub) fail(err error) {
 		go s.finish()
 	}
 	h.sessions = nil
+	h.rest()
 }
 
 func (h *hub) emit(sm *sampling.Sample) { h.give(sm, false) }
@@ -387,47 +298,4 @@ func (h *hub) give(sm *sampling.Sample, forced bool) {
 	for _, s := range h.sessions {
 		s.take(sm, &ran, forced)
 	}
-}
-
-// newEngine is the best engine that there is here.
-func (h *hub) newEngine(budget float64) (sampling.Engine, error) {
-	if h.wall {
-		return wall.New(budget, h.symbols)
-	}
-	engine, err := cpuprof.New(h.symbols)
-	if err != nil {
-		slog.Debug("profiling: samples come without their time, from runtime/pprof", "reason", err)
-		return window.New(h.symbols), nil
-	}
-	return engine, nil
-}
-
-// ForceSample gives every session that is started a sample of the calling goroutine
-// now (JS Self-Profiling, Automation: Force Sample). It stands for no time. It makes
-// tests exact.
-func ForceSample() {
-	var pcs [64]uintptr
-	n := runtime.Callers(2, pcs[:])
-	tag := labels.Tag()
-	for _, h := range []*hub{cpu, wallClock} {
-		h.mu.Lock()
-		running := h.running
-		h.mu.Unlock()
-		if running {
-			h.do(func() { h.force(pcs[:n], tag) })
-		}
-	}
-	runtime.KeepAlive(tag)
-}
-
-func (h *hub) force(pcs []uintptr, tag unsafe.Pointer) {
-	if !h.on {
-		return
-	}
-	h.flush()
-	sm := sampling.Sample{At: sampling.Now(), Tag: tag, Count: 1, Cut: len(pcs) == 64}
-	for _, pc := range pcs {
-		sm.Stack = append(sm.Stack, h.symbols.PC(pc))
-	}
-	h.give(&sm, true)
 }

@@ -10,25 +10,26 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
 // An engine that does as it is told, see tell.
 type fakeEngine struct {
+	name        string
 	mu          sync.Mutex // guards what follows
 	busy, taken bool
 	fails       error
 	failsAt     time.Duration // the interval at which Start fails, and nothing else; 0 for none
-	unsupported bool
+	panics      string        // the method that does
 	on          bool
 	starts      []time.Duration // the intervals of each Start
+	stops       int
 	queue       []sampling.Sample
 	onStop      []sampling.Sample
 	lost        uint64
 }
 
-func (e *fakeEngine) Name() string { return "fake" }
+func (e *fakeEngine) Name() string { return e.name }
 
 func (e *fakeEngine) Interval(asked time.Duration) time.Duration {
 	return max(time.Millisecond, min(asked, time.Second))
@@ -42,9 +43,10 @@ func (e *fakeEngine) Start(interval time.Duration) error {
 	switch {
 	case e.on:
 		return errors.New("started twice")
-	case e.unsupported:
-		return cpuprof.ErrUnsupported
-	case e.failsAt != 0 && e.failsAt == interval:
+	case e.panics == "Start":
+		e.on = true
+		panic("broken")
+	case e.failsAt == always || e.failsAt != 0 && e.failsAt == interval:
 		return e.fails
 	case e.busy:
 		return sampling.ErrBusy
@@ -62,6 +64,8 @@ func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
 	}
 	e.queue = nil
 	switch {
+	case e.panics == "Tick":
+		panic("broken")
 	case !e.on:
 		return errors.New("read while it does not run")
 	case e.taken:
@@ -90,7 +94,14 @@ func (e *fakeEngine) Stop(emit func(*sampling.Sample)) {
 		emit(&e.onStop[i])
 	}
 	e.onStop, e.on = nil, false
+	e.stops++
+	if e.panics == "Stop" {
+		panic("broken")
+	}
 }
+
+// always is a fakeEngine.failsAt of any interval.
+const always = -1
 
 // A desk is a hub with a fake engine, in a bubble.
 type desk struct {
@@ -102,8 +113,9 @@ type desk struct {
 func onDesk(t *testing.T, test func(*desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{T: t, hub: newHub(false), engine: &fakeEngine{}}
+		d := &desk{T: t, hub: newHub(false), engine: &fakeEngine{name: "fake"}}
 		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
+		d.hub.fallback = nil
 		test(d)
 	})
 }
@@ -200,8 +212,8 @@ func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 		if len(tr.Samples) != 5 {
 			t.Errorf("%d samples, want 3 before the pause and 2 after it", len(tr.Samples))
 		}
-		if tr.Stats.Gaps != 1 || tr.Stats.GapTime <= 0 {
-			t.Errorf("gaps %d of %v, want one of some length", tr.Stats.Gaps, tr.Stats.GapTime)
+		if s := tr.Stats; s.Gaps != 1 || s.GapTime <= 0 || s.BusyGaps != s.Gaps || s.BusyTime != s.GapTime {
+			t.Errorf("gaps %d of %v, busy %d of %v, want one of some length, the same", s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime)
 		}
 		if d.runs() {
 			t.Error("the engine runs without a session")
@@ -231,13 +243,22 @@ func TestStartWhileBusy(t *testing.T) {
 	})
 }
 
-// A session that stops while it is paused has the gap in its counts, and no more of it
-// afterwards.
+// A session that never had the profiler says so when it is stopped. It has the gap in its
+// counts, and no more of it afterwards.
 func TestStopWhilePaused(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		d.tell(func(e *fakeEngine) { e.busy = true })
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		tr := d.stop(p)
+		tr, err := p.Stop()
+		if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "has no samples") {
+			t.Errorf("Stop: error %v, want ErrBusy and what it means", err)
+		}
+		if _, again := p.Stop(); !errors.Is(again, err) {
+			t.Errorf("Stop: another error %v the second time, %v the first", again, err)
+		}
+		if tr.Stats.BusyGaps != 1 || tr.Stats.BusyTime != tr.Stats.GapTime {
+			t.Errorf("busy %d times for %v of %v, want once and all of it", tr.Stats.BusyGaps, tr.Stats.BusyTime, tr.Stats.GapTime)
+		}
 		if len(tr.Samples) != 0 || tr.Stats.Gaps != 1 || tr.Stats.GapTime != tr.Stopped-tr.Started {
 			t.Errorf("%d samples, %d gaps of %v in %v, want none and one gap that is all of it", len(tr.Samples), tr.Stats.Gaps, tr.Stats.GapTime, tr.Stopped-tr.Started)
 		}
@@ -345,8 +366,8 @@ func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
 		if len(tr.Samples) != 20 {
 			t.Errorf("the session of 50 ms has %d samples of 100, want 20", len(tr.Samples))
 		}
-		if tr.Stats.Gaps != 2 {
-			t.Errorf("%d gaps, want one when the faster session came and one a while after it left", tr.Stats.Gaps)
+		if tr.Stats.Gaps != 2 || tr.Stats.BusyGaps != 0 {
+			t.Errorf("%d gaps, %d of them busy, want one when the faster session came and one a while after it left", tr.Stats.Gaps, tr.Stats.BusyGaps)
 		}
 		if want := "[50ms 10ms 50ms]"; d.intervals() != want {
 			t.Errorf("the engine was started with %v, want %v", d.intervals(), want)
@@ -541,7 +562,7 @@ func TestCallbackPanics(t *testing.T) {
 // the next shorter one.
 func TestWallIntervals_JSP20(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{}}
+		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{name: "fake"}}
 		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
 		// The engine's own period is 10 ms.
 		const ms = time.Millisecond
@@ -553,24 +574,6 @@ func TestWallIntervals_JSP20(t *testing.T) {
 			}
 			d.stop(p)
 			d.stop(fast)
-		}
-	})
-}
-
-// An engine that turns out not to work here is replaced by the one that works
-// everywhere.
-func TestFallback(t *testing.T) {
-	onDesk(t, func(d *desk) {
-		broken := d.engine
-		d.tell(func(e *fakeEngine) { e.unsupported = true })
-		d.engine = &fakeEngine{}
-		d.hub.make = func(float64) (sampling.Engine, error) { return broken, nil }
-		d.hub.fallback = func() sampling.Engine { return d.engine }
-		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.wantState(p, Started)
-		d.emit(2)
-		if tr := d.stop(p); len(tr.Samples) != 2 {
-			t.Errorf("%d samples, want 2", len(tr.Samples))
 		}
 	})
 }

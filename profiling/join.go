@@ -64,5 +64,7 @@ func (s *Stats) add(next Stats) {
 	s.Filtered += next.Filtered
 	s.Gaps += next.Gaps
 	s.GapTime += next.GapTime
+	s.BusyGaps += next.BusyGaps
+	s.BusyTime += next.BusyTime
 	s.SampleCost = next.SampleCost
 }

@@ -1,13 +1,17 @@
 package profiling
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/google/pprof/profile"
 )
 
-// Engines that measure wall-clock time have this name in [Trace] Engine.
-const wallEngine = "wall"
+// Names of engines in [Trace] Engine.
+const (
+	wallEngine   = "wall"   // measures wall-clock time
+	windowEngine = "window" // knows no samples' times
+)
 
 // WritePprof writes [Trace.Profile] as go tool pprof reads it: gzipped protocol
 // buffers.
@@ -25,7 +29,8 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // samples/count and wall/nanoseconds. Samples of the same lines and context are one
 // of the profile's. Its labels are those of the user and, of a span, span_id,
 // span_name and trace_id; these win over the user's. Samples without a stack are
-// those of a function "[no-stack]", so that no time is missing.
+// those of a function "[no-stack]", so that no time is missing. A comment says how long other
+// code had the CPU profiler.
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
 // that can be changed sample by sample. Memory depends on the different stacks and
@@ -45,6 +50,10 @@ func (t *Trace) Profile() (*profile.Profile, error) {
 		DurationNanos: int64(t.Stopped - t.Started),
 		// Names, files and lines are all there will ever be: nothing is to be looked up.
 		Mapping: []*profile.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
+	}
+	if t.Stats.BusyGaps > 0 {
+		p.Comments = []string{fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps)}
 	}
 	if !t.Origin.IsZero() {
 		p.TimeNanos = t.Origin.Add(t.Started).UnixNano()

@@ -49,7 +49,7 @@ type State string
 // The states.
 const (
 	Started State = "started" // samples are taken
-	Paused  State = "paused"  // somebody else uses the CPU profiler
+	Paused  State = "paused"  // other code uses the CPU profiler
 	Stopped State = "stopped" // for good
 )
 
@@ -58,7 +58,7 @@ const (
 type Profiler struct{ s *session }
 
 // Start begins a session, which samples when Start returns, or is paused because
-// somebody else uses the CPU profiler. It ends with [Profiler.Stop], when its buffer
+// other code uses the CPU profiler. It ends with [Profiler.Stop], when its buffer
 // is full or when ctx is over, which it may be already. Timestamps are since the origin of the timeline in
 // ctx, of the process timeline if there is none.
 //
@@ -111,16 +111,27 @@ func (p *Profiler) State() State { return p.s.state() }
 // Stopped reports whether the state is [Stopped]. It is as soon as Stop is called.
 func (p *Profiler) Stopped() bool { return p.s.state() == Stopped }
 
-// Engine is what samples: "cpu", "window" or "wall", see the package's comment.
-func (p *Profiler) Engine() string { return p.s.engineName() }
+// Engine is what samples now: "cpu", "window" or "wall", see the package's comment. It changes
+// when "cpu" fails, or works again.
+func (p *Profiler) Engine() string {
+	name, _ := p.s.engineInUse()
+	return name
+}
+
+// Fallback returns the reason why "window" samples instead of "cpu", and "" when "window" does
+// not sample.
+func (p *Profiler) Fallback() string {
+	_, reason := p.s.engineInUse()
+	return reason
+}
 
 // Stats are the session's counts, since [Profiler.TakeTrace] was last called if it was.
 func (p *Profiler) Stats() Stats { return p.s.counts() }
 
 // TakeTrace returns what was sampled since Start, or since it was last called, and the
 // session goes on with an empty buffer: for profiling that never ends. Each sample is in
-// one trace only, and none is lost in between. When the session has ended, TakeTrace is
-// Stop.
+// one trace only, and none is lost in between. A trace without samples is no error as long as the
+// session goes on. When the session has ended, TakeTrace is Stop.
 func (p *Profiler) TakeTrace() (*Trace, error) {
 	if t := p.s.cut(); t != nil {
 		return t, nil
@@ -132,7 +143,9 @@ func (p *Profiler) TakeTrace() (*Trace, error) {
 // call. That can take some milliseconds. Further calls return the same trace, as does
 // Stop of a session whose buffer was full. The trace is shared: change a copy.
 //
-// It fails if the engine did, with the trace up to then.
+// It fails if the engine did, with the trace up to then. When other code had the CPU profiler all
+// the time, the trace has no samples and the error wraps [ErrBusy]. When it had it for a part of
+// the time, [Stats] of the trace says for how long, without an error.
 func (p *Profiler) Stop() (*Trace, error) {
 	p.s.stop()
 	return p.s.trace, p.s.err

@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,6 +222,53 @@ func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
 	if len(tr.Samples) != 1 || tr.Samples[0].Timestamp < before || tr.Samples[0].Timestamp > after {
 		t.Errorf("samples %+v, want one between %v and %v", tr.Samples, before, after)
 	}
+}
+
+// On a timeline with a clock of its own, the times are that clock's: exact where the profiler's
+// user makes a call, in between as if the clock ran evenly.
+func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
+	var clock atomic.Int64
+	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return time.Duration(clock.Load()) }})
+	clock.Store(int64(time.Hour))
+	tl = tl.NewChild() // whose origin is at one hour
+	now := func(at time.Duration) { clock.Store(int64(time.Hour + at)) }
+	now(10 * time.Second)
+	p, err := profiling.Start(observer.NewContext(t.Context(), tl), profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(tr *profiling.Trace, started, forced, stopped time.Duration) {
+		t.Helper()
+		if tr.Started != started || tr.Stopped != stopped || !tr.Origin.Equal(tl.Origin()) {
+			t.Errorf("from %v to %v since %v, want from %v to %v since %v", tr.Started, tr.Stopped, tr.Origin, started, stopped, tl.Origin())
+		}
+		last, found := started, false
+		for _, s := range tr.Samples {
+			if s.Timestamp < last || s.Timestamp > stopped {
+				t.Errorf("a sample at %v after one at %v, in a trace until %v", s.Timestamp, last, stopped)
+			}
+			last = s.Timestamp
+			found = found || s.Timestamp == forced && s.Weight == 0
+		}
+		if !found {
+			t.Errorf("no sample was forced at %v: %+v", forced, tr.Samples)
+		}
+	}
+	burnUntil(t, p, 2)
+	now(20 * time.Second)
+	profiling.ForceSample()
+	now(30 * time.Second)
+	part, err := p.TakeTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(part, 10*time.Second, 20*time.Second, 30*time.Second)
+	burnUntil(t, p, 2)
+	now(40 * time.Second)
+	profiling.ForceSample()
+	burnUntil(t, p, 5)
+	now(time.Minute)
+	want(stop(t, p), 30*time.Second, 40*time.Second, time.Minute)
 }
 
 // A new session has four empty lists, and its profiler nobody else's samples.

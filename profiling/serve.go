@@ -2,10 +2,13 @@ package profiling
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/perfline/perfline/observer"
 )
 
 // ServeProfile is /debug/pprof/profile beside other sessions: net/http/pprof's own
@@ -23,7 +26,8 @@ import (
 // 10 ms of CPU time apart, and carry the labels of the local root span they ran for, of a
 // request its server span. It stops when the client goes away. What it answers
 // instead of a profile: 400 when the parameter is wrong, 403 when PERFLINE_PROFILING is
-// off, 409 when somebody else had the CPU profiler all the time.
+// off, 409 when other code had the CPU profiler all the time. When it had it for a part of the
+// time, the profile's comments say for how long (go tool pprof -comments).
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	length := 30 * time.Second
@@ -40,7 +44,8 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	full := make(chan struct{})
-	p, err := Start(r.Context(), Options{
+	// The profile's start and length are real time, whatever clock the request's timeline has.
+	p, err := Start(observer.NewContext(r.Context(), observer.Default()), Options{
 		SampleInterval:     10 * time.Millisecond,
 		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
 		OnSampleBufferFull: func(*Profiler) { close(full) },
@@ -62,8 +67,8 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return
 	}
-	if err == nil && t.Stats.GapTime >= t.Stopped-t.Started {
-		serveError(w, http.StatusConflict, "profiling: somebody else had the CPU profiler all the time")
+	if errors.Is(err, ErrBusy) {
+		serveError(w, http.StatusConflict, err.Error())
 		return
 	}
 	var body bytes.Buffer

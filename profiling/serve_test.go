@@ -144,7 +144,7 @@ func TestServeProfileWhileSomebodyElseProfiles(t *testing.T) {
 	}
 	defer pprof.StopCPUProfile()
 	res, body := get(t, t.Context(), serving(t)+"?seconds=1")
-	if res.StatusCode != http.StatusConflict || !strings.Contains(string(body), "somebody else") {
+	if res.StatusCode != http.StatusConflict || !strings.Contains(string(body), profiling.ErrBusy.Error()) {
 		t.Errorf("%s: %s", res.Status, body)
 	}
 }

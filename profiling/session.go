@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +19,7 @@ type session struct {
 	o      Options
 	onFull func()
 
-	origin time.Time // of its timeline
-	offset int64     // what a time by sampling.Now lacks to be one since origin
+	axis axis // of its timeline
 
 	build   *builder
 	thin    thinner
@@ -28,6 +28,7 @@ type session struct {
 	release func() // ends the labelling of spans
 	closed  bool   // it takes no samples any more
 	full    bool   // because it has as many as it may
+	coarse  bool   // build has samples without a time of their own
 
 	stopping atomic.Bool
 	ended    atomic.Int64 // by sampling.Now, when it was stopped; 0 before
@@ -39,8 +40,11 @@ type session struct {
 	unwatch  func() bool
 	finished bool
 	engine   string
+	fallback string // why it is engine, and no better one
 	interval time.Duration
 	paused   int64 // since when, by sampling.Now; 0 while it is not
+	busy     bool  // other code had the CPU profiler since then
+	sampled  bool  // the engine has run for it
 	stats    Stats
 	// CPU time that the process has used while the session sampled since from, up to when it
 	// had used mark in all.
@@ -49,11 +53,9 @@ type session struct {
 }
 
 func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
-	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), origin: tl.Origin()}
+	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), axis: axis{timeline: tl}}
 	s.ready.Lock()
-	before := sampling.Now()
-	at := tl.Now()
-	s.offset = int64(at) - (before + (sampling.Now()-before)/2)
+	s.axis.read()
 	return s
 }
 
@@ -84,17 +86,17 @@ func (s *session) realInterval() time.Duration {
 	return s.interval
 }
 
-// uses notes which engine samples for the session, and at which interval.
-func (s *session) uses(engine string, interval time.Duration) {
+// uses notes which engine samples for the session, why it is no better one, and at which interval.
+func (s *session) uses(engine, fallback string, interval time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.engine, s.interval = engine, interval
+	s.engine, s.fallback, s.interval = engine, fallback, interval
 }
 
-func (s *session) engineName() string {
+func (s *session) engineInUse() (name, fallback string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.engine
+	return s.engine, s.fallback
 }
 
 // budget is the share of a core that a wall engine may take for the session.
@@ -111,6 +113,7 @@ func (s *session) begin(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mark = sampling.ProcessCPU()
+	s.sampled = s.hub.on
 }
 
 // pause and resume tell the session that nothing is sampled between two times. What
@@ -134,11 +137,16 @@ func (s *session) resume(at int64) {
 	if s.paused == 0 {
 		return
 	}
-	if at >= s.paused {
-		s.stats.Gaps++
-		s.stats.GapTime += time.Duration(at - s.paused)
-	}
-	s.paused, s.mark = 0, sampling.ProcessCPU()
+	s.stats = s.countsUntil(at)
+	s.paused, s.busy, s.mark = 0, false, sampling.ProcessCPU()
+	s.sampled = s.sampled || s.ended.Load() == 0
+}
+
+// yield tells the session, which is paused, that other code has the CPU profiler.
+func (s *session) yield() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = s.paused != 0
 }
 
 // charge counts the CPU time used since the last mark. s.mu is held, and the session is
@@ -164,8 +172,13 @@ func (s *session) counts() Stats {
 func (s *session) countsUntil(at int64) Stats {
 	c := s.stats
 	if s.paused != 0 && at >= s.paused {
+		gap := time.Duration(at - s.paused)
 		c.Gaps++
-		c.GapTime += time.Duration(at - s.paused)
+		c.GapTime += gap
+		if s.busy {
+			c.BusyGaps++
+			c.BusyTime += gap
+		}
 	}
 	return c
 }
@@ -193,7 +206,8 @@ func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
 		return
 	}
 	in := ran.in(s.o.Scope)
-	s.build.add(&own, time.Duration(own.At+s.offset), s.build.context(in.key(), in.context))
+	s.build.add(&own, time.Duration(own.At), s.build.context(in.key(), in.context))
+	s.coarse = s.coarse || own.Since != 0
 	s.mu.Lock()
 	built := &s.build.t.Stats
 	s.stats.Samples, s.stats.Truncated, s.stats.Filtered = built.Samples, built.Truncated, built.Filtered
@@ -210,6 +224,7 @@ func (s *session) stop() {
 		s.wait()
 		return
 	}
+	s.axis.read()
 	s.ended.CompareAndSwap(0, sampling.Now())
 	mine := false
 	s.hub.do(func() { mine = s.hub.detach(s) })
@@ -227,6 +242,7 @@ func (s *session) wait() {
 
 // cut ends a part of the session and returns its trace, nil if the session has ended.
 func (s *session) cut() *Trace {
+	s.axis.read()
 	var part *builder
 	s.hub.do(func() {
 		if s.ended.Load() != 0 {
@@ -241,7 +257,7 @@ func (s *session) cut() *Trace {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.describe(part, at)
-		s.stats, s.used = Stats{}, 0
+		s.stats, s.used, s.coarse = Stats{}, 0, false
 		if s.paused != 0 {
 			s.paused = at
 		}
@@ -250,7 +266,8 @@ func (s *session) cut() *Trace {
 	if part == nil {
 		return nil
 	}
-	return part.trace()
+	s.axis.read()
+	return s.axis.place(part.trace())
 }
 
 // describe tells a builder what its trace, which ends at a time, is of. s.mu is held.
@@ -265,21 +282,28 @@ func (s *session) describe(b *builder, at int64) {
 		b.factor = s.calibration.factor(s.used, b.weight, s.interval)
 	}
 	t := &b.t
-	t.Origin, t.Engine, t.Interval = s.origin, s.engine, s.interval
-	t.Started, t.Stopped = time.Duration(s.from+s.offset), time.Duration(at+s.offset)
+	t.Engine, t.Interval = s.engine, s.interval
+	if s.coarse {
+		t.Engine = windowEngine
+	}
+	t.Started, t.Stopped = time.Duration(s.from), time.Duration(at)
 	t.Stats = s.countsUntil(at)
 }
 
 // finish makes the trace. The hub has let go of the session.
 func (s *session) finish() {
+	s.axis.read()
 	s.mu.Lock()
 	s.finished = true
 	unwatch := s.unwatch
 	s.describe(s.build, s.ended.Load())
+	if !s.sampled && s.err == nil {
+		s.err = fmt.Errorf("profiling: %w: the session of %v has no samples", ErrBusy, time.Duration(s.ended.Load()-s.begun))
+	}
 	s.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 	}
-	s.trace, s.build = s.build.trace(), nil // which would keep labels and symbols
+	s.trace, s.build = s.axis.place(s.build.trace()), nil // which would keep labels and symbols
 	s.ready.Unlock()
 }

@@ -1,9 +1,7 @@
 package profiling
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -136,10 +134,7 @@ func TestTakeTraceConcurrently(t *testing.T) {
 
 // That somebody else has the profiler is logged when it begins and when it is over.
 func TestPauseIsLogged(t *testing.T) {
-	var log bytes.Buffer
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	log := logged(t)
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 0)
 		for range 2 {
@@ -156,7 +151,7 @@ func TestPauseIsLogged(t *testing.T) {
 		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.stop(d.start(context.Background(), 10*time.Millisecond, 0)) // was never paused
 	})
-	const away, again = "level=WARN msg=\"profiling: somebody else has the CPU profiler", "level=INFO msg=\"profiling: samples are taken again\" gap=1"
+	const away, again = "level=WARN msg=\"profiling: CPU profiler is in use elsewhere in this process; sampling paused\" reason=", "level=INFO msg=\"profiling: sampling again\" gap=1"
 	got := strings.Split(strings.TrimSpace(log.String()), "\n")
 	want := []string{away, again, away, again, away}
 	if !slices.EqualFunc(got, want, strings.Contains) {

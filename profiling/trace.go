@@ -36,7 +36,7 @@ type Trace struct {
 	// Interval is the interval in use, see Profiler.SampleInterval.
 	Interval time.Duration
 	// Engine says what took the samples: "wall" for wall-clock time, anything else for
-	// CPU time.
+	// CPU time. It is "window" when any sample has no time of its own.
 	Engine string
 	// Started and Stopped are when the session ran, since Origin.
 	Started, Stopped time.Duration
@@ -99,11 +99,15 @@ type Stats struct {
 	Truncated uint64 // of Samples, those whose stack was cut
 	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
 	// Gaps is how often nothing was sampled for a time, and GapTime how long in all: while
-	// somebody else had the CPU profiler, and for some milliseconds whenever a session that
-	// comes or goes changes the engine's interval. Around a gap up to a tick of the kernel's
+	// other code had the CPU profiler, and for some milliseconds whenever the engine or its
+	// interval changes. Around a gap up to a tick of the kernel's
 	// clock of each thread's time is lost besides, which nobody can count.
 	Gaps    int
 	GapTime time.Duration
+	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code in this process
+	// had the CPU profiler.
+	BusyGaps int
+	BusyTime time.Duration
 	// SampleCost is how long a sample kept the code that it was taken of, as the "cpu" engine
 	// measures on itself; 0 where that is not known.
 	SampleCost time.Duration

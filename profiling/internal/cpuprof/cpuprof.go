@@ -12,3 +12,7 @@ import "errors"
 // ErrUnsupported is wrapped by the errors that tell why there is no engine: another
 // one has to be used.
 var ErrUnsupported = errors.New("the runtime's CPU-profile log cannot be read")
+
+// ErrTransient is wrapped, beside [ErrUnsupported], by errors whose cause may pass: the
+// process was stopped for a while, or other code set the profiler's rate.
+var ErrTransient = errors.New("the cause may pass")

@@ -95,7 +95,8 @@ func (e *Engine) rate(asked time.Duration) int {
 }
 
 // Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap
-// [ErrUnsupported]: the log is not as expected, and nothing runs.
+// [ErrUnsupported]: the log is not as expected, and nothing runs. Those that wrap
+// [ErrTransient], too, may have passed when Start is called again.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.interval != 0 {
 		return fmt.Errorf("it runs already, at an interval of %v", e.interval)
@@ -111,8 +112,7 @@ func (e *Engine) Start(interval time.Duration) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sampling.ErrTaken):
-		e.taken()
-		return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
+		return fmt.Errorf("%w: %w", sampling.ErrBusy, e.taken())
 	default:
 		e.Stop(discard)
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -133,8 +133,8 @@ func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 	}
 	after := sampling.Now()
 	switch n := e.nudged; {
-	case e.decoder.hz != hz:
-		return fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)
+	case e.decoder.hz != hz: // other code may have set it right before us
+		return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
 	case !sleeps: // no signal could be sent
 		return nil
 	case n.count != 1:
@@ -156,7 +156,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	err := e.read(emit)
 	switch {
 	case errors.Is(err, sampling.ErrTaken):
-		e.taken()
+		err = fmt.Errorf("%w: %w", sampling.ErrTaken, e.taken())
 	case err != nil:
 		e.Stop(emit)
 		err = fmt.Errorf("%w: %w", sampling.ErrTaken, err)
@@ -164,10 +164,10 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return err
 }
 
-// taken makes room for who ended the log.
-func (e *Engine) taken() {
+// taken makes room for other code, which ended the log, and returns how it did.
+func (e *Engine) taken() error {
 	e.interval = 0
-	e.owner.taken()
+	return e.owner.taken()
 }
 
 // Flush is Tick.
@@ -180,9 +180,16 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 		return
 	}
 	runtime.SetCPUProfileRate(0)
+	drained := false
+	defer func() {
+		if !drained { // emit panicked: other code must get the profiler all the same
+			drain(func([]uint64, []unsafe.Pointer) {})
+		}
+		e.owner.release()
+		e.interval = 0
+	}()
 	drain(func(data []uint64, tags []unsafe.Pointer) { e.records(data, tags, emit) })
-	e.owner.release()
-	e.interval = 0
+	drained = true
 }
 
 // drain reads a log to its end, whose rate is 0.
@@ -206,10 +213,11 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 		runtime.SetCPUProfileRate(0)
 		close(expired)
 	})
+	defer alarm.Stop() // also when emit panics
 	err := e.readNudged(emit)
 	if !alarm.Stop() {
 		<-expired
-		return fmt.Errorf("no signal within %v", e.overdue)
+		return transient{fmt.Errorf("no signal within %v", e.overdue)} // the process may have been stopped
 	}
 	return err
 }
@@ -314,3 +322,8 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	emit(s)
 	s.Tag = nil
 }
+
+// A transient error wraps [ErrTransient], and has the text of another error.
+type transient struct{ error }
+
+func (transient) Is(target error) bool { return target == ErrTransient }

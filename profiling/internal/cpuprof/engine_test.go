@@ -283,3 +283,28 @@ func TestTaken(t *testing.T) {
 	}
 	pprof.StopCPUProfile()
 }
+
+// A panic of emit must not keep the profiler from other code.
+func TestEmitPanics(t *testing.T) {
+	e := started(t)
+	emit := func(*sampling.Sample) { panic("emit") }
+	panics := func(f func()) (panicked bool) {
+		defer func() { panicked = recover() != nil }()
+		f()
+		return false
+	}
+	for !panics(func() { _ = e.Tick(emit) }) {
+		burn(1000)
+	}
+	burn(50_000)
+	if !panics(func() { e.Stop(emit) }) {
+		t.Log("there was no sample to panic at")
+	}
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("after Stop: %v", err)
+	}
+	pprof.StopCPUProfile()
+	if err := e.Start(e.Interval(0)); err != nil {
+		t.Errorf("Start after Stop: %v", err)
+	}
+}

@@ -3,10 +3,10 @@
 package cpuprof
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/pprof"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +27,9 @@ import (
 //   - A StopCPUProfile of somebody else's turns the rate off, and we read EOF. Then
 //     taken opens the gate, and they go on; we must not stop anything, since it may be
 //     their next profile.
+//   - A SetCPUProfileRate(0) of somebody else's turns the rate off, too, but runtime/pprof
+//     takes our profile for running, and only we can end it: taken finds no goroutine in
+//     StopCPUProfile, and releases the log.
 //   - release stops our profile: rate off, log read to EOF, StopCPUProfile, gate open.
 //
 // What comes in between:
@@ -47,9 +50,9 @@ import (
 //   - Start and Stop, one Stop after another, Stop then Start, all repeated: as long as
 //     the gate is closed at most one Stop can be past the lock, so each of the above
 //     happens at most once for each profile of ours.
+//   - SetCPUProfileRate(0) while we acquire or release: the log is off sooner, or EOF is
+//     what the first read finds.
 //   - An execution trace has its own log; its samples of the CPU come from our signals.
-//   - runtime.SetCPUProfileRate(0), by somebody who did not set it, looks like a Stop:
-//     we give up, but runtime/pprof takes that profile for running until anybody stops it.
 //
 // While somebody waits in StopCPUProfile for us to see EOF we keep them waiting; that
 // ends with the next read.
@@ -142,17 +145,22 @@ func comes(answered <-chan struct{}) bool {
 		case <-answered:
 			return true
 		case <-time.After(wait):
-			if stopWaits() {
+			if sampling.StopWaits() {
 				return false
 			}
 		}
 	}
 }
 
-// taken gives the log up of which EOF was read unasked.
-func (o *owner) taken() {
+// taken gives the log up, of which EOF was read unasked, and returns what ended it.
+func (o *owner) taken() error {
+	if !sampling.Stopped() {
+		o.release()
+		return errors.New("SetCPUProfileRate(0) was called")
+	}
 	o.gate.open()
 	o.gate = nil
+	return errors.New("StopCPUProfile was called")
 }
 
 // release gives the log up, whose rate is off and of which EOF was read.
@@ -179,7 +187,7 @@ func (o *owner) stop() *gate {
 	time.Sleep(soon)
 	for wait := patience; state.Load() == asking; wait *= 2 {
 		time.Sleep(wait)
-		if state.Load() == asking && stopWaits() && state.CompareAndSwap(asking, passed) {
+		if state.Load() == asking && sampling.StopWaits() && state.CompareAndSwap(asking, passed) {
 			break
 		}
 	}
@@ -194,30 +202,6 @@ func (o *owner) stop() *gate {
 	runtime.SetCPUProfileRate(0)
 	<-next.parked
 	return next
-}
-
-// stopWaits reports whether a goroutine is in pprof.StopCPUProfile and waits there for
-// the profile's reader to end. To tell, it stops the world for a moment.
-func stopWaits() bool {
-	var stacks []runtime.StackRecord
-	for n, ok := runtime.GoroutineProfile(nil); !ok; {
-		stacks = make([]runtime.StackRecord, n+50)
-		n, ok = runtime.GoroutineProfile(stacks)
-		stacks = stacks[:min(n, len(stacks))]
-	}
-	for i := range stacks {
-		frames := runtime.CallersFrames(stacks[i].Stack())
-		for inner := ""; ; {
-			f, more := frames.Next()
-			if f.Function == "runtime/pprof.StopCPUProfile" && strings.HasPrefix(inner, "runtime.chanrecv") {
-				return true
-			}
-			if inner = f.Function; !more {
-				break
-			}
-		}
-	}
-	return false
 }
 
 // A gate is the writer of a CPU profile that nobody wants. The first Write waits until

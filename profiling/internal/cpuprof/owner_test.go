@@ -25,17 +25,23 @@ type foreigner struct {
 	name      string
 	stopFirst bool // as pyroscope-go does at each upload
 	stopLast  bool // though the start failed
+	rateOnly  bool // it sets the rate to 0, which ends whatever runs, and profiles nothing
 }
 
 var foreigners = []foreigner{
 	{name: "stop and start", stopFirst: true},
 	{name: "start"},
 	{name: "start or stop", stopLast: true},
+	{name: "rate 0", rateOnly: true},
 }
 
 // profile takes a profile and checks it. It may be refused one, or that ends early.
 func (f foreigner) profile(t *testing.T) (refused, early bool) {
 	t.Helper()
+	if f.rateOnly {
+		runtime.SetCPUProfileRate(0)
+		return false, false
+	}
 	if f.stopFirst {
 		pprof.StopCPUProfile()
 	}
@@ -46,6 +52,7 @@ func (f foreigner) profile(t *testing.T) (refused, early bool) {
 		}
 		return true, false
 	}
+	runtime.Gosched() // the engine may start now, on a single processor, too
 	burn(1000)
 	end := time.Now()
 	pprof.StopCPUProfile()
@@ -76,8 +83,35 @@ func overtaken() bool {
 
 // Whatever others do at whatever moment, they get whole profiles, nothing waits for
 // ever, and we resume.
-func TestConflicts(t *testing.T) {
-	const conflicts = 1000
+func TestConflicts(t *testing.T) { testConflicts(t, 1000, false) }
+
+// The same while the rate is set to 0 at any time, which ends their profiles early, too.
+func TestConflictsAndRateZero(t *testing.T) {
+	over := make(chan struct{})
+	var interloper sync.WaitGroup
+	interloper.Go(func() {
+		tick := time.NewTicker(100 * time.Microsecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				runtime.SetCPUProfileRate(0)
+			case <-over:
+				return
+			}
+		}
+	})
+	testConflicts(t, 500, true)
+	close(over)
+	interloper.Wait()
+	started(t).Stop(discard)
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("after all were done: %v", err)
+	}
+	pprof.StopCPUProfile()
+}
+
+func testConflicts(t *testing.T, conflicts int, interloper bool) {
 	e := newEngine(t)
 	var (
 		turns   = make(chan struct{}, 1) // a foreigner acts for each
@@ -116,15 +150,22 @@ func TestConflicts(t *testing.T) {
 		default:
 		}
 	}
+	free := func() { // whenever no foreigner does anything, the profiler is to be had
+		one.Lock()
+		defer one.Unlock()
+		if err := e.Start(e.Interval(0)); err != nil && !interloper {
+			t.Errorf("Start while no other code uses the profiler: %v", err)
+		}
+		e.Stop(discard)
+	}
 	var stopped, taken, busy int
 	for taken+busy+int(refused.Load()) < conflicts && !t.Failed() {
 		turn()
 		err := e.Start(e.Interval(0))
 		if errors.Is(err, sampling.ErrBusy) {
 			e.Stop(discard) // what was asked for must not keep them waiting
-			one.Lock()      // it is over then
+			free()
 			busy++
-			one.Unlock()
 			continue
 		}
 		if err != nil {
@@ -144,7 +185,9 @@ func TestConflicts(t *testing.T) {
 			e.Stop(discard)
 			stopped++
 		case errors.Is(err, sampling.ErrTaken):
-			taken++
+			if taken++; taken%2 == 0 {
+				free()
+			}
 		default:
 			t.Fatal(err)
 		}
@@ -153,7 +196,7 @@ func TestConflicts(t *testing.T) {
 	all.Wait()
 	t.Logf("taken %d times, busy at %d starts, stopped %d times, overtaken at %d of these; they were refused %d times",
 		taken, busy, stopped, inWindow, refused.Load())
-	if early.Load() > inWindow {
+	if early.Load() > inWindow && !interloper {
 		t.Errorf("%d foreign profiles ended before they were stopped: at most %d may have", early.Load(), inWindow)
 	}
 	if taken == 0 || busy == 0 || stopped == 0 || refused.Load() == 0 {
@@ -181,7 +224,7 @@ func TestReleaseWhileSomebodyWaits(t *testing.T) {
 			pprof.StopCPUProfile()
 			then()
 		}()
-		for !stopWaits() {
+		for !sampling.StopWaits() {
 			runtime.Gosched()
 		}
 		o.release()

@@ -48,8 +48,8 @@ type Engine interface {
 
 // Errors that engines return, see [Engine].
 var (
-	ErrBusy  = errors.New("the CPU profiler is in use by somebody else")
-	ErrTaken = errors.New("somebody else took the CPU profiler")
+	ErrBusy  = errors.New("CPU profiler in use elsewhere in this process")
+	ErrTaken = errors.New("CPU profiler taken by other code in this process")
 )
 
 // A Sample is a stack at a moment, or several goroutines' equal ones.

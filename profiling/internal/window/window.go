@@ -15,6 +15,9 @@
 // looks after waiting for any StopCPUProfile that is under way. What remains is the
 // moment between looking and its own StopCPUProfile, some hundred nanoseconds: who
 // stops the window and starts a profile inside it has that profile ended.
+//
+// SetCPUProfileRate(0) ends the window, too, though runtime/pprof takes it for running. The
+// window's writer finds no goroutine in StopCPUProfile then, and calls it: the profiler is free.
 package window
 
 import (
@@ -192,21 +195,47 @@ func isLost(stack []*sampling.Symbol) bool {
 type window struct {
 	begun   int64 // by [sampling.Now]
 	profile bytes.Buffer
-	ended   atomic.Int64 // by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
+	ours    atomic.Bool   // the engine ends it
+	ended   atomic.Int64  // by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
+	looked  chan struct{} // closed when the first Write knows what ended it
+	freed   chan struct{} // nil unless SetCPUProfileRate(0) did; closed when runtime/pprof knows, too
 }
 
 func begin() (*window, error) {
-	w := &window{begun: sampling.Now()}
+	w := &window{begun: sampling.Now(), looked: make(chan struct{})}
 	if err := pprof.StartCPUProfile(w); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// Write is for runtime/pprof.
+// Write is for runtime/pprof. The first call comes when the rate was set to 0, by whatever code.
 func (w *window) Write(p []byte) (int, error) {
-	w.ended.CompareAndSwap(0, sampling.Now())
+	if w.ended.CompareAndSwap(0, sampling.Now()) {
+		if !w.ours.Load() && !sampling.Stopped() {
+			w.free()
+		}
+		close(w.looked)
+	}
 	return w.profile.Write(p)
+}
+
+// free has runtime/pprof end the profile, which it takes for running. Write must return then.
+func (w *window) free() {
+	w.freed = make(chan struct{})
+	go func() {
+		defer close(w.freed)
+		pprof.StopCPUProfile()
+	}()
+	for !sampling.StopWaits() {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// stop ends the window, unless somebody else did.
+func (w *window) stop() {
+	w.ours.Store(true)
+	pprof.StopCPUProfile()
 }
 
 // end ends the window, or returns that somebody else did. In both cases its profile
@@ -218,8 +247,12 @@ func (w *window) end() (taken bool) {
 		return true
 	}
 	if w.ended.Load() == 0 {
-		pprof.StopCPUProfile()
+		w.stop()
 		return false
+	}
+	if <-w.looked; w.freed != nil {
+		<-w.freed
+		return true
 	}
 	idle() // It may have been under way since the first look only: wait again.
 	return true
@@ -228,9 +261,10 @@ func (w *window) end() (taken bool) {
 // idle says whether no CPU profile is under way. It waits for a StopCPUProfile that
 // is. There is no other way to ask than to start one.
 func idle() bool {
-	if _, err := begin(); err != nil {
+	w, err := begin()
+	if err != nil {
 		return false
 	}
-	pprof.StopCPUProfile()
+	w.stop()
 	return true
 }

@@ -201,14 +201,18 @@ func TestTaken(t *testing.T) {
 		"seen by Flush": {(*Engine).Flush, sampling.ErrTaken},
 		"seen by Stop":  {func(e *Engine, emit func(*sampling.Sample)) error { e.Stop(emit); return nil }, nil},
 	} {
-		for _, profiles := range []bool{false, true} {
-			if profiles {
-				name += ", by somebody who profiles"
-			}
-			t.Run(name, func(t *testing.T) {
+		for how, profiles := range map[string]bool{"": false, ", by somebody who profiles": true, ", by a rate of 0": false, ", by a rate of 0 and a profile": true} {
+			t.Run(name+how, func(t *testing.T) {
 				e := start(t)
 				work70(100 * time.Millisecond)
-				pprof.StopCPUProfile()
+				if strings.Contains(how, "rate") {
+					runtime.SetCPUProfileRate(0)
+					for !idle() { // by itself, soon
+						runtime.Gosched()
+					}
+				} else {
+					pprof.StopCPUProfile()
+				}
 				taken := sampling.Now()
 				if profiles {
 					if err := pprof.StartCPUProfile(io.Discard); err != nil {
@@ -253,8 +257,15 @@ func TestConflicts(t *testing.T) {
 	running, free, done := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	wg.Go(func() {
 		defer close(done)
-		for range conflicts {
+		for n := range conflicts {
 			<-running
+			if n%4 == 0 {
+				runtime.SetCPUProfileRate(0)
+				if n%8 == 0 {
+					tell(free)
+					continue
+				}
+			}
 			pprof.StopCPUProfile()             // the engine's, as some do "to be sure"
 			if w, err := begin(); err == nil { // else the engine was first
 				work30(100 * time.Microsecond)

@@ -1,0 +1,71 @@
+package profiling
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// An axis turns times by [sampling.Now] into times of a timeline. One reading of both clocks is
+// enough, since they differ by a constant, unless the timeline has a clock of its own. That clock
+// is the program's code: the hub's goroutine must not call it. Start, TakeTrace, ForceSample and
+// Stop do, before and after. A time between two readings is interpolated.
+type axis struct {
+	timeline *observer.Timeline
+
+	mu       sync.Mutex // guards readings
+	readings []reading
+}
+
+// A reading is one moment on both clocks.
+type reading struct {
+	now int64
+	at  time.Duration
+}
+
+// read takes a reading, on a timeline without a clock of its own only the first time.
+func (a *axis) read() {
+	a.mu.Lock()
+	enough := len(a.readings) > 0 && !a.timeline.HasClock()
+	a.mu.Unlock()
+	if enough {
+		return
+	}
+	before := sampling.Now()
+	at := a.timeline.Now()
+	r := reading{before + (sampling.Now()-before)/2, at}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.readings); n == 0 || r.now > a.readings[n-1].now && r.at >= a.readings[n-1].at {
+		a.readings = append(a.readings, r)
+	}
+}
+
+// at returns a time of the timeline. Before the first reading and after the last one, both clocks
+// run at the same rate. a.mu is held.
+func (a *axis) at(now int64) time.Duration {
+	i, _ := slices.BinarySearchFunc(a.readings, now, func(r reading, now int64) int { return cmp.Compare(r.now, now) })
+	if i == 0 || i == len(a.readings) {
+		r := a.readings[max(i-1, 0)]
+		return r.at + time.Duration(now-r.now)
+	}
+	from, to := a.readings[i-1], a.readings[i]
+	return from.at + time.Duration(float64(to.at-from.at)*(float64(now-from.now)/float64(to.now-from.now)))
+}
+
+// place puts a trace, whose times are by [sampling.Now], on the axis, and returns it.
+func (a *axis) place(t *Trace) *Trace {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range t.Samples {
+		s := &t.Samples[i]
+		s.Timestamp = a.at(int64(s.Timestamp))
+	}
+	t.Started, t.Stopped = a.at(int64(t.Started)), a.at(int64(t.Stopped))
+	t.Origin = a.timeline.Origin()
+	return t
+}

@@ -1,0 +1,152 @@
+package profiling
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// logTo has a handler get what slog's default logger gets, until the test ends.
+func logTo(t *testing.T, h slog.Handler) {
+	t.Helper()
+	logger, output, flags := slog.Default(), log.Writer(), log.Flags()
+	t.Cleanup(func() {
+		slog.SetDefault(logger)
+		log.SetOutput(output)
+		log.SetFlags(flags)
+	})
+	slog.SetDefault(slog.New(h))
+}
+
+// logged is what slog's default logger gets until the test ends.
+func logged(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	var log bytes.Buffer
+	logTo(t, slog.NewTextHandler(&log, nil))
+	return &log
+}
+
+// A handle is a handler that does what a test wants.
+type handle struct {
+	slog.Handler
+	do func(slog.Record)
+}
+
+func (handle) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h handle) Handle(_ context.Context, r slog.Record) error {
+	h.do(r)
+	return nil
+}
+
+// lineOf is a record's message and attributes.
+func lineOf(r slog.Record) string {
+	line := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		line += " " + a.String()
+		return true
+	})
+	return line
+}
+
+// A handler that blocks has one goroutine, and so many lines. What is more is counted.
+func TestLogIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q logQueue
+		open := make(chan struct{})
+		var got []string
+		logTo(t, handle{do: func(r slog.Record) {
+			<-open
+			got = append(got, lineOf(r))
+		}})
+		q.log(slog.LevelInfo, "first")
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		for n := range maxLines + 10 {
+			q.log(slog.LevelInfo, fmt.Sprint("line ", n))
+		}
+		synctest.Wait()
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%d goroutines for lines that wait, %d for the first", n, before)
+		}
+		close(open)
+		synctest.Wait()
+		if len(got) != 1+maxLines || got[0] != "first" || got[1] != "line 0 dropped_lines=10" || got[maxLines] != fmt.Sprint("line ", maxLines-1) {
+			t.Errorf("%d lines:\n%s\nwant the first %d, in their order, and how many were dropped", len(got), strings.Join(got, "\n"), 1+maxLines)
+		}
+		q.log(slog.LevelInfo, "later")
+		synctest.Wait() // the goroutine ends, or the bubble would not
+		if last := got[len(got)-1]; last != "later" {
+			t.Errorf("the last line is %q, want \"later\"", last)
+		}
+	})
+}
+
+// A handler that panics or exits ends neither the process nor the log.
+func TestLogHandlerFails(t *testing.T) {
+	for name, fail := range map[string]func(){"panic": func() { panic("handler") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var q logQueue
+				var got []string
+				logTo(t, handle{do: func(r slog.Record) {
+					if r.Message == "bad" {
+						fail()
+					}
+					got = append(got, lineOf(r))
+				}})
+				for _, message := range []string{"bad", "good", "bad"} {
+					q.log(slog.LevelInfo, message)
+				}
+				synctest.Wait()
+				q.log(slog.LevelInfo, "better")
+				synctest.Wait()
+				if want := "good dropped_lines=1, better dropped_lines=1"; strings.Join(got, ", ") != want {
+					t.Errorf("lines %q, want %q", strings.Join(got, ", "), want)
+				}
+			})
+		})
+	}
+}
+
+// What is logged once is logged once for each reason, and there is a bound of reasons.
+func TestLogOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q logQueue
+		var got []string
+		logTo(t, handle{do: func(r slog.Record) { got = append(got, lineOf(r)) }})
+		for n := range 3 * maxReasons {
+			q.logOnce(slog.LevelWarn, "message", fmt.Sprint(n/2))
+		}
+		synctest.Wait()
+		if len(got) != maxReasons || got[0] != "message reason=0" || got[1] != "message reason=1" {
+			t.Errorf("%d lines: %q, want one for each of the first %d reasons", len(got), got, maxReasons)
+		}
+	})
+}
+
+// A handler may use the profiler.
+func TestLogHandlerProfiles(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		handled := 0
+		logTo(t, handle{do: func(slog.Record) {
+			handled++
+			_, _ = d.start(d.Context(), 0, 0).Stop()
+		}})
+		d.tell(func(e *fakeEngine) { e.busy = true })
+		p := d.start(d.Context(), 0, 0)
+		synctest.Wait()
+		d.tell(func(e *fakeEngine) { e.busy = false })
+		d.pass()
+		d.stop(p)
+		if handled == 0 {
+			t.Error("nothing was logged")
+		}
+	})
+}
