@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,7 +102,7 @@ func (o *owner) withdraw() {
 }
 
 // acquire makes the log ours, on at hz, or returns an error that wraps
-// [sampling.ErrBusy]. When that is because there is no answer yet, the next call gets
+// [sampling.ErrBusy], or [ErrUnsupported] if the profile's reader may not have ended. When that is because there is no answer yet, the next call gets
 // it, or withdraw.
 func (o *owner) acquire(hz int) error {
 	if o.asked == nil {
@@ -118,6 +119,11 @@ func (o *owner) acquire(hz int) error {
 	for err == nil {
 		runtime.SetCPUProfileRate(0)
 		<-g.parked
+		if g.caller != afterEOF {
+			g.open()
+			pprof.StopCPUProfile()
+			return fmt.Errorf("%w: runtime/pprof may write a profile before it has read the log to its end: %s writes", ErrUnsupported, g.caller)
+		}
 		runtime.SetCPUProfileRate(hz)
 		next := newGate()
 		answered := make(chan struct{})
@@ -204,12 +210,17 @@ func (o *owner) stop() *gate {
 	return next
 }
 
-// A gate is the writer of a CPU profile that nobody wants. The first Write waits until
+// afterEOF is the function of runtime/pprof that writes a profile. It is called when the log
+// was read to its end.
+const afterEOF = "runtime/pprof.(*profileBuilder).build"
+
+// A gate is the writer of a CPU profile that is dropped. The first Write waits until
 // it is open.
 type gate struct {
 	parked chan struct{} // closed at the first Write
 	opened chan struct{}
 	once   sync.Once
+	caller string // afterEOF, or what else of runtime/pprof called Write; set before parked
 }
 
 func newGate() *gate {
@@ -220,7 +231,29 @@ func (g *gate) open() { close(g.opened) }
 
 // Write drops p.
 func (g *gate) Write(p []byte) (int, error) {
-	g.once.Do(func() { close(g.parked) })
+	g.once.Do(func() {
+		g.caller = writer()
+		close(g.parked)
+	})
 	<-g.opened
 	return len(p), nil
+}
+
+// writer is afterEOF if that is on the stack, else the innermost function of runtime/pprof.
+func writer() string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	first := "another function"
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == afterEOF:
+			return afterEOF
+		case first == "another function" && strings.HasPrefix(f.Function, "runtime/pprof."):
+			first = f.Function
+		}
+		if !more {
+			return first
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -255,4 +256,20 @@ func TestReleaseWhileSomebodyWaits(t *testing.T) {
 			t.Error("who waited could never start")
 		}
 	})
+}
+
+// Should runtime/pprof write before the log's end, we must not read beside it.
+func TestWriterThatDoesNotWaitForTheEnd(t *testing.T) {
+	a := &asked{gate: newGate(), answer: make(chan error, 1)}
+	go func() { _, _ = a.gate.Write(nil) }() // not from where a profile is written at its end
+	<-a.gate.parked
+	a.answer <- pprof.StartCPUProfile(a.gate)
+	o := &owner{asked: a}
+	if err := o.acquire(100); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "another function writes") {
+		t.Errorf("acquire: %v; want an error that wraps ErrUnsupported and says why", err)
+	}
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	pprof.StopCPUProfile()
 }
