@@ -84,8 +84,8 @@ func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 	pprof.StopCPUProfile()
 }
 
-// SetCPUProfileRate(0) ends the engine's profile, and nobody is there to profile instead:
-// the sessions go on, and with the last one the profiler is free.
+// SetCPUProfileRate(0) of other code ends the engine's profile, without another profile. The
+// sessions go on, and after the last one the profiler is free.
 func TestForeignRateOfZero(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	const rounds = 3

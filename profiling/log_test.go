@@ -55,7 +55,7 @@ func lineOf(r slog.Record) string {
 	return line
 }
 
-// A handler that blocks has one goroutine, and so many lines. What is more is counted.
+// A handler that blocks has one goroutine and maxLines lines. Further lines are counted.
 func TestLogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q logQueue
@@ -115,7 +115,7 @@ func TestLogHandlerFails(t *testing.T) {
 	}
 }
 
-// What is logged once is logged once for each reason, and there is a bound of reasons.
+// A message is logged once for each reason, and only for so many reasons.
 func TestLogOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q logQueue

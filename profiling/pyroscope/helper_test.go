@@ -131,7 +131,7 @@ func (p *played) next() *profiling.Trace {
 	t := &profiling.Trace{
 		Frames: []profiling.Frame{{Name: "main.work", ResourceID: profiling.None}}, Stacks: []profiling.Stack{{FrameID: 0, ParentID: profiling.None}},
 		Origin: time.Unix(0, 0), Interval: sampleInterval, Started: p.at, Stopped: p.at + length,
-		Stats: profiling.Stats{Lost: 1, Gaps: 1, GapTime: time.Millisecond},
+		Stats: profiling.Stats{Lost: 1, Gaps: 1, GapTime: time.Millisecond, BusyGaps: 1, BusyTime: time.Microsecond},
 	}
 	n := p.samples
 	if n == 0 {

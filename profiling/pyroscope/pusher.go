@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -44,15 +45,15 @@ type Pusher struct {
 }
 
 // Start profiles from now on, and pushes a profile of each kind every
-// [Config].UploadInterval until Shutdown. Of ctx it takes the timeline only: it does not
-// end with it. A server that is not there is no error.
+// [Config].UploadInterval until Shutdown. It does not end with ctx. A server that is not there is no error.
 //
 // Errors name the field or the variable, the value and the rule; they wrap
 // [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling. Wrong variables that
 // do no harm are logged.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
 	return start(c, process{now: time.Now, snapshots: snapshots, session: func(full func()) (session, error) {
-		return profiling.Start(context.WithoutCancel(ctx), profiling.Options{
+		// A timeline in ctx may have a clock of its own; profiles are of real time.
+		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.Default()), profiling.Options{
 			SampleInterval:     sampleInterval,
 			MaxBufferSize:      bufferSize,
 			OnSampleBufferFull: func(*profiling.Profiler) { full() },
@@ -171,6 +172,8 @@ func (p *Pusher) takeCPU(last bool) {
 		p.stats.LostSamples += t.Stats.Lost
 		p.stats.Gaps += t.Stats.Gaps
 		p.stats.GapTime += t.Stats.GapTime
+		p.stats.BusyGaps += t.Stats.BusyGaps
+		p.stats.BusyTime += t.Stats.BusyTime
 		p.mu.Unlock()
 		uploads, err := p.cpu.uploads(t, end)
 		if err != nil {
@@ -253,5 +256,6 @@ func (p *Pusher) Stats() Stats {
 	defer p.mu.Unlock()
 	s.Failed, s.Restarts = p.stats.Failed, p.stats.Restarts
 	s.LostSamples, s.Gaps, s.GapTime = p.stats.LostSamples, p.stats.Gaps, p.stats.GapTime
+	s.BusyGaps, s.BusyTime = p.stats.BusyGaps, p.stats.BusyTime
 	return s
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
@@ -35,7 +36,7 @@ func TestTicks(t *testing.T) {
 			t.Error(err)
 		}
 		s := p.Stats()
-		wantStats(t, s, Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, State: profiling.Stopped, LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond})
+		wantStats(t, s, Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, State: profiling.Stopped, LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
 			if len(got) != 4 {
@@ -457,7 +458,60 @@ func TestRealProfiler(t *testing.T) {
 	}
 }
 
-// burn uses so much of a core's time.
+// A pusher that has no CPU profile because other code has the profiler says so, before and after
+// Shutdown.
+func TestProfilerInUseElsewhere(t *testing.T) {
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer pprof.StopCPUProfile()
+	n := &network{t: t}
+	var log testLog
+	p, err := Start(t.Context(), Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app"), Logger: log.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := p.Stats(); s.State != profiling.Paused || s.BusyGaps != 1 || s.BusyTime <= 0 || s.Failed != 0 {
+		t.Errorf("counts are %+v, want it paused, and how long", s)
+	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := p.Stats(); s.BusyGaps != 2 || s.BusyTime != s.GapTime || s.Failed != 1 {
+		t.Errorf("counts are %+v, want all time busy and a profile that could not be taken", s)
+	}
+	if got := n.of("cpu"); len(got) != 0 {
+		t.Errorf("%d CPU profiles", len(got))
+	}
+	log.want(t, "no cpu profile could be taken")
+	log.want(t, profiling.ErrBusy.Error())
+}
+
+// The clock of a timeline in ctx does not tell the length of a profile.
+func TestTimelineWithAClock(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return time.Hour }})
+	n := &network{t: t}
+	p, err := Start(observer.NewContext(t.Context(), tl), Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(n.of("cpu")) == 0 {
+		burn(50 * time.Millisecond)
+		if err := p.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Duration(n.of("cpu")[0].profile.DurationNanos); d <= 0 {
+		t.Errorf("the profile is of %v", d)
+	}
+}
+
 // burn uses so much of a processor, however long the machine takes to give it; where that is
 // not known, it takes so long.
 func burn(d time.Duration) {

@@ -23,13 +23,16 @@ type Stats struct {
 	Failed       uint64 // profiles that could not be taken in the program, which are not in Accepted
 
 	// Of the CPU session: samples that the engine could not keep, and how often and how long
-	// in all it sampled nothing, as in profiling.Stats. A gap that an upload falls into counts as
-	// two. Restarts is how often the session ended, because it was full or its engine failed, and
+	// in all it sampled nothing, as in profiling.Stats. BusyGaps and BusyTime are the part of these
+	// in which other code in this process had the CPU profiler. A gap that an upload falls into
+	// counts as two. Restarts is how often the session ended, because it was full or its engine failed, and
 	// was started anew; State is stopped while that fails.
 	State       profiling.State
 	LostSamples uint64
 	Gaps        int
 	GapTime     time.Duration
+	BusyGaps    int
+	BusyTime    time.Duration
 	Restarts    int
 }
 

@@ -190,6 +190,9 @@ func (r *Recorder) reserve() (SessionID, error) {
 // session is there some time later: see Session and Watch. It is a [BadRequestError] to stop what
 // is not in progress; what has stopped by itself, at MaxLength, can be stopped once.
 //
+// A session that has no samples because other code had the CPU profiler is no error: see
+// Stats.Profiling, BusyTime, and Status.Sampler.
+//
 // What was recorded comes to the session after the callbacks of the timeline's observers that
 // run have returned. After a second it goes on without them, and says so in the log. An observer's own callback
 // may call Stop, but then waits for itself that long.
@@ -348,7 +351,9 @@ type Status struct {
 	Started  time.Time
 	Length   time.Duration // so far
 	Progress float64       // of Processing, 0 to 1
-	Sampler  string        // engine and state, as "cpu, paused"; empty without samples
+	// Sampler is the engine and its state, as "cpu, paused", and after the end why samples are
+	// missing, if they are; empty without samples.
+	Sampler string
 
 	Entries, Samples, Dropped uint64 // so far
 }

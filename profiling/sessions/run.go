@@ -61,6 +61,7 @@ type run struct {
 
 	sampler *profiling.Profiler // nil without samples, and when it is put together
 	sampled string              // its engine and state then
+	lacks   error               // why it has no samples, or not all
 	// before is what was sampled before the sampler's present part, while it waited; nil if nothing was.
 	before *profiling.Trace
 	cpu    []reading // at times on tl
@@ -247,6 +248,9 @@ func (s *run) leave() *raw {
 		var err error
 		if t, err = s.sampler.Stop(); err != nil {
 			s.r.log().Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
+			s.mu.Lock()
+			s.lacks = err
+			s.mu.Unlock()
 		}
 	}
 	s.mu.Lock()
@@ -350,5 +354,9 @@ func (s *run) samplerState() string {
 	if s.sampler == nil {
 		return s.sampled
 	}
-	return s.sampler.Engine() + ", " + string(s.sampler.State())
+	state := s.sampler.Engine() + ", " + string(s.sampler.State())
+	if s.lacks != nil {
+		state += ": " + s.lacks.Error()
+	}
+	return state
 }

@@ -232,7 +232,7 @@ func (w *window) free() {
 	}
 }
 
-// stop ends the window, unless somebody else did.
+// stop ends the window, unless other code did.
 func (w *window) stop() {
 	w.ours.Store(true)
 	pprof.StopCPUProfile()

@@ -201,7 +201,7 @@ func TestTaken(t *testing.T) {
 		"seen by Flush": {(*Engine).Flush, sampling.ErrTaken},
 		"seen by Stop":  {func(e *Engine, emit func(*sampling.Sample)) error { e.Stop(emit); return nil }, nil},
 	} {
-		for how, profiles := range map[string]bool{"": false, ", by somebody who profiles": true, ", by a rate of 0": false, ", by a rate of 0 and a profile": true} {
+		for how, profiles := range map[string]bool{"": false, ", by code that profiles": true, ", by a rate of 0": false, ", by a rate of 0 and a profile": true} {
 			t.Run(name+how, func(t *testing.T) {
 				e := start(t)
 				work70(100 * time.Millisecond)
