@@ -3,12 +3,10 @@
 package cpuprof
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
-	"runtime/pprof"
 	"time"
 	"unsafe"
 
@@ -108,7 +106,11 @@ func (e *Engine) Start(interval time.Duration) error {
 	e.decoder = decoder{}
 	e.interval = time.Second / time.Duration(hz)
 	discard := func(*sampling.Sample) {} // it does not run before Start returns
-	switch err := e.test(hz, discard); {
+	test := e.test
+	if !sleeps {
+		test = e.testAnyThread
+	}
+	switch err := test(hz, discard); {
 	case err == nil:
 		return nil
 	case errors.Is(err, sampling.ErrTaken):
@@ -117,34 +119,6 @@ func (e *Engine) Start(interval time.Duration) error {
 		e.Stop(discard)
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
-}
-
-// test reads what there is and checks whether it is what the engine takes it for.
-func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
-	own := goruntime.Labels()
-	defer goruntime.SetLabels(own)
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
-	labels := goruntime.Labels()
-
-	e.nudged = record{}
-	before := sampling.Now()
-	if err := e.read(discard); err != nil {
-		return err
-	}
-	after := sampling.Now()
-	switch n := e.nudged; {
-	case e.decoder.hz != hz: // other code may have set it right before us
-		return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
-	case !sleeps: // no signal could be sent
-		return nil
-	case n.count != 1:
-		return errors.New("a signal that was sent is not in the log")
-	case n.at < before || n.at > after:
-		return fmt.Errorf("a signal sent between %d and %d is in the log at %d", before, after, n.at)
-	case n.tag != labels:
-		return errors.New("a signal's record does not have the labels of the goroutine that got it")
-	}
-	return nil
 }
 
 // Tick emits what the log holds. When signals no longer arrive it says the same as

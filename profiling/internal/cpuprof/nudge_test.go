@@ -104,3 +104,19 @@ func TestSignalsThatStopArriving(t *testing.T) {
 		t.Errorf("Start: %v", err)
 	}
 }
+
+// What the engine does where a signal cannot be sent to a thread.
+func TestAnyThread(t *testing.T) {
+	e := started(t)
+	hz := e.decoder.hz
+	if err := e.testAnyThread(hz, discard); err != nil {
+		t.Errorf("a log that is as expected: %v", err)
+	}
+	if err := e.testAnyThread(hz+1, discard); !errors.Is(err, ErrTransient) {
+		t.Errorf("another rate: %v, want an error that wraps ErrTransient", err)
+	}
+	e.decoder.last = 1 << 62
+	if err := e.testAnyThread(hz, discard); err == nil || !strings.Contains(err.Error(), "after the present") {
+		t.Errorf("a time that has not come: %v, want an error", err)
+	}
+}

@@ -1,0 +1,67 @@
+//go:build linux || darwin
+
+package cpuprof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"syscall"
+	"time"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// test sends the calling thread a signal and checks whether the log has it as expected.
+func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
+	own := goruntime.Labels()
+	defer goruntime.SetLabels(own)
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
+	labels := goruntime.Labels()
+
+	e.nudged = record{}
+	before := sampling.Now()
+	if err := e.read(discard); err != nil {
+		return err
+	}
+	after := sampling.Now()
+	switch n := e.nudged; {
+	case e.decoder.hz != hz: // other code may have set it right before us
+		return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
+	case n.count != 1:
+		return errors.New("a signal that was sent is not in the log")
+	case n.at < before || n.at > after:
+		return fmt.Errorf("a signal sent between %d and %d is in the log at %d", before, after, n.at)
+	case n.tag != labels:
+		return errors.New("a signal's record does not have the labels of the goroutine that got it")
+	}
+	return nil
+}
+
+// testAnyThread is test for systems on which a signal can only be sent to the process: any of
+// its threads gets it, some time later, and the labels that it finds there are unknown.
+func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
+	before := sampling.Now()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGPROF); err != nil {
+		return fmt.Errorf("sending SIGPROF: %w", err)
+	}
+	for {
+		if err := e.read(discard); err != nil {
+			return err
+		}
+		now := sampling.Now()
+		switch at := e.decoder.last; {
+		case e.decoder.hz != 0 && e.decoder.hz != hz: // other code may have set it right before us
+			return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
+		case at > now:
+			return fmt.Errorf("the log has a sample of %d, which is after the present, %d", at, now)
+		case at >= before:
+			return nil
+		case now-before > int64(e.overdue): // the process may have been stopped
+			return transient{fmt.Errorf("no signal within %v", e.overdue)}
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
