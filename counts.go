@@ -18,12 +18,15 @@ func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
 		switch c.Group {
 		case "perfline.delivery":
 			return p.delivery == nil
-		case "perfline.profiles", "perfline.profiling.lost", "perfline.profiling.gaps":
+		case "perfline.profiles", engineGroup, "perfline.profiling.lost", "perfline.profiling.gaps":
 			return p.profiles == nil
 		}
 		return false
 	})
 }
+
+// engineGroup has one member, which is not a count: the engine in use.
+const engineGroup = "perfline.profiling.engine"
 
 // Counts lists the counts by group, each group in the order in which things happen.
 func (s Stats) Counts() []exporter.Count {
@@ -78,6 +81,13 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
 		exporter.Count{Name: "overflow", N: f.Overflow, Lost: true, What: "profiles dropped at the full queue"},
 		exporter.Count{Name: "failed", N: f.Failed, Lost: true, What: "profiles that could not be taken"})
+	if f.Engine != "" {
+		what := "samples for continuous profiling"
+		if f.Fallback != "" {
+			what += ", because cpu does not work: " + f.Fallback
+		}
+		add(engineGroup, exporter.Count{Name: f.Engine, N: 1, Now: true, What: what})
+	}
 	add("perfline.profiling.lost",
 		exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine could not keep"})
 	add("perfline.profiling.gaps",

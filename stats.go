@@ -100,6 +100,7 @@ func (s Stats) overflow() uint64 {
 //	perfline.profiles          by perfline.outcome
 //	perfline.profiles.pending  now
 //	perfline.profiling.lost, perfline.profiling.gaps, perfline.profiling.gap_time
+//	perfline.profiling.engine  1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state   1 for the state that perfline.profiling.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
 	m := mp.Meter(bridge.ScopeName)
@@ -135,13 +136,18 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	state, err := m.Int64ObservableUpDownCounter("perfline.profiling.state", metric.WithUnit("1"),
 		metric.WithDescription("Whether continuous profiling samples: 1 for the state that it is in."))
 	instrument(state, err)
+	engine, err := m.Int64ObservableUpDownCounter(engineGroup, metric.WithUnit("1"),
+		metric.WithDescription("Which engine samples for continuous profiling: 1 for the one in use."))
+	instrument(engine, err)
 	if failed != nil {
 		return nil, failed
 	}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := p.Stats()
 		for _, c := range p.exist(s.Counts()) {
-			if c.Now {
+			if c.Group == engineGroup {
+				o.ObserveInt64(engine, int64(c.N), metric.WithAttributes(attribute.String(engineGroup, c.Name)))
+			} else if c.Now {
 				o.ObserveInt64(pending[c.Group], int64(c.N))
 			} else {
 				o.ObserveInt64(counters[c.Group], int64(c.N), metric.WithAttributes(attributes(c)...))

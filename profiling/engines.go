@@ -52,6 +52,10 @@ func (h *hub) choose(budget float64) error {
 		return h.fallBack(err)
 	}
 	h.lost = h.engine.Lost()
+	if e, ok := h.engine.(*wall.Engine); ok && e.Fallback() != nil {
+		h.reason = e.Fallback().Error()
+		h.logs.logOnce(slog.LevelWarn, "profiling: fast goroutine profiles unavailable on "+runtime.Version()+": using runtime/pprof's, which take three to five times the CPU", h.reason)
+	}
 	return nil
 }
 

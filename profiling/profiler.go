@@ -118,8 +118,8 @@ func (p *Profiler) Engine() string {
 	return name
 }
 
-// Fallback returns the reason why "window" samples instead of "cpu", and "" when "window" does
-// not sample.
+// Fallback returns the reason why "window" samples instead of "cpu", or why "wall" takes the slower
+// profiles of runtime/pprof. It returns "" when the engine is the best one.
 func (p *Profiler) Fallback() string {
 	_, reason := p.s.engineInUse()
 	return reason

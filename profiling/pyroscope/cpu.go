@@ -23,6 +23,8 @@ type session interface {
 	TakeTrace() (*profiling.Trace, error)
 	Stop() (*profiling.Trace, error)
 	State() profiling.State
+	Engine() string
+	Fallback() string
 }
 
 var _ session = (*profiling.Profiler)(nil)
@@ -42,6 +44,14 @@ func (c *cpuProfile) state() profiling.State {
 		return (*s).State()
 	}
 	return profiling.Stopped
+}
+
+// engine is what samples for the session, and why that is not the best engine.
+func (c *cpuProfile) engine() (name, fallback string) {
+	if s := c.session.Load(); s != nil {
+		return (*s).Engine(), (*s).Fallback()
+	}
+	return "", ""
 }
 
 // begin starts a session.

@@ -182,6 +182,10 @@ func (p *played) State() profiling.State {
 	return profiling.Started
 }
 
+func (p *played) Engine() string { return "played" }
+
+func (p *played) Fallback() string { return "" }
+
 // quiet are the snapshots of a process that never blocked: another test may have.
 func quiet(fit fitter) []snapshot { return snapshots(fit)[:2] }
 

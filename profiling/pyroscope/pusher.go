@@ -252,6 +252,7 @@ func (p *Pusher) Shutdown(ctx context.Context) error {
 func (p *Pusher) Stats() Stats {
 	s := p.delivery.counts()
 	s.State = p.cpu.state()
+	s.Engine, s.Fallback = p.cpu.engine()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Failed, s.Restarts = p.stats.Failed, p.stats.Restarts

@@ -28,6 +28,8 @@ type Stats struct {
 	// counts as two. Restarts is how often the session ended, because it was full or its engine failed, and
 	// was started anew; State is stopped while that fails.
 	State       profiling.State
+	Engine      string // what samples: "cpu", or "window" where that does not work; empty when the session could not be started anew
+	Fallback    string // why "window" samples; empty when it does not
 	LostSamples uint64
 	Gaps        int
 	GapTime     time.Duration
