@@ -27,12 +27,12 @@
 //   - "cpu": the CPU profiler of Go's runtime, read with the time and the goroutine of
 //     every sample. It sees code that runs. Its intervals are CPU time, of each
 //     thread: a process that sleeps gives no samples, and one that keeps four cores
-//     busy gives four times as many. Stacks are cut at 64 frames, and say so. It is
-//     there on Linux and macOS with the Go releases it was written for.
+//     busy gives four times as many. Stacks are cut at 64 frames, and say so. It works
+//     on Linux and macOS. CI runs it on Linux, under the two newest Go releases.
 //   - "window": the same profiler through runtime/pprof, everywhere else: samples have
 //     the time of the second they were taken in, and an interval of 10 ms. It samples, too, when
-//     "cpu" finds that it does not work. [Profiler.Fallback] gives the reason, and one line in the
-//     log names the loss. A cause that may pass, such as a machine that stalled, has "cpu" tried
+//     "cpu" fails its self-test, in a new Go release say. [Profiler.Fallback] gives the reason,
+//     and one line in the log names the loss. A cause that may pass, such as a machine that stalled, has "cpu" tried
 //     again after a second, then less and less often; sessions that run change to it.
 //   - "wall", with [Options].Wall: all goroutines at each tick, running or waiting. Its
 //     cost grows with their number, so the interval is stretched to keep within

@@ -17,9 +17,8 @@ const (
 	// LocalRoots is the first span of the trace in this process, for a request its server
 	// span, whichever span under it was active: as long as nobody wants every span,
 	// others cost next to nothing. Code that goes on when that span has ended counts for
-	// none, or for a span of its own. Where only the text of labels is known, on the engine
-	// "window" and outside the Go releases that the "cpu" engine was written for, samples
-	// name the active span all the same while another session wants every span.
+	// none, or for a span of its own. The engine "window" knows only the text of labels: its samples
+	// name the active span while another session wants every span.
 	LocalRoots
 )
 
