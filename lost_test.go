@@ -80,8 +80,8 @@ func TestLostErrorIsOfOnePipeline(t *testing.T) {
 	}
 }
 
-// Entries of other types than marks and measures are no reason for an error. Nor are entries of other
-// instrumentation's spans, which are delivered without them.
+// Lost entries of other types than marks and measures are no error. Entries of other instrumentation's
+// spans are no error either: these spans are delivered without them.
 func TestLostErrorIsOfMarksAndMeasures(t *testing.T) {
 	pl, ctx, _ := start(t, perfline.Config{})
 	tl := observer.FromContext(ctx)

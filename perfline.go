@@ -67,19 +67,24 @@ type Pipeline struct {
 	shutdown sync.Once
 }
 
-// Start sets everything up: resource detection, the tracer provider with
-// sampler and limits, delivery over OTLP if an endpoint is given, metrics if
-// OTEL_METRICS_EXPORTER says where to, continuous profiling if a Pyroscope server is
-// given, the most recent requests in memory, propagators (OTEL_PROPAGATORS), and the
-// bridge from the timeline. It sets OpenTelemetry's globals: tracer provider, meter
-// provider, propagator, error handler and logger.
+// Start sets up all that the variables and the Config ask for:
+//
+//   - the resource, and a tracer provider with sampler and limits
+//   - delivery over OTLP, if there is an endpoint
+//   - metrics, if OTEL_METRICS_EXPORTER says where to
+//   - continuous profiling, if there is a Pyroscope server
+//   - the most recent requests in memory
+//   - propagators (OTEL_PROPAGATORS), and the bridge from the timeline
+//
+// It sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
+// and logger.
 //
 // Variables and fields follow these rules:
 //
 //   - An empty variable means unset.
 //   - A wrong variable is one line in the log, which names the variable, its rule and the
 //     value that counts instead.
-//   - A wrong field is an error. So is a variable without which nothing can work: an unknown
+//   - A wrong field is an error, and so is a variable without which nothing can work: an unknown
 //     exporter, an address that is no URL, a header that cannot be sent, an unreadable
 //     certificate. The error names the field or the variable, and the rule.
 //

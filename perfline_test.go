@@ -104,7 +104,7 @@ func TestResource(t *testing.T) {
 	if got["process.command_args"] != "" {
 		t.Error("command-line arguments, which may hold secrets, are in the resource")
 	}
-	// Who runs the program can rename the service.
+	// An operator can rename the service.
 	pl, _, _ = start(t, perfline.Config{Service: "from the field", Version: "1", Attributes: []attribute.KeyValue{attribute.String("team", "none"), attribute.String("zone", "b")}})
 	defer func() { _ = pl.Shutdown(t.Context()) }()
 	if got := resourceOf(t, pl); got["service.name"] != "from the variable" || got["service.version"] != "9" || got["team"] != "web" || got["zone"] != "b" {

@@ -17,10 +17,10 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// A reporter logs the errors that OpenTelemetry has nobody to return to. Some come
+// A reporter logs the errors that OpenTelemetry cannot return to a caller. Some come
 // again with every export while a backend is away: a text that repeats is logged
-// once in repeatInterval, with how often it came. What OpenTelemetry says of wrong
-// variables that it reads again is not logged: Start has done so, with their names.
+// once in repeatInterval, with how often it came. OpenTelemetry's own complaints about wrong
+// variables are not logged: Start has logged these variables with their names.
 type reporter struct {
 	log  *slog.Logger
 	now  func() time.Time

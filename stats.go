@@ -39,9 +39,9 @@ func (p *Pipeline) Stats() Stats {
 	return s
 }
 
-// A LostError says what a pipeline has lost between its Start and its Shutdown. Its
-// marks and measures are those of the timeline: other pipelines and processors that carry
-// the same timeline at that time share them.
+// A LostError says what a pipeline has lost between its Start and its Shutdown. Marks
+// and measures count for the timeline: other pipelines and processors that carry the same
+// timeline at that time share them.
 type LostError struct {
 	Spans    uint64   // not taken by the backend
 	Entries  uint64   // marks and measures that never reached a span

@@ -75,7 +75,7 @@ func readBy(t *testing.T) map[string][]string {
 	return found
 }
 
-// What the code reads, what internal/environ lists and what TestVariables tries are the same variables.
+// The code reads, internal/environ lists and TestVariables tries the same variables.
 func TestVariablesAreComplete(t *testing.T) {
 	listed := map[string]bool{}
 	for _, v := range environ.Variables() {

@@ -34,7 +34,7 @@ var wrongValues = []struct{ name, value string }{
 	{"not UTF-8", "\xff\xfe"},
 }
 
-// What becomes of a value.
+// The effects of a value.
 const (
 	taken = 'o' // ok: Start succeeds and logs nothing
 	warns = 'w' // Start succeeds and logs one line with the variable's name

@@ -161,7 +161,7 @@ func (e *endless) Samples(sessions.TimelineID) iter.Seq[profiling.Sample] {
 	return rows(e.trace.Samples[0], 1<<20, &e.looked)
 }
 
-// When the writer fails, as that of a client that is gone, no more of the session is looked at.
+// When the writer fails, because the client is gone say, no more of the session is looked at.
 func TestFilesStopWithTheirWriter(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
 		s := &endless{handMade: aSession()}
@@ -174,7 +174,7 @@ func TestFilesStopWithTheirWriter(t *testing.T) {
 	}
 }
 
-// What is written is JSON in UTF-8 and reads as the text.
+// The text written is JSON in UTF-8 and reads as the text.
 func TestAppendText(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"plain":           {"GET /products/{id}", "GET /products/{id}"},

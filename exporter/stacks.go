@@ -7,8 +7,8 @@ import (
 )
 
 // A stackTable gives each different stack of a trace's samples an index. It goes through the
-// frames of a stack once, however many samples have it, and through those of the callers that
-// stacks share once for all.
+// frames of a stack once, however many samples have it, and through the callers that stacks
+// share once for all of them.
 type stackTable struct {
 	trace *profiling.Trace
 	frame func(c profiling.Call, category int) int // the index of a frame in the file

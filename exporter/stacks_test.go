@@ -25,8 +25,8 @@ func deep(samples, stacks, frames int) *profiling.Trace {
 	return tr
 }
 
-// The work over frames is that of the different stacks: not of the samples, and of shared
-// callers once.
+// The work over frames grows with the different stacks and not with the samples. Shared callers
+// count once.
 func TestStacksAreWalkedOnce(t *testing.T) {
 	const stacks, frames = 100, 500
 	for _, samples := range []int{1_000, 10_000} {

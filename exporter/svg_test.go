@@ -85,7 +85,7 @@ func (d drawn) Events() []sdktrace.Event {
 	return d.ReadOnlySpan.Events()
 }
 
-// When the writer fails, as that of a client that is gone, no more spans are drawn.
+// When the writer fails, because the client is gone say, no more spans are drawn.
 func TestSVGStopsWithItsWriter(t *testing.T) {
 	r := NewRecent(RecentConfig{MaxSpans: 10_000})
 	r.OnEnd(span(1, 1, 0, "request", 0, 100*ms))

@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A session that has no samples because other code had the CPU profiler has all else, and says so.
+// A session that has no samples because other code had the CPU profiler has all else, and gives the reason.
 func TestProfilerInUseElsewhere(t *testing.T) {
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func TestSignalsThatStopArriving(t *testing.T) {
 	}
 }
 
-// What the engine does where a signal cannot be sent to a thread.
+// The self-test for systems where a signal cannot be sent to a thread.
 func TestAnyThread(t *testing.T) {
 	e := started(t)
 	hz := e.decoder.hz

@@ -28,8 +28,8 @@ import (
 //   - A StopCPUProfile of somebody else's turns the rate off, and we read EOF. Then
 //     taken opens the gate, and they go on; we must not stop anything, since it may be
 //     their next profile.
-//   - A SetCPUProfileRate(0) of other code turns the rate off, too, but runtime/pprof takes
-//     our profile for running, and only we can end it: taken finds no goroutine in
+//   - A SetCPUProfileRate(0) of other code turns the rate off, too. runtime/pprof takes our
+//     profile for running then, and only we can end it: taken finds no goroutine in
 //     StopCPUProfile, and releases the log.
 //   - release stops our profile: rate off, log read to EOF, StopCPUProfile, gate open.
 //

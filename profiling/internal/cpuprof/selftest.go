@@ -40,8 +40,8 @@ func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 	return nil
 }
 
-// testAnyThread is test for systems on which a signal can only be sent to the process: any of
-// its threads gets it, some time later, and the labels that it finds there are unknown.
+// testAnyThread is test for systems on which a signal can only be sent to the process. Any
+// thread gets the signal, some time later, and the labels that it finds there are unknown.
 func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
 	before := sampling.Now()
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGPROF); err != nil {
