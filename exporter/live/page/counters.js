@@ -7,6 +7,7 @@ const titles = {
   'perfline.bridge': 'The bridge to OpenTelemetry',
   'perfline.delivery': 'Delivery of spans to the backend',
   'perfline.profiles': 'Delivery of profiles',
+  'perfline.profiling.engine': 'The engine of continuous profiling',
   'perfline.profiling.gaps': 'Continuous profiling',
   'perfline.recent': 'Requests kept for this page',
   'perfline.sessions': 'Sessions',
