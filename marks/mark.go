@@ -63,9 +63,10 @@ func NewMarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog
 	return tl.NewEntry(observer.Mark, name, at, 0, attrs...)
 }
 
-// ClearMarks removes marks from the buffer of ctx's timeline: all, or those of
-// the given name (User Timing 3, clearMarks()). Measures, and what observers
+// ClearMarks removes marks from the buffer of ctx's timeline (User Timing 3,
+// clearMarks()): without names all of them, else those that have one of the names.
+// The name "" selects the marks whose name is empty. Measures, and what observers
 // have not been given yet, stay.
-func ClearMarks(ctx context.Context, name ...string) {
-	observer.FromContext(ctx).Clear(observer.Mark, name...)
+func ClearMarks(ctx context.Context, names ...string) {
+	observer.FromContext(ctx).Clear(observer.Mark, names...)
 }

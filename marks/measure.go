@@ -190,8 +190,8 @@ func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err erro
 	return start, end, err
 }
 
-// ClearMeasures removes measures from the buffer of ctx's timeline: all, or
-// those of the given name (User Timing 3, clearMeasures()).
-func ClearMeasures(ctx context.Context, name ...string) {
-	observer.FromContext(ctx).Clear(observer.Measure, name...)
+// ClearMeasures removes measures from the buffer of ctx's timeline, by the same rules
+// as ClearMarks (User Timing 3, clearMeasures()).
+func ClearMeasures(ctx context.Context, names ...string) {
+	observer.FromContext(ctx).Clear(observer.Measure, names...)
 }
