@@ -33,7 +33,8 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // MarkAt records that name happened at the given time since the origin of ctx's
 // timeline, and returns the mark (User Timing 3, mark() with startTime). A
 // negative time is ErrNegative, and on a request's timeline the name of a moment
-// of the request ("responseStart") ErrReserved; nothing is recorded then. Where
+// of the request ("responseStart") ErrReserved. A time out of range is an error too,
+// see [observer.MaxTime]. Nothing is recorded then. Where
 // nothing wants a mark (under a span that is not recorded) it is returned without
 // being recorded, too. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
@@ -51,7 +52,7 @@ func NewMark(ctx context.Context, name string, attrs ...slog.Attr) (observer.Ent
 }
 
 // NewMarkAt is NewMark with a time since the timeline's origin, which must not
-// be negative.
+// be negative nor out of range.
 func NewMarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
 	tl := observer.FromContext(ctx)
 	if tl.Parent() != nil && observer.IsTimingName(name) {

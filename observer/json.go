@@ -40,8 +40,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 // become int64, uint64 or float64 attributes, objects groups; what else JSON had
 // to write as a string or as a number of milliseconds stays that.
 //
-// A missing name or time, a type that is not supported, a time outside ±292
-// years and a detail that is no object are errors.
+// A missing name or time, a type that is not supported, a start or an end outside
+// ±[MaxTime] and a detail that is no object are errors.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var j entryJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -66,6 +66,9 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	duration, err := FromMilliseconds(*j.Duration)
 	if err != nil {
 		return fmt.Errorf("observer: entry %q: duration: %w", *j.Name, err)
+	}
+	if s, d := interval(0, start, duration); s != start || d != duration {
+		return fmt.Errorf("observer: entry %q at %v for %v: must start and end within 146 years of the origin", *j.Name, start, duration)
 	}
 	var attrs []slog.Attr
 	if len(j.Detail) > 0 && string(j.Detail) != "null" {

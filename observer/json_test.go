@@ -146,7 +146,10 @@ func FuzzEntryJSON(f *testing.F) {
 		e, err := tl.NewEntry(observer.Measure, name, time.Duration(ns), time.Duration(ns),
 			slog.String(key, text), slog.Group("g", slog.Float64(key, number), slog.Duration("d", time.Duration(ns))))
 		if err != nil {
-			t.Fatal(err)
+			if time.Duration(ns).Abs() < observer.MaxTime/2 {
+				t.Fatal(err)
+			}
+			return
 		}
 		got, err := json.Marshal(e)
 		if err != nil || !json.Valid(got) {
