@@ -23,6 +23,9 @@ const (
 // Since it cannot fail, it also takes the names that MarkAt and NewMark refuse on
 // a request's timeline; Measure does not find such a mark, but the moment of the
 // request that has the name.
+//
+// If a method of an attribute calls [runtime.Goexit], the mark is recorded; MarkAt and
+// Measure record nothing then. See [observer.Freeze].
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	tl := observer.FromContext(ctx)
 	if scope, ok := tl.Enter(ctx, observer.Mark); ok {
@@ -34,10 +37,13 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // timeline, and returns the mark (User Timing 3, mark() with startTime). A
 // negative time is ErrNegative, and on a request's timeline the name of a moment
 // of the request ("responseStart") ErrReserved. A time out of range is an error too,
-// see [observer.MaxTime]. Nothing is recorded then. Where
-// nothing wants a mark (under a span that is not recorded) it is returned without
-// being recorded, too. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
+// see [observer.MaxTime]. Nothing is recorded then. Where nothing wants a mark
+// (under a span that is not recorded) it is not recorded, and returned without its
+// attributes. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
+	if _, wanted := observer.FromContext(ctx).Enter(ctx, observer.Mark); !wanted {
+		return NewMarkAt(ctx, name, at)
+	}
 	m, err := NewMarkAt(ctx, name, at, attrs...)
 	if err == nil {
 		m.Timeline().Queue(ctx, m)
@@ -46,7 +52,8 @@ func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.At
 }
 
 // NewMark makes a mark of now without recording it (the PerformanceMark
-// constructor). It refuses what MarkAt refuses. [observer.Timeline.Queue] records it.
+// constructor). It refuses what MarkAt refuses, and freezes the attributes.
+// [observer.Timeline.Queue] records the mark.
 func NewMark(ctx context.Context, name string, attrs ...slog.Attr) (observer.Entry, error) {
 	return NewMarkAt(ctx, name, observer.FromContext(ctx).Now(), attrs...)
 }

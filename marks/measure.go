@@ -67,7 +67,7 @@ type MeasureOptions struct {
 	Start    Point
 	End      Point
 	Duration *time.Duration // new(5 * time.Millisecond)
-	Detail   []slog.Attr
+	Detail   []slog.Attr    // frozen, see observer.Freeze
 }
 
 // Measure records the time between two moments, and returns the measure (User

@@ -31,7 +31,7 @@ func (f Filter) Match(e *Entry) bool {
 	}
 	for a := range e.Attrs() {
 		if a.Key == InitiatorKey {
-			return a.Value.Resolve().String() == f.InitiatorType
+			return a.Value.String() == f.InitiatorType
 		}
 	}
 	return false

@@ -341,37 +341,43 @@ func (t *Timeline) Start(ctx context.Context, name string, start time.Duration) 
 
 // Record records an entry that ends now: a mark made, or a measure that has
 // just ended. start is relative to t's origin; scope is what Enter or Start
-// returned. attrs are copied. An entry of an unknown type is dropped. A start or an
-// end further than [MaxTime] from the process timeline's origin becomes the nearest
-// time in range.
+// returned. attrs are frozen, see [Freeze]. An entry of an unknown type is dropped. A
+// start or an end further than [MaxTime] from the process timeline's origin becomes
+// the nearest time in range.
 //
-// It never blocks. It reports false when the entry was lost because too many
-// wait for the collector, which is counted as Overflow.
+// Record never blocks, unless a method of an attribute does. It reports false when
+// the entry was lost because too many wait for the collector, which is counted as
+// Overflow.
 func (t *Timeline) Record(scope any, typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
 	if !ok {
 		return false
 	}
 	start, duration = interval(t.origin, start, duration)
-	at := start + duration
-	ok = t.put(scope, k, name, start, duration, at, attrs)
-	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, k, name, start, duration, at, attrs)
+	if box := t.root.bridge.Load(); box == nil || box.sync == nil {
+		if o := t.put(scope, k, name, start, duration, start+duration, attrs, false); o != outcomeUnfrozen {
+			return o == outcomeRecorded
+		}
 	}
-	return ok
+	return t.freezeAndRecord(scope, k, name, start, duration, attrs)
 }
 
-// recorded tells a SyncBridge of an entry.
-func (t *Timeline) recorded(box *bridgeBox, scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) {
-	box.sync.Recorded(Entry{
-		name: name, start: start, duration: duration, at: at, base: t.origin,
-		tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
-	})
+// record records an entry whose attributes are frozen. start is since the root's
+// origin, as is at, when it is recorded.
+func (t *Timeline) record(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	o := t.put(scope, k, name, start, duration, at, attrs, true)
+	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
+		box.sync.Recorded(Entry{
+			name: name, start: start, duration: duration, at: at, base: t.origin,
+			tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
+		})
+	}
+	return o == outcomeRecorded
 }
 
 // NewEntry makes an entry of t without recording it. start is relative to t's
-// origin, attrs are copied. An unknown type is an error, and so is a start or an end
-// further than [MaxTime] from the process timeline's origin.
+// origin. attrs are frozen at this call, see [Freeze]. An unknown type is an error, and so
+// is a start or an end further than [MaxTime] from the process timeline's origin.
 func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -381,10 +387,12 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 	if s-t.origin != start || d != duration {
 		return Entry{}, fmt.Errorf("observer: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
 	}
-	return Entry{
-		name: name, start: s, duration: d, base: t.origin,
-		tl: t, attrs: slices.Clone(attrs), kind: k,
-	}, nil
+	if allScalars(attrs) {
+		attrs = slices.Clone(attrs)
+	} else {
+		attrs = freeze(attrs)
+	}
+	return Entry{name: name, start: s, duration: d, base: t.origin, tl: t, attrs: attrs, kind: k}, nil
 }
 
 // Queue records an entry that was made before, at whatever time ("queue a
@@ -404,10 +412,5 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
-	at := t.root.now()
-	ok = t.put(scope, e.kind, e.name, start, duration, at, e.attrs)
-	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, e.kind, e.name, start, duration, at, e.attrs)
-	}
-	return ok
+	return t.record(scope, e.kind, e.name, start, duration, t.root.now(), e.attrs)
 }
