@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
@@ -17,7 +16,8 @@ type slab struct{ free []attribute.KeyValue }
 
 const slabLen = 128
 
-// attributes converts an entry's detail. limit and length are a span limit for the
+// attributes converts an entry's detail, which is frozen: see observer.Freeze for the
+// kinds that there are. limit and length are a span limit for the
 // number of attributes and for the length of a value; negative is unlimited.
 // dropped is how many were over the limit.
 func (s *slab) attributes(detail []slog.Attr, limit, length int) (kvs []attribute.KeyValue, dropped int) {
@@ -65,12 +65,11 @@ func convert(attrs []slog.Attr) []attribute.KeyValue {
 
 // appendAttr converts one attribute; prefix is that of the groups around it.
 func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribute.KeyValue {
-	v := a.Value.Resolve()
-	if v.Kind() == slog.KindGroup {
+	if a.Value.Kind() == slog.KindGroup {
 		if a.Key != "" {
 			prefix += a.Key + "."
 		}
-		for _, member := range v.Group() {
+		for _, member := range a.Value.Group() {
 			kvs = appendAttr(kvs, prefix, member)
 		}
 		return kvs
@@ -82,7 +81,7 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if prefix != "" {
 		key = prefix + key
 	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(valid(key)), Value: value(v)})
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(valid(key)), Value: value(a.Value)})
 }
 
 func value(v slog.Value) attribute.Value {
@@ -104,34 +103,28 @@ func value(v slog.Value) attribute.Value {
 		return attribute.Int64Value(int64(v.Duration()))
 	case slog.KindTime:
 		return attribute.Int64Value(v.Time().UnixNano())
-	default: // groups and LogValuers were resolved before
-		return anyValue(v.Any())
+	default:
+		return listValue(v.Any())
 	}
 }
 
-func anyValue(v any) attribute.Value {
-	switch x := v.(type) {
+func listValue(list any) attribute.Value {
+	switch x := list.(type) {
 	case []string:
-		list := make([]string, len(x))
+		texts := make([]string, len(x))
 		for i := range x {
-			list[i] = valid(x[i])
+			texts[i] = valid(x[i])
 		}
-		return attribute.StringSliceValue(list)
-	case []int:
-		return attribute.IntSliceValue(x)
+		return attribute.StringSliceValue(texts)
+	case []bool:
+		return attribute.BoolSliceValue(x)
 	case []int64:
 		return attribute.Int64SliceValue(x)
 	case []float64:
 		return attribute.Float64SliceValue(x)
-	case []bool:
-		return attribute.BoolSliceValue(x)
-	case error:
-		// fmt calls Error and String itself, and survives when they panic.
-		return attribute.StringValue(valid(fmt.Sprintf("%v", x)))
-	case fmt.Stringer:
-		return attribute.StringValue(valid(fmt.Sprintf("%v", x)))
 	default:
-		return attribute.StringValue(valid(fmt.Sprintf("%+v", x)))
+		b, _ := list.([]byte) // no other kind is left
+		return attribute.ByteSliceValue(b)
 	}
 }
 
@@ -161,7 +154,8 @@ next:
 	return out
 }
 
-// truncate cuts strings to limit characters, as the SDK's span limits do.
+// truncate cuts strings to limit characters and bytes to as many, as the SDK's span
+// limits do.
 func truncate(kv attribute.KeyValue, limit int) attribute.KeyValue {
 	switch kv.Value.Type() {
 	case attribute.STRING:
@@ -174,6 +168,10 @@ func truncate(kv attribute.KeyValue, limit int) attribute.KeyValue {
 			list[i] = cut(s, limit)
 		}
 		kv.Value = attribute.StringSliceValue(list)
+	case attribute.BYTESLICE:
+		if b := kv.Value.AsByteSlice(); len(b) > limit {
+			kv.Value = attribute.ByteSliceValue(b[:limit])
+		}
 	default: // has no length, or is none that this package makes
 	}
 	return kv

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/perfline/perfline/observer"
 )
 
 type panics struct{}
@@ -19,7 +21,7 @@ func (panics) LogValue() slog.Value { panic("LogValue") }
 
 type stringer struct{ s string }
 
-func (s *stringer) String() string { return s.s } // panics for nil, which fmt survives
+func (s *stringer) String() string { return s.s } // panics for nil
 
 func TestConvert(t *testing.T) {
 	for _, c := range []struct {
@@ -41,8 +43,9 @@ func TestConvert(t *testing.T) {
 		{"no key", slog.Int("", 1), ""},
 		{"zero Attr", slog.Attr{}, ""},
 		{"LogValuer that panics", slog.Any("k", panics{}), "k=STRING:LogValue panicked"},
+		{"bytes", slog.Any("k", []byte("ab")), "k=BYTESLICE:[97 98]"},
 		{"strings", slog.Any("k", []string{"a", "b"}), "k=STRINGSLICE:[a b]"},
-		{"ints", slog.Any("k", []int{1}), "k=INT64SLICE:[1]"},
+		{"ints", slog.Any("k", []int{1, 2}), "k=STRING:[1 2]"},
 		{"int64s", slog.Any("k", []int64{1}), "k=INT64SLICE:[1]"},
 		{"float64s", slog.Any("k", []float64{.5}), "k=FLOAT64SLICE:[0.5]"},
 		{"bools", slog.Any("k", []bool{true}), "k=BOOLSLICE:[true]"},
@@ -54,7 +57,7 @@ func TestConvert(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, kv := range convert([]slog.Attr{c.attr}) {
+			for _, kv := range convert(observer.Freeze([]slog.Attr{c.attr})) {
 				s := fmt.Sprintf("%s=%s:%v", kv.Key, kv.Value.Type(), kv.Value.AsInterface())
 				if i := strings.Index(s, "panicked"); i >= 0 {
 					s = s[:i+len("panicked")] // slog adds the stack

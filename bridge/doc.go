@@ -34,9 +34,11 @@
 //	Duration       int64, nanoseconds (as OpenTelemetry's slog bridge has it)
 //	Time           int64, nanoseconds since the Unix epoch (likewise)
 //	Group          its attributes, keys joined with dots: "req.method"
-//	LogValuer      what it resolves to, on the bridge's goroutine
-//	Any            []string, []int, []int64, []float64, []bool: a slice attribute;
-//	               error and fmt.Stringer: their text; otherwise as fmt's %+v
+//	Any            []string, []bool, []int64, []float64: a slice attribute;
+//	               []byte: bytes
+//
+// There are no other kinds: [observer.Freeze] makes text of the rest when an entry is
+// recorded.
 //
 // Text that is not UTF-8 has U+FFFD where it is not: OTLP cannot carry it.
 //

@@ -70,45 +70,53 @@ func (h *hub) ends(s sdktrace.ReadOnlySpan) label {
 		return r.label
 	}
 	typ := observer.Measure
-	var attrs [2]slog.Attr
-	n := 0
+	var room [16]slog.Attr // most spans have fewer attributes
+	attrs := room[:0]
 	switch s.SpanKind() {
 	case trace.SpanKindClient, trace.SpanKindProducer:
 		typ = observer.Resource
-		attrs[0] = slog.String(observer.InitiatorKey, initiator(s.Attributes()))
-		n = 1
+		attrs = append(attrs, slog.String(observer.InitiatorKey, initiator(s.Attributes())))
 	default:
 	}
-	f := &foreign{s}
-	attrs[n] = slog.Any("", f) // without a key: its attributes are the entry's
 	start := s.StartTime()
-	if !tl.Record(f, typ, s.Name(), tl.Since(start), s.EndTime().Sub(start), attrs[:n+1]) && typ == observer.Measure {
+	if !tl.Record(&foreign{s}, typ, s.Name(), tl.Since(start), s.EndTime().Sub(start), appendDetail(attrs, s)) && typ == observer.Measure {
 		h.stats.unrecorded.Add(1)
 	}
 	return r.label
 }
 
-// foreign is the scope of an entry that is a span already, and its detail: nobody
-// may want its attributes, so they are converted for those who do.
+// foreign is the scope of an entry that is a span already.
 type foreign struct{ span sdktrace.ReadOnlySpan }
-
-var _ slog.LogValuer = (*foreign)(nil)
 
 // Spans tells the span and the one above it.
 func (f *foreign) Spans() (self, parent trace.SpanContext) {
 	return f.span.SpanContext(), f.span.Parent()
 }
 
-// LogValue is what OpenTelemetry knows of the span.
-func (f *foreign) LogValue() slog.Value {
-	sc := f.span.SpanContext()
-	attrs := append(make([]slog.Attr, 0, 2+len(f.span.Attributes())),
-		slog.String("span_id", sc.SpanID().String()),
-		slog.String("scope", f.span.InstrumentationScope().Name))
-	for _, kv := range f.span.Attributes() {
-		attrs = append(attrs, slog.Any(string(kv.Key), kv.Value.AsInterface()))
+// appendDetail appends what OpenTelemetry knows of a span.
+func appendDetail(attrs []slog.Attr, s sdktrace.ReadOnlySpan) []slog.Attr {
+	attrs = append(attrs,
+		slog.String("span_id", s.SpanContext().SpanID().String()),
+		slog.String("scope", s.InstrumentationScope().Name))
+	for _, kv := range s.Attributes() {
+		attrs = append(attrs, slog.Attr{Key: string(kv.Key), Value: detailValue(kv.Value)})
 	}
-	return slog.GroupValue(attrs...)
+	return attrs
+}
+
+func detailValue(v attribute.Value) slog.Value {
+	switch v.Type() {
+	case attribute.BOOL:
+		return slog.BoolValue(v.AsBool())
+	case attribute.INT64:
+		return slog.Int64Value(v.AsInt64())
+	case attribute.FLOAT64:
+		return slog.Float64Value(v.AsFloat64())
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.BYTESLICE:
+		return slog.AnyValue(v.AsInterface())
+	default: // a string, or the JSON of a list of values or of a map
+		return slog.StringValue(v.String())
+	}
 }
 
 // initiator is the initiatorType (Resource Timing) of a call, by the attributes

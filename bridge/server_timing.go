@@ -219,7 +219,7 @@ func (c *timingRules) appendEntries(value []byte, entries []observer.Entry) []by
 		m := servertiming.Metric{Name: e.Name(), Duration: e.Duration(), HasDuration: true}
 		for a := range e.Attrs() {
 			if a.Key == "desc" {
-				m.Description = a.Value.Resolve().String()
+				m.Description = a.Value.String()
 			}
 		}
 		var ok bool

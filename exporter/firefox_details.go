@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
@@ -45,7 +44,7 @@ type detail struct {
 
 func (d details) with(prefix string, attrs []slog.Attr) details {
 	for _, a := range attrs {
-		key, v := prefix+a.Key, a.Value.Resolve()
+		key, v := prefix+a.Key, a.Value
 		if v.Kind() == slog.KindGroup {
 			if a.Key != "" { // slog: the attributes of an unnamed group are inlined
 				key += "."
@@ -170,7 +169,7 @@ func appendValue(b []byte, v slog.Value, format string) []byte {
 	case slog.KindTime:
 		return appendText(b, v.Time().UTC().Format(time.RFC3339Nano))
 	default:
-		return appendText(b, fmt.Sprint(v.Any()))
+		return appendText(b, v.String())
 	}
 }
 

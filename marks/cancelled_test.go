@@ -15,7 +15,8 @@ func TestCancelledContext(t *testing.T) {
 	tl, ctx := newManual()
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, err := range everything(ctx, t) {
+	_, errs := everything(ctx)
+	for _, err := range errs {
 		if err != nil {
 			t.Error(err)
 		}

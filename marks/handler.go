@@ -2,7 +2,6 @@ package marks
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -24,9 +23,8 @@ import (
 //   - Its attributes are the record's level ("level", as text), the handler's
 //     and the record's, where WithGroup was called in slog groups. Empty
 //     attributes and empty groups are left out.
-//   - Code that logs may change its values afterwards, unlike code that marks.
-//     So a [slog.LogValuer] is resolved at the call, and what is in a [slog.Any],
-//     an error say, becomes its text.
+//   - Attributes are frozen, see [observer.Freeze]: the record's when it becomes a
+//     mark, the handler's when WithAttrs is called.
 //   - The mark allocates nothing with up to seven attributes of scalar kinds
 //     outside groups, the handler's included. Under a span that is not recorded
 //     nothing is done, as with Mark.
@@ -46,11 +44,11 @@ func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 type handler struct {
 	next   slog.Handler // nil: none
 	level  slog.Leveler
-	attrs  []slog.Attr // outside any group; as they were at WithAttrs
+	attrs  []slog.Attr // outside any group; frozen at WithAttrs
 	groups []group     // outermost first
 }
 
-// A group is one that WithGroup opened, with what WithAttrs put into it.
+// A group is one that WithGroup opened, with what WithAttrs put into it, frozen.
 type group struct {
 	name  string
 	attrs []slog.Attr
@@ -90,7 +88,6 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 	if !ok {
 		return
 	}
-	at := tl.Now() // before values are made text, which may take a while
 	var room [markedAttrs]slog.Attr
 	attrs := append(room[:0], slog.String(slog.LevelKey, r.Level.String()))
 	attrs = append(attrs, h.attrs...)
@@ -98,18 +95,18 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 		attrs = append(attrs, h.grouped(r)...)
 	} else {
 		r.Attrs(func(a slog.Attr) bool {
-			attrs = appendFrozen(attrs, a)
+			attrs = append(attrs, a)
 			return true
 		})
 	}
-	tl.Record(scope, observer.Mark, r.Message, at, 0, attrs)
+	tl.Record(scope, observer.Mark, r.Message, tl.Now(), 0, attrs)
 }
 
 // grouped are the record's attributes inside the open groups, or nothing.
 func (h *handler) grouped(r slog.Record) []slog.Attr {
 	inner := make([]slog.Attr, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {
-		inner = appendFrozen(inner, a)
+		inner = append(inner, a)
 		return true
 	})
 	for _, g := range slices.Backward(h.groups) {
@@ -127,9 +124,9 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	}
 	if n := len(h.groups); n > 0 {
 		c.groups = slices.Clone(h.groups)
-		c.groups[n-1].attrs = withFrozen(h.groups[n-1].attrs, attrs)
+		c.groups[n-1].attrs = appendFrozen(h.groups[n-1].attrs, attrs)
 	} else {
-		c.attrs = withFrozen(h.attrs, attrs)
+		c.attrs = appendFrozen(h.attrs, attrs)
 	}
 	return &c
 }
@@ -146,46 +143,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &c
 }
 
-// withFrozen is old, which other handlers share, and attrs as they are now.
-func withFrozen(old, attrs []slog.Attr) []slog.Attr {
-	all := slices.Clip(old)
-	for _, a := range attrs {
-		all = appendFrozen(all, a)
-	}
-	return all
-}
-
-// appendFrozen appends a as it is now, so that nobody changes it later, by the
-// rules of slog.Handler: values resolved, what is empty left out. A group without
-// a name stays one, as with Mark: whoever shows the mark inlines it.
-func appendFrozen(dst []slog.Attr, a slog.Attr) []slog.Attr {
-	v := a.Value.Resolve()
-	switch v.Kind() {
-	case slog.KindGroup:
-		var members []slog.Attr
-		for _, m := range v.Group() {
-			members = appendFrozen(members, m)
-		}
-		if len(members) == 0 {
-			return dst
-		}
-		v = slog.GroupValue(slices.Clone(members)...) // a copy, or dst would always escape to the heap
-	case slog.KindAny:
-		if v.Any() != nil {
-			v = slog.StringValue(text(v.Any()))
-		} else if a.Key == "" {
-			return dst
-		}
-	default: // copied with the attribute
-	}
-	return append(dst, slog.Attr{Key: a.Key, Value: v})
-}
-
-// text is v as it is shown in a trace; of an error without the stack that %+v adds
-// to some. fmt calls Error and String itself, and survives when they panic.
-func text(v any) string {
-	if err, ok := v.(error); ok {
-		return fmt.Sprintf("%v", err)
-	}
-	return fmt.Sprintf("%+v", v)
+// appendFrozen returns old, which other handlers share, and attrs as they are now.
+func appendFrozen(old, attrs []slog.Attr) []slog.Attr {
+	return append(slices.Clip(old), observer.Freeze(attrs)...)
 }

@@ -102,11 +102,11 @@ func TestHandlerAttributes(t *testing.T) {
 		{"a group without a name is none", func(l *slog.Logger, ctx context.Context) {
 			slog.New(l.Handler().WithGroup("")).WarnContext(ctx, "m", slog.Group("", slog.Int("a", 1), slog.Group("", slog.Int("b", 2))))
 		}, `{"level":"WARN","a":1,"b":2}`},
-		{"nil", func(l *slog.Logger, ctx context.Context) { l.WarnContext(ctx, "m", "err", nil) }, `{"level":"WARN","err":null}`},
+		{"nil", func(l *slog.Logger, ctx context.Context) { l.WarnContext(ctx, "m", "err", nil) }, `{"level":"WARN","err":"\u003cnil\u003e"}`},
 		{"what is no scalar is text", func(l *slog.Logger, ctx context.Context) {
 			l.WarnContext(ctx, "m", "err", fails, "list", []int{1, 2}, "struct", struct{ A int }{1})
 		}, `{"level":"WARN","err":"refused","list":"[1 2]","struct":"{A:1}"}`},
-		{"an error that has a stack", func(l *slog.Logger, ctx context.Context) { l.WarnContext(ctx, "m", "err", traced{fails}) }, `{"level":"WARN","err":"refused"}`},
+		{"an error that has a stack", func(l *slog.Logger, ctx context.Context) { l.WarnContext(ctx, "m", "err", traced{fails}) }, `{"level":"WARN","err":"refused\nmain.main"}`},
 		{"values that panic", func(l *slog.Logger, ctx context.Context) {
 			l.WarnContext(ctx, "m", "err", unspeakable{}, "n", 1)
 		}, `{"level":"WARN","err":"%!v(PANIC=Error method: no)","n":1}`},
@@ -290,7 +290,7 @@ func TestHandlerMarksTheContextsTimeline(t *testing.T) {
 func TestHandlerUnwanted(t *testing.T) {
 	process, ctx := newManual()
 	process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
-	slog.New(marks.NewHandler(nil, nil)).WarnContext(ctx, "m", "lazy", unresolved{t})
+	slog.New(marks.NewHandler(nil, nil)).WarnContext(ctx, "m", "err", untold{t})
 	if got := process.Entries(); len(got) != 0 {
 		t.Errorf("recorded %v", got)
 	}

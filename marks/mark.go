@@ -23,6 +23,9 @@ const (
 // Since it cannot fail, it also takes the names that MarkAt and NewMark refuse on
 // a request's timeline; Measure does not find such a mark, but the moment of the
 // request that has the name.
+//
+// If a method of an attribute calls [runtime.Goexit], the mark is recorded; MarkAt and
+// Measure record nothing then. See [observer.Freeze].
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	tl := observer.FromContext(ctx)
 	if scope, ok := tl.Enter(ctx, observer.Mark); ok {
@@ -33,10 +36,14 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // MarkAt records that name happened at the given time since the origin of ctx's
 // timeline, and returns the mark (User Timing 3, mark() with startTime). A
 // negative time is ErrNegative, and on a request's timeline the name of a moment
-// of the request ("responseStart") ErrReserved; nothing is recorded then. Where
-// nothing wants a mark (under a span that is not recorded) it is returned without
-// being recorded, too. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
+// of the request ("responseStart") ErrReserved. A time out of range is an error too,
+// see [observer.MaxTime]. Nothing is recorded then. Where nothing wants a mark
+// (under a span that is not recorded) it is not recorded, and returned without its
+// attributes. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
+	if _, wanted := observer.FromContext(ctx).Enter(ctx, observer.Mark); !wanted {
+		return NewMarkAt(ctx, name, at)
+	}
 	m, err := NewMarkAt(ctx, name, at, attrs...)
 	if err == nil {
 		m.Timeline().Queue(ctx, m)
@@ -45,13 +52,14 @@ func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.At
 }
 
 // NewMark makes a mark of now without recording it (the PerformanceMark
-// constructor). It refuses what MarkAt refuses. [observer.Timeline.Queue] records it.
+// constructor). It refuses what MarkAt refuses, and freezes the attributes.
+// [observer.Timeline.Queue] records the mark.
 func NewMark(ctx context.Context, name string, attrs ...slog.Attr) (observer.Entry, error) {
 	return NewMarkAt(ctx, name, observer.FromContext(ctx).Now(), attrs...)
 }
 
 // NewMarkAt is NewMark with a time since the timeline's origin, which must not
-// be negative.
+// be negative nor out of range.
 func NewMarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
 	tl := observer.FromContext(ctx)
 	if tl.Parent() != nil && observer.IsTimingName(name) {
@@ -63,9 +71,10 @@ func NewMarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog
 	return tl.NewEntry(observer.Mark, name, at, 0, attrs...)
 }
 
-// ClearMarks removes marks from the buffer of ctx's timeline: all, or those of
-// the given name (User Timing 3, clearMarks()). Measures, and what observers
+// ClearMarks removes marks from the buffer of ctx's timeline (User Timing 3,
+// clearMarks()): without names all of them, else those that have one of the names.
+// The name "" selects the marks whose name is empty. Measures, and what observers
 // have not been given yet, stay.
-func ClearMarks(ctx context.Context, name ...string) {
-	observer.FromContext(ctx).Clear(observer.Mark, name...)
+func ClearMarks(ctx context.Context, names ...string) {
+	observer.FromContext(ctx).Clear(observer.Mark, names...)
 }

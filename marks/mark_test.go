@@ -66,16 +66,6 @@ func TestMarkManyAttributes(t *testing.T) {
 	}
 }
 
-func TestAnyIsHeld_UT6(t *testing.T) {
-	tl, ctx := newManual()
-	held := &struct{ n int }{1}
-	marks.Mark(ctx, "m", slog.Any("held", held))
-	held.n = 2
-	if got := tl.Entries()[0].Detail()[0].Value.Any(); got != any(held) {
-		t.Errorf("got %v, want the caller's own pointer", got)
-	}
-}
-
 func TestMarkAt(t *testing.T) {
 	tl, ctx := newManual()
 	tl.now = 10

@@ -49,7 +49,8 @@ const (
 // [observer.NavigationStart], [observer.ResponseStart] and so on.
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
-// At is a time since the timeline's origin. Measure refuses a negative one.
+// At is a time since the timeline's origin. Measure refuses a negative one, and one
+// above [observer.MaxTime].
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
 // MeasureOptions say what Measure measures (PerformanceMeasureOptions). Of
@@ -67,7 +68,7 @@ type MeasureOptions struct {
 	Start    Point
 	End      Point
 	Duration *time.Duration // new(5 * time.Millisecond)
-	Detail   []slog.Attr
+	Detail   []slog.Attr    // frozen, see observer.Freeze
 }
 
 // Measure records the time between two moments, and returns the measure (User
@@ -77,7 +78,8 @@ type MeasureOptions struct {
 // A name without a mark is ErrNoMark, a negative time or duration ErrNegative,
 // options that contradict each other ErrOptions, a moment of the request that has
 // not come ErrNoTiming, and one that is asked of the process's timeline
-// ErrNoRequest; nothing is recorded then.
+// ErrNoRequest. A time out of range is an error too, see [observer.MaxTime]. Nothing
+// is recorded then.
 // Where nothing wants a measure (under a span that is not recorded) names are
 // not looked up, since their marks were not recorded either, and the Entry
 // returned is the zero one.
@@ -156,8 +158,11 @@ func (r resolver) timing(name, field string) (time.Duration, error) {
 }
 
 func (r resolver) duration(d time.Duration, field string) (time.Duration, error) {
-	if d < 0 {
+	switch {
+	case d < 0:
 		return 0, fmt.Errorf("%s %v: %w", field, d, ErrNegative)
+	case d > observer.MaxTime: // sums could overflow
+		return 0, fmt.Errorf("%s %v: must be at most 146 years", field, d)
 	}
 	return d, nil
 }
@@ -191,8 +196,8 @@ func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err erro
 	return start, end, err
 }
 
-// ClearMeasures removes measures from the buffer of ctx's timeline: all, or
-// those of the given name (User Timing 3, clearMeasures()).
-func ClearMeasures(ctx context.Context, name ...string) {
-	observer.FromContext(ctx).Clear(observer.Measure, name...)
+// ClearMeasures removes measures from the buffer of ctx's timeline, by the same rules
+// as ClearMarks (User Timing 3, clearMeasures()).
+func ClearMeasures(ctx context.Context, names ...string) {
+	observer.FromContext(ctx).Clear(observer.Measure, names...)
 }

@@ -12,7 +12,7 @@ import (
 
 // TimerifyOptions say what Timerify does beside measuring.
 type TimerifyOptions struct {
-	// Attrs are attributes of every measure.
+	// Attrs are attributes of every measure. Timerify freezes them, see [observer.Freeze].
 	Attrs []slog.Attr
 
 	// Histogram, when set, is given how long each call took, with the context that
@@ -42,7 +42,7 @@ func Timerify[A, R any](name string, f func(context.Context, A) (R, error), o Ti
 	if f == nil {
 		panic(fmt.Sprintf("marks: Timerify %q: f is nil: it needs a function to time", name))
 	}
-	o.Attrs = slices.Clone(o.Attrs)
+	o.Attrs = slices.Clone(observer.Freeze(o.Attrs))
 	return func(ctx context.Context, arg A) (result R, err error) {
 		ctx, t := Start(ctx, name, o.Attrs...)
 		tl := observer.FromContext(ctx)
@@ -58,8 +58,8 @@ func Timerify[A, R any](name string, f func(context.Context, A) (R, error), o Ti
 			switch {
 			case !returned:
 				t.End(slog.Bool("panic", true))
-			case err != nil && t.tl != nil: // else nobody reads the text
-				t.End(slog.String("error", text(err)))
+			case err != nil:
+				t.End(slog.Any("error", err))
 			default:
 				t.End()
 			}

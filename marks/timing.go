@@ -31,7 +31,8 @@ type Timing struct {
 //
 //	defer marks.Time(ctx, "render").End()
 //
-// The span active in ctx now is the measure's parent.
+// The span active in ctx now is the measure's parent. attrs are frozen now, if
+// anything wants the measure; see [observer.Freeze].
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 	t := new(Timing) // on the caller's stack: Time is inlined
 	t.begin(ctx, name, attrs)
@@ -39,7 +40,8 @@ func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 }
 
 // Start begins a measure that other measures and spans may be children of: those
-// made under the context it returns.
+// made under the context it returns. attrs are frozen as by Time, before the measure
+// begins.
 //
 //	ctx, t := marks.Start(ctx, "checkout")
 //	defer t.End()
@@ -68,18 +70,21 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	if !ok {
 		return ctx
 	}
+	t.set(tl, name, attrs) // first: a method of an attribute may end the goroutine
 	start := tl.Now()
 	ctx, opened := tl.Start(ctx, name, start)
 	if opened != nil {
 		scope, t.opened = opened, true
 	}
 	t.scope = scope
-	t.set(tl, name, attrs)
 	t.start = start
 	return ctx
 }
 
 func (t *Timing) set(tl *observer.Timeline, name string, attrs []slog.Attr) {
+	if len(attrs) > 0 {
+		attrs = observer.Freeze(attrs)
+	}
 	t.tl = tl
 	t.name = name
 	t.n = copy(t.attrs[:], attrs)
@@ -89,7 +94,7 @@ func (t *Timing) set(tl *observer.Timeline, name string, attrs []slog.Attr) {
 }
 
 // End records the measure, with the attributes given when it began and those
-// given now.
+// given now. It does so also if a method of an attribute calls [runtime.Goexit].
 func (t *Timing) End(attrs ...slog.Attr) {
 	if t == nil || t.tl == nil || t.ended.Swap(true) {
 		return

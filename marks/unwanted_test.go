@@ -27,24 +27,18 @@ func (s *spans) Start(ctx context.Context, name string, _ time.Time) (context.Co
 }
 func (s *spans) Collect(iter.Seq[*observer.Entry]) bool { return false }
 
-// unresolved is a value nobody may resolve on the recording goroutine.
-type unresolved struct{ t *testing.T }
-
-func (u unresolved) LogValue() slog.Value {
-	u.t.Error("the LogValuer was resolved while recording")
-	return slog.Value{}
-}
-
-// everything records one entry in every way there is, and returns the errors.
-func everything(ctx context.Context, t *testing.T) []error {
-	lazy := slog.Any("lazy", unresolved{t})
+// everything records one entry in every way there is, and returns the errors. asked
+// is how often an attribute's value was asked for: it is given to two marks, and five
+// times to three measures.
+func everything(ctx context.Context) (asked counting, errs []error) {
+	lazy := slog.Any("lazy", &asked)
 	marks.Mark(ctx, "mark", lazy)
 	_, err1 := marks.MarkAt(ctx, "mark", 1, lazy)
 	marks.Time(ctx, "measure", lazy).End(lazy)
 	_, tm := marks.Start(ctx, "measure", lazy)
 	tm.End(lazy)
 	_, err2 := marks.Measure(ctx, "measure", marks.MeasureOptions{Start: marks.Named("mark"), Detail: []slog.Attr{lazy}})
-	return []error{err1, err2}
+	return asked, []error{err1, err2}
 }
 
 func TestObserversMakeEntriesWanted(t *testing.T) {
@@ -55,7 +49,15 @@ func TestObserversMakeEntriesWanted(t *testing.T) {
 	ctx = observer.NewContext(ctx, child)
 	check := func(when string, marksWanted, measuresWanted int) {
 		t.Helper()
-		for _, err := range everything(ctx, t) {
+		asked, errs := everything(ctx)
+		want := counting(marksWanted)
+		if measuresWanted > 0 {
+			want += 5
+		}
+		if asked != want {
+			t.Errorf("%s: a value was asked for %d times, want %d", when, asked, want)
+		}
+		for _, err := range errs {
 			if err != nil {
 				t.Errorf("%s: %v", when, err)
 			}

@@ -86,7 +86,7 @@ func (t *Timeline) Post(msg any) bool {
 	if t.root.bridge.Load() == nil {
 		return false
 	}
-	return t.put(msg, kindMessage, "", 0, 0, t.root.now(), nil)
+	return t.put(msg, kindMessage, "", 0, 0, t.root.now(), nil, true) == outcomeRecorded
 }
 
 // Flush runs a collection pass now: what was recorded reaches the bridge and

@@ -1,9 +1,11 @@
 package observer
 
-// Clear removes the entries of type typ from t's buffer: all of them, or those
-// of the given name. Entries that observers have buffered stay with them. It
-// returns how many it removed.
-func (t *Timeline) Clear(typ Type, name ...string) int {
+import "slices"
+
+// Clear removes entries of type typ from t's buffer and returns how many: without
+// names all of them, else those that have one of the names. The name "" selects the
+// entries whose name is empty. Entries that observers have buffered stay with them.
+func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
 		return 0
@@ -18,6 +20,6 @@ func (t *Timeline) Clear(typ Type, name ...string) int {
 		return 0
 	}
 	return t.log.remove(k, func(n string) bool {
-		return len(name) == 0 || n == name[0]
+		return len(names) == 0 || slices.Contains(names, n)
 	})
 }

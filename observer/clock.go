@@ -11,13 +11,36 @@ func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // FromMilliseconds turns a DOMHighResTimeStamp into a duration, rounded to the
 // nanosecond. NaN, infinities and values outside ±292 years are errors (Web
-// IDL's double is finite).
+// IDL's double is finite). So is a negative value that rounds to 0: a check for
+// negative times could not see it.
 func FromMilliseconds(ms float64) (time.Duration, error) {
 	ns := math.Round(ms * float64(time.Millisecond))
-	if math.IsNaN(ns) || ns >= math.MaxInt64 || ns <= math.MinInt64 {
+	switch {
+	case math.IsNaN(ns) || ns >= math.MaxInt64 || ns <= math.MinInt64:
 		return 0, fmt.Errorf("observer: timestamp %v ms: must be a finite number of milliseconds within ±292 years", ms)
+	case ns == 0 && ms < 0:
+		return 0, fmt.Errorf("observer: timestamp %v ms: is negative and rounds to 0 ns: must be 0 or more, or -5e-07 or less", ms)
 	}
 	return time.Duration(ns), nil
+}
+
+// MaxTime is how far from the origin of its process timeline an entry may start and
+// end: 146 years. Sums and differences of two such times do not overflow, and Unix
+// times in nanoseconds can express them.
+const MaxTime = time.Duration(1<<62 - 1)
+
+// clamp returns d, or the nearest time within MaxTime.
+func clamp(d time.Duration) time.Duration { return max(-MaxTime, min(d, MaxTime)) }
+
+// interval returns start, given since origin, as a time since the root's origin, and
+// duration. A start or an end out of range becomes the nearest that is in range.
+func interval(origin, start, duration time.Duration) (time.Duration, time.Duration) {
+	const quarter = (MaxTime + 1) / 4
+	if uint64(start+quarter)|uint64(duration+quarter)|uint64(origin+quarter) < uint64(2*quarter) { // as nearly always
+		return start + origin, duration
+	}
+	start = max(-MaxTime-origin, min(start, MaxTime-origin)) + origin
+	return start, max(-MaxTime-start, min(duration, MaxTime-start))
 }
 
 // maxWallStep is how far the wall clock may drift from the process timeline's

@@ -3,7 +3,6 @@ package observer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -304,7 +303,7 @@ func (r *root) call(o *Observer, list List) {
 			// would be called for the report, and panic again.
 			ctx := NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1}))
 			r.log().ErrorContext(ctx, "perfline: an observer's callback panicked; its entries are lost, other observers go on",
-				"panic", fmt.Sprint(p), "entries", len(list.entries), "stack", string(debug.Stack()))
+				"panic", panicText(p), "entries", len(list.entries), "stack", string(debug.Stack()))
 		}
 	}()
 	o.callback(list)

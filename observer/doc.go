@@ -16,7 +16,10 @@
 //
 //   - Recording never blocks, fails or panics. It takes one short lock of a
 //     buffer that few goroutines share, and allocates nothing for entries with
-//     up to [InlineAttrs] attributes.
+//     up to [InlineAttrs] scalar attributes.
+//   - Attributes are frozen by the call that records them, see [Freeze]. Methods of
+//     the program (Error, String, LogValue) run during that call only, on its
+//     goroutine and outside every lock. A method that blocks, blocks its caller only.
 //   - Whatever reads (Entries, Latest, TakeRecords, Clear, Disconnect, Stats)
 //     sees all that the calling goroutine recorded before on a timeline that is
 //     not closed.

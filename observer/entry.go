@@ -100,8 +100,8 @@ func SupportedEntryTypes() []Type {
 const InlineAttrs = 4
 
 // An Entry is one record of a timeline (PerformanceEntry). It is a value: it
-// does not change once it is recorded, and copies share nothing that changes,
-// except what a caller put into an attribute with [slog.Any].
+// does not change once it is made, and copies share nothing that changes. Its
+// attributes are frozen: see [Freeze] for their kinds.
 //
 // The zero Entry has no name, type or timeline.
 type Entry struct {
@@ -170,10 +170,11 @@ func (e Entry) String() string {
 func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
 // Attrs ranges over the attributes of the entry's detail, in the order in which
-// they were given. A [slog.LogValuer] among them is not resolved.
+// they were given. Their lists are shared: do not change the elements.
 func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }
 
-// Detail is a copy of the entry's attributes, nil when there are none.
+// Detail is a copy of the entry's attributes, nil when there are none. The elements
+// of lists and groups are shared: do not change them.
 func (e *Entry) Detail() []slog.Attr {
 	if len(e.attrs) == 0 {
 		return nil

@@ -33,10 +33,23 @@ type paddedInlet struct {
 	_ [128 - unsafe.Sizeof(inlet{})%128]byte
 }
 
-// put records an entry. It reports false when there is no room.
-func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+// An outcome is what became of an entry that was to be written.
+type outcome uint8
+
+const (
+	outcomeRecorded outcome = iota
+	outcomeLost             // there is no room
+	outcomeUnfrozen         // not written: its attributes are to be frozen first
+)
+
+// put writes an entry to an inlet. frozen is whether the attributes are known to be
+// frozen; else they must be scalars.
+func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
 	if len(attrs) > maxInline {
-		attrs = box(attrs)
+		if !frozen && !allScalars(attrs) {
+			return outcomeUnfrozen
+		}
+		attrs, frozen = box(attrs), true
 	}
 	r := t.root
 	in := t.inlet()
@@ -50,28 +63,36 @@ func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.
 			if first {
 				r.arm()
 			}
-			return false
+			return outcomeLost
 		}
 	}
 	if r.clock != nil {
 		at = time.Duration(r.recorded.Add(1)) // times may be equal: count instead
 	}
 	rec := &c.records[c.n]
-	c.n++
-	c.latest = max(c.latest, at)
 	rec.name = name
 	rec.scope = scope
 	rec.start = start
 	rec.duration = duration
 	rec.at = at
 	rec.kind = k
+	if len(attrs) > 0 {
+		to := c.attrs[c.nattrs:][:len(attrs)]
+		copy(to, attrs)
+		if !frozen && !allScalars(attrs) { // costs half as much here as before the lock, measured
+			clear(to)
+			*rec = record{}
+			in.mu.Unlock()
+			return outcomeUnfrozen
+		}
+		rec.attrs = uint16(c.nattrs)
+		rec.nattrs = uint8(len(attrs))
+		c.nattrs += len(attrs)
+	}
+	c.n++
+	c.latest = max(c.latest, at)
 	if k == kindMark {
 		in.marked = true
-	}
-	if len(attrs) > 0 {
-		rec.attrs = uint16(c.nattrs)
-		rec.nattrs = uint8(copy(c.attrs[c.nattrs:], attrs))
-		c.nattrs += len(attrs)
 	}
 	if in.queued {
 		in.mu.Unlock()
@@ -83,7 +104,7 @@ func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.
 	if urgent {
 		r.wakeNow()
 	}
-	return true
+	return outcomeRecorded
 }
 
 // grow gives in a fresh chunk, or none when too many are in use. in.mu is held.

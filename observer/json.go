@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,7 +24,9 @@ type entryJSON struct {
 // MarshalJSON encodes the entry as the specification's serializer does: name,
 // entryType, startTime and duration in milliseconds, and detail, which is null
 // without attributes and else an object of them in their order, groups nested.
-// Of attributes with the same key the last counts.
+// Of attributes with the same key the last counts. A []byte is a string in base64,
+// as in the JSON of OTLP. Numbers and times that JSON cannot hold (NaN, the year
+// 10000) are strings.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	start, duration := Milliseconds(e.StartTime()), Milliseconds(e.duration)
 	detail := []byte("null")
@@ -37,11 +42,14 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes what MarshalJSON wrote. The times are those of a
 // timeline that is not known: the entry's Timeline is nil and its Time is zero;
 // [Timeline.Queue] takes its StartTime as one of its own. Numbers of the detail
-// become int64, uint64 or float64 attributes, objects groups; what else JSON had
-// to write as a string or as a number of milliseconds stays that.
+// become int64, uint64 or float64 attributes, and objects groups, 16 deep; empty ones
+// are left out. Lists of strings, booleans or numbers become []string, []bool,
+// []int64 or []float64. What else JSON had to write as a string or as a number of
+// milliseconds stays that. Every other value (null, deeper objects, mixed lists)
+// becomes its JSON text.
 //
-// A missing name or time, a type that is not supported, a time outside ±292
-// years and a detail that is no object are errors.
+// A missing name or time, a type that is not supported, a start or an end outside
+// ±[MaxTime] and a detail that is no object are errors.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var j entryJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -66,6 +74,9 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	duration, err := FromMilliseconds(*j.Duration)
 	if err != nil {
 		return fmt.Errorf("observer: entry %q: duration: %w", *j.Name, err)
+	}
+	if s, d := interval(0, start, duration); s != start || d != duration {
+		return fmt.Errorf("observer: entry %q at %v for %v: must start and end within 146 years of the origin", *j.Name, start, duration)
 	}
 	var attrs []slog.Attr
 	if len(j.Detail) > 0 && string(j.Detail) != "null" {
@@ -93,24 +104,53 @@ type member struct {
 	value any
 }
 
-// members appends attributes to o.
+// members appends frozen attributes to o.
 func members(o object, attrs []slog.Attr) object {
 	for _, a := range attrs {
-		v := a.Value.Resolve()
-		switch v.Kind() {
-		case slog.KindGroup:
-			if a.Key == "" { // slog: the attributes of an unnamed group are inlined
-				o = members(o, v.Group())
-				continue
-			}
-			o = o.set(a.Key, members(nil, v.Group()))
-		case slog.KindDuration:
-			o = o.set(a.Key, Milliseconds(v.Duration()))
+		switch {
+		case a.Value.Kind() != slog.KindGroup:
+			o = o.set(a.Key, jsonValue(a.Value))
+		case a.Key == "": // slog: the attributes of an unnamed group are inlined
+			o = members(o, a.Value.Group())
 		default:
-			o = o.set(a.Key, jsonValue(v.Any()))
+			o = o.set(a.Key, members(nil, a.Value.Group()))
 		}
 	}
 	return o
+}
+
+// jsonValue returns what JSON shows of a frozen value that is no group. JSON cannot
+// hold every number and every time: one such attribute must not cost the entry.
+func jsonValue(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindDuration:
+		return Milliseconds(v.Duration())
+	case slog.KindFloat64:
+		return jsonNumber(v.Float64())
+	case slog.KindTime:
+		text, err := v.Time().MarshalJSON()
+		if err != nil {
+			return v.String()
+		}
+		return json.RawMessage(text)
+	case slog.KindAny:
+		if list, ok := v.Any().([]float64); ok {
+			numbers := make([]any, len(list))
+			for i, f := range list {
+				numbers[i] = jsonNumber(f)
+			}
+			return numbers
+		}
+	default:
+	}
+	return v.Any()
+}
+
+func jsonNumber(f float64) any {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return f
 }
 
 // set adds a member, or replaces the one of that key. Objects are small.
@@ -147,10 +187,6 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// maxGroups is how deep objects become groups; deeper ones are values of their
-// own, so that hostile input costs no more than it is long.
-const maxGroups = 16
-
 // parseGroup turns a JSON object into attributes, in its order.
 func parseGroup(data []byte, depth int) ([]slog.Attr, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -168,9 +204,12 @@ func parseGroup(data []byte, depth int) ([]slog.Attr, error) {
 			return nil, err
 		}
 		name, _ := key.(string) // what stands before a value in an object
-		value, err := parseValue(raw, name != "" && depth < maxGroups, depth)
+		value, err := parseValue(raw, name != "" && depth < maxDepth, depth)
 		if err != nil {
 			return nil, err
+		}
+		if value.Kind() == slog.KindGroup && len(value.Group()) == 0 {
+			continue
 		}
 		attrs = append(attrs, slog.Attr{Key: name, Value: value})
 	}
@@ -178,27 +217,57 @@ func parseGroup(data []byte, depth int) ([]slog.Attr, error) {
 }
 
 // parseValue makes an object a group if it may: one without a name would be lost
-// among its neighbours.
+// among its neighbours, and the bound keeps hostile input as cheap as it is long.
 func parseValue(raw json.RawMessage, groups bool, depth int) (slog.Value, error) {
-	if raw[0] == '{' && groups {
+	switch raw[0] {
+	case '{':
+		if !groups {
+			break
+		}
 		group, err := parseGroup(raw, depth+1)
 		return slog.GroupValue(group...), err
+	case '[':
+		if list := parseList(raw); list != nil {
+			return slog.AnyValue(list), nil
+		}
+	case '"':
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return slog.StringValue(s), err
+	case 't', 'f':
+		return slog.BoolValue(raw[0] == 't'), nil
+	case 'n':
+	default:
+		return number(string(raw)), nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return slog.Value{}, err
+	return slog.StringValue(strings.ToValidUTF8(string(raw), "\uFFFD")), nil
+}
+
+// parseList returns a list of one kind that attributes can have, or nil. An empty one
+// is a []string.
+func parseList(raw json.RawMessage) any {
+	var elements []any // json makes what is null nil in lists of all other kinds
+	if err := json.Unmarshal(raw, &elements); err != nil || slices.Contains(elements, nil) {
+		return nil
 	}
-	if n, ok := v.(json.Number); ok {
-		return number(n), nil
+	for _, parse := range []func([]byte) any{listOf[string], listOf[bool], listOf[int64], listOf[float64]} {
+		if list := parse(raw); list != nil {
+			return list
+		}
 	}
-	return slog.AnyValue(v), nil // a string, a bool, null, a list or a deep object
+	return nil
+}
+
+func listOf[T any](raw []byte) any {
+	var list []T
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil
+	}
+	return list
 }
 
 // number keeps what int64, uint64 or float64 cannot hold as it was written.
-func number(n json.Number) slog.Value {
-	text := n.String()
+func number(text string) slog.Value {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil && text != "-0" {
 		return slog.Int64Value(i)
 	}
@@ -208,28 +277,5 @@ func number(n json.Number) slog.Value {
 	if f, err := strconv.ParseFloat(text, 64); err == nil {
 		return slog.Float64Value(f)
 	}
-	return slog.AnyValue(n)
-}
-
-// jsonValue is v where JSON can hold it and its text elsewhere, so that one odd
-// attribute never costs the whole entry.
-func jsonValue(v any) any {
-	if err, ok := v.(error); ok {
-		return fmt.Sprintf("%v", err) // which survives a method that panics
-	}
-	if !marshals(v) {
-		return fmt.Sprintf("%+v", v)
-	}
-	return v
-}
-
-// marshals reports whether encoding/json can write v.
-func marshals(v any) (ok bool) {
-	defer func() {
-		if recover() != nil { // in a MarshalJSON of the caller's
-			ok = false
-		}
-	}()
-	_, err := json.Marshal(v)
-	return err == nil
+	return slog.StringValue(text)
 }

@@ -109,6 +109,7 @@ func FuzzEntryFromJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"m","entryType":"mark","startTime":1.5,"duration":0,"detail":null}`,
 		`{"name":"","entryType":"measure","startTime":-0.000001,"duration":-1e3,"detail":{"a":1,"a":-0,"b":{"":[{}],"c":{}},"d":1e400,"e":18446744073709551616}}`,
+		"{\"name\":\"n\",\"entryType\":\"mark\",\"startTime\":0,\"duration\":0,\"detail\":{\"\":{\"\xe1\":[1,\"\xe1\"]},\"l\":[\"\xe1\"]}}",
 		`{"name":"\ud800","entryType":"gc","startTime":0,"duration":0,"detail":{"x":"\u0000"}}`,
 		`{"name":"n","entryType":"mark","startTime":0,"duration":0,"detail":` + strings.Repeat(`{"a":`, 40) + `1` + strings.Repeat(`}`, 40) + `}`,
 	} {

@@ -58,14 +58,21 @@ func TestDetailJSON_PT12(t *testing.T) {
 		{"group without a name", slog.Group("", slog.Int("a", 1), slog.Group("", slog.Int("b", 2))), `{"a":1,"b":2}`},
 		{"LogValuer", slog.Any("k", user{7}), `{"k":{"id":7,"inner":"resolved"}}`},
 		{"LogValuer without a name", slog.Any("", user{7}), `{"id":7,"inner":"resolved"}`},
-		{"any nil", slog.Any("k", nil), `{"k":null}`},
-		{"any slice", slog.Any("k", []int{1, 2}), `{"k":[1,2]}`},
-		{"any struct", slog.Any("k", struct{ A, b int }{1, 2}), `{"k":{"A":1}}`},
-		{"any map", slog.Any("k", map[string]any{"a": nil}), `{"k":{"a":null}}`},
+		{"any nil", slog.Any("k", nil), `{"k":"\u003cnil\u003e"}`},
+		{"strings", slog.Any("k", []string{"a", "\xff"}), `{"k":["a","\ufffd"]}`},
+		{"bools", slog.Any("k", []bool{true}), `{"k":[true]}`},
+		{"int64s", slog.Any("k", []int64{1, -2}), `{"k":[1,-2]}`},
+		{"float64s", slog.Any("k", []float64{1, .5}), `{"k":[1,0.5]}`},
+		{"float64s JSON cannot hold", slog.Any("k", []float64{1, math.NaN(), math.Inf(-1)}), `{"k":[1,"NaN","-Inf"]}`},
+		{"bytes", slog.Any("k", []byte("ab")), `{"k":"YWI="}`},
+		{"a nil list", slog.Any("k", []bool(nil)), `{"k":[]}`},
+		{"any slice", slog.Any("k", []int{1, 2}), `{"k":"[1 2]"}`},
+		{"any struct", slog.Any("k", struct{ A, b int }{1, 2}), `{"k":"{A:1 b:2}"}`},
+		{"any map", slog.Any("k", map[string]any{"a": 1}), `{"k":"map[a:1]"}`},
 		{"any nil pointer", slog.Any("k", (*user)(nil)), ``},
 		{"any TextMarshaler", slog.Any("k", netip.MustParseAddr("::1")), `{"k":"::1"}`},
-		{"any json.RawMessage", slog.Any("k", json.RawMessage(`{"a": [1]}`)), `{"k":{"a":[1]}}`},
-		{"any malformed json.RawMessage", slog.Any("k", json.RawMessage(`{`)), ``},
+		{"any json.RawMessage", slog.Any("k", json.RawMessage(`{"a": [1]}`)), `{"k":"{\"a\": [1]}"}`},
+		{"any malformed json.RawMessage", slog.Any("k", json.RawMessage(`{`)), `{"k":"{"}`},
 		{"any error", slog.Any("k", errors.New("bad")), `{"k":"bad"}`},
 		{"any complex", slog.Any("k", complex(1, 2)), `{"k":"(1+2i)"}`},
 		{"any with a part that JSON cannot hold", slog.Any("k", map[string]any{"x": math.NaN()}), `{"k":"map[x:NaN]"}`},
@@ -146,7 +153,10 @@ func FuzzEntryJSON(f *testing.F) {
 		e, err := tl.NewEntry(observer.Measure, name, time.Duration(ns), time.Duration(ns),
 			slog.String(key, text), slog.Group("g", slog.Float64(key, number), slog.Duration("d", time.Duration(ns))))
 		if err != nil {
-			t.Fatal(err)
+			if time.Duration(ns).Abs() < observer.MaxTime/2 {
+				t.Fatal(err)
+			}
+			return
 		}
 		got, err := json.Marshal(e)
 		if err != nil || !json.Valid(got) {

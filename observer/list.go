@@ -31,7 +31,7 @@ func (f Filter) Match(e *Entry) bool {
 	}
 	for a := range e.Attrs() {
 		if a.Key == InitiatorKey {
-			return a.Value.Resolve().String() == f.InitiatorType
+			return a.Value.String() == f.InitiatorType
 		}
 	}
 	return false
@@ -97,9 +97,11 @@ func (l List) Entries(f ...Filter) []Entry { return selectEntries([]segment{l.en
 // EntriesByType is Entries with a type (getEntriesByType).
 func (l List) EntriesByType(t Type) []Entry { return selectByType([]segment{l.entries}, t) }
 
-// EntriesByName is Entries with a name and, if given, a type (getEntriesByName).
-func (l List) EntriesByName(name string, t ...Type) []Entry {
-	return selectByName([]segment{l.entries}, name, t)
+// EntriesByName is Entries with a name and, if types are given, one of these types
+// (getEntriesByName). The name "" selects the entries whose name is empty; the type
+// "" selects none.
+func (l List) EntriesByName(name string, types ...Type) []Entry {
+	return selectByName([]segment{l.entries}, name, types)
 }
 
 // Observer is the observer that is called, to be disconnected from within.
@@ -125,9 +127,11 @@ func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.read(),
 // EntriesByType is Entries with a type (getEntriesByType).
 func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.read(), typ) }
 
-// EntriesByName is Entries with a name and, if given, a type (getEntriesByName).
-func (t *Timeline) EntriesByName(name string, typ ...Type) []Entry {
-	return selectByName(t.read(), name, typ)
+// EntriesByName is Entries with a name and, if types are given, one of these types
+// (getEntriesByName). The name "" selects the entries whose name is empty; the type
+// "" selects none.
+func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
+	return selectByName(t.read(), name, types)
 }
 
 // selectByType and selectByName differ from Entries where a name or a type is
@@ -140,18 +144,10 @@ func selectByType(segs []segment, t Type) []Entry {
 }
 
 func selectByName(segs []segment, name string, types []Type) []Entry {
-	var f Filter
-	if len(types) > 0 {
-		if f.Type = types[0]; f.Type == "" {
-			return nil
-		}
-	}
-	f.Name = name
-	out := selectEntries(segs, f)
-	if name == "" {
-		out = slices.DeleteFunc(out, func(e Entry) bool { return e.name != "" })
-	}
-	return out
+	out := selectEntries(segs, Filter{Name: name})
+	return slices.DeleteFunc(out, func(e Entry) bool {
+		return e.name != name || len(types) > 0 && !slices.Contains(types, e.Type())
+	})
 }
 
 // read returns what t holds, oldest first, including all the calling goroutine

@@ -61,13 +61,13 @@ func IsTimingName(name string) bool {
 // measure can start or end there. Setting it again replaces it. A process
 // timeline has none of these moments (it is a Worker): that is an error, as are
 // a name that is not a timing name, [NavigationStart], which is always the
-// origin, and a negative time.
+// origin, and a time that is negative or above [MaxTime].
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	if t.parent == nil {
 		return fmt.Errorf("observer: SetTiming %q: only a request's timeline has timings, not the process's", name)
 	}
-	if at < 0 {
-		return fmt.Errorf("observer: SetTiming %q: %v: must not be negative", name, at)
+	if at < 0 || at > MaxTime {
+		return fmt.Errorf("observer: SetTiming %q: %v: must not be negative, and at most 146 years", name, at)
 	}
 	if common := t.timings.common(name); common != nil {
 		common.Store(int64(at) + 1)

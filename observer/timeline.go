@@ -200,23 +200,26 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 // NewChildAt is NewChild with an origin that was measured before, so that a
 // request's timeline and its span begin at the same instant. origin must carry
 // a monotonic reading (as time.Now does) to be exact. With a Clock of the
-// timeline's own, the child begins now.
+// timeline's own, the child begins now. An origin further than [MaxTime] from the process
+// timeline's becomes the nearest in range.
 //
 // Entries of the types in always are recorded even where neither the bridge nor
 // an observer wants them, for the caller to read: under a span that is not
 // recorded, say. Types that are not supported are ignored.
 func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
 	r := t.root
-	c := &Timeline{root: r, parent: t, originTime: origin}
+	since := clamp(origin.Sub(r.epoch))
+	c := &Timeline{root: r, parent: t, origin: since, originTime: origin}
+	if since.Abs() == MaxTime {
+		c.originTime = r.epoch.Add(since)
+	}
 	for _, typ := range always {
 		if k, ok := kindOf(typ); ok {
 			c.always |= 1 << k
 		}
 	}
 	if r.clock != nil {
-		c.origin = r.clock()
-	} else {
-		c.origin = origin.Sub(r.epoch)
+		c.origin = clamp(r.clock())
 	}
 	c.own.tl = c
 	c.own.chunks = c.own.inline[:0]
@@ -335,53 +338,71 @@ func (t *Timeline) Start(ctx context.Context, name string, start time.Duration) 
 	if box == nil || ctx == nil {
 		return ctx, nil
 	}
-	return box.Start(ctx, name, t.wall(start+t.origin))
+	start, _ = interval(t.origin, start, 0)
+	return box.Start(ctx, name, t.wall(start))
 }
 
 // Record records an entry that ends now: a mark made, or a measure that has
 // just ended. start is relative to t's origin; scope is what Enter or Start
-// returned. attrs are copied. An entry of an unknown type is dropped.
+// returned. attrs are frozen, see [Freeze]. An entry of an unknown type is dropped. A
+// start or an end further than [MaxTime] from the process timeline's origin becomes
+// the nearest time in range.
 //
-// It never blocks. It reports false when the entry was lost because too many
-// wait for the collector, which is counted as Overflow.
+// Record never blocks, unless a method of an attribute does. It reports false when
+// the entry was lost because too many wait for the collector, which is counted as
+// Overflow.
 func (t *Timeline) Record(scope any, typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
 	if !ok {
 		return false
 	}
-	start += t.origin
-	at := start + duration
-	ok = t.put(scope, k, name, start, duration, at, attrs)
-	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, k, name, start, duration, at, attrs)
+	start, duration = interval(t.origin, start, duration)
+	if box := t.root.bridge.Load(); box == nil || box.sync == nil {
+		if o := t.put(scope, k, name, start, duration, start+duration, attrs, false); o != outcomeUnfrozen {
+			return o == outcomeRecorded
+		}
 	}
-	return ok
+	return t.freezeAndRecord(scope, k, name, start, duration, attrs)
 }
 
-// recorded tells a SyncBridge of an entry.
-func (t *Timeline) recorded(box *bridgeBox, scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) {
-	box.sync.Recorded(Entry{
-		name: name, start: start, duration: duration, at: at, base: t.origin,
-		tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
-	})
+// record records an entry whose attributes are frozen. start is since the root's
+// origin, as is at, when it is recorded.
+func (t *Timeline) record(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	o := t.put(scope, k, name, start, duration, at, attrs, true)
+	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
+		box.sync.Recorded(Entry{
+			name: name, start: start, duration: duration, at: at, base: t.origin,
+			tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
+		})
+	}
+	return o == outcomeRecorded
 }
 
 // NewEntry makes an entry of t without recording it. start is relative to t's
-// origin, attrs are copied. An unknown type is an error.
+// origin. attrs are frozen at this call, see [Freeze]. An unknown type is an error, and so
+// is a start or an end further than [MaxTime] from the process timeline's origin.
 func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
 	if !ok {
 		return Entry{}, fmt.Errorf("observer: entry type %q of %q: not supported; supported are %v", typ, name, SupportedEntryTypes())
 	}
-	return Entry{
-		name: name, start: start + t.origin, duration: duration, base: t.origin,
-		tl: t, attrs: slices.Clone(attrs), kind: k,
-	}, nil
+	s, d := interval(t.origin, start, duration)
+	if s-t.origin != start || d != duration {
+		return Entry{}, fmt.Errorf("observer: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
+	}
+	if allScalars(attrs) {
+		attrs = slices.Clone(attrs)
+	} else {
+		attrs = freeze(attrs)
+	}
+	return Entry{name: name, start: s, duration: d, base: t.origin, tl: t, attrs: attrs, kind: k}, nil
 }
 
 // Queue records an entry that was made before, at whatever time ("queue a
 // PerformanceEntry", Performance Timeline 2, section 3), under the scope
-// active in ctx. It reports false when nothing wanted the entry or it was lost.
+// active in ctx. It reports false when nothing wanted the entry or it was lost. If
+// e is of another process timeline, times that are out of range on t become the
+// nearest in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	if e.kind == kindMessage {
 		return false
@@ -390,14 +411,9 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	if !ok {
 		return false
 	}
-	start := e.start
+	start, duration := e.start, e.duration
 	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
-		start = e.StartTime() + t.origin
+		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
-	at := t.root.now()
-	ok = t.put(scope, e.kind, e.name, start, e.duration, at, e.attrs)
-	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		t.recorded(box, scope, e.kind, e.name, start, e.duration, at, e.attrs)
-	}
-	return ok
+	return t.record(scope, e.kind, e.name, start, duration, t.root.now(), e.attrs)
 }

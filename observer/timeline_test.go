@@ -61,7 +61,7 @@ func TestEntryJSON_PT12(t *testing.T) {
 	for i, want := range []string{
 		`{"name":"plain","entryType":"mark","startTime":1.5,"duration":0,"detail":null}`,
 		`{"name":"full","entryType":"measure","startTime":2,"duration":0.25,"detail":{"s":"x","i":-1,"u":18446744073709551615,"f":0.5,` +
-			`"b":true,"d":1.5,"t":"1970-01-01T00:00:00Z","g":{"n":1,"h":{"n":2}},"inlined":3,"e":"bad","c":"","nan":"NaN","l":[1,2]}}`,
+			`"b":true,"d":1.5,"t":"1970-01-01T00:00:00Z","g":{"n":1,"h":{"n":2}},"inlined":3,"e":"bad","c":"","nan":"NaN","l":"[1 2]"}}`,
 	} {
 		got, err := json.Marshal(tl.Entries()[i])
 		if err != nil {

@@ -165,20 +165,11 @@ func names(spans []sdktrace.ReadOnlySpan) (out []string) {
 	return out
 }
 
-// attr is an attribute of an entry as text, also of the detail that came from a
-// span.
+// attr is an attribute of an entry as text.
 func attr(e observer.Entry, key string) string {
 	for a := range e.Attrs() {
 		if a.Key == key {
 			return a.Value.String()
-		}
-		if a.Key != "" {
-			continue
-		}
-		for _, inner := range a.Value.Resolve().Group() {
-			if inner.Key == key {
-				return inner.Value.String()
-			}
 		}
 	}
 	return ""

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
@@ -10,28 +9,24 @@ import (
 	"github.com/perfline/perfline/profiling/service/profilerv1"
 )
 
-const (
-	maxDetails = 64
-	maxGroups  = 8 // within each other: a LogValuer can answer with itself in a group, for ever
-)
+const maxDetails = 64
 
 // details encodes attributes, those of groups with the group's key before theirs.
 func details(attrs []slog.Attr) []*profilerv1.Detail {
-	return appendDetails(nil, "", attrs, 0)
+	return appendDetails(nil, "", attrs)
 }
 
-func appendDetails(list []*profilerv1.Detail, prefix string, attrs []slog.Attr, depth int) []*profilerv1.Detail {
+func appendDetails(list []*profilerv1.Detail, prefix string, attrs []slog.Attr) []*profilerv1.Detail {
 	for _, a := range attrs {
 		if len(list) == maxDetails {
 			break
 		}
-		v := a.Value.Resolve()
+		v := a.Value
 		switch {
-		case v.Kind() == slog.KindGroup && depth == maxGroups:
 		case v.Kind() == slog.KindGroup && a.Key == "": // inlined, as slog does
-			list = appendDetails(list, prefix, v.Group(), depth+1)
+			list = appendDetails(list, prefix, v.Group())
 		case v.Kind() == slog.KindGroup:
-			list = appendDetails(list, prefix+a.Key+".", v.Group(), depth+1)
+			list = appendDetails(list, prefix+a.Key+".", v.Group())
 		case a.Key != "":
 			d := detail(v)
 			d.Key = cut(prefix + a.Key)
@@ -62,10 +57,7 @@ func detail(v slog.Value) *profilerv1.Detail {
 		return &profilerv1.Detail{Value: &profilerv1.Detail_BoolValue{BoolValue: v.Bool()}}
 	case slog.KindTime:
 		return text(v.Time().Format(time.RFC3339Nano))
-	case slog.KindAny:
-		// fmt calls Error and String itself, and survives when they panic.
-		return text(fmt.Sprintf("%+v", v.Any()))
-	default: // strings and durations; groups and LogValuers were resolved before
+	default: // strings, durations and lists
 		return text(v.String())
 	}
 }

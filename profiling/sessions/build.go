@@ -296,7 +296,7 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 		if err := b.p.after(1); err != nil {
 			return err
 		}
-		nodes[k].detail = resolved(nodes[k].detail)
+		nodes[k].detail = inlineGroups(nodes[k].detail)
 	}
 	if err := sum(nodes, b.p); err != nil {
 		return err
@@ -311,34 +311,26 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 	return nil
 }
 
-// maxGroups is how deep groups of attributes may be: a value may give a group with itself in it.
-const maxGroups = 8
-
-// resolved are attributes with what their values stand for, and groups without a name taken apart.
-func resolved(attrs []slog.Attr) []slog.Attr {
-	if !slices.ContainsFunc(attrs, func(a slog.Attr) bool { k := a.Value.Kind(); return k == slog.KindLogValuer || k == slog.KindGroup }) {
+// inlineGroups returns attributes with groups without a name taken apart, and the strings
+// in groups cut.
+func inlineGroups(attrs []slog.Attr) []slog.Attr {
+	if !slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Value.Kind() == slog.KindGroup }) {
 		return attrs // strings were cut when they came
 	}
-	return appendResolved(nil, attrs, maxGroups)
+	return appendInline(nil, attrs)
 }
 
-func appendResolved(out, attrs []slog.Attr, depth int) []slog.Attr {
+func appendInline(out, attrs []slog.Attr) []slog.Attr {
 	for _, a := range attrs {
-		a.Value = a.Value.Resolve()
 		switch a.Value.Kind() {
 		case slog.KindString:
 			a.Value = slog.StringValue(cut(a.Value.String()))
 		case slog.KindGroup:
-			if depth == 0 {
-				a.Value = slog.StringValue("…")
-				break
-			}
-			inner := a.Value.Group()
 			if a.Key == "" {
-				out = appendResolved(out, inner, depth-1)
+				out = appendInline(out, a.Value.Group())
 				continue
 			}
-			a.Value = slog.GroupValue(appendResolved(nil, inner, depth-1)...)
+			a.Value = slog.GroupValue(appendInline(nil, a.Value.Group())...)
 		default:
 		}
 		out = append(out, a)

@@ -111,8 +111,8 @@ type Event struct {
 	SpanID trace.SpanID // the span that it is, zero if it is none; in mode All only
 
 	// Detail is what else is known: the attributes of a mark, say. In mode All only. Strings over
-	// 1024 bytes are cut, but what slog.Any has is the program's own, of whatever size and as it is now. The
-	// slice is shared: do not change it.
+	// 1024 bytes are cut, except in lists. observer.Freeze documents the kinds of values. The slice
+	// and the lists in it are shared: do not change them.
 	Detail []slog.Attr
 }
 

@@ -355,9 +355,6 @@ func (s *run) samplerState() string {
 		return s.sampled
 	}
 	state := s.sampler.Engine() + ", " + string(s.sampler.State())
-	if reason := s.sampler.Fallback(); reason != "" {
-		state += ", not the best engine: " + reason
-	}
 	if s.lacks != nil {
 		state += ": " + s.lacks.Error()
 	}

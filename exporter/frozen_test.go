@@ -1,0 +1,57 @@
+package exporter_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// A header that was marked may change while a session with the mark is written, as
+// the page does. Before values were frozen, Go ended the program: "concurrent map
+// iteration and map write". That cannot be recovered, so another process tries.
+func TestSessionWithAMarkedHeader(t *testing.T) {
+	const inside = "PERFLINE_TEST_SESSION_HEADER"
+	if os.Getenv(inside) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSessionWithAMarkedHeader$", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%.2000s", err, out)
+		}
+		return
+	}
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	header := http.Header{"A": {"1"}}
+	marks.Mark(observer.NewContext(t.Context(), tl), "m", slog.Any("h", header))
+	s, err := sessions.Of(sessions.Recording{Started: tl.Origin(), Length: time.Hour, Entries: slices.Values(tl.Entries())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 2_000 {
+			if err := exporter.WriteFirefox(io.Discard, s); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		default:
+			header.Set(fmt.Sprint("K", i%1000), "v")
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package observer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// frozen returns attrs as an entry has them, whichever way it came about. The ways
+// must agree.
+func frozen(t *testing.T, attrs ...slog.Attr) []slog.Attr {
+	t.Helper()
+	tl := newManual()
+	var synchronous []slog.Attr
+	tl.Attach(func(observer.Bridge) observer.Bridge { return &syncBridge{recorder{record: true}, &synchronous} })
+	tl.Record(nil, observer.Mark, "m", 0, 0, attrs)
+	recorded := tl.Entries()[0].Detail()
+	made := entry(t, tl.Timeline, "m", attrs...)
+	tl.Queue(t.Context(), made)
+	for way, got := range map[string][]slog.Attr{
+		"a SyncBridge":      synchronous,
+		"NewEntry":          made.Detail(),
+		"Queue":             tl.Entries()[1].Detail(),
+		"Freeze":            observer.Freeze(attrs),
+		"Freeze once again": observer.Freeze(observer.Freeze(attrs)),
+	} {
+		if fmt.Sprintf("%#v", values(got)) != fmt.Sprintf("%#v", values(recorded)) {
+			t.Errorf("%s has %v, Record %v", way, got, recorded)
+		}
+	}
+	return recorded
+}
+
+// values are attributes in a form that shows kinds.
+func values(attrs []slog.Attr) (all []any) {
+	for _, a := range attrs {
+		if a.Value.Kind() == slog.KindGroup {
+			all = append(all, a.Key, values(a.Value.Group()))
+		} else {
+			all = append(all, a.Key, a.Value.Any())
+		}
+	}
+	return all
+}
+
+// A syncBridge keeps the attributes of the last entry that it was told of.
+type syncBridge struct {
+	recorder
+	got *[]slog.Attr
+}
+
+func (s *syncBridge) Recorded(e observer.Entry) { *s.got = e.Detail() }
+
+type tags []string
+
+type both1 struct{ error }
+
+func (both1) String() string { return "not this" }
+
+func TestFrozenKinds(t *testing.T) {
+	at := time.Unix(1, 2)
+	number := 7
+	for _, c := range []struct {
+		name string
+		attr slog.Attr
+		want any // what the frozen value holds
+	}{
+		{"bool", slog.Bool("k", true), true},
+		{"int64", slog.Int("k", -7), int64(-7)},
+		{"uint64", slog.Uint64("k", 7), uint64(7)},
+		{"float64", slog.Float64("k", 1.5), 1.5},
+		{"string", slog.String("k", "v"), "v"},
+		{"Duration", slog.Duration("k", time.Second), time.Second},
+		{"Time", slog.Time("k", at), at},
+		{"strings", slog.Any("k", []string{"a"}), []string{"a"}},
+		{"bools", slog.Any("k", []bool{true}), []bool{true}},
+		{"int64s", slog.Any("k", []int64{1}), []int64{1}},
+		{"float64s", slog.Any("k", []float64{1.5}), []float64{1.5}},
+		{"bytes", slog.Any("k", []byte("ab")), []byte("ab")},
+		{"a nil list", slog.Any("k", []string(nil)), []string{}},
+		{"ints are another list", slog.Any("k", []int{1, 2}), "[1 2]"},
+		{"a list with a name", slog.Any("k", tags{"a", "b"}), "[a b]"},
+		{"bytes with a name", slog.Any("k", json.RawMessage(`{"a": 1}`)), `{"a": 1}`},
+		{"error", slog.Any("k", errors.New("bad")), "bad"},
+		{"Stringer", slog.Any("k", reflect.TypeFor[int]()), "int"},
+		{"an error comes before a Stringer", slog.Any("k", both1{errors.New("this")}), "this"},
+		{"TextMarshaler", slog.Any("k", slog.LevelWarn), "WARN"},
+		{"map", slog.Any("k", map[string]int{"b": 2, "a": 1}), "map[a:1 b:2]"},
+		{"struct", slog.Any("k", struct {
+			A int
+			b string
+		}{1, "x"}), "{A:1 b:x}"},
+		{"pointer to a struct", slog.Any("k", &struct{ A any }{&struct{}{}}), nil},
+		{"nil", slog.Any("k", nil), "<nil>"},
+		{"nil pointer", slog.Any("k", (*int)(nil)), "<nil>"},
+		{"pointer", slog.Any("k", &number), fmt.Sprint(&number)},
+		{"LogValuer of a scalar", slog.Any("k", lazy("resolved")), "resolved"},
+		{"LogValuer of a list", slog.Any("k", lazyValue{slog.AnyValue([]bool{true})}), []bool{true}},
+		{"LogValuer of an error", slog.Any("k", lazyValue{slog.AnyValue(errors.New("bad"))}), "bad"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := frozen(t, c.attr)
+			if len(got) != 1 || got[0].Key != "k" {
+				t.Fatalf("got %v, want one attribute k", got)
+			}
+			if v := got[0].Value.Any(); c.want != nil && !reflect.DeepEqual(v, c.want) {
+				t.Errorf("got %T %v, want %T %v", v, v, c.want, c.want)
+			}
+		})
+	}
+}
+
+type lazyValue struct{ v slog.Value }
+
+func (l lazyValue) LogValue() slog.Value { return l.v }
+
+func TestFrozenGroups(t *testing.T) {
+	got := frozen(t,
+		slog.Attr{}, slog.Group("empty"), slog.Group("of empty ones", slog.Group("e"), slog.Attr{}),
+		slog.Any("valuer", user{7}),
+		slog.Group("g", slog.Any("err", errors.New("bad")), slog.Group("", slog.Int("n", 1)), slog.Any("list", []int64{1})),
+		slog.Int("last", 1))
+	want := []slog.Attr{
+		slog.Group("valuer", slog.Int("id", 7), slog.String("inner", "resolved")),
+		slog.Group("g", slog.String("err", "bad"), slog.Group("", slog.Int("n", 1)), slog.Any("list", []int64{1})),
+		slog.Int("last", 1),
+	}
+	if !reflect.DeepEqual(values(got), values(want)) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// What attributes refer to may change as soon as the call that took them returns.
+func TestFrozenValuesDoNotChange_UT6(t *testing.T) {
+	header := http.Header{"A": {"1"}}
+	list, names, data := []float64{1}, []string{"a"}, []byte("a")
+	members := []slog.Attr{slog.Int("n", 1), slog.Any("list", list)}
+	pointed := &struct{ n int }{1}
+	attrs := []slog.Attr{
+		slog.Any("header", header), slog.Any("list", list), slog.Any("names", names), slog.Any("data", data),
+		{Key: "group", Value: slog.GroupValue(members...)}, slog.Any("pointed", pointed), slog.Any("any", []any{names, pointed}),
+	}
+	tl := newManual()
+	before := values(observer.Freeze(slices.Clone(attrs)))
+	tl.Record(nil, observer.Mark, "m", 0, 0, attrs)
+	e := entry(t, tl.Timeline, "made", attrs...)
+	header.Set("A", "2")
+	list[0], names[0], data[0], members[0], pointed.n = 2, "b", 'b', slog.Int("n", 2), 2
+	for way, got := range map[string][]slog.Attr{"recorded": tl.Entries()[0].Detail(), "made": e.Detail()} {
+		if got := values(got)[:12]; !reflect.DeepEqual(got, before[:12]) { // pointers in lists are addresses
+			t.Errorf("%s: got %v, want %v", way, got, before)
+		}
+	}
+}
+
+func TestScalarsAreNotCopied(t *testing.T) {
+	attrs := []slog.Attr{slog.Int("n", 1), slog.String("s", "x"), slog.Time("t", time.Unix(1, 0)), slog.Duration("d", 1)}
+	if got := observer.Freeze(attrs); &got[0] != &attrs[0] {
+		t.Error("Freeze copied scalars")
+	}
+}
+
+// An entry whose own value asks for the entry's JSON.
+type selfMarshaling struct{ e *observer.Entry }
+
+func (s selfMarshaling) LogValue() slog.Value { return slog.AnyValue(selfString(s)) }
+
+type selfString struct{ e *observer.Entry }
+
+func (s selfString) String() string {
+	text, err := json.Marshal(s.e)
+	return fmt.Sprint(string(text), err)
+}
+
+func (s selfString) MarshalJSON() ([]byte, error) { return json.Marshal(s.e) }
+
+func TestEntryJSONEnds_PT12(t *testing.T) {
+	tl := newManual()
+	e := new(observer.Entry)
+	itself := []any{nil}
+	itself[0] = itself
+	*e = entry(t, tl.Timeline, "m", slog.Any("self", selfMarshaling{e}), slog.Any("json", selfString{e}), slog.Any("cycle", itself))
+	for range 2 { // once more with itself in it
+		text, err := json.Marshal(e)
+		if err != nil || !json.Valid(text) {
+			t.Errorf("got %s, %v", text, err)
+		}
+		*e = entry(t, tl.Timeline, "m", slog.Any("self", selfMarshaling{e}), slog.Any("json", selfString{e}))
+	}
+}
+
+// What comes from JSON is of frozen kinds only, and the same kinds again.
+func TestFrozenKindsFromJSON_PT12(t *testing.T) {
+	var e observer.Entry
+	if err := json.Unmarshal([]byte(`{"name":"m","entryType":"mark","startTime":0,"duration":0,"detail":{
+		"strings":["a","b"],"bools":[true],"ints":[1,-2],"floats":[1,2.5],"large":[9223372036854775808],"empty":[],
+		"mixed":["a",1],"nulls":["a",null],"objects":[{}],"nested":[[1]],"null":null,"huge":1e999,"object":{},"group":{"a":{"b":[1]},"c":{}}}}`), &e); err != nil {
+		t.Fatal(err)
+	}
+	want := []any{
+		"strings", []string{"a", "b"}, "bools", []bool{true}, "ints", []int64{1, -2}, "floats", []float64{1, 2.5},
+		"large", []float64{9223372036854775808}, "empty", []string{},
+		"mixed", `["a",1]`, "nulls", `["a",null]`, "objects", `[{}]`, "nested", `[[1]]`, "null", "null", "huge", "1e999",
+		"group", []any{"a", []any{"b", []int64{1}}},
+	}
+	if got := values(e.Detail()); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %#v\nwant %#v", got, want)
+	}
+	if got := values(frozen(t, e.Detail()...)); !reflect.DeepEqual(got, want) {
+		t.Errorf("frozen: %#v\nwant %#v", got, want)
+	}
+}

@@ -1,0 +1,106 @@
+package observer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// Times that cannot be added are errors that name them.
+func TestTimesOutOfRange(t *testing.T) {
+	tl := newManual()
+	tl.now = time.Hour
+	child := tl.NewChild()
+	for _, c := range []struct {
+		name            string
+		start, duration time.Duration
+		want            string // in the error; "" for none
+	}{
+		{"start of 292 years", math.MaxInt64, 0, "2562047h47m16.854775807s"},
+		{"start of -292 years", math.MinInt64, 0, "-2562047h47m16.854775808s"},
+		{"duration of 292 years", 0, math.MaxInt64, "2562047h47m16.854775807s"},
+		{"duration of -292 years", 0, math.MinInt64, "-2562047h47m16.854775808s"},
+		{"an end of 200 years", 1e9 * time.Second * 3, 1e9 * time.Second * 3, "833333h20m0s"},
+		{"the first moment after the range", observer.MaxTime - time.Hour + 1, 0, "146 years"},
+		{"the last moment", observer.MaxTime - time.Hour, 0, ""},
+		{"the first moment", -observer.MaxTime - time.Hour, 0, ""},
+		{"all there is", -observer.MaxTime - time.Hour, 2 * observer.MaxTime, ""},
+	} {
+		e, err := child.NewEntry(observer.Measure, "x", c.start, c.duration)
+		if c.want == "" {
+			if err != nil || e.StartTime() != c.start || e.Duration() != c.duration {
+				t.Errorf("%s: got %v, %v", c.name, e, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"x"`) {
+			t.Errorf("%s: got error %v, want one with %s", c.name, err, c.want)
+		}
+	}
+	for _, at := range []time.Duration{-1, observer.MaxTime + 1, math.MaxInt64} {
+		if err := child.SetTiming(observer.ResponseEnd, at); err == nil || !strings.Contains(err.Error(), at.String()) {
+			t.Errorf("SetTiming %v: got %v, want an error", at, err)
+		}
+	}
+}
+
+// Where there is no error to return, a time out of range becomes the nearest one.
+func TestTimesOutOfRangeAreRecorded(t *testing.T) {
+	tl := newManual()
+	tl.now = time.Hour
+	child := tl.NewChild()
+	distant := observer.NewTimeline(observer.TimelineOptions{}).NewChildAt(time.Time{})
+	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
+		child.Record(nil, observer.Measure, "start", d, 0, nil)
+		child.Record(nil, observer.Measure, "duration", 0, d, nil)
+		child.Record(nil, observer.Measure, "both", d, d, nil)
+		distant.Record(nil, observer.Measure, "distant", d, d, nil)
+	}
+	e, err := observer.NewTimeline(observer.TimelineOptions{}).NewEntry(observer.Measure, "queued", observer.MaxTime, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Queue(context.Background(), e)
+	for _, e := range append(child.Entries(), distant.Entries()...) {
+		start := e.StartTime() + time.Hour
+		if e.Timeline() == child && (start.Abs() > observer.MaxTime || (start+e.Duration()).Abs() > observer.MaxTime) {
+			t.Errorf("%v begins %v after the process timeline", e, start)
+		}
+		if at := e.Time(); !at.Equal(time.Unix(0, at.UnixNano())) || !at.Add(e.Duration()).Equal(time.Unix(0, at.Add(e.Duration()).UnixNano())) {
+			t.Errorf("%v: Unix nanoseconds cannot express it", e)
+		}
+	}
+	if got := child.EntriesByName("queued"); len(got) != 1 || got[0].StartTime() != observer.MaxTime-time.Hour {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTimestampsOutOfRange(t *testing.T) {
+	for _, ms := range []float64{1e16, -1e16, math.NaN(), math.Inf(1), 9.3e12 * 1e3, -1e-7, -4.9e-7, -math.SmallestNonzeroFloat64} {
+		d, err := observer.FromMilliseconds(ms)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprint(ms)) {
+			t.Errorf("%v ms: got %v, %v, want an error that names it", ms, d, err)
+		}
+	}
+	for ms, want := range map[float64]time.Duration{1e-7: 0, math.Copysign(0, -1): 0, -6e-7: -1, -1e-6: -1, 1.5: 1500 * time.Microsecond} {
+		if d, err := observer.FromMilliseconds(ms); err != nil || d != want {
+			t.Errorf("%v ms: got %v, %v, want %v", ms, d, err, want)
+		}
+	}
+	for field, text := range map[string]string{
+		"-1e-07": `{"name":"m","entryType":"mark","startTime":-1e-7,"duration":0}`,
+		"9e+15":  `{"name":"m","entryType":"mark","startTime":9e15,"duration":0}`,
+		"1388":   `{"name":"m","entryType":"measure","startTime":3e12,"duration":5e12}`,
+	} {
+		var e observer.Entry
+		if err := json.Unmarshal([]byte(text), &e); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: got %v, want an error with %s", text, err, field)
+		}
+	}
+}
