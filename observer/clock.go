@@ -11,8 +11,8 @@ func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // FromMilliseconds turns a DOMHighResTimeStamp into a duration, rounded to the
 // nanosecond. NaN, infinities and values outside ±292 years are errors (Web
-// IDL's double is finite). So is a negative value that rounds to 0: a check for
-// negative times could not see it.
+// IDL's double is finite). A negative value that rounds to 0 is an error too, because a
+// check for negative times could not see it.
 func FromMilliseconds(ms float64) (time.Duration, error) {
 	ns := math.Round(ms * float64(time.Millisecond))
 	switch {

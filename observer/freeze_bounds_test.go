@@ -89,9 +89,9 @@ func (endless) Format(s fmt.State, _ rune) {
 func TestListsAreBounded(t *testing.T) {
 	for _, n := range []int{maxElements, maxElements + 1} {
 		list := make([]int64, n)
-		_, kept := frozen(t, slog.Any("k", list))[0].Value.Any().([]int64)
-		if kept != (n == maxElements) {
-			t.Errorf("%d elements: kept is %v", n, kept)
+		_, isList := frozen(t, slog.Any("k", list))[0].Value.Any().([]int64)
+		if isList != (n == maxElements) {
+			t.Errorf("%d elements: a list afterwards is %v", n, isList)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestCyclesEnd(t *testing.T) {
 	})
 }
 
-// members counts attributes, those of groups too.
+// members counts attributes, members of groups too.
 func members(attrs []slog.Attr) int {
 	n := len(attrs)
 	for _, a := range attrs {
@@ -183,7 +183,7 @@ type chain struct{}
 
 func (chain) LogValue() slog.Value { return slog.AnyValue(chain{}) }
 
-// A group that is too large ends in a member that says so.
+// A group that is too large ends in a member that marks the cut.
 func TestGroupsAreBounded(t *testing.T) {
 	many := make([]slog.Attr, 2*maxElements)
 	for i := range many {
@@ -219,7 +219,7 @@ func (s slow) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 type slowText struct{ slow }
 
-func (slowText) LogValue() {} // hides that of slow
+func (slowText) LogValue() {} // hides the method of slow
 
 // Methods that take their time make a call late; those that come after are not called.
 func TestFreezingHasADeadline(t *testing.T) {

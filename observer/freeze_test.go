@@ -138,7 +138,7 @@ func TestFrozenGroups(t *testing.T) {
 	}
 }
 
-// What attributes refer to may change as soon as the call that took them returns.
+// Values that attributes refer to may change as soon as the call that took them returns.
 func TestFrozenValuesDoNotChange_UT6(t *testing.T) {
 	header := http.Header{"A": {"1"}}
 	list, names, data := []float64{1}, []string{"a"}, []byte("a")
@@ -197,7 +197,7 @@ func TestEntryJSONEnds_PT12(t *testing.T) {
 	}
 }
 
-// What comes from JSON is of frozen kinds only, and the same kinds again.
+// Values from JSON are of frozen kinds only, and the same kinds again.
 func TestFrozenKindsFromJSON_PT12(t *testing.T) {
 	var e observer.Entry
 	if err := json.Unmarshal([]byte(`{"name":"m","entryType":"mark","startTime":0,"duration":0,"detail":{

@@ -22,8 +22,8 @@ type entryJSON struct {
 }
 
 // MarshalJSON encodes the entry as the specification's serializer does: name,
-// entryType, startTime and duration in milliseconds, and detail, which is null
-// without attributes and else an object of them in their order, groups nested.
+// entryType, startTime and duration in milliseconds, and detail. The detail is null
+// without attributes, else an object of them in their order, with groups nested.
 // Of attributes with the same key the last counts. A []byte is a string in base64,
 // as in the JSON of OTLP. Numbers and times that JSON cannot hold (NaN, the year
 // 10000) are strings.
@@ -39,13 +39,13 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(entryJSON{&e.name, e.Type(), &start, &duration, detail})
 }
 
-// UnmarshalJSON decodes what MarshalJSON wrote. The times are those of a
-// timeline that is not known: the entry's Timeline is nil and its Time is zero;
+// UnmarshalJSON decodes what MarshalJSON wrote. The timeline of the times is not
+// known: the entry's Timeline is nil and its Time is zero.
 // [Timeline.Queue] takes its StartTime as one of its own. Numbers of the detail
 // become int64, uint64 or float64 attributes, and objects groups, 16 deep; empty ones
 // are left out. Lists of strings, booleans or numbers become []string, []bool,
-// []int64 or []float64. What else JSON had to write as a string or as a number of
-// milliseconds stays that. Every other value (null, deeper objects, mixed lists)
+// []int64 or []float64. Values that JSON had to write as a string or as a number of
+// milliseconds stay strings or numbers. Every other value (null, deeper objects, mixed lists)
 // becomes its JSON text.
 //
 // A missing name or time, a type that is not supported, a start or an end outside
@@ -216,8 +216,8 @@ func parseGroup(data []byte, depth int) ([]slog.Attr, error) {
 	return attrs, nil
 }
 
-// parseValue makes an object a group if it may: one without a name would be lost
-// among its neighbours, and the bound keeps hostile input as cheap as it is long.
+// parseValue makes an object a group if it may. An object without a name would be lost
+// among its neighbours. The bound keeps hostile input as cheap as it is long.
 func parseValue(raw json.RawMessage, groups bool, depth int) (slog.Value, error) {
 	switch raw[0] {
 	case '{':

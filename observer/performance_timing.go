@@ -58,10 +58,11 @@ func IsTimingName(name string) bool {
 }
 
 // SetTiming says when a moment of t's request was, since t's origin, so that a
-// measure can start or end there. Setting it again replaces it. A process
-// timeline has none of these moments (it is a Worker): that is an error, as are
-// a name that is not a timing name, [NavigationStart], which is always the
-// origin, and a time that is negative or above [MaxTime].
+// measure can start or end there. Setting it again replaces it. These are errors:
+//
+//   - a process timeline, which has none of these moments (it is a Worker)
+//   - a name that is not a timing name, and [NavigationStart], which is always the origin
+//   - a time that is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	if t.parent == nil {
 		return fmt.Errorf("observer: SetTiming %q: only a request's timeline has timings, not the process's", name)

@@ -71,7 +71,7 @@ type printer struct {
 	buf       []byte
 	path      []visit // slices and maps around the value that is being printed
 	plus      bool    // print the names of fields
-	panicking bool    // the value being printed is that of a panic
+	panicking bool    // the value being printed was given to panic
 	full      bool    // a bound was exceeded, and the mark for that printed
 }
 
