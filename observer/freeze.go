@@ -109,7 +109,7 @@ func (t *Timeline) freezeAndRecord(scope any, k kind, name string, start, durati
 	return ok
 }
 
-// A budget is what is left of the bounds.
+// A budget counts down the bounds.
 type budget struct {
 	began    time.Time
 	elements int
@@ -177,7 +177,7 @@ func (b *budget) group(members []slog.Attr, depth int) []slog.Attr {
 	return frozen
 }
 
-// value freezes what is neither a scalar nor a group.
+// value freezes a value that is neither a scalar nor a group.
 func (b *budget) value(v any) slog.Value {
 	var list any
 	switch v := v.(type) {
@@ -198,8 +198,8 @@ func (b *budget) value(v any) slog.Value {
 	return slog.StringValue(b.text(v))
 }
 
-// copyList returns a copy of list, which is never nil, or nil if it exceeds what is
-// left.
+// copyList returns a copy of list, which is not a nil list, or nil if list is longer
+// than left.
 func copyList[T any](list []T, left *int) any {
 	if len(list) > *left {
 		return nil

@@ -238,7 +238,7 @@ func (s *source) fill(v reflect.Value, depth int) {
 	}
 }
 
-// Within the bounds the text is the same as TextHandler prints, whatever the type.
+// Within the bounds TextHandler prints the same text, for all types.
 func FuzzText(f *testing.F) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -246,7 +246,7 @@ func parseValue(raw json.RawMessage, groups bool, depth int) (slog.Value, error)
 // parseList returns a list of one kind that attributes can have, or nil. An empty one
 // is a []string.
 func parseList(raw json.RawMessage) any {
-	var elements []any // json makes what is null nil in lists of all other kinds
+	var elements []any // in the other lists json would make zeros of nulls
 	if err := json.Unmarshal(raw, &elements); err != nil || slices.Contains(elements, nil) {
 		return nil
 	}
