@@ -134,7 +134,9 @@ func (a *asked) around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		h.ServeHTTP(s, r)
-		if !strings.HasPrefix(r.URL.Path, live.Prefix) { // its icon
+		// Browsers ask for icons late: for the other site's, and for ours after sessionsShown
+		// has closed the page.
+		if !strings.HasPrefix(r.URL.Path, live.Prefix) || r.URL.Path == live.Prefix+"page/icon.svg" {
 			return
 		}
 		a.mu.Lock()
