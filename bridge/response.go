@@ -56,8 +56,8 @@ func (res *response) WriteString(s string) (int, error) {
 	return n, err
 }
 
-// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if nothing is there
-// to be copied, so the first bytes go the usual way; net/http's servers take as many to tell
+// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is
+// empty, so the first bytes go the usual way; net/http's servers take as many to tell
 // the content's type.
 func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if !res.begun {

@@ -103,7 +103,7 @@ func TestFallbackForAWhile(t *testing.T) {
 	}
 }
 
-// Samples of the fallback have no time of their own: a trace that has one of them says so.
+// Samples of the fallback have no time of their own. A trace with one of them names the fallback.
 func TestTraceOfBothEngines(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
@@ -225,7 +225,7 @@ func TestFallbackPanics(t *testing.T) {
 	})
 }
 
-// An engine of which there is no other ends its sessions by a panic.
+// A panic in an engine without a fallback ends its sessions.
 func TestOnlyEnginePanics(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
