@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -27,8 +28,15 @@ func TestMaxSessions(t *testing.T) {
 }
 
 func TestMaxEvents(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would be an entry
 	s := open(t, sessions.Config{MaxEvents: 3})
+	past := s.tl.Now()
 	id := s.start(entriesOnly)
+	for range 5 { // recorded now, but of a time before the session: these take no room
+		if _, err := marks.Measure(s.ctx, "old", marks.MeasureOptions{Start: marks.At(past), End: marks.At(past)}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		marks.Mark(s.ctx, name)
 	}

