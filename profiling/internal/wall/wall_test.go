@@ -72,7 +72,7 @@ func TestInterval(t *testing.T) {
 
 // A goroutine that works at two things in turn and one that sleeps: the samples say
 // what the clock says. On a busy machine the kernel may stop both the sampling goroutine and
-// the working one. What runs next then gets the time of both. One of three tries must succeed.
+// the working one. The next function then gets the time of both. One of three tries must succeed.
 func TestSplit(t *testing.T) {
 	const tries = 3
 	for try := range tries {
