@@ -91,8 +91,8 @@ func (f fullDuplex) EnableFullDuplex() error {
 	return errFake
 }
 
-// everyCall makes every call that handlers make of w, and those of a ResponseController,
-// and tells what came back.
+// everyCall calls w and a ResponseController of w in every way that handlers do. It returns
+// the results.
 func everyCall(w http.ResponseWriter) (out []string) {
 	told := func(what string, result any) { out = append(out, fmt.Sprintf("%s: %v", what, result)) }
 	w.Header().Set("X", "y")

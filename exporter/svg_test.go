@@ -97,6 +97,6 @@ func TestSVGStopsWithItsWriter(t *testing.T) {
 		q.Spans[i] = drawn{s, &rows}
 	}
 	if err := q.WriteSVG(&failing{}); !errors.Is(err, errFull) || rows > 100 {
-		t.Errorf("%d spans were drawn, error %v, want those of a buffer and the writer's error", rows, err)
+		t.Errorf("%d spans were drawn, error %v, want at most 100 and the writer's error", rows, err)
 	}
 }

@@ -134,8 +134,8 @@ func TestForeignProfilerWasFirst(t *testing.T) {
 	}
 }
 
-// A session that could not take one sample, because other code profiles all the time, says so
-// where its trace is taken.
+// Other code has the CPU profiler all the time. Then Stop returns ErrBusy, and the counts have
+// the gap.
 func TestForeignProfilerAllTheTime(t *testing.T) {
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Fatal(err)

@@ -28,9 +28,9 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
 // samples/count and wall/nanoseconds. Samples of the same lines and context are one
 // of the profile's. Its labels are those of the user and, of a span, span_id,
-// span_name and trace_id; these win over the user's. Samples without a stack are
-// those of a function "[no-stack]", so that no time is missing. A comment says how long other
-// code had the CPU profiler.
+// span_name and trace_id; these win over the user's. Samples without a stack belong
+// to a function "[no-stack]", so that no time is missing. A comment says how long other code
+// had the CPU profiler.
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
 // that can be changed sample by sample. Memory depends on the different stacks and

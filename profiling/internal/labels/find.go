@@ -40,8 +40,8 @@ var secret = sync.OnceValue(func() *[6]byte {
 	return s
 })
 
-// find finds the Span whose labels are among those of m, or nil. A label of the same
-// text that another one made is none.
+// find returns the Span whose labels are in m, or nil. Other code's labels do not count, even
+// with the same text.
 func find(m *set) *Span {
 	if m == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 )
 
 // A Span is a span that labels goroutines, in one allocation. Its first field makes
-// it labels as the runtime and runtime/pprof know them; when they merge labels of
-// the program's with it, the new set's strings are still those of text. If the layout
-// of labels is unknown, its labels are made by runtime/pprof.
+// it labels as the runtime and runtime/pprof know them. When they merge it with the
+// program's labels, the new set's strings still point into text. If the layout of labels
+// is unknown, runtime/pprof makes the labels.
 //
 // Its methods may be called concurrently, and those of a nil Span do nothing.
 type Span struct {
