@@ -94,6 +94,11 @@ func TestListsAreBounded(t *testing.T) {
 			t.Errorf("%d elements: a list afterwards is %v", n, isList)
 		}
 	}
+	long := make([]int64, maxElements/2)
+	g := frozen(t, slog.Group("g", slog.Any("first", long), slog.Any("second", long)))[0].Value.Group()
+	if _, isList := g[0].Value.Any().([]int64); !isList || len(g) != 2 || !strings.HasSuffix(g[1].Value.String(), "0 …") {
+		t.Errorf("of two lists in a group the second is %.20v, want a text that is cut: one attribute has elements for one list", g[len(g)-1])
+	}
 }
 
 // A map of which not all is shown shows some of it, in order.
