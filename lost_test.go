@@ -92,8 +92,10 @@ func TestLostErrorIsSinceStart(t *testing.T) {
 		t.Error(err)
 	}
 	marks.Mark(spanCtx, "too late")
-	if err := earlier.Flush(t.Context()); err != nil {
-		t.Error(err)
+	for earlier.Stats().Bridge.Late == 0 { // a later pass counts it; the test's time limit ends this
+		if err := earlier.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	pl, err := perfline.Start(t.Context(), perfline.Config{Timeline: observer.FromContext(ctx)})
 	if err != nil {
