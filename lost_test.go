@@ -80,6 +80,39 @@ func TestLostErrorIsOfOnePipeline(t *testing.T) {
 	}
 }
 
+// A pipeline that starts while another one carries the same timeline does not tell of the losses before.
+func TestLostErrorIsSinceStart(t *testing.T) {
+	t.Setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "1")
+	earlier, ctx, _ := start(t, perfline.Config{})
+	spanCtx, span := earlier.TracerProvider().Tracer("t").Start(ctx, "s")
+	marks.Mark(spanCtx, "m")
+	marks.Mark(spanCtx, "one too many")
+	span.End()
+	if err := earlier.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	marks.Mark(spanCtx, "too late")
+	for earlier.Stats().Bridge.Late == 0 { // a later pass counts it; the test's time limit ends this
+		if err := earlier.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pl, err := perfline.Start(t.Context(), perfline.Config{Timeline: observer.FromContext(ctx)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := pl.Stats().Bridge; s.Late != 1 || s.Limited != 1 {
+		t.Fatalf("%+v, want a late mark and one over the limit", s)
+	}
+	if err := pl.Shutdown(t.Context()); err != nil {
+		t.Errorf("nothing was lost since the second Start: %v", err)
+	}
+	var lost *perfline.LostError
+	if err := earlier.Shutdown(t.Context()); !errors.As(err, &lost) || lost.Entries != 2 {
+		t.Errorf("2 marks were lost since the first Start: %v", err)
+	}
+}
+
 // Lost entries of other types than marks and measures are no error. Entries of other instrumentation's
 // spans are no error either: these spans are delivered without them.
 func TestLostErrorIsOfMarksAndMeasures(t *testing.T) {

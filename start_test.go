@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -229,7 +230,7 @@ func TestWarnings(t *testing.T) {
 		{"OTEL_TRACES_SAMPLER", "most", perfline.Config{}, `value=most rule="must be always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off or parentbased_traceidratio" instead=parentbased_always_on`},
 		{"OTEL_TRACES_SAMPLER", "most", perfline.Config{Sampler: sdktrace.AlwaysSample()}, "instead=Config.Sampler"},
 		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{Service: "shop"}, `value="\xff" rule="must be UTF-8" instead=shop`},
-		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{}, "instead=unknown_service:perfline.test"},
+		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{}, "instead=unknown_service:" + filepath.Base(os.Args[0])},
 		{"OTEL_RESOURCE_ATTRIBUTES", canary, perfline.Config{}, `value="6 bytes" rule="must be key=value pairs of UTF-8, separated by commas, with %2C for a comma and %25 for %" instead=none`},
 		{"OTEL_PROPAGATORS", "b3,pigeon", perfline.Config{}, `value=b3,pigeon rule="must be tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace, none, or names that the program registered with the autoprop package" instead=tracecontext,baggage`},
 		{"OTEL_PROPAGATORS", ",", perfline.Config{}, `value=,`},

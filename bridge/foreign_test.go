@@ -181,7 +181,11 @@ func TestForeignAttributes(t *testing.T) {
 		attribute.String("a", "b"), attribute.StringSlice("list", []string{"x", "y"}), attribute.Bool("yes", true),
 		attribute.ByteSlice("bytes", []byte("ab")), attribute.Map("map", attribute.Int("n", 1)), attribute.Float64("f", .5)))
 	span.End()
-	data, err := json.Marshal(only(t, tl.Entries()))
+	e := only(t, tl.Entries())
+	if b, ok := attr(e, "bytes").([]byte); !ok || string(b) != "ab" {
+		t.Errorf("bytes are %v, want bytes", attr(e, "bytes"))
+	}
+	data, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,7 +38,8 @@ func TestMarkedHeaderMayChange(t *testing.T) {
 		return
 	}
 	tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Millisecond})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(&recorder{}, bridge.WithTimeline(tl))))
+	got := &recorder{}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(got, bridge.WithTimeline(tl))))
 	header := http.Header{}
 	for range 300 {
 		ctx, span := tp.Tracer("t").Start(observer.NewContext(t.Context(), tl), "span")
@@ -55,6 +57,15 @@ func TestMarkedHeaderMayChange(t *testing.T) {
 	}
 	if err := tp.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+	for _, s := range got.all() {
+		shown := text(s.Attributes())
+		if s.Name() == "span" {
+			shown = text(s.Events()[0].Attributes)
+		}
+		if !strings.HasPrefix(shown, "h=STRING:") { // on a slow machine the text may be cut anywhere
+			t.Fatalf("%s has %s, want the text of the header", s.Name(), shown)
+		}
 	}
 }
 

@@ -165,6 +165,7 @@ func (e *endless) Samples(sessions.TimelineID) iter.Seq[profiling.Sample] {
 func TestFilesStopWithTheirWriter(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
 		s := &endless{handMade: aSession()}
+		s.timelines = slices.Repeat(s.timelines, 20_000)
 		if err := write(&failing{}, s); !errors.Is(err, errFull) {
 			t.Errorf("%s: %v, want the writer's error", name, err)
 		}

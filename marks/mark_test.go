@@ -144,11 +144,16 @@ func TestClear_UT8_UT9_UT20(t *testing.T) {
 	if n := len(tl.EntriesByType(observer.Measure)); n != 3 {
 		t.Errorf("UT-8 measures untouched: %d left, want 3", n)
 	}
+	marks.Mark(ctx, "c")
+	marks.ClearMarks(ctx, "late", "c")
+	if got := names(tl.EntriesByType(observer.Mark)); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("UT-8 two names: left %v", got)
+	}
 	marks.ClearMarks(ctx)
 	if got := tl.EntriesByType(observer.Mark); len(got) != 0 {
 		t.Errorf("UT-8 all: left %v", names(got))
 	}
-	if got := names(obs.TakeRecords()); !slices.Equal(got, []string{"late"}) {
+	if got := names(obs.TakeRecords()); !slices.Equal(got, []string{"late", "c"}) {
 		t.Errorf("UT-9 observers keep what they have: got %v", got)
 	}
 	if _, err := marks.Measure(ctx, "m", marks.MeasureOptions{Start: marks.Named("late")}); !errors.Is(err, marks.ErrNoMark) {
@@ -162,6 +167,12 @@ func TestClear_UT8_UT9_UT20(t *testing.T) {
 	marks.ClearMeasures(ctx, "a")
 	if got := names(tl.EntriesByType(observer.Measure)); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("UT-20: left %v", got)
+	}
+	marks.Time(ctx, "c").End()
+	marks.Time(ctx, "d").End()
+	marks.ClearMeasures(ctx, "c", "d")
+	if got := names(tl.EntriesByType(observer.Measure)); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("UT-20 two names: left %v", got)
 	}
 	marks.ClearMeasures(ctx)
 	if got := tl.Entries(); len(got) != 0 {

@@ -76,7 +76,7 @@ func TestPanicsBecomeText(t *testing.T) {
 		{"an error", asString{func() string { panic(errors.New("bad")) }}, "%!v(PANIC=String method: bad)"},
 		{"of the runtime", asString{func() string { return []string{}[minusOne+1] }}, "%!v(PANIC=String method: runtime error: index out of range [0] with length 0)"},
 	} {
-		if got := text(c.v); got != c.want {
+		if got := text(t, c.v); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestNestedPanics(t *testing.T) {
 			}
 		}
 	}
-	if got := text(asString{twice}); got != byTextHandler(t, asString{twice}) || got != "!PANIC: deep" {
+	if got := text(t, asString{twice}); got != byTextHandler(t, asString{twice}) || got != "!PANIC: deep" {
 		t.Errorf("got %q, want %q", got, byTextHandler(t, asString{twice}))
 	}
 }

@@ -40,8 +40,12 @@ func byTextHandler(t testing.TB, v any) string {
 	return text
 }
 
-// text is what v becomes.
-func text(v any) string { return observer.Freeze([]slog.Attr{slog.Any("k", v)})[0].Value.String() }
+// text is what v becomes, however slow the machine is: no time passes in a bubble.
+func text(t *testing.T, v any) (got string) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { got = observer.Freeze([]slog.Attr{slog.Any("k", v)})[0].Value.String() })
+	return got
+}
 
 type (
 	stringer  struct{ S string }
@@ -114,7 +118,7 @@ func TestTextIsThatOfTextHandler(t *testing.T) {
 		"duration in a list": []time.Duration{time.Second}, "text with quotes": struct{ S string }{"a \"b\"\n=\xff"}, "group": lazyValue{slog.AnyValue([]int{1})},
 		"month": time.May, "json.Number": json.Number("1e9"), "weird": [][]any{{map[string][]error{"a": {io.EOF, nil}}}},
 	} {
-		if got, want := text(v), byTextHandler(t, v); got != want {
+		if got, want := text(t, v), byTextHandler(t, v); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
@@ -126,7 +130,7 @@ type appender struct{ marshaler }
 func (a appender) AppendText(b []byte) ([]byte, error) { return append(b, "appended "+a.S...), nil }
 
 func TestTextAppenderComesFirst(t *testing.T) {
-	if got := text(appender{marshaler{"a"}}); got != "appended a" {
+	if got := text(t, appender{marshaler{"a"}}); got != "appended a" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -261,11 +265,9 @@ func FuzzText(f *testing.F) {
 		if strings.Contains(want, "!PANIC: ") { // as it comes in a panic's own text; see TestNestedPanics
 			return
 		}
-		synctest.Test(t, func(t *testing.T) { // where a slow machine takes no time
-			if got := text(x); got != want {
-				t.Errorf("%T:\ngot  %q\nwant %q", x, got, want)
-			}
-		})
+		if got := text(t, x); got != want {
+			t.Errorf("%T:\ngot  %q\nwant %q", x, got, want)
+		}
 	})
 }
 

@@ -67,6 +67,23 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	child.Queue(context.Background(), e)
+	process := newManual()
+	process.now = math.MaxInt64
+	late := process.NewChild()
+	late.Record(nil, observer.Measure, "late", 0, time.Second, nil)
+	if got := late.Entries()[0]; got.StartTime() != 0 || got.Duration() != 0 {
+		t.Errorf("on a request that began after the range there is %v, want a request that begins and ends with the range", got)
+	}
+	bridge := &recorder{record: true}
+	bridge.attach(tl.Timeline)
+	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
+		child.Start(t.Context(), "started", d)
+	}
+	for _, at := range bridge.started {
+		if !at.Equal(time.Unix(0, at.UnixNano())) {
+			t.Errorf("the bridge was told of a start at %v: Unix nanoseconds cannot express it", at)
+		}
+	}
 	for _, e := range append(child.Entries(), distant.Entries()...) {
 		start := e.StartTime() + time.Hour
 		if e.Timeline() == child && (start.Abs() > observer.MaxTime || (start+e.Duration()).Abs() > observer.MaxTime) {

@@ -2,7 +2,9 @@ package environ
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,8 +43,8 @@ func TestRead(t *testing.T) {
 				t.Fatalf("logged %q, want a line for each of %v", lines, c.wrong)
 			}
 			for i, name := range c.wrong {
-				if !strings.Contains(lines[i], "variable="+name+" ") || !r.Wrong(name) {
-					t.Errorf("logged %q, want %s", lines[i], name)
+				if !strings.Contains(lines[i], "variable="+name+" ") || !strings.HasSuffix(lines[i], fmt.Sprint(" instead=", c.want)) || !r.Wrong(name) {
+					t.Errorf("logged %q, want %s and %d instead", lines[i], name, c.want)
 				}
 			}
 		})
@@ -73,6 +75,15 @@ func TestParsers(t *testing.T) {
 	}
 	if _, ok := Milliseconds(1)("0"); ok {
 		t.Error("0 milliseconds are right where 1 is the least")
+	}
+	pairs := map[string]string{"a": "b", "c": "d,e=", "empty": "", "twice": "2"}
+	if got, ok := Pairs(" a=b,, c = d%2Ce%3D ,empty=,twice=1,twice=2,"); !ok || !maps.Equal(got, pairs) {
+		t.Errorf("Pairs gives %q, %v; want %q", got, ok, pairs)
+	}
+	for _, value := range []string{"a", "=b", "a=%zz", "a=\xff", "a=%ff", "\xff=b", "ok=1,a"} {
+		if got, ok := Pairs(value); ok {
+			t.Errorf("Pairs(%q) gives %q, want it refused", value, got)
+		}
 	}
 	for value, want := range map[string][]string{"GET, BREW": {"GET", "BREW"}, ",GET,": {"GET"}, "": nil, ",": nil, "G T": nil, "GET,É": nil} {
 		if got, ok := Methods(value); !slices.Equal(got, want) || ok != (want != nil) {
@@ -109,7 +120,7 @@ func FuzzPairs(f *testing.F) {
 			}
 			again = append(again, key+"="+url.PathEscape(value))
 		}
-		if got, ok := Pairs(strings.Join(again, ",")); !ok || len(got) != len(pairs) {
+		if got, ok := Pairs(strings.Join(again, ",")); !ok || !maps.Equal(got, pairs) {
 			t.Errorf("%q becomes %q", pairs, got)
 		}
 	})

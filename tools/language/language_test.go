@@ -109,6 +109,7 @@ func found(t *testing.T, file, text string) []string {
 	t.Helper()
 	root := t.TempDir()
 	write(t, filepath.Join(root, file), text)
+	write(t, filepath.Join(root, "testdata/x.md"), "nobody")
 	all, err := scan(root, []string{file, "deleted.go", "testdata/x.md"})
 	if err != nil {
 		t.Fatal(err)
