@@ -50,8 +50,8 @@ func weight(tr *profiling.Trace) (sum time.Duration) {
 
 // Samples stand for the CPU time that the process used while the session sampled, whether
 // its engine's timers saw all of it or not: not for what was used in a gap, nor twice for
-// what was used before TakeTrace. On a busy machine, the share of a part's samples that timers
-// miss varies by a tenth in 200 ms, and by half of that in a second: hence the long parts.
+// what was used before TakeTrace. Timers miss more or fewer samples by chance, so the parts are
+// long. On a busy machine the sum varies by a tenth in 200 ms, and by a twentieth in a second.
 func TestSamplesStandForTheTimeUsed(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	// least is the time that was used while the session certainly sampled, and most is that
