@@ -79,6 +79,7 @@ func TestFallbackForAWhile(t *testing.T) {
 			t.Errorf("in 100 s the fallback was started %d times, want 7 at growing pauses", n)
 		}
 		d.wantEngine(p, "fallback", "log cannot be read")
+		time.Sleep(1000 * time.Second) // the last try was after 1023 s, the next comes after the longest pause
 		d.emit(1)
 		d.tell(func(e *fakeEngine) { e.onStop = []sampling.Sample{sample("last")} })
 		first.mu.Lock()
@@ -91,6 +92,7 @@ func TestFallbackForAWhile(t *testing.T) {
 			t.Error("the fallback still runs")
 		}
 		d.engine = first
+		d.stop(d.start(d.Context(), time.Millisecond, 0)) // for which the engine is started anew
 		d.emit(3)
 		tr := d.stop(p)
 		if len(tr.Samples) != 7 || tr.Engine != "fake" || tr.Stats.BusyGaps != 0 || tr.Stats.Gaps < 5 {
@@ -101,6 +103,26 @@ func TestFallbackForAWhile(t *testing.T) {
 	if len(lines) != 2 || !strings.Contains(lines[0], "timestamps unavailable") || !strings.Contains(lines[1], "timestamps available again") {
 		t.Errorf("log:\n%s\nwant one line when it fell back and one when it did not need to any more", log)
 	}
+}
+
+// After the last session, the pauses between tries begin anew.
+func TestFallbackForAWhileBeginsAnew(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		first, second := d.withFallback()
+		first.failsAt, first.fails = always, unsupported(true)
+		d.engine = second
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		time.Sleep(40 * time.Second)
+		d.stop(p)
+		p = d.start(d.Context(), 10*time.Millisecond, 0)
+		d.wantEngine(p, "fallback", "log cannot be read")
+		first.mu.Lock()
+		first.failsAt, first.fails = 0, nil
+		first.mu.Unlock()
+		time.Sleep(2 * firstWait)
+		d.wantEngine(p, "fake", "")
+		d.stop(p)
+	})
 }
 
 // Samples of the fallback have no time of their own. A trace with one of them names the fallback.
@@ -137,11 +159,11 @@ func TestEnginePanics(t *testing.T) {
 					first.panics = method
 				}
 				p := d.start(d.Context(), 10*time.Millisecond, 0)
-				want := 0
+				want, lost := 0, uint64(0)
 				if method == "Tick" {
 					d.emit(2)
-					want = 2
-					d.tell(func(e *fakeEngine) { e.panics = method })
+					want, lost = 2, 3
+					d.tell(func(e *fakeEngine) { e.panics, e.lost = method, lost })
 				}
 				d.pass()
 				d.wantState(p, Started)
@@ -152,8 +174,8 @@ func TestEnginePanics(t *testing.T) {
 				d.engine = second
 				d.emit(1)
 				time.Sleep(2 * longestWait)
-				if tr := d.stop(p); len(tr.Samples) != want+1 {
-					t.Errorf("%d samples, want %d", len(tr.Samples), want+1)
+				if tr := d.stop(p); len(tr.Samples) != want+1 || tr.Stats.Lost != lost {
+					t.Errorf("%d samples, %d lost, want %d and %d", len(tr.Samples), tr.Stats.Lost, want+1, lost)
 				}
 				p = d.start(d.Context(), 10*time.Millisecond, 0)
 				d.wantEngine(p, "fallback", "the engine panicked: broken") // it is not trusted again
@@ -217,11 +239,7 @@ func TestFallbackPanics(t *testing.T) {
 			t.Errorf("Stop: %d samples, error %v, want 2 and the panic", len(tr.Samples), err)
 		}
 		d.tell(func(e *fakeEngine) { e.panics = "" })
-		again := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.emit(1)
-		if tr := d.stop(again); len(tr.Samples) != 1 {
-			t.Errorf("a session after that has %d samples, want 1", len(tr.Samples))
-		}
+		d.wantSession()
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,185 +11,6 @@ import (
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
-
-// An engine that does as it is told, see tell.
-type fakeEngine struct {
-	name        string
-	mu          sync.Mutex // guards what follows
-	busy, taken bool
-	fails       error
-	failsAt     time.Duration // the interval at which Start fails, and nothing else; 0 for none
-	panics      string        // the method that does
-	on          bool
-	starts      []time.Duration // the intervals of each Start
-	stops       int
-	queue       []sampling.Sample
-	onStop      []sampling.Sample
-	lost        uint64
-}
-
-func (e *fakeEngine) Name() string { return e.name }
-
-func (e *fakeEngine) Interval(asked time.Duration) time.Duration {
-	return max(time.Millisecond, min(asked, time.Second))
-}
-
-func (e *fakeEngine) Period() time.Duration { return 10 * time.Millisecond }
-
-func (e *fakeEngine) Start(interval time.Duration) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.on:
-		return errors.New("started twice")
-	case e.panics == "Start":
-		e.on = true
-		panic("broken")
-	case e.failsAt == always || e.failsAt != 0 && e.failsAt == interval:
-		return e.fails
-	case e.busy:
-		return sampling.ErrBusy
-	}
-	e.on = true
-	e.starts = append(e.starts, interval)
-	return nil
-}
-
-func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range e.queue {
-		emit(&e.queue[i])
-	}
-	e.queue = nil
-	switch {
-	case e.panics == "Tick":
-		panic("broken")
-	case !e.on:
-		return errors.New("read while it does not run")
-	case e.taken:
-		e.on, e.taken = false, false
-		return sampling.ErrTaken
-	}
-	if e.failsAt != 0 {
-		return nil
-	}
-	return e.fails
-}
-
-func (e *fakeEngine) Tick(emit func(*sampling.Sample)) error  { return e.read(emit) }
-func (e *fakeEngine) Flush(emit func(*sampling.Sample)) error { return e.read(emit) }
-
-func (e *fakeEngine) Lost() uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lost
-}
-
-func (e *fakeEngine) Stop(emit func(*sampling.Sample)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range e.onStop {
-		emit(&e.onStop[i])
-	}
-	e.onStop, e.on = nil, false
-	e.stops++
-	if e.panics == "Stop" {
-		panic("broken")
-	}
-}
-
-// always is a fakeEngine.failsAt of any interval.
-const always = -1
-
-// A desk is a hub with a fake engine, in a bubble.
-type desk struct {
-	*testing.T
-	hub    *hub
-	engine *fakeEngine
-}
-
-func onDesk(t *testing.T, test func(*desk)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		d := &desk{T: t, hub: newHub(false), engine: &fakeEngine{name: "fake"}}
-		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
-		d.hub.fallback = nil
-		test(d)
-	})
-}
-
-// start begins a session; 0 samples means plenty.
-func (d *desk) start(ctx context.Context, interval time.Duration, size int, onFull ...func(*Profiler)) *Profiler {
-	d.Helper()
-	if size == 0 {
-		size = 1000
-	}
-	p := &Profiler{}
-	p.s = newSession(d.hub, Options{SampleInterval: interval, MaxBufferSize: size}, observer.NewTimeline(observer.TimelineOptions{}), nil, func() {
-		for _, f := range onFull {
-			f(p)
-		}
-	})
-	if err := d.hub.attach(p.s); err != nil {
-		d.Fatal(err)
-	}
-	p.s.watch(ctx)
-	return p
-}
-
-// tell lets the test at the engine.
-func (d *desk) tell(f func(e *fakeEngine)) {
-	d.engine.mu.Lock()
-	defer d.engine.mu.Unlock()
-	f(d.engine)
-}
-
-// runs reports whether the engine does.
-func (d *desk) runs() (on bool) {
-	d.tell(func(e *fakeEngine) { on = e.on })
-	return on
-}
-
-// sample is one of 10 ms, taken now, of a function.
-func sample(name string) sampling.Sample {
-	return sampling.Sample{At: sampling.Now(), Stack: []*sampling.Symbol{{Name: name, File: "f.go", StartLine: 1, Line: 2}}, Count: 1, Weight: 10 * time.Millisecond}
-}
-
-// emit lets the engine have samples, and waits until the sessions have them.
-func (d *desk) emit(n int) {
-	d.tell(func(e *fakeEngine) {
-		for range n {
-			e.queue = append(e.queue, sample("f"))
-		}
-	})
-	d.pass()
-}
-
-// pass lets the hub come to its next tick, or to the next try to start.
-func (d *desk) pass() {
-	time.Sleep(2 * retry)
-	synctest.Wait()
-}
-
-func (d *desk) wantState(p *Profiler, want State) {
-	d.Helper()
-	if got := p.State(); got != want {
-		d.Errorf("the state is %s, want %s", got, want)
-	}
-	if p.Stopped() != (want == Stopped) {
-		d.Errorf("Stopped() is %v in state %s", p.Stopped(), want)
-	}
-}
-
-func (d *desk) stop(p *Profiler) *Trace {
-	d.Helper()
-	tr, err := p.Stop()
-	if err != nil {
-		d.Fatal(err)
-	}
-	return tr
-}
 
 func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 	onDesk(t, func(d *desk) {
@@ -220,6 +40,21 @@ func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 		}
 		d.pass()
 		d.wantState(p, Stopped) // for good
+	})
+}
+
+// A gap in which the profiler was free is not busy, after one that was.
+func TestGapAfterABusyOne(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.tell(func(e *fakeEngine) { e.busy, e.taken = true, true })
+		d.pass()
+		d.tell(func(e *fakeEngine) { e.busy = false })
+		d.pass()
+		d.stop(d.start(d.Context(), time.Millisecond, 0)) // for which the engine is started anew
+		if s := d.stop(p).Stats; s.Gaps != 2 || s.BusyGaps != 1 {
+			t.Errorf("%d gaps, %d of them busy, want 2 and 1", s.Gaps, s.BusyGaps)
+		}
 	})
 }
 
@@ -375,17 +210,6 @@ func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
 	})
 }
 
-// intervals are those that the engine was started with.
-func (d *desk) intervals() string {
-	var s []string
-	d.tell(func(e *fakeEngine) {
-		for _, i := range e.starts {
-			s = append(s, i.String())
-		}
-	})
-	return "[" + strings.Join(s, " ") + "]"
-}
-
 // Intervals that are not there become the next one that is: shorter, or the shortest.
 func TestInterval_JSP20(t *testing.T) {
 	for _, tt := range []struct {
@@ -475,11 +299,7 @@ func TestEngineFails(t *testing.T) {
 			t.Errorf("Stop: %d samples, error %v, want 2 and %v", len(tr.Samples), err, broken)
 		}
 		d.tell(func(e *fakeEngine) { e.fails, e.on = nil, false })
-		again := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.emit(1)
-		if tr := d.stop(again); len(tr.Samples) != 1 {
-			t.Errorf("a session after that has %d samples, want 1", len(tr.Samples))
-		}
+		d.wantSession()
 	})
 }
 
@@ -529,6 +349,21 @@ func TestEngineDoesNotStart(t *testing.T) {
 		d.emit(3)
 		if tr := d.stop(stay); len(tr.Samples) != 3 {
 			t.Errorf("the session that was there has %d samples, want 3", len(tr.Samples))
+		}
+	})
+}
+
+// A session that waits for the profiler when the engine breaks ends with the engine's error.
+func TestEngineFailsWhilePaused(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		d.tell(func(e *fakeEngine) { e.busy = true })
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		broken := errors.New("broken")
+		d.tell(func(e *fakeEngine) { e.failsAt, e.fails = always, broken })
+		d.pass()
+		d.wantState(p, Stopped)
+		if _, err := p.Stop(); !errors.Is(err, broken) || errors.Is(err, ErrBusy) {
+			t.Errorf("Stop: error %v, want %v", err, broken)
 		}
 	})
 }

@@ -62,13 +62,13 @@ func TestJoinCountsAndContexts(t *testing.T) {
 	for i := range b.Samples {
 		b.Samples[i].Timestamp += time.Hour
 	}
-	a.Stats = Stats{Samples: 3, Lost: 1, Truncated: 2, Filtered: 3, Gaps: 4, GapTime: 5, SampleCost: 6}
-	b.Stats = Stats{Samples: 3, Lost: 10, Truncated: 20, Filtered: 30, Gaps: 40, GapTime: 50, SampleCost: 60}
+	a.Stats = Stats{Samples: 3, Lost: 1, Truncated: 2, Filtered: 3, Gaps: 4, GapTime: 5, BusyGaps: 6, BusyTime: 7, SampleCost: 6}
+	b.Stats = Stats{Samples: 3, Lost: 10, Truncated: 20, Filtered: 30, Gaps: 40, GapTime: 50, BusyGaps: 60, BusyTime: 70, SampleCost: 60}
 	got := Join(a, b)
 	if err := got.check(); err != nil {
 		t.Error(err)
 	}
-	if want := (Stats{Samples: 6, Lost: 11, Truncated: 22, Filtered: 33, Gaps: 44, GapTime: 55, SampleCost: 60}); got.Stats != want {
+	if want := (Stats{Samples: 6, Lost: 11, Truncated: 22, Filtered: 33, Gaps: 44, GapTime: 55, BusyGaps: 66, BusyTime: 77, SampleCost: 60}); got.Stats != want {
 		t.Errorf("counts are %+v, want %+v", got.Stats, want)
 	}
 	if len(got.Contexts) != len(a.Contexts) || len(got.Stacks) != len(a.Stacks) || len(got.Samples) != 2*len(a.Samples) {

@@ -7,9 +7,12 @@ import (
 	"log"
 	"log/slog"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/perfline/perfline/internal/goruntime"
 )
 
 // logTo has a handler get what slog's default logger gets, until the test ends.
@@ -127,6 +130,28 @@ func TestLogOnce(t *testing.T) {
 		synctest.Wait()
 		if len(got) != maxReasons || got[0] != "message reason=0" || got[1] != "message reason=1" {
 			t.Errorf("%d lines: %q, want one for each of the first %d reasons", len(got), got, maxReasons)
+		}
+	})
+}
+
+// The handler is asked for a line's level, and does not get the labels of the code that logs.
+func TestLogHandlerIsCalledAsBySlog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q logQueue
+		var out bytes.Buffer
+		logTo(t, slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		q.log(slog.LevelInfo, "quiet")
+		q.log(slog.LevelWarn, "loud")
+		synctest.Wait()
+		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "msg=loud") {
+			t.Errorf("log:\n%s\nwant the line of the level that is enabled", got)
+		}
+		labelled := false
+		logTo(t, handle{do: func(slog.Record) { labelled = goruntime.Labels() != nil }})
+		pprof.Do(t.Context(), pprof.Labels("app", "shop"), func(context.Context) { q.log(slog.LevelWarn, "line") })
+		synctest.Wait()
+		if labelled {
+			t.Error("the handler's goroutine has the labels of the code that logged first")
 		}
 	})
 }

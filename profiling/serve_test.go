@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -86,6 +87,20 @@ func TestServeProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBurnt(t, "the session beside", []byte(all.String()))
+}
+
+// A profile's length is real time, whatever clock the request's timeline has.
+func TestServeProfileBesideATimelineWithAClock(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return time.Hour }})
+	w := httptest.NewRecorder()
+	profiling.ServeProfile(w, httptest.NewRequestWithContext(observer.NewContext(t.Context(), tl), http.MethodGet, "/?seconds=1", http.NoBody))
+	p, err := profile.ParseData(w.Body.Bytes())
+	if err != nil {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	if got := time.Duration(p.DurationNanos); got < time.Second {
+		t.Errorf("the profile is of %v, want the second that was asked for", got)
+	}
 }
 
 // wantBurnt wants most of a second of burn. A busy machine may have given it less.

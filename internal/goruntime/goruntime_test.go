@@ -129,12 +129,17 @@ func TestOtherGoroutineProfiles(t *testing.T) {
 			next := unsafe.Add(unsafe.Pointer(unsafe.SliceData(records)), len(records)*int(unsafe.Sizeof(records[0])))
 			*(*StackRecord)(next) = records[0]
 		}), "wrote behind"},
-		"no labels": {changed(func(_ []StackRecord, tags []unsafe.Pointer, _ int) { clear(tags) }), "lacks"},
-		"no stacks": {changed(func(records []StackRecord, _ []unsafe.Pointer, _ int) { clear(records) }), "the caller's"},
+		"longer labels": {changed(func(_ []StackRecord, tags []unsafe.Pointer, _ int) {
+			*(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(tags)), len(tags)*int(unsafe.Sizeof(tags[0])))) = labels
+		}), "wrote behind"},
+		"no labels":                 {changed(func(_ []StackRecord, tags []unsafe.Pointer, _ int) { clear(tags) }), "lacks"},
+		"no stacks":                 {changed(func(records []StackRecord, _ []unsafe.Pointer, _ int) { clear(records) }), "the caller's"},
+		"no stack but the caller's": {changed(func(records []StackRecord, _ []unsafe.Pointer, _ int) { clear(records[1:]) }), "lacks"},
 		"the caller is last": {changed(func(records []StackRecord, _ []unsafe.Pointer, n int) {
 			records[0], records[n-1] = records[n-1], records[0]
 		}), "the caller's"},
 		"never enough room": {func([]StackRecord, []unsafe.Pointer) (int, bool) { return 3, false }, "grew"},
+		"no records":        {func([]StackRecord, []unsafe.Pointer) (int, bool) { return 0, true }, "records, where"},
 		"too many records":  {func(r []StackRecord, _ []unsafe.Pointer) (int, bool) { return 1000 * len(r), true }, "records, where"},
 	} {
 		t.Run(name, func(t *testing.T) {

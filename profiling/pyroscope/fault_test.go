@@ -177,7 +177,8 @@ func TestFaults(t *testing.T) {
 			}
 			got := p.Stats()
 			c.want.PendingBytes, c.want.Retries = got.PendingBytes, got.Retries
-			c.want.State, c.want.Engine, c.want.LostSamples, c.want.Gaps, c.want.GapTime = profiling.Started, "played", 1, 1, time.Millisecond
+			c.want.State, c.want.Engine, c.want.Fallback = profiling.Started, "played", "a reason"
+			c.want.LostSamples, c.want.Gaps, c.want.GapTime = 1, 1, time.Millisecond
 			c.want.BusyGaps, c.want.BusyTime = 1, time.Microsecond
 			wantStats(t, got, c.want)
 			if (got.PendingBytes > 0) != (got.Pending > 0) {

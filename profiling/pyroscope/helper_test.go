@@ -184,7 +184,7 @@ func (p *played) State() profiling.State {
 
 func (p *played) Engine() string { return "played" }
 
-func (p *played) Fallback() string { return "" }
+func (p *played) Fallback() string { return "a reason" }
 
 // quiet are the snapshots of a process that never blocked: another test may have.
 func quiet(fit fitter) []snapshot { return snapshots(fit)[:2] }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -273,6 +274,9 @@ func TestTaken(t *testing.T) {
 	if !errors.Is(err, sampling.ErrTaken) {
 		t.Errorf("somebody stopped the profiler, and Flush returns %v", err)
 	}
+	if !strings.Contains(err.Error(), "StopCPUProfile was called") {
+		t.Errorf("Flush: %v, want an error that says what ended the profile", err)
+	}
 	<-done
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Errorf("who took the profiler does not get it: %v", err)
@@ -280,6 +284,19 @@ func TestTaken(t *testing.T) {
 	e.Stop(discard) // must not stop theirs
 	if err := pprof.StartCPUProfile(io.Discard); err == nil {
 		t.Error("an engine that does not run stopped somebody's profile")
+	}
+	pprof.StopCPUProfile()
+}
+
+// SetCPUProfileRate(0) is not taken for StopCPUProfile, and the profiler is free afterwards.
+func TestTakenByARateOfZero(t *testing.T) {
+	e := started(t)
+	runtime.SetCPUProfileRate(0)
+	if err := e.Tick(discard); !errors.Is(err, sampling.ErrTaken) || !strings.Contains(err.Error(), "SetCPUProfileRate(0) was called") {
+		t.Errorf("Tick: %v, want ErrTaken and what ended the profile", err)
+	}
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 	pprof.StopCPUProfile()
 }
@@ -297,8 +314,11 @@ func TestEmitPanics(t *testing.T) {
 		burn(1000)
 	}
 	burn(50_000)
-	if !panics(func() { e.Stop(emit) }) {
-		t.Log("there was no sample to panic at")
+	for !panics(func() { e.Stop(emit) }) { // there was no sample to panic at
+		if err := e.Start(e.Interval(0)); err != nil {
+			t.Fatal(err)
+		}
+		burn(50_000)
 	}
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Errorf("after Stop: %v", err)
@@ -306,5 +326,9 @@ func TestEmitPanics(t *testing.T) {
 	pprof.StopCPUProfile()
 	if err := e.Start(e.Interval(0)); err != nil {
 		t.Errorf("Start after Stop: %v", err)
+	}
+	time.Sleep(e.overdue + e.overdue/4) // the read that panicked must not be given up now
+	if err := e.Tick(discard); err != nil {
+		t.Errorf("Tick, when reads of before are overdue: %v", err)
 	}
 }

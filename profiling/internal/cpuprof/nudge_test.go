@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
@@ -102,6 +103,40 @@ func TestSignalsThatStopArriving(t *testing.T) {
 	e.entry, e.overdue = entry, overdue
 	if err := e.Start(e.Interval(0)); err != nil {
 		t.Errorf("Start: %v", err)
+	}
+}
+
+// A log that is not as the engine expects it is refused.
+func TestSelfTest(t *testing.T) {
+	e := started(t)
+	hz := e.decoder.hz
+	if err := e.test(hz, discard); err != nil {
+		t.Errorf("a log that is as expected: %v", err)
+	}
+	if err := e.test(hz+1, discard); !errors.Is(err, ErrTransient) {
+		t.Errorf("another rate: %v, want an error that wraps ErrTransient", err)
+	}
+	labels := unsafe.Pointer(new(int64))
+	for name, c := range map[string]struct {
+		n    record
+		want string // of the error; "" for none
+	}{
+		"as it is":     {record{at: 15, count: 1, tag: labels}, ""},
+		"at once":      {record{at: 10, count: 1, tag: labels}, ""},
+		"at the end":   {record{at: 20, count: 1, tag: labels}, ""},
+		"none":         {record{}, "is not in the log"},
+		"several":      {record{at: 15, count: 2, tag: labels}, "is not in the log"},
+		"too early":    {record{at: 9, count: 1, tag: labels}, "between 10 and 20 is in the log at 9"},
+		"too late":     {record{at: 21, count: 1, tag: labels}, "between 10 and 20 is in the log at 21"},
+		"no labels":    {record{at: 15, count: 1}, "labels"},
+		"other labels": {record{at: 15, count: 1, tag: unsafe.Pointer(new(int64))}, "labels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := checkSent(c.n, labels, 10, 20)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("checkSent: %v, want an error with %q", err, c.want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime/pprof"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
@@ -27,9 +28,16 @@ func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 		return err
 	}
 	after := sampling.Now()
-	switch n := e.nudged; {
-	case e.decoder.hz != hz: // other code may have set it right before us
+	if e.decoder.hz != hz { // other code may have set it right before us
 		return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
+	}
+	return checkSent(e.nudged, labels, before, after)
+}
+
+// checkSent returns an error unless n is the record of a signal that a goroutine with these
+// labels got between two times.
+func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
+	switch {
 	case n.count != 1:
 		return errors.New("a signal that was sent is not in the log")
 	case n.at < before || n.at > after:

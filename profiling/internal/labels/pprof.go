@@ -13,8 +13,8 @@ import (
 //
 //   - The span is labelled beside the labels that its context carries, not beside those
 //     that the goroutine has. End restores the goroutine's, by their pointer.
-//   - The pointer leads to the span through a table of fixed size. A span that it forgot
-//     restores nothing around it.
+//   - The pointer leads to the span through a table of fixed size. It forgets spans that have
+//     ended first. A span that it forgot restores nothing around it.
 //   - Goroutines cannot be told apart. One that outlives its span keeps the span's labels,
 //     and profiles count it for the span.
 type pprofSet struct {
@@ -32,7 +32,7 @@ func labelWithPprof(ctx context.Context, s *Span) *pprofSet {
 	p.value = carriedBy(labelled)
 	pprof.SetGoroutineLabels(labelled)
 	p.tag = current()
-	slotOf(p.tag).Store(&tagged{p.tag, s})
+	remember(&tagged{p.tag, s})
 	return p
 }
 
@@ -51,18 +51,42 @@ type tagged struct {
 	span *Span
 }
 
-// byTag has the spans that began last. Its size bounds what spans without an end keep.
-var byTag [1 << 10]atomic.Pointer[tagged]
+// byTag has the spans that began last. A tag's hash leads to its row, so that spans that go on
+// at the same time rarely need one place. Its size bounds what spans without an end keep.
+var byTag [1 << 8][4]atomic.Pointer[tagged]
 
 var tagSeed = maphash.MakeSeed()
 
-func slotOf(tag *set) *atomic.Pointer[tagged] {
-	return &byTag[maphash.Comparable(tagSeed, uintptr(unsafe.Pointer(tag)))%uint64(len(byTag))]
+// rowOf returns a tag's row, and its first choice in it.
+func rowOf(tag *set) (row *[4]atomic.Pointer[tagged], first uint64) {
+	h := maphash.Comparable(tagSeed, uintptr(unsafe.Pointer(tag)))
+	row = &byTag[h%uint64(len(byTag))]
+	return row, h / uint64(len(byTag)) % uint64(len(row))
+}
+
+// remember puts t into a place that is empty, else of a span that has ended, else of any span.
+func remember(t *tagged) {
+	row, first := rowOf(t.tag)
+	place, ended := &row[first], false
+	for i := range row {
+		p := &row[(first+uint64(i))%uint64(len(row))]
+		switch old := p.Load(); {
+		case old == nil:
+			p.Store(t)
+			return
+		case !ended && !old.span.live():
+			place, ended = p, true
+		}
+	}
+	place.Store(t)
 }
 
 func findByTag(tag *set) *Span {
-	if t := slotOf(tag).Load(); t != nil && t.tag == tag {
-		return t.span
+	row, _ := rowOf(tag)
+	for i := range row {
+		if t := row[i].Load(); t != nil && t.tag == tag {
+			return t.span
+		}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"runtime/pprof"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -19,13 +21,14 @@ func withPprof(t testing.TB) {
 	t.Cleanup(func() {
 		layoutKnown = known
 		for i := range byTag {
-			byTag[i].Store(nil)
+			for j := range byTag[i] {
+				byTag[i][j].Store(nil)
+			}
 		}
 	})
 }
 
-// labelled is what the labels of goroutines say now, by key: those of the one that
-// calls, when no other has any.
+// labelled returns the labels of the calling goroutine, as profiles have them.
 func labelled(t *testing.T) map[string]string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -38,8 +41,10 @@ func labelled(t *testing.T) map[string]string {
 	}
 	found := map[string]string{}
 	for _, s := range p.Sample {
-		for k, v := range s.Label {
-			found[k] = v[0]
+		if slices.ContainsFunc(s.Location, func(l *profile.Location) bool { return strings.HasSuffix(l.Line[0].Function.Name, "/labels.labelled") }) {
+			for k, v := range s.Label {
+				found[k] = v[0]
+			}
 		}
 	}
 	return found
@@ -88,6 +93,19 @@ func TestWithPprof(t *testing.T) {
 		}
 	})
 	want("after Do", "1", "shop")
+	inner := beginIn(ctx, 2)
+	pprof.Do(Context(ctx, a), pprof.Labels(), func(context.Context) { want("in Do with the outer span's context", "2", "shop") })
+	inner.End(0, "")
+	want("after the second span inside", "1", "shop")
+	pprof.Do(Context(pprof.WithLabels(ctx, pprof.Labels("user", "7")), a), pprof.Labels(), func(context.Context) {
+		if got := labelled(t); got["user"] != "7" || got["span_name"] != "1" {
+			t.Errorf("in Do with more labels in the context the goroutine is labelled %v", got)
+		}
+	})
+	pprof.SetGoroutineLabels(Context(ctx, a))
+	if _, user := Resolve(Tag(), 0); user != nil {
+		t.Errorf("labels %v were read from memory of an unknown layout", user)
+	}
 	if Innermost() != a {
 		t.Error("the span is not the goroutine's innermost")
 	}
@@ -143,12 +161,29 @@ func TestWithPprofEndElsewhere(t *testing.T) {
 		began <- beginIn(context.Background(), 1)
 		<-end
 	}()
+	defer close(end)
 	s := <-began
 	s.End(0, "")
 	if goruntime.Labels() != nil {
 		t.Errorf("it is labelled %v now", labelled(t))
 	}
-	close(end)
+}
+
+// A span is not forgotten for spans that have ended.
+func TestWithPprofKnowsALongSpan(t *testing.T) {
+	withPprof(t)
+	defer Hold()()
+	long := beginIn(t.Context(), 1)
+	for range 10_000 {
+		beginIn(t.Context(), 2).End(0, "")
+	}
+	if Innermost() != long {
+		t.Error("after 10000 spans inside, the span is not the goroutine's innermost")
+	}
+	long.End(0, "")
+	if goruntime.Labels() != nil {
+		t.Errorf("the goroutine is left with labels %v", labelled(t))
+	}
 }
 
 // Spans without an end do not keep memory for ever.
@@ -161,14 +196,20 @@ func TestWithPprofIsBounded(t *testing.T) {
 	}
 	kept := map[*Span]bool{}
 	for i := range byTag {
-		if e := byTag[i].Load(); e != nil {
-			for s := e.span; s != nil && !kept[s]; s = s.prev.Load() {
-				kept[s] = true
+		for j := range byTag[i] {
+			if e := byTag[i][j].Load(); e != nil {
+				for s := e.span; s != nil && !kept[s]; s = s.prev.Load() {
+					kept[s] = true
+				}
 			}
 		}
 	}
-	if most := 16 * len(byTag); len(kept) > most {
+	if most := 5 * len(byTag) * len(byTag[0]); len(kept) > most {
 		t.Errorf("of 100000 spans that never end %d are kept, want at most %d", len(kept), most)
+	}
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("app", "shop")))
+	if s := Innermost(); s != nil {
+		t.Errorf("labels of the program's lead to the span %q", s.Name())
 	}
 }
 
