@@ -58,11 +58,11 @@ func TestAll(t *testing.T) {
 		}
 	}
 	copied := encoded
-	for got := range copied.All() {
+	for got, err := range copied.All() {
 		for i := range encoded.Bytes {
 			encoded.Bytes[i] = 'x'
 		}
-		if !reflect.DeepEqual(got, want) {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("a decoded span changes with its bytes: %+v", got)
 		}
 	}
@@ -72,11 +72,21 @@ func TestAll(t *testing.T) {
 func TestBreak(t *testing.T) {
 	s := otlpenc.AppendSpan(nil, request(t)[0])
 	spans := otlpenc.Spans{Bytes: append(s, s...), Count: 2}
-	for range spans.All() {
-		break
+	count := 0
+	for _, err := range spans.All() {
+		count++
+		if err == nil {
+			break
+		}
 	}
-	for range spans.Headers() {
-		break
+	for _, err := range spans.Headers() {
+		count++
+		if err == nil {
+			break
+		}
+	}
+	if count != 2 {
+		t.Errorf("%d spans, want 1 of each loop", count)
 	}
 }
 
