@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -164,7 +165,7 @@ func title(tl sessions.Timeline) string {
 	if tl.TraceID.IsValid() {
 		name += " " + tl.TraceID.String()
 	}
-	return fmt.Sprintf("%s (at %s)", name, length(tl.Interval.Start))
+	return fmt.Sprintf("%s (at %s)", name, text.Duration(tl.Interval.Start))
 }
 
 func appendSpeedscopeFrame(b []byte, c profiling.Call) []byte {
