@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func ofMeasure(s *tracetest.SpanStub) {
 // things, one within the other; another request's samples are in the trace too.
 func sampled(t *testing.T) (Request, *profiling.Trace) {
 	t.Helper()
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	root := span(1, 1, 0, "GET /x", 0, 100*ms, event("cache.miss", 15*ms, attribute.String("key", "k")))
 	for _, s := range []func(){
 		func() { r.OnEnd(span(1, 2, 1, "query", 10*ms, 30*ms)) },

@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// RecentConfig configures [NewRecent].
-type RecentConfig struct {
+// Config configures [NewRecent].
+type Config struct {
 	Requests   int // most recent requests kept; 0 means 64, negative none
 	Slowest    int // slowest requests kept besides, since the start; 0 means 8, negative none
 	MaxSpans   int // spans kept of one trace; 0 means 512
@@ -24,7 +24,7 @@ type RecentConfig struct {
 // has none, with all spans below it. Spans may arrive in any order, also after
 // their request. It is safe for concurrent use.
 type Recent struct {
-	c RecentConfig
+	c Config
 
 	mu      sync.Mutex // guards what follows
 	traces  map[trace.TraceID]*keptTrace
@@ -33,12 +33,12 @@ type Recent struct {
 	newest  []*keptRequest  // ring
 	next    int             // where in newest the next one goes
 	slowest []*keptRequest  // by descending duration
-	stats   RecentStats
+	stats   Stats
 	closed  bool
 }
 
-// RecentStats count what Recent saw and let go.
-type RecentStats struct {
+// Stats count what Recent saw and let go.
+type Stats struct {
 	Requests     uint64 // requests that ended
 	SpansDropped uint64 // spans over MaxSpans of their trace
 	Abandoned    uint64 // traces let go before their request ended, over MaxPending
@@ -61,7 +61,7 @@ type keptRequest struct {
 var _ sdktrace.SpanProcessor = (*Recent)(nil)
 
 // NewRecent makes an empty Recent.
-func NewRecent(c RecentConfig) *Recent {
+func NewRecent(c Config) *Recent {
 	orDefault := func(n *int, otherwise int) {
 		if *n == 0 {
 			*n = otherwise
@@ -90,7 +90,7 @@ func (r *Recent) Shutdown(context.Context) error {
 }
 
 // Stats returns the counts.
-func (r *Recent) Stats() RecentStats {
+func (r *Recent) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
