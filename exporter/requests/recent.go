@@ -81,7 +81,7 @@ func (r *Recent) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 // ForceFlush does nothing: spans are kept when they arrive.
 func (r *Recent) ForceFlush(context.Context) error { return nil }
 
-// Shutdown ends the collecting. What was kept can still be read.
+// Shutdown ends the collecting. Requests can be read afterwards, too.
 func (r *Recent) Shutdown(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,10 +201,10 @@ type Request struct {
 // TraceID is the trace the request belongs to.
 func (q Request) TraceID() trace.TraceID { return q.Root.SpanContext().TraceID() }
 
-// Duration is how long the request took.
+// Duration returns the time that the request took.
 func (q Request) Duration() time.Duration { return q.Root.EndTime().Sub(q.Root.StartTime()) }
 
-// Requests are the most recent requests, the newest first.
+// Requests returns the most recent requests, the newest first.
 func (r *Recent) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +216,7 @@ func (r *Recent) Requests() []Request {
 	return out
 }
 
-// Slowest are the slowest requests since the start, the slowest first.
+// Slowest returns the slowest requests since the start, the slowest first.
 func (r *Recent) Slowest() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,8 +227,8 @@ func (r *Recent) Slowest() []Request {
 	return out
 }
 
-// Roots are the root spans of the most recent requests, the newest first, and of the slowest,
-// the slowest first: a list of them costs much less than Requests and Slowest.
+// Roots returns the root spans of the most recent requests, the newest first, and of the
+// slowest requests, the slowest first. It costs much less than Requests and Slowest.
 func (r *Recent) Roots() (newest, slowest []sdktrace.ReadOnlySpan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,8 +242,8 @@ func (r *Recent) Roots() (newest, slowest []sdktrace.ReadOnlySpan) {
 	return newest, slowest
 }
 
-// Request is the one of that trace whose root span has that id; ok is false when it is not
-// kept, or no more.
+// Request returns the request with that root span. ok is false if Recent does not have it, or
+// has it no more.
 func (r *Recent) Request(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

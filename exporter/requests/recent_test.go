@@ -95,7 +95,7 @@ func TestRecentRequestsOfOneTrace(t *testing.T) {
 	}
 }
 
-// Callers choose the trace's id: whoever sends the same one for ever finds the bounds of all others.
+// Callers choose the trace's id. The bounds hold for a caller that always sends the same one, too.
 func TestRecentIsBoundedWithinATrace(t *testing.T) {
 	c := Config{Requests: 10, Slowest: 3, MaxSpans: 5}
 	r := NewRecent(c)
@@ -104,9 +104,9 @@ func TestRecentIsBoundedWithinATrace(t *testing.T) {
 		r.OnEnd(span(1, 2*i+2, 2*i+1, "child", 0, ms))
 		r.OnEnd(span(1, 2*i+1, 60_000, fmt.Sprint(i), 0, ms, remote))
 	}
-	for id, kept := range r.traces {
-		if len(kept.spans) > c.MaxSpans {
-			t.Errorf("%d spans of trace %v are kept, want %d at most", len(kept.spans), id, c.MaxSpans)
+	for id, own := range r.traces {
+		if len(own.spans) > c.MaxSpans {
+			t.Errorf("%d spans of trace %v are kept, want %d at most", len(own.spans), id, c.MaxSpans)
 		}
 	}
 	q := r.Requests()

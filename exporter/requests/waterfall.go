@@ -88,9 +88,9 @@ func (q Request) header() string {
 		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
-// WriteWaterfall prints the request as text: a row for each span, as a tree with
-// a bar on a common axis, its start and its duration, and below it one row for
-// each mark. Names and values are escaped: they may come from outside.
+// WriteWaterfall prints the request as text. Each span is a row with its place in the tree, a
+// bar on a common axis, its start and its duration. Each mark is a row below its span. Names
+// and values are escaped: they may come from outside.
 func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	if o.Width == 0 {
 		o.Width = 100
@@ -179,7 +179,7 @@ func (f *waterfall) column(t time.Time) int {
 	return int(max(0, min(float64(f.bar-1), at)))
 }
 
-// What is told of a text at most, in characters.
+// The lengths at which texts are cut, in characters.
 const (
 	maxName  = 80 // of a request's or a mark's, where there is no column for it
 	maxValue = 40 // of an attribute's value
