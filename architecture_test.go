@@ -22,25 +22,28 @@ var roles = []struct{ name, fill, stroke string }{
 	{"puts together", "#f1f3f5", "#495057"},
 }
 
-// drawn says in which column of docs/architecture.svg a package is, its role and what it is. How high
-// it is comes from what it imports.
+// drawn says in which column of docs/architecture.svg a package is, its role and its purpose. Its
+// layer comes from its imports, and is not below floor.
 var drawn = map[string]struct {
 	column int
 	role   string
 	what   string
+	floor  int
 }{
-	"observer":              {2, "records", "the timeline: bounded buffers, and the callbacks that watch it"},
-	"observer/observertest": {4, "records", "for tests of others"},
-	"marks":                 {0, "records", "Mark, Time, Start"},
-	"bridge":                {1, "OpenTelemetry", "spans, HTTP"},
-	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC"},
-	"profiling":             {2, "profiles", "the sampler"},
-	"profiling/pyroscope":   {2, "profiles", "pushes profiles"},
-	"profiling/sessions":    {3, "profiles", "trees of events"},
-	"profiling/service":     {4, "profiles", "serves sessions"},
-	"exporter":              {3, "shows and sends", "OTLP, recent, files"},
-	"exporter/live":         {4, "shows and sends", "the page"},
-	"perfline":              {1, "puts together", "Start, Shutdown"},
+	"observer":              {2, "records", "the timeline: bounded buffers, and the callbacks that watch it", 0},
+	"observer/observertest": {4, "records", "for tests of others", 0},
+	"marks":                 {0, "records", "Mark, Time, Start", 0},
+	"bridge":                {1, "OpenTelemetry", "spans, HTTP", 0},
+	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
+	"profiling":             {2, "profiles", "the sampler", 0},
+	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
+	"profiling/sessions":    {3, "profiles", "trees of events", 0},
+	"profiling/service":     {5, "profiles", "serves sessions", 0},
+	"exporter":              {1, "shows and sends", "OTLP", 3}, // imports nothing that is drawn
+	"exporter/requests":     {2, "shows and sends", "recent, slowest", 0},
+	"exporter/viewers":      {4, "shows and sends", "files", 0},
+	"exporter/live":         {4, "shows and sends", "the page", 0},
+	"perfline":              {2, "puts together", "Start, Shutdown", 0},
 }
 
 // outside are what data comes from and goes to, at a column and a layer.
@@ -49,10 +52,10 @@ var outside = map[string]struct{ column, layer float64 }{
 	"gRPC":          {-0.9, 2},
 	"HTTP":          {0, 3},
 	"Go's runtime":  {3, 1},
-	"Pyroscope":     {2, 3},
-	"OTLP backends": {3, 4},
-	"programs":      {4.9, 3},
-	"browsers":      {4.9, 4},
+	"Pyroscope":     {5, 2},
+	"OTLP backends": {1, 4},
+	"programs":      {5.9, 3},
+	"browsers":      {5, 4},
 }
 
 // flows is the data's way. Interfaces and function calls carry it, so that imports do not tell its direction: the
@@ -63,15 +66,18 @@ var flows = []struct {
 }{
 	{"your code", "marks", nil},
 	{"marks", "observer", nil},
-	{"HTTP", "bridge", [][2]float64{{0.87, 3}}},
+	{"HTTP", "bridge", [][2]float64{{0.5, 3}}},
 	{"gRPC", "bridge/bridgegrpc", nil},
 	{"bridge/bridgegrpc", "bridge", nil},
 	{"bridge", "observer", [][2]float64{{1.28, 0.5}}}, // requests, calls, spans of others
 	{"observer", "bridge", nil},
 	{"bridge", "profiling", nil}, // which span a goroutine works for
-	{"bridge", "exporter", [][2]float64{{1.3, 2.5}, {2.75, 2.5}}},
+	{"bridge", "exporter", nil},
+	{"bridge", "exporter/requests", [][2]float64{{1.15, 1.5}, {1.75, 1.5}}},
 	{"exporter", "OTLP backends", nil},
-	{"exporter", "exporter/live", nil},
+	{"profiling", "exporter/requests", nil},
+	{"exporter/requests", "exporter/live", nil},
+	{"exporter/viewers", "exporter/live", nil},
 	{"exporter/live", "browsers", nil},
 	{"Go's runtime", "profiling", nil},
 	{"profiling", "profiling/pyroscope", nil},
@@ -80,7 +86,7 @@ var flows = []struct {
 	{"observer", "profiling/sessions", [][2]float64{{3.37, 1}}},
 	{"profiling/sessions", "profiling/service", nil},
 	{"profiling/service", "programs", nil},
-	{"profiling/sessions", "exporter", nil},
+	{"profiling/sessions", "exporter/viewers", nil},
 }
 
 // docs/architecture.md has all packages that others can import, and the files that it names are there.
@@ -181,7 +187,7 @@ func publicImports(t *testing.T) map[string][]string {
 
 // Measures of the picture, in pixels.
 const (
-	archWidth, archHeight = 900, 500
+	archWidth, archHeight = 1050, 500
 	archColumn, archLayer = 142, 96
 	archLeft, archTop     = 167, 36 // the middle of the first column and of the highest layer
 	archBox, archBoxHigh  = 116, 52
@@ -198,7 +204,7 @@ func drawArchitecture(t *testing.T, imports map[string][]string) string {
 	var layer func(name string) int
 	layer = func(name string) int {
 		if _, ok := layers[name]; !ok {
-			layers[name] = 0
+			layers[name] = drawn[name].floor
 			for _, to := range imports[name] {
 				layers[name] = max(layers[name], layer(to)+1)
 			}

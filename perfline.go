@@ -20,6 +20,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -40,7 +41,7 @@ type Config struct {
 
 	Traces   exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*. Its Logger is this one unless set
 	Queue    exporter.DeliveryConfig // how many spans wait; else OTEL_BSP_*
-	Recent   exporter.RecentConfig   // how many requests stay in memory
+	Recent   requests.Config         // how many requests stay in memory
 	Sampler  sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
 	Profiles pyroscope.Config        // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
 	Sessions sessions.Config         // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
@@ -57,7 +58,7 @@ type Pipeline struct {
 	provider  *sdktrace.TracerProvider
 	processor *bridge.Processor
 	delivery  *exporter.Delivery // nil without a backend
-	recent    *exporter.Recent
+	recent    *requests.Recent
 	profiles  *pyroscope.Pusher // nil without a server for profiles
 	sessions  *sessions.Recorder
 	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
@@ -109,7 +110,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	c.fill()
 	vars := environ.NewReader(c.Logger)
-	p := &Pipeline{timeline: c.Timeline, recent: exporter.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
+	p := &Pipeline{timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
 	checkOthers(vars)
 	propagator := propagators(vars)
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
@@ -205,7 +206,7 @@ func (p *Pipeline) TracerProvider() trace.TracerProvider {
 }
 
 // Recent holds the most recent requests, with and without a backend.
-func (p *Pipeline) Recent() *exporter.Recent { return p.recent }
+func (p *Pipeline) Recent() *requests.Recent { return p.recent }
 
 // Sessions records what the program does between a start and a stop. It costs nothing until
 // a session is started, and ends with Shutdown.

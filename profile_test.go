@@ -127,13 +127,13 @@ func TestSamplesHaveTheirSpans(t *testing.T) {
 	}
 }
 
-// What the exporter takes for the scope of measures is what the bridge gives them.
+// Package requests knows measures by the scope that the bridge gives them.
 func TestScopeOfMeasures(t *testing.T) {
-	source, err := os.ReadFile("exporter/moments.go")
+	source, err := os.ReadFile("exporter/requests/moments.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("const measureScope = %q", bridge.ScopeName); !strings.Contains(string(source), want) {
-		t.Errorf("exporter/moments.go does not have %s", want)
+		t.Errorf("exporter/requests/moments.go does not have %s", want)
 	}
 }

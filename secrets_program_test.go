@@ -13,8 +13,8 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -100,13 +100,13 @@ func printPage(pl *perfline.Pipeline) error {
 	err := get("data/overview?token="+canary, http.StatusForbidden)
 	refused = nil
 	err = errors.Join(err, get("", http.StatusOK), get("data/overview", http.StatusOK))
-	requests := pl.Recent().Requests()
-	if len(requests) != 1 {
-		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(requests)))
+	all := pl.Recent().Requests()
+	if len(all) != 1 {
+		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(all)))
 	}
-	for _, q := range requests {
+	for _, q := range all {
 		err = errors.Join(err, get(fmt.Sprintf("data/requests/%s/%s", q.TraceID(), q.Root.SpanContext().SpanID()), http.StatusOK),
-			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, exporter.WaterfallOptions{}))
+			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, requests.WaterfallOptions{}))
 		for _, s := range q.Spans {
 			fmt.Println(s.Name(), s.Attributes(), s.Status(), s.Events(), s.Resource(), s.SpanContext().TraceState())
 		}

@@ -1,8 +1,5 @@
-// Package exporter is what leaves the process: spans over OTLP, by the OTEL_*
-// variables or a [Config], with a count of what arrived and what did not;
-// beside or without a backend, the most recent requests in memory, to be
-// printed as waterfalls; and sessions as files for the Firefox Profiler, Perfetto and
-// speedscope.
+// Package exporter sends spans over OTLP and counts what became of each. The OTEL_*
+// variables or a [Config] say where to.
 //
 //	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_* variables; Resolve has metrics, too
 //	if err == nil && target != nil {
@@ -11,6 +8,9 @@
 //		…
 //	}
 //
+// Package requests keeps requests in memory, viewers writes files, and live is the page.
+// Programs that import this package alone link none of them, and no profiler.
+//
 // # What it guarantees
 //
 //   - Nothing connects anywhere unless a variable or a field says where to.
@@ -18,9 +18,6 @@
 //     not fit and those the backend did not take are counted by cause, and a
 //     backend that goes away and comes back is two log lines, however many
 //     batches fail in between.
-//   - [Recent] keeps a bounded number of requests and spans.
-//   - [WriteFirefox] and [WriteSpeedscope] write while they go: what they keep does not depend on how
-//     many events and samples a session has.
 //
 // # What it does not
 //

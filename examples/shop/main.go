@@ -30,8 +30,8 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -191,7 +191,7 @@ func run(ctx context.Context, o options) error {
 		}
 		if slow := pl.Recent().Slowest(); len(slow) > 0 {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, exporter.WaterfallOptions{Profile: wall}), draw(o.svg, slow[0]))
+			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, requests.WaterfallOptions{Profile: wall}), draw(o.svg, slow[0]))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))
@@ -200,7 +200,7 @@ func run(ctx context.Context, o options) error {
 }
 
 // draw writes a request as a picture, if a file is named.
-func draw(file string, q exporter.Request) error {
+func draw(file string, q requests.Request) error {
 	if file == "" {
 		return nil
 	}

@@ -29,7 +29,7 @@
 // # What it does not
 //
 //   - It keeps nothing but the requests that it listed or opened last, some hundreds, so that
-//     their links work: what it shows is what exporter.Recent and sessions.Recorder keep.
+//     their links work: what it shows is what requests.Recent and sessions.Recorder keep.
 //   - Its limits are its own: where profiling/service serves the same recorder on another path, ten
 //     sessions may begin in a minute by each of them.
 package live

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -21,8 +21,8 @@ type format struct {
 
 // formats are by the last element of their paths.
 var formats = map[string]format{
-	"firefox":    {"application/json", "firefox.json", false, exporter.WriteFirefox},
-	"speedscope": {"application/json", "speedscope.json", false, exporter.WriteSpeedscope},
+	"firefox":    {"application/json", "firefox.json", false, viewers.WriteFirefox},
+	"speedscope": {"application/json", "speedscope.json", false, viewers.WriteSpeedscope},
 	"json": {"application/json", "json", true, func(w io.Writer, s *sessions.Session) error {
 		return s.Trace().WriteJSON(w)
 	}},

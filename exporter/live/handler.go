@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/guard"
 	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling/service"
@@ -21,7 +22,7 @@ const Prefix = "/debug/perfline/"
 
 // Source is what the page shows; *perfline.Pipeline is one.
 type Source interface {
-	Recent() *exporter.Recent
+	Recent() *requests.Recent
 	Sessions() *sessions.Recorder
 	Counts() []exporter.Count
 }

@@ -6,10 +6,10 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
 )
 
-// How many requests stay to be seen when exporter.Recent has others: a busy service ends
+// How many requests stay to be seen when requests.Recent has others: a busy service ends
 // more of them in a second than that keeps, and a list whose links lead nowhere is of no use.
 const (
 	maxListed = 256 // of those listed last: of a paused page all, as long as nobody else looks
@@ -21,7 +21,7 @@ type held struct {
 	most int
 
 	mu       sync.Mutex // guards what follows
-	requests map[requestID]exporter.Request
+	requests map[requestID]requests.Request
 	order    []requestID
 }
 
@@ -30,9 +30,9 @@ type requestID struct {
 	root  trace.SpanID
 }
 
-func newHeld(most int) *held { return &held{most: most, requests: map[requestID]exporter.Request{}} }
+func newHeld(most int) *held { return &held{most: most, requests: map[requestID]requests.Request{}} }
 
-func (h *held) get(id requestID) (exporter.Request, bool) {
+func (h *held) get(id requestID) (requests.Request, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q, ok := h.requests[id]
@@ -40,7 +40,7 @@ func (h *held) get(id requestID) (exporter.Request, bool) {
 }
 
 // add makes it the last one.
-func (h *held) add(id requestID, q exporter.Request) {
+func (h *held) add(id requestID, q requests.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, known := h.requests[id]; known {
@@ -71,10 +71,10 @@ func (h *handler) list(rows []requestRow) {
 }
 
 // find is the request that is asked for by its ids.
-func (h *handler) find(traceID, spanID string) (exporter.Request, bool) {
+func (h *handler) find(traceID, spanID string) (requests.Request, bool) {
 	id, err := parseID(traceID, spanID)
 	if err != nil {
-		return exporter.Request{}, false
+		return requests.Request{}, false
 	}
 	q, ok := h.source.Recent().Request(id.trace, id.root) // which may have got spans meanwhile
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -120,7 +120,7 @@ func attach(w http.ResponseWriter, contentType, name string) {
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
-func (h *handler) detail(q exporter.Request) requestDetail {
+func (h *handler) detail(q requests.Request) requestDetail {
 	d := requestDetail{requestRow: newRequestRow(q.Root), Missing: q.Dropped}
 	s, hottest := h.sampled(q)
 	if s != nil {
@@ -148,7 +148,7 @@ func (h *handler) detail(q exporter.Request) requestDetail {
 
 // sampled is the newest session that has samples of the request, and what is hot in its
 // spans; nil if there is none, or if who looks may not see it.
-func (h *handler) sampled(q exporter.Request) (*sessions.Session, map[trace.SpanID]*exporter.Hot) {
+func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.SpanID]*requests.Hot) {
 	if h.refused() != nil {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (h *handler) sampled(q exporter.Request) (*sessions.Session, map[trace.Span
 	return nil, nil
 }
 
-func newSpanRow(q exporter.Request, r exporter.Row) spanRow {
+func newSpanRow(q requests.Request, r requests.Row) spanRow {
 	s := r.Span
 	row := spanRow{
 		ID:     s.SpanContext().SpanID().String(),
@@ -204,7 +204,7 @@ func (l *limits) take(v any) bool {
 }
 
 // fill adds what a span has besides itself.
-func (l *limits) fill(row *spanRow, q exporter.Request, s sdktrace.ReadOnlySpan, hot *exporter.Hot) {
+func (l *limits) fill(row *spanRow, q requests.Request, s sdktrace.ReadOnlySpan, hot *requests.Hot) {
 	row.Attributes = l.list(s.Attributes())
 	for _, e := range s.Events() {
 		m := markRow{Name: shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.StartTime()))}

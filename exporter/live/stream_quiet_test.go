@@ -14,13 +14,14 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // A quiet program has nothing to show.
-type quiet struct{ recent *exporter.Recent }
+type quiet struct{ recent *requests.Recent }
 
-func (q quiet) Recent() *exporter.Recent   { return q.recent }
+func (q quiet) Recent() *requests.Recent   { return q.recent }
 func (quiet) Sessions() *sessions.Recorder { return nil }
 func (quiet) Counts() []exporter.Count     { return nil }
 
@@ -58,7 +59,7 @@ func openQuietly(t *testing.T, protocol string) (server *http.Server, events io.
 	var protocols http.Protocols
 	protocols.SetHTTP1(protocol == "HTTP/1.1")
 	protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
-	page := live.Handler(quiet{exporter.NewRecent(exporter.RecentConfig{})}, live.Config{Authorize: func(*http.Request) error { return nil }})
+	page := live.Handler(quiet{requests.NewRecent(requests.Config{})}, live.Config{Authorize: func(*http.Request) error { return nil }})
 	server = &http.Server{Handler: page, Protocols: &protocols, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	go func() { _ = server.Serve(l) }() // until it is closed

@@ -25,7 +25,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -205,7 +205,7 @@ func joins(s sdktrace.ReadOnlySpan) (typ observer.Type, initiator string) {
 }
 
 func TestSpansOfOthersJoinTheirRequest(t *testing.T) {
-	recent := exporter.NewRecent(exporter.RecentConfig{})
+	recent := requests.NewRecent(requests.Config{})
 	s := newShop(t, newRig(t, true, recent)) // two processors on one timeline: once all the same
 	observed := s.watch(t, observer.Mark, observer.Measure, observer.Resource)
 	inside, header := s.serve(t, sampled(true))
@@ -305,15 +305,15 @@ func wantTold(t *testing.T, header http.Header, inside []observer.Entry) {
 }
 
 // wantWaterfall wants all spans and marks of the request in one tree.
-func wantWaterfall(t *testing.T, recent *exporter.Recent, spans int) {
+func wantWaterfall(t *testing.T, recent *requests.Recent, spans int) {
 	t.Helper()
-	requests := recent.Requests()
-	i := slices.IndexFunc(requests, func(q exporter.Request) bool { return q.Root.Name() == "GET /checkout" })
+	all := recent.Requests()
+	i := slices.IndexFunc(all, func(q requests.Request) bool { return q.Root.Name() == "GET /checkout" })
 	if i < 0 {
-		t.Fatalf("the request is not among the %d recent ones", len(requests))
+		t.Fatalf("the request is not among the %d recent ones", len(all))
 	}
 	var text strings.Builder
-	if err := requests[i].WriteWaterfall(&text, exporter.WaterfallOptions{}); err != nil {
+	if err := all[i].WriteWaterfall(&text, requests.WaterfallOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// Each in its depth, below its parent.
@@ -327,7 +327,7 @@ func wantWaterfall(t *testing.T, recent *exporter.Recent, spans int) {
 		}
 		lines = lines[n+1:]
 	}
-	if got := len(requests[i].Spans); got != spans {
+	if got := len(all[i].Spans); got != spans {
 		t.Errorf("the waterfall has %d spans, want %d:\n%s", got, spans, &text)
 	}
 	t.Logf("\n%s", &text)

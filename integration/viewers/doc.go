@@ -7,5 +7,5 @@
 //   - pprof's in go tool pprof, and the trace's JSON in the types of its specification.
 //
 // Perfetto publishes nothing for node or Debian that reads markers: what its importer asks of a file is
-// tested in package exporter.
+// tested in package exporter/viewers.
 package viewers

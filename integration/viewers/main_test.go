@@ -38,10 +38,10 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// golden is a file of the exporter's own tests.
+// golden returns a file of the tests of package exporter/viewers.
 func golden(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "exporter", "testdata", name))
+	data, err := os.ReadFile(filepath.Join("..", "..", "exporter", "viewers", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -110,7 +110,7 @@ func TestSession(t *testing.T) {
 func sessionInFirefox(ctx context.Context, t *testing.T, s *sessions.Session) {
 	t.Helper()
 	var file bytes.Buffer
-	if err := exporter.WriteFirefox(&file, s); err != nil {
+	if err := viewers.WriteFirefox(&file, s); err != nil {
 		t.Fatal(err)
 	}
 	f, err := openFirefox(ctx, t, file.Bytes())
@@ -164,7 +164,7 @@ func off(shown float64, want time.Duration) bool {
 func sessionInSpeedscope(ctx context.Context, t *testing.T, s *sessions.Session) {
 	t.Helper()
 	var file bytes.Buffer
-	if err := exporter.WriteSpeedscope(&file, s); err != nil {
+	if err := viewers.WriteSpeedscope(&file, s); err != nil {
 		t.Fatal(err)
 	}
 	if err := checkSchema(ctx, t, file.Bytes()); err != nil {

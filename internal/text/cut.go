@@ -1,4 +1,4 @@
-// Package text makes text from outside fit to be kept and passed on.
+// Package text cuts text from outside to a length, and writes durations for people.
 package text
 
 import "unicode/utf8"

@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"log/slog"
@@ -25,8 +25,8 @@ var reserved = map[string]bool{
 	"cause": true, "stack": true, "innerWindowID": true, "threadId": true, "__proto__": true,
 }
 
-// Formats of values. Texts are of the kind that is left out when somebody
-// shares the profile and wants nothing personal in it.
+// Formats of values. The Firefox Profiler leaves texts of this kind out of profiles that are
+// shared without personal data.
 const (
 	formatText     = "sanitized-string"
 	formatInteger  = "integer"
@@ -34,7 +34,7 @@ const (
 	formatDuration = "duration"
 )
 
-// details are an event's, flat. Of a key that comes several times the last value counts.
+// details are the attributes of an event, flat. The last value of a repeated key counts.
 type details []detail
 
 type detail struct {
@@ -74,7 +74,7 @@ func (d details) set(key string, v slog.Value) details {
 	return append(d, detail{key, v})
 }
 
-// appendPayload appends an event's payload; ids are members with those of its timeline.
+// appendPayload appends an event's payload; ids are members with the ids of its timeline.
 func (f *firefox) appendPayload(b []byte, e sessions.Event, ids []byte) []byte {
 	t := markerType(e.Type)
 	b = append(append(append(b, `{"type":"`...), markerTypes[t].name...), '"')

@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"bytes"
@@ -134,7 +134,7 @@ func checkFirefox(text []byte, s recorded) error {
 			return err
 		}
 		for k, e := range events {
-			if got, want := shared.StringArray[m.Name[k]], string([]rune(cut(e.Name))); got != want { // what is not UTF-8 becomes U+FFFD
+			if got, want := shared.StringArray[m.Name[k]], string([]rune(cut(e.Name))); got != want { // invalid UTF-8 becomes U+FFFD
 				return fmt.Errorf("thread %d, marker %d is called %q, want %q", i, k, got, want)
 			}
 			start, err1 := m.StartTime[k].Float64()

@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"bufio"
@@ -6,6 +6,8 @@ import (
 	"html"
 	"io"
 	"time"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // Measures of the picture, in pixels.
@@ -50,9 +52,9 @@ func (q Request) WriteSVG(w io.Writer) error {
 		for _, e := range r.Span.Events() {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
-				at, mid-5, html.EscapeString(atMost(escape(e.Name), maxName)), length(e.Time.Sub(start)))
+				at, mid-5, html.EscapeString(atMost(escape(e.Name), maxName)), text.Duration(e.Time.Sub(start)))
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, length(r.Span.EndTime().Sub(r.Span.StartTime())))
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, text.Duration(r.Span.EndTime().Sub(r.Span.StartTime())))
 	}
 	fmt.Fprintln(b, "</svg>")
 	return b.Flush()

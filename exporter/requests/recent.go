@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// RecentConfig configures [NewRecent].
-type RecentConfig struct {
+// Config configures [NewRecent].
+type Config struct {
 	Requests   int // most recent requests kept; 0 means 64, negative none
 	Slowest    int // slowest requests kept besides, since the start; 0 means 8, negative none
 	MaxSpans   int // spans kept of one trace; 0 means 512
@@ -24,7 +24,7 @@ type RecentConfig struct {
 // has none, with all spans below it. Spans may arrive in any order, also after
 // their request. It is safe for concurrent use.
 type Recent struct {
-	c RecentConfig
+	c Config
 
 	mu      sync.Mutex // guards what follows
 	traces  map[trace.TraceID]*keptTrace
@@ -33,12 +33,12 @@ type Recent struct {
 	newest  []*keptRequest  // ring
 	next    int             // where in newest the next one goes
 	slowest []*keptRequest  // by descending duration
-	stats   RecentStats
+	stats   Stats
 	closed  bool
 }
 
-// RecentStats count what Recent saw and let go.
-type RecentStats struct {
+// Stats count what Recent saw and let go.
+type Stats struct {
 	Requests     uint64 // requests that ended
 	SpansDropped uint64 // spans over MaxSpans of their trace
 	Abandoned    uint64 // traces let go before their request ended, over MaxPending
@@ -61,7 +61,7 @@ type keptRequest struct {
 var _ sdktrace.SpanProcessor = (*Recent)(nil)
 
 // NewRecent makes an empty Recent.
-func NewRecent(c RecentConfig) *Recent {
+func NewRecent(c Config) *Recent {
 	orDefault := func(n *int, otherwise int) {
 		if *n == 0 {
 			*n = otherwise
@@ -81,7 +81,7 @@ func (r *Recent) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 // ForceFlush does nothing: spans are kept when they arrive.
 func (r *Recent) ForceFlush(context.Context) error { return nil }
 
-// Shutdown ends the collecting. What was kept can still be read.
+// Shutdown ends the collecting. Requests can be read afterwards, too.
 func (r *Recent) Shutdown(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *Recent) Shutdown(context.Context) error {
 }
 
 // Stats returns the counts.
-func (r *Recent) Stats() RecentStats {
+func (r *Recent) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
@@ -201,10 +201,10 @@ type Request struct {
 // TraceID is the trace the request belongs to.
 func (q Request) TraceID() trace.TraceID { return q.Root.SpanContext().TraceID() }
 
-// Duration is how long the request took.
+// Duration returns the time that the request took.
 func (q Request) Duration() time.Duration { return q.Root.EndTime().Sub(q.Root.StartTime()) }
 
-// Requests are the most recent requests, the newest first.
+// Requests returns the most recent requests, the newest first.
 func (r *Recent) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +216,7 @@ func (r *Recent) Requests() []Request {
 	return out
 }
 
-// Slowest are the slowest requests since the start, the slowest first.
+// Slowest returns the slowest requests since the start, the slowest first.
 func (r *Recent) Slowest() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,8 +227,8 @@ func (r *Recent) Slowest() []Request {
 	return out
 }
 
-// Roots are the root spans of the most recent requests, the newest first, and of the slowest,
-// the slowest first: a list of them costs much less than Requests and Slowest.
+// Roots returns the root spans of the most recent requests, the newest first, and of the
+// slowest requests, the slowest first. It costs much less than Requests and Slowest.
 func (r *Recent) Roots() (newest, slowest []sdktrace.ReadOnlySpan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,8 +242,8 @@ func (r *Recent) Roots() (newest, slowest []sdktrace.ReadOnlySpan) {
 	return newest, slowest
 }
 
-// Request is the one of that trace whose root span has that id; ok is false when it is not
-// kept, or no more.
+// Request returns the request with that root span. ok is false if Recent does not have it, or
+// has it no more.
 func (r *Recent) Request(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

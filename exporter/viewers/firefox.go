@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"encoding/hex"
@@ -13,8 +13,8 @@ import (
 )
 
 // The versions of the format that is written. 61 is the newest with a column "prefix" for stacks, which
-// Perfetto needs, and with tables that all threads share, which it knows since April 2026; the
-// Firefox Profiler brings any version to its own.
+// Perfetto needs. Its tables are shared by all threads, which Perfetto knows since April 2026. The
+// Firefox Profiler upgrades any version.
 const (
 	firefoxProcessed = 61
 	firefoxGecko     = 34 // of the same days, for programs that look at it
@@ -23,8 +23,8 @@ const (
 // WriteFirefox writes a session in the Firefox Profiler's processed profile format, version
 // 61, which Perfetto opens, too: samples since its version 55, markers since 56.
 //
-//   - Each timeline is a thread. Those of a frame have the pid of its first, which is their main
-//     thread, so that what a request did at the same time is shown below the request. A
+//   - Each timeline is a thread. All timelines of a frame have the pid of its first, which is
+//     the main thread: viewers show the parallel work of a request below the request. A
 //     timeline's ID is its tid; a lane's name ends in its number, counted from 1.
 //   - Each event but Samples is a marker by its name: types that take time are intervals, Mark and
 //     Server are instants. The payload has the event's detail under its keys, groups as
@@ -32,12 +32,12 @@ const (
 //     A key that a viewer takes for its own, such as "type", has "attr." before it. When a key comes with
 //     values of several kinds the later kinds have their name behind it, as in "n (integer)". A type of
 //     event shows its first 100 keys.
-//   - Samples are the thread's samples, weighed by the time that they stand for; those of CPU
-//     time give the CPU's load besides. The innermost frame's category is the sample's marker. A sample without a
+//   - Samples are the thread's samples, weighed by the time that they stand for. Samples
+//     of CPU time give the CPU's load, too. The innermost frame's category is the sample's marker. A sample without a
 //     stack has one of "[no-stack]".
 //   - All times are milliseconds since the session's start, or since the start of what began before it:
 //     viewers refuse negative times. The file says when profiling began on that axis.
-//   - Texts from outside are cut at 1000 bytes each; what is not UTF-8 becomes U+FFFD.
+//   - Texts from outside are cut at 1000 bytes each; invalid UTF-8 becomes U+FFFD.
 //
 // The same session always makes the same file. Time is proportional to the bytes that are
 // written, and to the different stacks. Memory is for the different texts, functions and stacks,
@@ -54,8 +54,7 @@ func writeFirefox(w io.Writer, s recorded) error {
 	if f.trace != nil && len(f.trace.Samples) > 0 {
 		f.zero = min(f.zero, s.Since(f.trace.Samples[0]))
 	}
-	// What describes the file comes last, when it is known. Perfetto takes a file that begins with either "meta" or "libs" for one
-	// of these.
+	// "meta" comes last, since it is known last. Perfetto knows the format by a file that begins with "meta" or "libs".
 	f.raw(`{"libs":[],"threads":[`)
 	main := sessions.Timeline{}
 	for i, tl := range f.timelines {

@@ -1,4 +1,4 @@
-package exporter_test
+package requests_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
 )
 
 // The most recent requests and the slowest, in the memory of the program. With marks and measures,
 // bridge.NewProcessor(recent) stands where recent does.
 func ExampleNewRecent() {
-	recent := exporter.NewRecent(exporter.RecentConfig{Requests: 100})
+	recent := requests.NewRecent(requests.Config{Requests: 100})
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))
 	tracer := provider.Tracer("shop")
 
@@ -26,7 +26,7 @@ func ExampleNewRecent() {
 	request.End(trace.WithTimestamp(began.Add(20 * time.Millisecond)))
 
 	slowest := recent.Slowest()[0]
-	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, exporter.WaterfallOptions{})
+	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, requests.WaterfallOptions{})
 		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name(), row.Span.EndTime().Sub(row.Span.StartTime()))
 	}
 	// Output:

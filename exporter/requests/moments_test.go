@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func ofMeasure(s *tracetest.SpanStub) {
 // things, one within the other; another request's samples are in the trace too.
 func sampled(t *testing.T) (Request, *profiling.Trace) {
 	t.Helper()
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	root := span(1, 1, 0, "GET /x", 0, 100*ms, event("cache.miss", 15*ms, attribute.String("key", "k")))
 	for _, s := range []func(){
 		func() { r.OnEnd(span(1, 2, 1, "query", 10*ms, 30*ms)) },
@@ -52,7 +52,7 @@ func sampled(t *testing.T) (Request, *profiling.Trace) {
 	add(20*ms, 1, 1, profiling.Idle)
 	add(25*ms, 3, 3, profiling.Running)              // under a span that was not kept
 	add(26*ms, 3, 4, profiling.Running)              // another request's, of a span with the same id
-	add(27*ms, 3, profiling.None, profiling.Running) // nobody's
+	add(27*ms, 3, profiling.None, profiling.Running) // under no span
 	add(45*ms, 2, 0, profiling.Running)              // in render
 	add(50*ms, 3, 2, profiling.Running)              // in started
 	add(75*ms, 3, 0, profiling.Running)              // in encode, which is within render

@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func TestRecentInAnyOrder(t *testing.T) {
 	}
 	for range 50 {
 		rand.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
-		r := NewRecent(RecentConfig{})
+		r := NewRecent(Config{})
 		for _, s := range spans {
 			r.OnEnd(s)
 		}
@@ -78,7 +78,7 @@ func TestRecentInAnyOrder(t *testing.T) {
 }
 
 func TestRecentRequestsOfOneTrace(t *testing.T) {
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	r.OnEnd(span(1, 1, 0, "outer", 0, 10*ms))
 	r.OnEnd(span(1, 2, 1, "call", 1*ms, 9*ms))
 	r.OnEnd(span(1, 3, 2, "inner", 2*ms, 8*ms, remote)) // the service calls itself
@@ -95,18 +95,18 @@ func TestRecentRequestsOfOneTrace(t *testing.T) {
 	}
 }
 
-// Callers choose the trace's id: whoever sends the same one for ever finds the bounds of all others.
+// Callers choose the trace's id. The bounds hold for a caller that always sends the same one, too.
 func TestRecentIsBoundedWithinATrace(t *testing.T) {
-	c := RecentConfig{Requests: 10, Slowest: 3, MaxSpans: 5}
+	c := Config{Requests: 10, Slowest: 3, MaxSpans: 5}
 	r := NewRecent(c)
 	const n = 5000
 	for i := range n {
 		r.OnEnd(span(1, 2*i+2, 2*i+1, "child", 0, ms))
 		r.OnEnd(span(1, 2*i+1, 60_000, fmt.Sprint(i), 0, ms, remote))
 	}
-	for id, kept := range r.traces {
-		if len(kept.spans) > c.MaxSpans {
-			t.Errorf("%d spans of trace %v are kept, want %d at most", len(kept.spans), id, c.MaxSpans)
+	for id, own := range r.traces {
+		if len(own.spans) > c.MaxSpans {
+			t.Errorf("%d spans of trace %v are kept, want %d at most", len(own.spans), id, c.MaxSpans)
 		}
 	}
 	q := r.Requests()
@@ -119,7 +119,7 @@ func TestRecentIsBoundedWithinATrace(t *testing.T) {
 }
 
 func TestRecentIsBounded(t *testing.T) {
-	r := NewRecent(RecentConfig{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
+	r := NewRecent(Config{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
 	const n = 5000
 	for i := range n {
 		for c := range 7 {
@@ -158,7 +158,7 @@ func TestRecentIsBounded(t *testing.T) {
 }
 
 func TestRecentConcurrently(t *testing.T) {
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -200,7 +200,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 }
 
 func TestWaterfall(t *testing.T) {
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	failed := func(s *tracetest.SpanStub) { s.Status.Code = codes.Error }
 	r.OnEnd(span(1, 1, 0, "GET /x/{id}", 0, 100*ms, event("begin", 0), event("after the end", 200*ms), func(s *tracetest.SpanStub) {
 		s.Attributes = []attribute.KeyValue{attribute.Int("http.response.status_code", 500)}
@@ -244,7 +244,7 @@ func FuzzEscape(f *testing.F) {
 // Lists of roots are in the order of the lists of requests; a request is found by its ids for
 // as long as it is in one of them.
 func TestRecentRootsAndRequest(t *testing.T) {
-	r := NewRecent(RecentConfig{Requests: 2, Slowest: 1})
+	r := NewRecent(Config{Requests: 2, Slowest: 1})
 	r.OnEnd(span(1, 2, 1, "work", 1*ms, 5*ms))
 	for i, took := range []time.Duration{50 * ms, 10 * ms, 20 * ms, 30 * ms} {
 		r.OnEnd(span(i+1, 1, 0, fmt.Sprint("request ", i+1), 0, took))

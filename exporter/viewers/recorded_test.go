@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"encoding/json"
@@ -18,6 +18,10 @@ import (
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
+
+var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const ms = time.Millisecond
 
 // handMade is a session with whatever a test wants in it, also what no session has.
 type handMade struct {

@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -83,13 +84,13 @@ func (q Request) header() string {
 			status = "  status " + kv.Value.String()
 		}
 	}
-	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(escape(q.Root.Name()), maxName), length(q.Duration()), status,
+	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(escape(q.Root.Name()), maxName), text.Duration(q.Duration()), status,
 		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
-// WriteWaterfall prints the request as text: a row for each span, as a tree with
-// a bar on a common axis, its start and its duration, and below it one row for
-// each mark. Names and values are escaped: they may come from outside.
+// WriteWaterfall prints the request as text. Each span is a row with its place in the tree, a
+// bar on a common axis, its start and its duration. Each mark is a row below its span. Names
+// and values are escaped: they may come from outside.
 func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	if o.Width == 0 {
 		o.Width = 100
@@ -154,22 +155,22 @@ func (f *waterfall) span(r Row) {
 	for _, e := range s.Events() {
 		bar[f.column(e.Time)] = '◆'
 	}
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), f.tree), string(bar), length(s.StartTime().Sub(f.start)), length(s.EndTime().Sub(s.StartTime())))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), f.tree), string(bar), text.Duration(s.StartTime().Sub(f.start)), text.Duration(s.EndTime().Sub(s.StartTime())))
 }
 
 // mark is a row below its span: when, what, and its attributes.
 func (f *waterfall) mark(e sdktrace.Event, depth int) {
-	var text strings.Builder
-	text.WriteString(strings.Repeat("  ", depth) + "◆ " + escape(e.Name))
+	var line strings.Builder
+	line.WriteString(strings.Repeat("  ", depth) + "◆ " + escape(e.Name))
 	for _, kv := range e.Attributes {
-		text.WriteString(" " + escape(string(kv.Key)) + "=" + brief(kv.Value))
+		line.WriteString(" " + escape(string(kv.Key)) + "=" + brief(kv.Value))
 	}
-	fmt.Fprintf(f.w, "%s %9s\n", fit(text.String(), f.width-20), length(e.Time.Sub(f.start)))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), f.width-20), text.Duration(e.Time.Sub(f.start)))
 }
 
 // hot is a row below its span: what ran in it, and for how long.
 func (f *waterfall) hot(h *Hot, depth int) {
-	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), f.width-10), length(h.Total))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), f.width-10), text.Duration(h.Total))
 }
 
 // column is where on the axis a moment lies; moments outside are at its ends.
@@ -178,7 +179,7 @@ func (f *waterfall) column(t time.Time) int {
 	return int(max(0, min(float64(f.bar-1), at)))
 }
 
-// What is told of a text at most, in characters.
+// The lengths at which texts are cut, in characters.
 const (
 	maxName  = 80 // of a request's or a mark's, where there is no column for it
 	maxValue = 40 // of an attribute's value
@@ -186,33 +187,6 @@ const (
 
 func brief(v attribute.Value) string {
 	return atMost(escape(v.String()), maxValue)
-}
-
-// length is a duration with three significant digits.
-func length(d time.Duration) string {
-	abs := d
-	if abs < 0 {
-		abs = -abs
-	}
-	switch {
-	case abs < time.Microsecond:
-		return fmt.Sprintf("%dns", d)
-	case abs < time.Millisecond:
-		return digits(float64(d)/1e3) + "µs"
-	case abs < time.Second:
-		return digits(float64(d)/1e6) + "ms"
-	}
-	return digits(float64(d)/1e9) + "s"
-}
-
-func digits(x float64) string {
-	switch {
-	case x > -10 && x < 10:
-		return fmt.Sprintf("%.2f", x)
-	case x > -100 && x < 100:
-		return fmt.Sprintf("%.1f", x)
-	}
-	return fmt.Sprintf("%.0f", x)
 }
 
 // fit makes s n characters wide.

@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"bufio"
@@ -63,7 +63,7 @@ func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byt
 	return n
 }
 
-// appendText appends a text as a JSON string, at most maxText bytes of it. What is not UTF-8 becomes U+FFFD.
+// appendText appends a text as a JSON string, at most maxText bytes of it. Invalid UTF-8 becomes U+FFFD.
 func appendText(b []byte, s string) []byte {
 	s = cut(s)
 	plain := true

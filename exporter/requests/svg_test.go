@@ -1,4 +1,4 @@
-package exporter
+package requests
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 // The picture is well-formed whatever names come, and shows every span and mark.
 func TestSVG(t *testing.T) {
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	r.OnEnd(span(1, 1, 0, `<script>"&'`, 0, 100*ms, event("<mark>\x00", 20*ms), event("late", 900*ms)))
 	r.OnEnd(span(1, 2, 1, "child", -10*ms, 200*ms))
 	r.OnEnd(span(1, 3, 2, "backwards", 60*ms, 50*ms))
@@ -49,7 +49,7 @@ func TestSVG(t *testing.T) {
 
 // However long names are and however deep spans are, a picture is small, and names are in their column.
 func TestSVGCutsNames(t *testing.T) {
-	r := NewRecent(RecentConfig{})
+	r := NewRecent(Config{})
 	long := strings.Repeat("\x00é", 50_000)
 	r.OnEnd(span(1, 1, 0, long, 0, 100*ms))
 	for i := 2; i < 40; i++ {
@@ -85,9 +85,16 @@ func (d drawn) Events() []sdktrace.Event {
 	return d.ReadOnlySpan.Events()
 }
 
+var errFull = errors.New("full")
+
+// full is a writer that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
 // When the writer fails, because the client is gone say, no more spans are drawn.
 func TestSVGStopsWithItsWriter(t *testing.T) {
-	r := NewRecent(RecentConfig{MaxSpans: 10_000})
+	r := NewRecent(Config{MaxSpans: 10_000})
 	r.OnEnd(span(1, 1, 0, "request", 0, 100*ms))
 	for i := 2; i < 10_000; i++ {
 		r.OnEnd(span(1, i, 1, "child", 0, 50*ms))
@@ -96,7 +103,7 @@ func TestSVGStopsWithItsWriter(t *testing.T) {
 	for i, s := range q.Spans {
 		q.Spans[i] = drawn{s, &rows}
 	}
-	if err := q.WriteSVG(&failing{}); !errors.Is(err, errFull) || rows > 100 {
+	if err := q.WriteSVG(full{}); !errors.Is(err, errFull) || rows > 100 {
 		t.Errorf("%d spans were drawn, error %v, want at most 100 and the writer's error", rows, err)
 	}
 }

@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package exporter_test
+package viewers_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -41,7 +41,7 @@ func TestSessionWithAMarkedHeader(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 2_000 {
-			if err := exporter.WriteFirefox(io.Discard, s); err != nil {
+			if err := viewers.WriteFirefox(io.Discard, s); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"fmt"
@@ -7,14 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // WriteSpeedscope writes a session in speedscope's file format.
 //
-//   - The first profile is of all samples, whatever they ran for, in the order of time and weighed by
-//     the time that they stand for: where the program spent its time.
+//   - The first profile has all samples in the order of time, weighed by the time that they stand
+//     for. It shows where the program spent its time.
 //   - Then each timeline is a profile of its events: in speedscope's "Time Order" what a request
 //     waited for and called, in "Left Heavy" and "Sandwich" what its measures come to. Samples events are
 //     in it, which are the code below each measure, as an estimate. Its name has the trace's id and when it began.
@@ -59,7 +60,7 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 type speedscope struct {
 	jsonStream
 	s      recorded
-	frames table[profiling.Call] // without Line; those of events have a name only
+	frames table[profiling.Call] // without Line; a frame of an event has a name only
 	stacks stackTable
 	path   []int       // frames of one sample, innermost first
 	open   []openEvent // of one timeline
@@ -164,7 +165,7 @@ func title(tl sessions.Timeline) string {
 	if tl.TraceID.IsValid() {
 		name += " " + tl.TraceID.String()
 	}
-	return fmt.Sprintf("%s (at %s)", name, length(tl.Interval.Start))
+	return fmt.Sprintf("%s (at %s)", name, text.Duration(tl.Interval.Start))
 }
 
 func appendSpeedscopeFrame(b []byte, c profiling.Call) []byte {

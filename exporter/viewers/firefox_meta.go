@@ -1,4 +1,4 @@
-package exporter
+package viewers
 
 import (
 	"slices"
@@ -200,8 +200,8 @@ func (f *firefox) meta() {
 	f.raw("]}]}")
 }
 
-// visible are the threads that a viewer shows at first: the Firefox Profiler would choose those of many
-// samples, and hide requests that waited.
+// visible are the threads that a viewer shows at first. The Firefox Profiler would choose threads with
+// many samples, and hide requests that waited.
 func (f *firefox) visible() func(func(int) bool) {
 	const most = 20
 	return func(yield func(int) bool) {

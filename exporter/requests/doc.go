@@ -1,0 +1,28 @@
+// Package requests keeps the newest and the slowest requests of the process in memory, and
+// shows each as a waterfall. It needs no backend.
+//
+//	recent := requests.NewRecent(requests.Config{})
+//	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))
+//	…
+//	for _, q := range recent.Slowest() {
+//		err = q.WriteWaterfall(os.Stdout, requests.WaterfallOptions{})
+//	}
+//
+// A [Request] is a local root span with all spans below it. [Request.Moments] puts its spans,
+// its marks and the samples of a profile on one clock.
+//
+// # Guarantees
+//
+//   - [Recent] starts no goroutine. Its lock is held for work in memory only, never for a writer.
+//   - The numbers of requests, of spans of a trace, and of traces without a request are bounded
+//     by [Config]. [Stats] counts the spans and the traces without a request that exceeded them.
+//   - Spans may end in any order. A span that ends after its request still joins it.
+//   - A Request does not change after Recent returned it.
+//   - Waterfalls print names and values from outside with control characters as codes.
+//
+// # Limitations
+//
+//   - The bounds are numbers, not bytes: large attributes make large requests.
+//   - Requests are not on disk: they are gone when the process ends.
+//   - Recent sees the spans that the sampler records, and no others.
+package requests

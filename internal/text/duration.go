@@ -1,0 +1,34 @@
+package text
+
+import (
+	"fmt"
+	"time"
+)
+
+// Duration returns d with three significant digits, as "1.50ms". Below a microsecond it
+// returns whole nanoseconds.
+func Duration(d time.Duration) string {
+	abs := d
+	if abs < 0 {
+		abs = -abs
+	}
+	switch {
+	case abs < time.Microsecond:
+		return fmt.Sprintf("%dns", d)
+	case abs < time.Millisecond:
+		return digits(float64(d)/1e3) + "µs"
+	case abs < time.Second:
+		return digits(float64(d)/1e6) + "ms"
+	}
+	return digits(float64(d)/1e9) + "s"
+}
+
+func digits(x float64) string {
+	switch {
+	case x > -10 && x < 10:
+		return fmt.Sprintf("%.2f", x)
+	case x > -100 && x < 100:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}

@@ -1,0 +1,27 @@
+package text_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/internal/text"
+)
+
+func TestDuration(t *testing.T) {
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0ns"},
+		{999, "999ns"},
+		{1500, "1.50µs"},
+		{12_340_000, "12.3ms"},
+		{-123_400_000, "-123ms"},
+		{90 * time.Second, "90.0s"},
+		{time.Hour, "3600s"},
+	} {
+		if got := text.Duration(c.d); got != c.want {
+			t.Errorf("%d ns are %q, want %q", c.d, got, c.want)
+		}
+	}
+}
