@@ -39,7 +39,8 @@ var drawn = map[string]struct {
 	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
 	"profiling/sessions":    {3, "profiles", "trees of events", 0},
 	"profiling/service":     {5, "profiles", "serves sessions", 0},
-	"exporter":              {1, "shows and sends", "OTLP", 3}, // imports nothing that is drawn
+	"exporter":              {1, "shows and sends", "OTLP", 3},         // imports nothing that is drawn
+	"exporter/otlpenc":      {0, "shows and sends", "OTLP's bytes", 4}, // the same
 	"exporter/requests":     {2, "shows and sends", "recent, slowest", 0},
 	"exporter/viewers":      {4, "shows and sends", "files", 0},
 	"exporter/live":         {4, "shows and sends", "the page", 0},
