@@ -1,0 +1,28 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// A Sender sends one request and waits for the answer, or for the end of ctx.
+//
+//   - Send is called by one goroutine at a time.
+//   - Send returns soon after ctx ends. The error may then be that of ctx.
+//   - Send neither changes body nor uses it after it has returned.
+//   - Err and Message must name no secrets: the queue logs both.
+//   - A panic counts as an error that cannot be repaired by sending again.
+type Sender interface {
+	Send(ctx context.Context, body []byte) Answer
+}
+
+// An Answer says what became of a request. The zero value says that the receiver took all of it.
+type Answer struct {
+	Err        error         // nil: the receiver took the request, but for Rejected
+	Retry      bool          // with Err: the same request may succeed later
+	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves it to the queue
+	Aside      bool          // with Retry: the others go first, the request itself may be at fault
+	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
+	Rejected   int64         // without Err: how many items' counts the receiver turned down, for the reason in Message
+	Message    string        // the reason; a warning of the receiver if Rejected is 0
+}
