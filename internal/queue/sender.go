@@ -26,3 +26,21 @@ type Answer struct {
 	Rejected   int64         // without Err: how many items' counts the receiver turned down, for the reason in Message
 	Message    string        // the reason; a warning of the receiver if Rejected is 0
 }
+
+// keepBody is how many bytes of a request's buffer are kept for the next one. Larger requests are rare.
+const keepBody = 1 << 20
+
+// Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s. appendTo appends the request of
+// a batch to body. The buffer is used again after a request that was answered: after an error, the transport may still read it.
+func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context, []T) Answer {
+	var kept []byte
+	return func(ctx context.Context, batch []T) Answer {
+		body := appendTo(kept[:0], batch)
+		kept = nil
+		a := s.Send(ctx, body)
+		if a.Err == nil && cap(body) <= keepBody {
+			kept = body
+		}
+		return a
+	}
+}
