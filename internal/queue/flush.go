@@ -101,6 +101,7 @@ func (q *Queue[T]) end() {
 		q.finish(f, fmt.Errorf("%s still wait for %s: the queue is shut down", q.c.What, q.c.To))
 	}
 	q.flushes = nil
+	close(q.done)
 }
 
 // hurry ends all waits of the sending goroutine.

@@ -65,6 +65,13 @@ func (r *receiver) want(t *testing.T, requests string) {
 	r.got, r.at = nil, nil
 }
 
+// when returns the time of request n.
+func (r *receiver) when(n int) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at[n]
+}
+
 func (r *receiver) requests() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,8 +88,8 @@ type setUp struct {
 
 func start(t *testing.T, c config, answer func(context.Context, []item) queue.Answer) *setUp {
 	s := &setUp{t: t}
-	s.receiver.answer = answer
-	c.What, c.To, c.Send = "letters", "http://receiver", s.receiver.Send
+	s.set(answer)
+	c.What, c.To, c.Send = "letters", "http://receiver", s.Send
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
 	}
@@ -170,4 +177,19 @@ func (l *logged) want(t *testing.T, texts ...string) {
 	if bad {
 		t.Errorf("log:\n%s\nwant %d lines with %q", l.buf.String(), len(texts), texts)
 	}
+}
+
+// handler returns a logger that calls f for each line.
+func handler(f func()) *slog.Logger { return slog.New(calling{slog.DiscardHandler, f}) }
+
+type calling struct {
+	slog.Handler
+	f func()
+}
+
+func (c calling) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c calling) Handle(context.Context, slog.Record) error {
+	c.f()
+	return nil
 }

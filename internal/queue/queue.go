@@ -77,7 +77,7 @@ type Queue[T Item] struct {
 	life context.Context //nolint:containedctx // the context of all attempts, which Shutdown ends
 	kill context.CancelCauseFunc
 	wake chan struct{} // has a value when the sending goroutine should stop waiting
-	done chan struct{} // closed when the sending goroutine has ended
+	done chan struct{} // closed when the books are final
 	time *time.Timer   // of Delay; runs while armed
 
 	said said // the sending goroutine's
@@ -201,6 +201,9 @@ func (q *Queue[T]) makeRoom(count, bytes int) bool {
 	if fits(q.stats.Pending, q.stats.PendingBytes) || q.waiting.items+len(q.batch)+len(q.aside) == 0 {
 		return true
 	}
+	if !q.c.DropOldest {
+		return false
+	}
 	var held uint64 // by the batch that is being sent
 	var heldBytes int
 	if q.state == sending {
@@ -209,7 +212,7 @@ func (q *Queue[T]) makeRoom(count, bytes int) bool {
 			heldBytes += item.Bytes()
 		}
 	}
-	if !q.c.DropOldest || !fits(held, heldBytes) {
+	if !fits(held, heldBytes) {
 		return false
 	}
 	for !fits(q.stats.Pending, q.stats.PendingBytes) {

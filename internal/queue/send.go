@@ -22,7 +22,6 @@ const maxReason = 1 << 10
 
 // run sends until the queue is shut down and empty, or given up.
 func (q *Queue[T]) run() {
-	defer close(q.done)
 	defer q.end()
 	for {
 		batch, until := q.next()
