@@ -31,16 +31,25 @@ var allowed = map[string][]string{
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose
-// packages alone may import them. What is served to others costs only those who mount it.
+// packages alone may import them; "" is perfline itself. What is served to others costs only those who mount it.
 var onlyFor = map[string][]string{
 	"connectrpc.com/":             {"profiling/service", "exporter/live"},
 	"github.com/grafana/":         {"profiling/pyroscope"},
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
+
+	"go.opentelemetry.io/contrib/exporters/":             {"internal/outputs"},
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric": {"internal/outputs"},
+	"go.opentelemetry.io/otel/exporters/prometheus":      {"internal/outputs"},
+	"go.opentelemetry.io/otel/exporters/stdout/":         {"internal/outputs"},
+	module + "/internal/outputs":                         {""}, // perfline.Start
 }
 
 // standardOnly are the folders whose import costs the standard library only.
-var standardOnly = []string{"observer", "marks", "bridge/internal/servertiming", "internal"}
+var standardOnly = []string{
+	"observer", "marks", "bridge/internal/servertiming",
+	"internal/environ", "internal/goruntime", "internal/guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+}
 
 func TestImportDirection(t *testing.T) {
 	// A file for one system only must not hide an import from the others.
@@ -60,7 +69,9 @@ func testImportDirection(t *testing.T, goos string) {
 		}
 		for _, imported := range strings.Fields(imports) {
 			for prefix, dirs := range onlyFor {
-				isOwn := func(dir string) bool { return strings.HasPrefix(pkg+"/", module+"/"+dir+"/") }
+				isOwn := func(dir string) bool {
+					return dir == "" && pkg == module || dir != "" && strings.HasPrefix(pkg+"/", module+"/"+dir+"/")
+				}
 				if strings.HasPrefix(imported, prefix) && !slices.ContainsFunc(dirs, isOwn) {
 					t.Errorf("%s imports %s: only %q may", pkg, imported, dirs)
 				}

@@ -22,6 +22,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -119,11 +121,11 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	res := newResource(ctx, c, vars)
 	limits, sampler := spanLimits(vars), c.sampler(vars)
-	outputs, err := exporter.Resolve(ctx, c.Traces)
+	out, err := outputs.Resolve(ctx, vars, otlp.Config{Endpoint: c.Traces.Endpoint, Protocol: c.Traces.Protocol, Headers: c.Traces.Headers})
 	if err != nil {
 		return nil, err
 	}
-	started = append(started, outputs)
+	started = append(started, out)
 	labeler := profiling.SpanLabels{}
 	if c.Profiles.Enabled() {
 		labeler.ProfileIDs = cmp.Or(c.Profiles.Scope, profiling.LocalRoots)
@@ -140,12 +142,19 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
-	target, reader, err := outputs.Connect(context.WithoutCancel(ctx), res)
+	unbounded := context.WithoutCancel(ctx)
+	target := &exporter.Target{SpanExporter: out.Spans, Name: out.Name}
+	if out.OTLP != nil {
+		if target, err = exporter.Connect(unbounded, out.OTLP); err != nil {
+			return nil, err
+		}
+	}
+	reader, err := out.Metrics(unbounded, res)
 	if err != nil {
 		return nil, err
 	}
 	next := fanOut{p.recent}
-	if target != nil {
+	if target.SpanExporter != nil {
 		p.delivery = exporter.NewDelivery(target, c.Queue)
 		next = append(next, p.delivery)
 	}

@@ -14,7 +14,6 @@ import (
 
 // notHonoured are variables that linked code reads, but not for perfline.Start.
 var notHonoured = map[string]string{
-	"OTEL_BSP_":                "OpenTelemetry's batch processor reads them",
 	"OTEL_LOGS_EXPORTER":       "perfline sends no logs",
 	"OTEL_EXPORTER_OTLP_LOGS_": "perfline sends no logs",
 	"OTEL_BLRP_":               "perfline sends no logs",

@@ -48,7 +48,7 @@ type cellsOf struct {
 	unset string // letters for an empty value and for a space; empty means that both are taken
 }
 
-// variables are all that perfline.Start honours but OTEL_BSP_*.
+// variables are all that perfline.Start honours.
 func variables(pyroscope string) map[string]cellsOf {
 	const (
 		allWarn = "wwwww"
@@ -92,6 +92,12 @@ func variables(pyroscope string) map[string]cellsOf {
 		for signal, with := range map[string]env{"": both, "TRACES_": traces, "METRICS_": metrics} {
 			all["OTEL_EXPORTER_OTLP_"+signal+what] = cellsOf{cells: cells, with: with}
 		}
+	}
+	for name, cells := range map[string]string{
+		"OTEL_BSP_MAX_QUEUE_SIZE": allWarn, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": allWarn, // a chan of a huge size would panic
+		"OTEL_BSP_SCHEDULE_DELAY": "wowww", "OTEL_BSP_EXPORT_TIMEOUT": "wowww",
+	} {
+		all[name] = cellsOf{cells: cells, with: traces}
 	}
 	for name, cells := range map[string]string{
 		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE":        allWarn,

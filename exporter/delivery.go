@@ -14,12 +14,13 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
 )
 
 // DefaultQueueSize is how many spans wait for delivery when neither
 // [DeliveryConfig] nor OTEL_BSP_MAX_QUEUE_SIZE says otherwise: room for a
 // second or two of a busy service while its backend restarts.
-const DefaultQueueSize = 8192
+const DefaultQueueSize = otlp.DefaultQueueSize
 
 // afterDeadline is how long a Shutdown whose context is over waits for the
 // export that it has just cancelled, so that its report is complete.
@@ -60,23 +61,20 @@ func (s DeliveryStats) Lost() uint64 { return s.Accepted - s.Delivered }
 
 // NewDelivery starts delivering to target.
 func NewDelivery(target *Target, c DeliveryConfig) *Delivery {
-	if c.QueueSize <= 0 {
-		c.QueueSize = DefaultQueueSize
-		if n, err := strconv.Atoi(environ.Get("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
-			c.QueueSize = n
-		}
-	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	b := otlp.ReadBatch(environ.NewReader(c.Logger), c.QueueSize)
 	exp := &watched{Target: target, log: c.Logger, done: make(chan struct{})}
 	exp.life, exp.kill = context.WithCancel(context.Background())
 	return &Delivery{
 		exp:  exp,
-		size: uint64(c.QueueSize),
+		size: uint64(b.QueueSize),
 		// The batch processor never finds its own queue full, where it would drop
-		// without telling: OnEnd lets no more spans in than it holds.
-		batch: sdktrace.NewBatchSpanProcessor(exp, sdktrace.WithMaxQueueSize(c.QueueSize)),
+		// without telling: OnEnd lets no more spans in than it holds. It reads the variables,
+		// too, and believes impossible values: all are given.
+		batch: sdktrace.NewBatchSpanProcessor(exp, sdktrace.WithMaxQueueSize(b.QueueSize), sdktrace.WithMaxExportBatchSize(b.BatchSize),
+			sdktrace.WithBatchTimeout(max(b.Delay, time.Millisecond)), sdktrace.WithExportTimeout(b.Timeout)),
 	}
 }
 
@@ -187,7 +185,9 @@ func (w *watched) counts() DeliveryStats {
 // settle counts what became of n spans, and logs when the backend begins or ceases
 // to fail.
 func (w *watched) settle(err error, n, lost uint64) {
-	err = w.discreet(err)
+	if w.discreet != nil {
+		err = w.discreet(err)
+	}
 	w.mu.Lock()
 	w.stats.Delivered += n - lost
 	w.stats.Failed += lost

@@ -15,8 +15,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
-
-	"github.com/perfline/perfline/internal/secret"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -102,18 +100,6 @@ func (f handlerFunc) Enabled(context.Context, slog.Level) bool  { return true }
 func (f handlerFunc) Handle(context.Context, slog.Record) error { f(); return nil }
 func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler        { return f }
 func (f handlerFunc) WithGroup(string) slog.Handler             { return f }
-
-// What hides a secret is the error that it was for who asks, and does not give it out.
-func TestDiscreetErrors(t *testing.T) {
-	a := answers{secret.Hide("hunter2")}
-	err := a.discreet(fmt.Errorf("sent hunter2: %w", context.DeadlineExceeded))
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		t.Errorf("%v is not what it was", err)
-	}
-	if errors.Unwrap(err) != nil || strings.Contains(fmt.Sprintf("%v %+v %s", err, err, err), "hunter2") {
-		t.Errorf("%v gives out its secret", err)
-	}
-}
 
 func TestDelivery(t *testing.T) {
 	d, f, log := newFake(fine, 100)
@@ -240,11 +226,45 @@ func TestDeliveryPartialSuccess(t *testing.T) {
 	}
 }
 
-func TestDeliveryQueueSizeVariable(t *testing.T) {
-	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "7")
-	d, _, _ := newFake(fine, 0)
-	defer func() { _ = d.Shutdown(t.Context()) }()
-	if d.size != 7 {
-		t.Errorf("size is %d, want 7", d.size)
+// No value of a variable or a field panics, loses spans of a healthy backend or keeps the processor busy.
+func TestDeliveryBatches(t *testing.T) {
+	for _, c := range []struct {
+		name, variable, value string
+		field                 int
+		size                  uint64
+		warns                 bool
+	}{
+		{"queue", "OTEL_BSP_MAX_QUEUE_SIZE", "256", 0, 256, false},
+		{"negative queue", "OTEL_BSP_MAX_QUEUE_SIZE", "-5", 0, DefaultQueueSize, true},
+		{"huge queue", "OTEL_BSP_MAX_QUEUE_SIZE", "4611686018427387904", 0, DefaultQueueSize, true},
+		{"queue smaller than a batch", "", "", 256, 256, false},
+		{"the field wins", "OTEL_BSP_MAX_QUEUE_SIZE", "9", 256, 256, false},
+		{"negative batch", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "-5", 0, DefaultQueueSize, true},
+		{"no delay", "OTEL_BSP_SCHEDULE_DELAY", "0", 0, DefaultQueueSize, false},
+		{"negative delay", "OTEL_BSP_SCHEDULE_DELAY", "-1", 0, DefaultQueueSize, true},
+		{"no timeout", "OTEL_BSP_EXPORT_TIMEOUT", "0", 0, DefaultQueueSize, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.variable != "" {
+				t.Setenv(c.variable, c.value)
+			}
+			exported := make(chan int, 1000)
+			d, _, log := newFake(func(_ context.Context, n int) error { exported <- n; return nil }, c.field)
+			for range 3000 {
+				d.end(1)
+				for d.Stats().Pending == c.size { // as fast as a healthy backend takes them
+					<-exported
+				}
+			}
+			if err := d.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if s := d.Stats(); d.size != c.size || s.Delivered != 3000 {
+				t.Errorf("size is %d, want %d; %+v, want 3000 delivered", d.size, c.size, s)
+			}
+			if warned := strings.Contains(log.String(), c.variable+" "); warned != c.warns || strings.Count(log.String(), "\n") > 1 {
+				t.Errorf("logged %q, want a line: %v", log, c.warns)
+			}
+		})
 	}
 }

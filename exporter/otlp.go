@@ -8,16 +8,19 @@ import (
 	"maps"
 	"slices"
 
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/secret"
 )
 
 // The OTLP protocols.
 const (
-	GRPC = "grpc"
-	HTTP = "http/protobuf"
+	GRPC = otlp.GRPC
+	HTTP = otlp.HTTP
 )
 
 // Config says where spans go. The zero value leaves it to the variables of
@@ -56,16 +59,40 @@ type Target struct {
 	sdktrace.SpanExporter
 	Name string
 
-	answers
+	discreet func(error) error // nil: errors are printed as they are
 }
 
-// New makes the exporter of spans that c and the variables ask for, as [Resolve] says; nil when
-// they ask for none. It does not connect.
+// New makes the OTLP exporter of spans that c and the variables ask for. It does not connect.
 func New(ctx context.Context, c Config) (*Target, error) {
-	o := &Outputs{}
-	if err := o.resolveTraces(ctx, environ.NewReader(c.Logger), c); err != nil {
+	s, err := otlp.Resolve(environ.NewReader(c.Logger), otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, otlp.Traces)
+	if err != nil {
 		return nil, err
 	}
-	t, _, err := o.Connect(ctx, nil)
-	return t, err
+	return Connect(ctx, s)
+}
+
+// Connect makes the OTLP exporter of spans with settings. It does not connect.
+func Connect(ctx context.Context, s *otlp.Settings) (*Target, error) {
+	t := &Target{Name: s.Name, discreet: s.Discreet}
+	var err error
+	if s.Protocol == GRPC {
+		options := []otlptracegrpc.Option{otlptracegrpc.WithEndpointURL(s.URL.String()), otlptracegrpc.WithTimeout(s.Timeout), otlptracegrpc.WithHeaders(s.Headers)}
+		if s.TLS == nil {
+			options = append(options, otlptracegrpc.WithInsecure())
+		}
+		if s.Gzip {
+			options = append(options, otlptracegrpc.WithCompressor("gzip"))
+		}
+		t.SpanExporter, err = otlptracegrpc.New(ctx, options...)
+	} else {
+		options := []otlptracehttp.Option{otlptracehttp.WithEndpointURL(s.URL.String()), otlptracehttp.WithTimeout(s.Timeout), otlptracehttp.WithHeaders(s.Headers)}
+		if s.Gzip {
+			options = append(options, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+		}
+		t.SpanExporter, err = otlptracehttp.New(ctx, options...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("exporter: OTLP over %s: %w", t.Name, s.Discreet(err))
+	}
+	return t, nil
 }

@@ -26,6 +26,17 @@ func Whole(value string) (int, bool) {
 	return n, err == nil
 }
 
+// MaxQueueSize is the largest number of spans that a queue may hold.
+const MaxQueueSize = 1 << 24
+
+// Count accepts whole numbers from 1 to most.
+func Count(most int) func(string) (int, bool) {
+	return func(value string) (int, bool) {
+		n, err := strconv.Atoi(value)
+		return n, err == nil && n >= 1 && n <= most
+	}
+}
+
 // Ratio accepts numbers from 0 to 1.
 func Ratio(value string) (float64, bool) {
 	f, err := strconv.ParseFloat(value, 64)

@@ -59,7 +59,7 @@ func Rule(name string) string { return lookUp(name).Rule() }
 // Default returns the value that counts when a variable is unset or wrong.
 func Default(name string) string { return lookUp(name).Default }
 
-// Variables returns all variables that perfline and the parts of OpenTelemetry that it sets up read, but OTEL_BSP_*.
+// Variables returns all variables that perfline and the parts of OpenTelemetry that it sets up read.
 func Variables() []Variable { return slices.Clone(variables) }
 
 // longestName is how many bytes of a file's name are shown: a longer one may be a key.
@@ -70,6 +70,9 @@ const (
 	urlRule   = `must be a URL with scheme http or https and a host, as "http://localhost:4317"`
 	limitRule = "must be a whole number; a negative one means no limit"
 	fileRule  = "must be the name of a readable file in PEM format"
+	countRule = "must be a whole number from 1 to 16777216"
+
+	millisecondsRule = "must be a whole number of milliseconds, 0 or more"
 )
 
 var variables = []Variable{
@@ -117,7 +120,7 @@ var variables = []Variable{
 	},
 	{
 		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,
-		Sets: "The backend. Without it, the exporter `otlp` sends to localhost.", Must: urlRule, Default: "none",
+		Sets: "The backend. Without it, the exporter `otlp` sends to `http://localhost:4317`, or to port 4318 by HTTP.", Must: urlRule, Default: "none",
 	},
 	{
 		Name: otlp + "PROTOCOL", Signals: true, Fatal: true, Sets: "The protocol.",
@@ -139,14 +142,30 @@ var variables = []Variable{
 	},
 	{
 		Name: otlp + "INSECURE", Signals: true, Sets: "Whether to connect without TLS, whatever the endpoint's scheme.",
-		Must: boolRule, Default: "`true` for an endpoint with `http`, else `false`",
+		Must: boolRule, Default: "`true` for an endpoint with `http` and for none, else `false`",
 	},
 	{
 		Name: otlp + "COMPRESSION", Signals: true, Sets: "How requests are compressed.", Choices: []string{"gzip", "none"}, Default: "none",
 	},
 	{
-		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long the exporter tries to deliver a batch, in milliseconds. 0 means without a limit of its own.",
-		Must: "must be a whole number of milliseconds, 0 or more", Default: "10000",
+		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long the exporter waits for the answer to a request, in milliseconds. 0 means no limit.",
+		Must: millisecondsRule, Default: "10000",
+	},
+	{
+		Name: "OTEL_BSP_MAX_QUEUE_SIZE", Sets: "How many spans may wait for delivery. Further ones are dropped and counted. `Config.Queue.QueueSize` wins.",
+		Must: countRule, Default: "8192",
+	},
+	{
+		Name: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", Sets: "How many spans a request has at most. More than the queue holds count as the queue's size.",
+		Must: countRule, Default: "512",
+	},
+	{
+		Name: "OTEL_BSP_SCHEDULE_DELAY", Sets: "How long a span waits for others, in milliseconds. 0 means that it is sent at once.",
+		Must: millisecondsRule, Default: "5000",
+	},
+	{
+		Name: "OTEL_BSP_EXPORT_TIMEOUT", Sets: "How long delivery of a batch is tried, in milliseconds, all attempts and the waits between them. 0 means no limit.",
+		Must: millisecondsRule, Default: "30000",
 	},
 	{
 		Name: otlp + "METRICS_TEMPORALITY_PREFERENCE", Sets: "What metrics count from.", Choices: []string{"cumulative", "delta", "lowmemory"}, Default: "cumulative",

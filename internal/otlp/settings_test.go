@@ -1,4 +1,4 @@
-package exporter
+package otlp
 
 import (
 	"bytes"
@@ -112,10 +112,7 @@ func TestVariablesThatFail(t *testing.T) {
 				if c.env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] == "" {
 					t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://h:4317")
 				}
-				target, err := New(t.Context(), Config{Protocol: protocol})
-				if target != nil {
-					defer func() { _ = target.Shutdown(t.Context()) }()
-				}
+				_, err := Resolve(environ.NewReader(slog.New(slog.DiscardHandler)), Config{Protocol: protocol}, Traces)
 				if (err == nil) != (c.want == fine) {
 					t.Fatalf("got %v, want %q", err, c.want)
 				}
@@ -130,6 +127,10 @@ func TestVariablesThatFail(t *testing.T) {
 // The other wrong variables are logged, and what counts instead is said.
 func TestVariablesThatWarn(t *testing.T) {
 	type env = map[string]string
+	type settings struct {
+		timeout        time.Duration
+		gzip, insecure bool
+	}
 	for _, c := range []struct {
 		name  string
 		env   env
@@ -137,7 +138,8 @@ func TestVariablesThatWarn(t *testing.T) {
 		want  settings
 		says  []string // one line has one of them each
 	}{
-		{"none", nil, "", settings{timeout: 10 * time.Second}, nil},
+		{"none", nil, "", settings{timeout: 10 * time.Second, insecure: true}, nil},
+		{"an endpoint with TLS", env{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://h"}, "", settings{timeout: 10 * time.Second}, nil},
 		{
 			"right ones", env{"OTEL_EXPORTER_OTLP_TIMEOUT": " 1500 ", "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_INSECURE": "TRUE"}, "",
 			settings{timeout: 1500 * time.Millisecond, gzip: true, insecure: true}, nil,
@@ -180,12 +182,12 @@ func TestVariablesThatWarn(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			var log bytes.Buffer
-			got, err := Config{Endpoint: c.field}.settings(environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), traces)
+			s, err := Resolve(environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), Config{Endpoint: c.field}, Traces)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.timeout != c.want.timeout || got.gzip != c.want.gzip || got.insecure != c.want.insecure {
-				t.Errorf("timeout %v, gzip %v, insecure %v; want %v, %v, %v", got.timeout, got.gzip, got.insecure, c.want.timeout, c.want.gzip, c.want.insecure)
+			if got := (settings{s.Timeout, s.Gzip, s.TLS == nil}); got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			if log.Len() == 0 {

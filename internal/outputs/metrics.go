@@ -1,4 +1,4 @@
-package exporter
+package outputs
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
 )
 
 const (
@@ -32,12 +33,12 @@ func (o *Outputs) resolveMetrics(ctx context.Context, vars *environ.Reader) erro
 	case "", "none":
 		return nil
 	case "otlp":
-		s, err := Config{}.settings(vars, metrics)
+		s, err := otlp.Resolve(vars, otlp.Config{}, otlp.Metrics)
 		if err != nil {
 			return err
 		}
 		preferences(vars)
-		o.reader = periodic(vars, s.metricExporter)
+		o.reader = periodic(vars, overOTLP(s))
 		return nil
 	case "console":
 		o.reader = periodic(vars, func(context.Context) (metric.Exporter, error) { return stdoutmetric.New() })
@@ -66,7 +67,7 @@ func (o *Outputs) resolveMetrics(ctx context.Context, vars *environ.Reader) erro
 // exporters go by when a variable is wrong.
 func preferences(vars *environ.Reader) {
 	for _, what := range []string{"TEMPORALITY_PREFERENCE", "DEFAULT_HISTOGRAM_AGGREGATION"} {
-		name := environ.OfSignal(metrics, what)[0]
+		name := environ.OfSignal(otlp.Metrics.Variable, what)[0]
 		environ.Read(vars, environ.Default(name), environ.Choice(name), name)
 	}
 }
@@ -112,33 +113,39 @@ func (d describedExporter) Export(ctx context.Context, m *metricdata.ResourceMet
 	return d.Exporter.Export(ctx, m)
 }
 
-// metricExporter makes the OTLP exporter of metrics.
-func (s *settings) metricExporter(ctx context.Context) (metric.Exporter, error) {
-	var e metric.Exporter
-	var err error
-	if s.protocol == GRPC {
-		e, err = otlpmetricgrpc.New(ctx, optionsOf[otlpmetricgrpc.Option]{
-			endpoint: otlpmetricgrpc.WithEndpointURL, headers: otlpmetricgrpc.WithHeaders, timeout: otlpmetricgrpc.WithTimeout,
-			insecure: otlpmetricgrpc.WithInsecure, gzip: otlpmetricgrpc.WithCompressor("gzip"),
-		}.of(s)...)
-	} else {
-		e, err = otlpmetrichttp.New(ctx, optionsOf[otlpmetrichttp.Option]{
-			endpoint: otlpmetrichttp.WithEndpointURL, headers: otlpmetrichttp.WithHeaders, timeout: otlpmetrichttp.WithTimeout,
-			insecure: otlpmetrichttp.WithInsecure, gzip: otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression),
-		}.of(s)...)
+// overOTLP makes the OTLP exporter of metrics. It reads the variables that Resolve has checked.
+func overOTLP(s *otlp.Settings) func(context.Context) (metric.Exporter, error) {
+	return func(ctx context.Context) (e metric.Exporter, err error) {
+		if s.Protocol == otlp.GRPC {
+			e, err = otlpmetricgrpc.New(ctx, chosen(s, otlpmetricgrpc.WithTimeout, otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithCompressor("gzip"))...)
+		} else {
+			e, err = otlpmetrichttp.New(ctx, chosen(s, otlpmetrichttp.WithTimeout, otlpmetrichttp.WithInsecure(), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", s.Protocol, s.Discreet(err))
+		}
+		return discreetExporter{e, s}, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", s.protocol, s.discreet(err))
+}
+
+// chosen returns the options that s asks for.
+func chosen[O any](s *otlp.Settings, timeout func(time.Duration) O, insecure, gzip O) []O {
+	options := []O{timeout(s.Timeout)}
+	if s.TLS == nil {
+		options = append(options, insecure)
 	}
-	return discreetExporter{e, s.answers}, nil
+	if s.Gzip {
+		options = append(options, gzip)
+	}
+	return options
 }
 
 // A discreetExporter has errors that may be printed.
 type discreetExporter struct {
 	metric.Exporter
-	answers
+	settings *otlp.Settings
 }
 
 func (d discreetExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	return d.discreet(d.Exporter.Export(ctx, m))
+	return d.settings.Discreet(d.Exporter.Export(ctx, m))
 }

@@ -1,0 +1,138 @@
+package otlp
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// longestReconnect bounds gRPC's wait between two attempts to connect. gRPC's own bound of two minutes would delay
+// delivery after the receiver's return.
+const longestReconnect = 5 * time.Second
+
+// target returns a host as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
+func target(host string) string { return "dns:///" + host }
+
+// A grpcWire sends requests as unary calls.
+type grpcWire struct {
+	conn    *grpc.ClientConn
+	method  string
+	headers metadata.MD
+	options []grpc.CallOption
+}
+
+func newGRPCWire(s *Settings) (*grpcWire, error) {
+	security := insecure.NewCredentials()
+	if s.TLS != nil {
+		security = credentials.NewTLS(s.TLS)
+	}
+	reconnect := backoff.DefaultConfig
+	reconnect.MaxDelay = longestReconnect
+	conn, err := grpc.NewClient(target(s.URL.Host),
+		grpc.WithTransportCredentials(security), grpc.WithUserAgent(userAgent()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}))
+	if err != nil {
+		return nil, err
+	}
+	w := &grpcWire{conn: conn, method: s.signal.Method, headers: metadata.New(s.Headers), options: []grpc.CallOption{grpc.ForceCodecV2(rawCodec{})}}
+	if s.Gzip {
+		w.options = append(w.options, grpc.UseCompressor(gzip.Name))
+	}
+	return w, nil
+}
+
+func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
+	var answer []byte
+	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, body, &answer, w.options...); err != nil {
+		retry, after := retryable(status.Convert(err))
+		return queue.Answer{Err: err, Retry: retry, After: after}
+	}
+	return taken(answer)
+}
+
+func (w *grpcWire) close() error { return w.conn.Close() }
+
+// A rawCodec passes messages that are encoded already: it takes []byte and gives to *[]byte.
+type rawCodec struct{}
+
+var _ encoding.CodecV2 = rawCodec{}
+
+// Marshal returns the bytes themselves. gRPC reads them until they are sent.
+func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+}
+
+func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}
+
+// Name is empty, so that the content type is application/grpc, as OpenTelemetry's exporters send it.
+func (rawCodec) Name() string { return "" }
+
+// retryable reports whether a call that ended with s may succeed later, and the delay that the receiver asks for. The
+// codes are OTLP's.
+func retryable(s *status.Status) (bool, time.Duration) {
+	after, asked := retryDelay(s)
+	switch s.Code() {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
+		return true, after
+	case codes.ResourceExhausted: // without a delay, the request is too large
+		return asked, after
+	default:
+		return false, 0
+	}
+}
+
+// retryDelay returns the delay of the first RetryInfo in the details of s. It is read without its Go type, which would
+// link google.golang.org/genproto/googleapis/rpc/errdetails.
+func retryDelay(s *status.Status) (delay time.Duration, found bool) {
+	for _, detail := range s.Proto().GetDetails() {
+		if detail.GetTypeUrl() != "type.googleapis.com/google.rpc.RetryInfo" {
+			continue
+		}
+		err := fields(detail.GetValue(), func(number protowire.Number, _ uint64, duration []byte) {
+			if number == 1 && duration != nil {
+				delay = durationOf(duration)
+			}
+		})
+		if err == nil {
+			return delay, true
+		}
+	}
+	return 0, false
+}
+
+// durationOf decodes a google.protobuf.Duration. The result is not negative.
+func durationOf(message []byte) time.Duration {
+	var seconds, nanos int64
+	err := fields(message, func(number protowire.Number, value uint64, _ []byte) {
+		switch number {
+		case 1:
+			seconds = int64(value)
+		case 2:
+			nanos = int64(int32(value)) //nolint:gosec // as the field is declared
+		}
+	})
+	if err != nil || seconds < 0 || nanos < 0 {
+		return 0
+	}
+	if seconds >= int64(math.MaxInt64/time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(seconds)*time.Second + time.Duration(nanos)
+}

@@ -1,0 +1,208 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/secret"
+)
+
+const (
+	protobufType = "application/x-protobuf"
+	jsonType     = "application/json"
+
+	maxAnswer    = 4 << 20  // bytes of an answer to a request that was taken, as with gRPC
+	maxComplaint = 64 << 10 // bytes of an answer to another one, of which little is shown
+	maxRedirects = 10       // as in net/http
+)
+
+// An httpWire sends requests by POST.
+type httpWire struct {
+	client *http.Client
+	url    string
+	header http.Header
+	gzip   bool
+}
+
+func newHTTPWire(s *Settings) *httpWire {
+	header := http.Header{"User-Agent": {userAgent()}}
+	for key, value := range s.Headers {
+		header.Set(key, value)
+	}
+	header.Set("Content-Type", protobufType)
+	if s.Gzip {
+		header.Set("Content-Encoding", "gzip")
+	}
+	// net/http's own defaults. Programs change http.DefaultTransport, perhaps into one that makes spans, which would
+	// be sent in turn.
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		TLSClientConfig:       s.TLS,
+	}
+	return &httpWire{
+		client: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
+		url:    s.URL.String(), header: header, gzip: s.Gzip,
+	}
+}
+
+// checkRedirect follows redirects that repeat the request to the same host. By others the request would lose its body,
+// and count as delivered, or its headers would go to another host with the secrets in them.
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) >= maxRedirects || next.Method != first.Method || next.URL.Hostname() != first.URL.Hostname() ||
+		first.URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
+	if w.gzip {
+		packed := compress(body)
+		defer buffers.Put(packed)
+		body = packed.Bytes()
+	}
+	held := &hold{}
+	defer held.release() // before the buffer is used again
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, held.reader(body))
+	if err != nil {
+		return queue.Answer{Err: reason(err)}
+	}
+	request.Header = w.header.Clone()
+	request.ContentLength = int64(len(body))
+	request.GetBody = func() (io.ReadCloser, error) { return held.reader(body), nil }
+	response, err := w.client.Do(request)
+	if err != nil {
+		var untrusted *tls.CertificateVerificationError
+		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted)}
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return refusal(response)
+	}
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch typ, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
+	case err != nil, len(answer) > maxAnswer:
+		return queue.Answer{Message: unreadable}
+	case len(answer) == 0:
+		return queue.Answer{}
+	case typ == protobufType:
+		return taken(answer)
+	case typ == jsonType:
+		return takenJSON(answer)
+	default:
+		return queue.Answer{Message: unreadable}
+	}
+}
+
+func (w *httpWire) close() error {
+	w.client.CloseIdleConnections()
+	return nil
+}
+
+// refusal returns the answer for a response that is no success.
+func refusal(response *http.Response) queue.Answer {
+	said, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint)) // half of it is better than nothing
+	if typ, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); typ == protobufType {
+		said = []byte(statusMessage(said))
+	}
+	a := queue.Answer{Err: fmt.Errorf("the receiver answers %s", response.Status)}
+	if location := response.Header.Get("Location"); location != "" {
+		a.Err = fmt.Errorf("%w and leads to %q, which is not followed", a.Err, secret.URL(location))
+	}
+	if said = bytes.TrimSpace(said); len(said) > 0 {
+		a.Err = fmt.Errorf("%w: %s", a.Err, said)
+	}
+	switch response.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		a.Retry, a.After = true, retryAfter(response.Header, time.Now())
+	}
+	return a
+}
+
+// retryAfter returns the delay that a receiver asks for, in seconds or by a date; 0 if there is none.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second //nolint:gosec // bounded
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now))
+	}
+	return 0
+}
+
+// reason returns the reason in an error of net/http without the URL, which may have secrets.
+func reason(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+var (
+	buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+)
+
+// compress returns a buffer of the pool with body in gzip's format.
+func compress(body []byte) *bytes.Buffer {
+	buffer, packer := buffers.Get().(*bytes.Buffer), packers.Get().(*gzip.Writer)
+	defer packers.Put(packer)
+	buffer.Reset()
+	packer.Reset(buffer)
+	_, _ = packer.Write(body) // a buffer takes all
+	_ = packer.Close()
+	return buffer
+}
+
+// A hold ends the reading of a request's body. net/http may read on after it has returned an answer.
+type hold struct {
+	mu       sync.Mutex
+	released bool // guarded by mu
+}
+
+func (h *hold) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.released = true
+}
+
+func (h *hold) reader(body []byte) io.ReadCloser { return &heldReader{h, bytes.NewReader(body)} }
+
+type heldReader struct {
+	hold *hold
+	body *bytes.Reader
+}
+
+func (r *heldReader) Read(p []byte) (int, error) {
+	r.hold.mu.Lock()
+	defer r.hold.mu.Unlock()
+	if r.hold.released {
+		return 0, errAnswered
+	}
+	return r.body.Read(p)
+}
+
+func (r *heldReader) Close() error { return nil }
+
+var errAnswered = errors.New("the request is answered")

@@ -1,0 +1,60 @@
+// Package otlp sends requests of OTLP, encoded already, to one receiver. It has the settings of a signal from
+// OpenTelemetry's variables, and senders over gRPC and HTTP:
+//
+//	settings, err := otlp.Resolve(vars, otlp.Config{}, otlp.Traces)
+//	sender, err := settings.Sender()
+//	answer := sender.Send(ctx, body) // body: an ExportTraceServiceRequest
+//
+// A sender makes one attempt per call. The queue in front of it retries, with the delay that the answer asks for.
+// Errors and messages of receivers are bounded, printable and without the secrets of the settings.
+//
+// # Limitations
+//
+// Requests are protobuf. JSON is read where a receiver answers with it, and never sent.
+package otlp
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// The protocols.
+const (
+	GRPC = "grpc"
+	HTTP = "http/protobuf"
+)
+
+// Config has the settings that a program gives. They win over the variables.
+type Config struct {
+	Endpoint string            // base URL; for HTTP, the signal's path is added unless it has one
+	Protocol string            // GRPC or HTTP; empty: as the variables say, else HTTP for port 4318 and GRPC for others
+	Headers  map[string]string // of every request; nil: as the variables say
+}
+
+// A Signal is a kind of data that OTLP carries.
+type Signal struct {
+	Variable string // in the names of OpenTelemetry's variables, as TRACES
+	Path     string // of requests over HTTP
+	Method   string // of gRPC
+}
+
+// The signals.
+var (
+	Traces  = Signal{"TRACES", "/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"}
+	Metrics = Signal{"METRICS", "/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"}
+)
+
+const module = "github.com/perfline/perfline"
+
+// userAgent returns the name and the version of the exporter, as OTLP's specification asks for.
+func userAgent() string {
+	version := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(info.Deps, &info.Main) {
+			if m.Path == module && strings.HasPrefix(m.Version, "v") {
+				version = m.Version[1:]
+			}
+		}
+	}
+	return "perfline-OTLP-Exporter-Go/" + version
+}

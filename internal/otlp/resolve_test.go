@@ -1,0 +1,116 @@
+package otlp
+
+import (
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/internal/environ"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// resolve returns the settings of traces, which must be right.
+func resolve(t *testing.T, c Config) *Settings {
+	t.Helper()
+	s, err := Resolve(environ.NewReader(slog.New(slog.DiscardHandler)), c, Traces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestResolve(t *testing.T) {
+	const (
+		endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+		ofTraces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+		protocol = "OTEL_EXPORTER_OTLP_PROTOCOL"
+		insecure = "OTEL_EXPORTER_OTLP_INSECURE"
+	)
+	type env = map[string]string
+	for _, c := range []struct {
+		name  string
+		env   env
+		c     Config
+		named string
+		url   string
+	}{
+		{"OTLP's default", nil, Config{}, "grpc to http://localhost:4317", "http://localhost:4317/v1/traces"},
+		{"OTLP's default over HTTP", env{protocol: HTTP}, Config{}, "http/protobuf to http://localhost:4318", "http://localhost:4318/v1/traces"},
+		{"OTLP's default with TLS", env{insecure: "false"}, Config{Protocol: HTTP}, "http/protobuf to http://localhost:4318", "https://localhost:4318/v1/traces"},
+		{"a variable is a base", env{endpoint: "http://h:4318"}, Config{}, "http/protobuf to http://h:4318", "http://h:4318/v1/traces"},
+		{"with a path", env{endpoint: "http://h:4318/otlp/"}, Config{}, "http/protobuf to http://h:4318/otlp/", "http://h:4318/otlp/v1/traces"},
+		{"with an escaped path", env{endpoint: "http://h:4318/a%2Fb"}, Config{}, "http/protobuf to http://h:4318/a/b", "http://h:4318/a%2Fb/v1/traces"},
+		{"the signal's is the address", env{endpoint: "http://h:1", ofTraces: "https://t:4318/in?k=v"}, Config{}, "http/protobuf to https://t:4318/in", "https://t:4318/in?k=v"},
+		{"the signal's without a path", env{ofTraces: "https://t:4318"}, Config{}, "http/protobuf to https://t:4318", "https://t:4318/"},
+		{"the field is a base", env{ofTraces: "http://h:1"}, Config{Endpoint: "http://f:4318/"}, "http/protobuf to http://f:4318/", "http://f:4318/v1/traces"},
+		{"unless it has a path", nil, Config{Endpoint: "http://f:4318/in"}, "http/protobuf to http://f:4318/in", "http://f:4318/in"},
+		{"the variable makes it insecure", env{endpoint: "https://h:4318", insecure: "true"}, Config{}, "http/protobuf to https://h:4318", "http://h:4318/v1/traces"},
+		{"but not the field", env{insecure: "true"}, Config{Endpoint: "https://h:4318"}, "http/protobuf to https://h:4318", "https://h:4318/v1/traces"},
+		{"the protocol's field wins", env{protocol: HTTP}, Config{Endpoint: "http://h:4318", Protocol: GRPC}, "grpc to http://h:4318", "http://h:4318/v1/traces"},
+		{"a password is not in the name", nil, Config{Endpoint: "http://u:secret@h:1"}, "grpc to http://h:1", "http://u:secret@h:1/v1/traces"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			s := resolve(t, c.c)
+			if s.Name != c.named || s.URL.String() != c.url {
+				t.Errorf("%q at %s, want %q at %s", s.Name, s.URL, c.named, c.url)
+			}
+			if (s.TLS == nil) != strings.HasPrefix(c.url, "http:") {
+				t.Errorf("TLS is %v for %s", s.TLS, c.url)
+			}
+		})
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=all, b=all")
+	for _, c := range []struct {
+		name, signal string
+		field        map[string]string
+		want         map[string]string
+	}{
+		{"of all signals", "", nil, map[string]string{"a": "all", "b": "all"}},
+		{"of the signal, alone", "a=traces%20%2C", nil, map[string]string{"a": "traces ,"}},
+		{"of the field, alone", "a=traces", map[string]string{"c": "field"}, map[string]string{"c": "field"}},
+		{"none", "a=traces", map[string]string{}, map[string]string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", c.signal)
+			if got := resolve(t, Config{Headers: c.field}).Headers; !maps.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestResolveErrors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		c    Config
+		says string
+	}{
+		{"endpoint without scheme", nil, Config{Endpoint: "localhost:4317"}, `Endpoint "localhost:4317": must be a URL with scheme http or https`},
+		{"endpoint variable without scheme", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost"}, Config{}, `OTEL_EXPORTER_OTLP_ENDPOINT "localhost"`},
+		{"http/json", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, Config{Endpoint: "http://h:1"}, `OTEL_EXPORTER_OTLP_PROTOCOL "http/json": must be grpc or http/protobuf`},
+		{"unknown protocol in the field", nil, Config{Endpoint: "http://h:1", Protocol: "http"}, `Protocol "http": must be grpc or http/protobuf`},
+		{"a host that gRPC cannot read", nil, Config{Endpoint: "http://[fe80::1%25eth0]:4317"}, `endpoint "http://[fe80::1%25eth0]:4317": must have a host name or an address without a zone`},
+		{"no password in errors", nil, Config{Endpoint: "ftp://u:secret@h"}, `"ftp://h"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			_, err := Resolve(environ.NewReader(slog.New(slog.DiscardHandler)), c.c, Traces)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+}

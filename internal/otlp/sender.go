@@ -1,0 +1,77 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// A Sender sends the requests of one signal to one receiver. It is safe for concurrent use.
+type Sender struct {
+	wire    wire
+	timeout time.Duration
+	answers
+	life context.Context //nolint:containedctx // the sender's lifetime, which Close ends, not a request's
+	end  context.CancelFunc
+}
+
+var _ queue.Sender = (*Sender)(nil)
+
+// A wire makes one attempt to send a request. Its answers are as the receiver gave them.
+type wire interface {
+	queue.Sender
+	close() error
+}
+
+var errClosed = errors.New("the sender is closed")
+
+// Sender returns a sender with connections of its own. It does not connect. Call Close.
+func (s *Settings) Sender() (*Sender, error) {
+	var w wire
+	if s.Protocol == GRPC {
+		var err error
+		if w, err = newGRPCWire(s); err != nil {
+			return nil, fmt.Errorf("exporter: %s: %w", s.Name, s.Discreet(err))
+		}
+	} else {
+		w = newHTTPWire(s)
+	}
+	sender := &Sender{wire: w, timeout: s.Timeout, answers: s.answers}
+	sender.life, sender.end = context.WithCancel(context.Background())
+	return sender, nil
+}
+
+// Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and messages may be printed.
+func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
+	attempt, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if s.timeout > 0 {
+		attempt, cancel = context.WithTimeout(attempt, s.timeout)
+		defer cancel()
+	}
+	defer context.AfterFunc(s.life, cancel)()
+
+	a := s.wire.Send(attempt, body)
+	switch {
+	case a.Err == nil:
+	case s.life.Err() != nil:
+		return queue.Answer{Err: errClosed}
+	case attempt.Err() != nil && ctx.Err() == nil:
+		a.Err = fmt.Errorf("no answer within %v: %w", s.timeout, a.Err)
+	}
+	a.Err = s.Discreet(a.Err)
+	a.Message = s.shown(a.Message)
+	return a
+}
+
+// Close ends what is under way and closes the connections. Requests fail afterwards. Further calls do nothing.
+func (s *Sender) Close() error {
+	if s.life.Err() != nil {
+		return nil
+	}
+	s.end()
+	return s.wire.close()
+}

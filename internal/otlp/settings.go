@@ -1,0 +1,164 @@
+package otlp
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/secret"
+)
+
+// defaultTimeout is OpenTelemetry's default of OTEL_EXPORTER_OTLP_TIMEOUT.
+const defaultTimeout = 10 * time.Second
+
+// Settings say where and how the requests of a signal are sent.
+type Settings struct {
+	Name     string            // of the receiver, for messages
+	Protocol string            // GRPC or HTTP
+	URL      *url.URL          // of requests over HTTP; gRPC uses its host only
+	Headers  map[string]string // of every request
+	TLS      *tls.Config       // nil means a connection without TLS
+	Gzip     bool
+	Timeout  time.Duration // of one attempt; 0 means no limit
+
+	signal Signal
+	answers
+}
+
+// Resolve checks c and the variables of a signal. It checks all of the signal's variables, also where a field or
+// another one wins: OpenTelemetry's own exporters read all, and print wrong ones with the secrets in them.
+//
+// Variables that are wrong and do no harm are logged by vars. Other wrong variables and fields are errors that name
+// the value and the rule.
+func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
+	to, err := c.endpoint(signal)
+	if err != nil {
+		return nil, err
+	}
+	s := &Settings{signal: signal}
+	if s.Protocol, err = c.protocol(signal, to.url); err != nil {
+		return nil, err
+	}
+	to = to.or(s.Protocol)
+	if s.Protocol == GRPC {
+		if _, err := url.Parse(target(to.url.Host)); err != nil { // as gRPC reads it
+			return nil, fmt.Errorf("exporter: endpoint %q: must have a host name or an address without a zone for %s", secret.URL(to.url.String()), GRPC)
+		}
+	}
+	if s.Headers, err = c.headers(signal, s.Protocol); err != nil {
+		return nil, err
+	}
+	insecure := to.url.Scheme == "http"
+	byVariable := environ.Read(vars, insecure, environ.Bool, environ.OfSignal(signal.Variable, "INSECURE")...)
+	if c.Endpoint == "" {
+		insecure = byVariable
+	}
+	if s.TLS, err = tlsConfig(signal, s.Protocol, insecure); err != nil {
+		return nil, err
+	}
+	compression := environ.OfSignal(signal.Variable, "COMPRESSION")
+	s.Gzip = environ.Read(vars, "none", environ.Choice(compression[0]), compression...) == "gzip"
+	s.Timeout = environ.Read(vars, defaultTimeout, environ.Milliseconds(0), environ.OfSignal(signal.Variable, "TIMEOUT")...)
+	s.Name = s.Protocol + " to " + secret.URL(to.url.String())
+	s.URL = to.address(signal, s.TLS != nil)
+	s.answers = c.answers(signal, to.url)
+	return s, nil
+}
+
+// HasEndpoint reports whether c or a variable has an endpoint for the signal. It returns an error if one is no URL.
+func HasEndpoint(c Config, signal Signal) (bool, error) {
+	e, err := c.endpoint(signal)
+	return e.url != nil, err
+}
+
+// An endpoint is a URL and its origin, which decides about its path.
+type endpoint struct {
+	url    *url.URL // nil means none
+	origin origin
+}
+
+type origin int
+
+const (
+	ofSignal origin = iota // a signal's variable: the address as it is
+	ofAll                  // the variable of all signals: a base
+	ofField                // Config: a base, unless it has a path
+)
+
+// endpoint returns the signal's endpoint.
+func (c Config) endpoint(signal Signal) (first endpoint, err error) {
+	for i, name := range environ.OfSignal(signal.Variable, "ENDPOINT") {
+		raw := environ.Get(name)
+		if raw == "" {
+			continue
+		}
+		u, err := environ.URL(raw)
+		if err != nil {
+			return endpoint{}, fmt.Errorf("exporter: %w", environ.Error(name))
+		}
+		if first.url == nil {
+			first = endpoint{u, []origin{ofSignal, ofAll}[i]}
+		}
+	}
+	if c.Endpoint == "" {
+		return first, nil
+	}
+	u, err := environ.URL(c.Endpoint)
+	if err != nil {
+		return endpoint{}, fmt.Errorf("exporter: Endpoint %q: %w", secret.URL(c.Endpoint), err)
+	}
+	return endpoint{u, ofField}, nil
+}
+
+// or returns e, or OTLP's default for a protocol if there is none.
+func (e endpoint) or(protocol string) endpoint {
+	if e.url != nil {
+		return e
+	}
+	port := "4317"
+	if protocol == HTTP {
+		port = "4318"
+	}
+	return endpoint{&url.URL{Scheme: "http", Host: "localhost:" + port}, ofAll}
+}
+
+// address returns the address of requests over HTTP.
+func (e endpoint) address(signal Signal, secure bool) *url.URL {
+	u := *e.url
+	u.Scheme = "http"
+	if secure {
+		u.Scheme = "https"
+	}
+	switch {
+	case e.origin == ofAll, e.origin == ofField && (u.Path == "" || u.Path == "/"):
+		return u.JoinPath(signal.Path)
+	case u.Path == "":
+		u.Path = "/"
+	}
+	return &u
+}
+
+// protocol returns the protocol for endpoint, which may be nil.
+func (c Config) protocol(signal Signal, endpoint *url.URL) (string, error) {
+	names := environ.OfSignal(signal.Variable, "PROTOCOL")
+	known := environ.Choice(names[0])
+	protocol := c.Protocol
+	for _, name := range names {
+		value := environ.Get(name)
+		if _, ok := known(value); !ok && value != "" {
+			return "", fmt.Errorf("exporter: %w", environ.Error(name))
+		}
+		protocol = cmp.Or(protocol, strings.ToLower(value))
+	}
+	if _, ok := known(protocol); !ok && protocol != "" {
+		return "", fmt.Errorf("exporter: Protocol %q: %s", protocol, environ.Rule(names[0]))
+	}
+	if protocol == "" && endpoint != nil && endpoint.Port() == "4318" {
+		return HTTP, nil
+	}
+	return cmp.Or(protocol, GRPC), nil
+}

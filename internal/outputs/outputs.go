@@ -1,0 +1,110 @@
+// Package outputs finds out where spans and metrics go, by a Config and OpenTelemetry's variables, and makes the
+// exporters of OpenTelemetry that are needed for that. Spans over OTLP are not among them: package outputs has their
+// settings only.
+package outputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
+)
+
+// Outputs are where spans and metrics go: checked, and not connected. Spans go to one of OTLP and Spans, or nowhere.
+type Outputs struct {
+	OTLP  *otlp.Settings        // of spans; nil: they do not go over OTLP
+	Spans sdktrace.SpanExporter // console, or an exporter of the program; nil: they do not go there
+	Name  string                // of Spans
+
+	reader func(context.Context, *resource.Resource) (metric.Reader, error) // nil: metrics go nowhere
+	opened []interface{ Shutdown(context.Context) error }
+}
+
+// Resolve finds out where spans and metrics go:
+//
+//   - Spans go where OTEL_TRACES_EXPORTER says: otlp, console, none, or a name that the
+//     program registered with the autoexport package. An endpoint alone means otlp.
+//   - Metrics go where OTEL_METRICS_EXPORTER says, and nowhere without it: many backends of
+//     traces take no metrics. It may be prometheus, too, which listens at once on
+//     OTEL_EXPORTER_PROMETHEUS_HOST and _PORT, by default localhost:9464.
+//
+// Variables that are wrong and do no harm are logged by vars, and their defaults count. Other
+// wrong variables and fields are errors that name the value and the rule. The caller shuts Spans
+// and the reader of Metrics down, or all with Shutdown.
+func Resolve(ctx context.Context, vars *environ.Reader, c otlp.Config) (*Outputs, error) {
+	o := &Outputs{}
+	err := o.resolveTraces(ctx, vars, c)
+	if err == nil {
+		err = o.resolveMetrics(ctx, vars)
+	}
+	if err != nil {
+		return nil, errors.Join(err, o.Shutdown(ctx))
+	}
+	return o, nil
+}
+
+// Metrics makes the reader of metrics, nil if they go nowhere. Metrics over OTLP and on the console carry res.
+func (o *Outputs) Metrics(ctx context.Context, res *resource.Resource) (metric.Reader, error) {
+	if o.reader == nil {
+		return nil, nil //nolint:nilnil // documented: nil means nowhere
+	}
+	return o.reader(ctx, res)
+}
+
+// Shutdown closes what Resolve has opened. It is for a program that does not start.
+func (o *Outputs) Shutdown(ctx context.Context) error {
+	var all error
+	for _, opened := range o.opened {
+		all = errors.Join(all, opened.Shutdown(ctx))
+	}
+	return all
+}
+
+const tracesExporter = "OTEL_TRACES_EXPORTER"
+
+// unknownExporter is the error of the autoexport package, of an internal type.
+const unknownExporter = "unknown exporter or metrics producer"
+
+func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c otlp.Config) (err error) {
+	name := environ.Get(tracesExporter)
+	if name == "" || c.Endpoint != "" {
+		found, err := otlp.HasEndpoint(c, otlp.Traces)
+		if err != nil || !found {
+			return err
+		}
+		name = "otlp"
+	}
+	switch name {
+	case "none":
+		return nil
+	case "otlp":
+		o.OTLP, err = otlp.Resolve(vars, c, otlp.Traces)
+		return err
+	case "console":
+		o.Spans, err = stdouttrace.New()
+	default:
+		o.Spans, err = autoexport.NewSpanExporter(ctx)
+	}
+	if err != nil {
+		return badExporter(tracesExporter, err)
+	}
+	o.Name = name
+	o.opened = append(o.opened, o.Spans)
+	return nil
+}
+
+// badExporter explains an error of the autoexport package.
+func badExporter(variable string, err error) error {
+	if err.Error() == unknownExporter {
+		return fmt.Errorf("exporter: %w", environ.Error(variable))
+	}
+	return fmt.Errorf("exporter: %s %q: %w", variable, environ.Get(variable), err)
+}

@@ -1,0 +1,112 @@
+package outputs
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type env = map[string]string
+
+const (
+	traces   = "OTEL_TRACES_EXPORTER"
+	metrics  = "OTEL_METRICS_EXPORTER"
+	endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+)
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		env     env
+		c       otlp.Config
+		otlp    string // name of the receiver; empty: spans do not go over OTLP
+		spans   string // name of another exporter
+		metrics bool
+	}{
+		{"nothing set", nil, otlp.Config{}, "", "", false},
+		{"none", env{traces: "none", endpoint: "http://h:4317", metrics: "none"}, otlp.Config{}, "", "", false},
+		{"an endpoint alone", env{endpoint: "http://h:4317"}, otlp.Config{}, "grpc to http://h:4317", "", false},
+		{"a field alone", nil, otlp.Config{Endpoint: "http://h:4318"}, "http/protobuf to http://h:4318", "", false},
+		{"the field wins", env{traces: "console"}, otlp.Config{Endpoint: "http://h:1"}, "grpc to http://h:1", "", false},
+		{"otlp without an endpoint", env{traces: "otlp"}, otlp.Config{}, "grpc to http://localhost:4317", "", false},
+		{"console", env{traces: "console", metrics: "console"}, otlp.Config{}, "", "console", true},
+		{"metrics over gRPC", env{metrics: "otlp"}, otlp.Config{}, "", "", true},
+		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, otlp.Config{}, "", "", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			o, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), c.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = o.Shutdown(t.Context()) }()
+			if name := ""; o.OTLP != nil {
+				name = o.OTLP.Name
+				if name != c.otlp {
+					t.Errorf("spans go by %q, want %q", name, c.otlp)
+				}
+			} else if c.otlp != "" {
+				t.Errorf("spans do not go by %q", c.otlp)
+			}
+			if (o.Spans != nil) != (c.spans != "") || o.Name != c.spans {
+				t.Errorf("spans go to %q (%T), want %q", o.Name, o.Spans, c.spans)
+			}
+			r, err := o.Metrics(t.Context(), resource.Empty())
+			if err != nil || (r != nil) != c.metrics {
+				t.Errorf("metrics: %v, %v, want some: %v", r, err, c.metrics)
+			}
+			if r != nil {
+				_ = r.Shutdown(t.Context())
+			}
+		})
+	}
+}
+
+func TestResolveErrors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		env  env
+		says string
+	}{
+		{"unknown exporter", env{traces: "zipkin"}, `exporter: OTEL_TRACES_EXPORTER "zipkin": must be otlp, console, none, or a name that the program registered`},
+		{"unknown exporter of metrics", env{metrics: "statsd"}, `exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp, prometheus, console, none, or a name`},
+		{"an endpoint that is no URL", env{endpoint: "localhost"}, `exporter: OTEL_EXPORTER_OTLP_ENDPOINT "localhost"`},
+		{"metrics over JSON", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json"}, `exporter: OTEL_EXPORTER_OTLP_METRICS_PROTOCOL "http/json": must be grpc or http/protobuf`},
+		{"a port that is none", env{metrics: "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": "99999"}, `exporter: OTEL_EXPORTER_PROMETHEUS_PORT "99999": must be a number from 0 to 65535`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			_, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), otlp.Config{})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+// A variable of all signals that is wrong is one line, also where spans and metrics read it.
+func TestResolveLogsAVariableOnce(t *testing.T) {
+	t.Setenv(traces, "otlp")
+	t.Setenv(metrics, "otlp")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")
+	var log bytes.Buffer
+	if _, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), otlp.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := log.String(); strings.Count(lines, "\n") != 1 || !strings.Contains(lines, "variable=OTEL_EXPORTER_OTLP_TIMEOUT value=soon") {
+		t.Errorf("logged %q, want a line about the variable", lines)
+	}
+}
