@@ -11,6 +11,7 @@ import (
 
 // A Sender sends the requests of one signal to one receiver. It is safe for concurrent use.
 type Sender struct {
+	name    string
 	wire    wire
 	timeout time.Duration
 	answers
@@ -39,10 +40,13 @@ func (s *Settings) Sender() (*Sender, error) {
 	} else {
 		w = newHTTPWire(s)
 	}
-	sender := &Sender{wire: w, timeout: s.Timeout, answers: s.answers}
+	sender := &Sender{name: s.Name, wire: w, timeout: s.Timeout, answers: s.answers}
 	sender.life, sender.end = context.WithCancel(context.Background())
 	return sender, nil
 }
+
+// String returns the receiver's name, for messages.
+func (s *Sender) String() string { return s.name }
 
 // Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and messages may be printed.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {

@@ -1,5 +1,6 @@
-// Package outputs finds out where spans and metrics go, by a Config and OpenTelemetry's variables, and makes the
-// exporters of OpenTelemetry that are needed for that. Spans over OTLP are not among them: package outputs has their
+// Package outputs finds out where spans and metrics go, by a Config and OpenTelemetry's variables, and makes what
+// sends them.
+package outputs has their
 // settings only.
 package outputs
 
@@ -7,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
@@ -14,15 +16,16 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 )
 
-// Outputs are where spans and metrics go: checked, and not connected. Spans go to one of OTLP and Spans, or nowhere.
+// Outputs are where spans and metrics go: checked, and not connected. Spans go to one of Sender and Spans, or nowhere.
 type Outputs struct {
-	OTLP  *otlp.Settings        // of spans; nil: they do not go over OTLP
-	Spans sdktrace.SpanExporter // console, or an exporter of the program; nil: they do not go there
-	Name  string                // of Spans
+	Sender exporter.Sender       // of encoded spans; nil: they do not go over OTLP
+	Spans  sdktrace.SpanExporter // console, or an exporter of the program; nil: they do not go there
+	Name   string                // of Spans
 
 	reader func(context.Context, *resource.Resource) (metric.Reader, error) // nil: metrics go nowhere
 	opened []interface{ Shutdown(context.Context) error }
@@ -37,9 +40,9 @@ type Outputs struct {
 //     OTEL_EXPORTER_PROMETHEUS_HOST and _PORT, by default localhost:9464.
 //
 // Variables that are wrong and do no harm are logged by vars, and their defaults count. Other
-// wrong variables and fields are errors that name the value and the rule. The caller shuts Spans
-// and the reader of Metrics down, or all with Shutdown.
-func Resolve(ctx context.Context, vars *environ.Reader, c otlp.Config) (*Outputs, error) {
+// wrong variables and fields are errors that name the value and the rule. The caller closes Sender, or shuts
+// Spans down, and the reader of Metrics; or it does all with Shutdown.
+func Resolve(ctx context.Context, vars *environ.Reader, c exporter.Config) (*Outputs, error) {
 	o := &Outputs{}
 	err := o.resolveTraces(ctx, vars, c)
 	if err == nil {
@@ -73,10 +76,14 @@ const tracesExporter = "OTEL_TRACES_EXPORTER"
 // unknownExporter is the error of the autoexport package, of an internal type.
 const unknownExporter = "unknown exporter or metrics producer"
 
-func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c otlp.Config) (err error) {
+func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c exporter.Config) (err error) {
+	if o.Sender = c.Sender; o.Sender != nil {
+		return nil
+	}
+	where := otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}
 	name := environ.Get(tracesExporter)
 	if name == "" || c.Endpoint != "" {
-		found, err := otlp.HasEndpoint(c, otlp.Traces)
+		found, err := otlp.HasEndpoint(where, otlp.Traces)
 		if err != nil || !found {
 			return err
 		}
@@ -86,8 +93,16 @@ func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c otl
 	case "none":
 		return nil
 	case "otlp":
-		o.OTLP, err = otlp.Resolve(vars, c, otlp.Traces)
-		return err
+		settings, err := otlp.Resolve(vars, where, otlp.Traces)
+		if err != nil {
+			return err
+		}
+		sender, err := settings.Sender()
+		if err != nil {
+			return err
+		}
+		o.Sender, o.opened = sender, append(o.opened, closing{sender})
+		return nil
 	case "console":
 		o.Spans, err = stdouttrace.New()
 	default:
@@ -100,6 +115,11 @@ func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c otl
 	o.opened = append(o.opened, o.Spans)
 	return nil
 }
+
+// closing has the Shutdown of what only has a Close.
+type closing struct{ io.Closer }
+
+func (c closing) Shutdown(context.Context) error { return c.Close() }
 
 // badExporter explains an error of the autoexport package.
 func badExporter(variable string, err error) error {

@@ -1,0 +1,90 @@
+package exporter
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/secret"
+)
+
+// The OTLP protocols.
+const (
+	GRPC = otlp.GRPC
+	HTTP = otlp.HTTP
+)
+
+// The bounds of the queue unless a [Config] or a variable has others. 8192 spans are a second
+// or two of a busy service, in which its backend may restart.
+const (
+	DefaultQueueSize  = otlp.DefaultQueueSize
+	DefaultQueueBytes = 32 << 20
+)
+
+// batchBytes is the size at which a request is cut. Receivers refuse more than 4 MiB.
+const batchBytes = 3 << 20
+
+// Config says where spans go and how many may wait. The zero value leaves it to the variables of
+// OpenTelemetry; a field that is set wins over them. What has no field (TLS, timeouts, compression,
+// batch size, delay) is read from the variables in any case.
+type Config struct {
+	// Endpoint is the backend's base URL, as "http://localhost:4317". For HTTP,
+	// "/v1/traces" is added unless it has a path. If no variable has one either, it is the default of
+	// OTLP: port 4317 of localhost, or 4318 for HTTP.
+	Endpoint string
+
+	// Protocol is GRPC or HTTP. When neither it nor a variable says which, it is
+	// HTTP for port 4318, OTLP's registered one for HTTP, and else GRPC.
+	Protocol string
+
+	// Headers are sent with every request, for a tenant or a token.
+	Headers map[string]string
+
+	// Sender sends the requests, in place of the three fields above and their variables. Shutdown
+	// closes it if it is an io.Closer. In messages, its name is what its String returns, or its type.
+	Sender Sender
+
+	QueueSize  int // spans that may wait; 0 means OTEL_BSP_MAX_QUEUE_SIZE or DefaultQueueSize
+	QueueBytes int // bytes that encoded spans may take while they wait; 0 means DefaultQueueBytes
+
+	Logger *slog.Logger // nil means slog.Default()
+}
+
+// A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message
+// queue, a file, a test. Each body is one ExportTraceServiceRequest. The queue calls Send for one request at a
+// time. Send must not use body after it has returned, and has to return soon after ctx ends.
+type Sender = queue.Sender
+
+// An Answer says what became of a request. The zero value says that the receiver took all of it. Its Err
+// and Message go to the log and must name no secrets.
+type Answer = queue.Answer
+
+// String leaves out what is often secret: the values of headers, and what is before the
+// endpoint's host or in its query.
+func (c Config) String() string {
+	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
+}
+
+// Format prints String, whatever the verb. What embeds a Config is printed as that, too, and
+// needs a Format of its own.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText is String for encoding/json, log/slog and others that go by it.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// check returns an error that names the first wrong field. Package otlp checks where spans go.
+func (c Config) check() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"QueueSize", c.QueueSize}, {"QueueBytes", c.QueueBytes}} {
+		if f.value < 0 {
+			return fmt.Errorf("exporter: %s %d: must not be negative", f.name, f.value)
+		}
+	}
+	return nil
+}
