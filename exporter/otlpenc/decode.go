@@ -1,0 +1,284 @@
+package otlpenc
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A Header says which span it is, under which one, and when it was.
+type Header struct {
+	TraceID    trace.TraceID
+	SpanID     trace.SpanID
+	ParentID   trace.SpanID // zero if it has no parent
+	Remote     bool         // the parent is in another process
+	Start, End time.Time
+}
+
+// A Span is a decoded span. Its texts are copies: it does not retain the bytes it was made of.
+type Span struct {
+	Header
+	Group      *Group // with its resource and scope
+	TraceState string
+	TraceFlags trace.TraceFlags
+	Name       string
+	Kind       trace.SpanKind
+	Attributes []attribute.KeyValue
+	Events     []sdktrace.Event
+	Links      []sdktrace.Link // without trace state
+	Status     sdktrace.Status
+
+	DroppedAttributes, DroppedEvents, DroppedLinks int
+}
+
+// Headers yields the headers of the spans in order. It allocates nothing. After an error it ends.
+func (s Spans) Headers() iter.Seq2[Header, error] {
+	return func(yield func(Header, error) bool) {
+		for body, err := range s.each {
+			var h Header
+			if err == nil {
+				err = h.decode(body)
+			}
+			if !yield(h, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// All yields the spans in order, decoded. After an error it ends.
+func (s Spans) All() iter.Seq2[Span, error] {
+	return func(yield func(Span, error) bool) {
+		for body, err := range s.each {
+			decoded := Span{Group: s.Group}
+			if err == nil {
+				err = decoded.decode(body)
+			}
+			if !yield(decoded, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s Spans) each(yield func([]byte, error) bool) {
+	for f, err := range fields(s.Bytes).all {
+		if err != nil || f.tag == scopeSpansSpans {
+			if !yield(f.body, err) {
+				return
+			}
+		}
+	}
+}
+
+// fields are an encoded message.
+type fields []byte
+
+// A field is one of a message. Those with an unknown tag are skipped by readers, also those with a
+// known number and another type, as protobuf does.
+type field struct {
+	tag    uint64
+	number uint64 // unless it is a text, bytes or a message
+	body   []byte
+}
+
+// all yields the fields in order. After an error it ends.
+func (b fields) all(yield func(field, error) bool) {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			yield(field{}, malformed(n))
+			return
+		}
+		b = b[n:]
+		f := field{tag: protowire.EncodeTag(num, typ)}
+		switch typ {
+		case protowire.VarintType:
+			f.number, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed64Type:
+			f.number, n = protowire.ConsumeFixed64(b)
+		case protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(b)
+			f.number = uint64(v)
+		case protowire.BytesType:
+			f.body, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			yield(field{}, malformed(n))
+			return
+		}
+		b = b[n:]
+		if !yield(f, nil) {
+			return
+		}
+	}
+}
+
+func malformed(n int) error {
+	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
+}
+
+func (h *Header) decode(b fields) error {
+	for f, err := range b.all {
+		if err != nil {
+			return err
+		}
+		if err := h.field(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Header) field(f field) error {
+	switch f.tag {
+	case spanTraceID:
+		return decodeID(h.TraceID[:], f.body)
+	case spanSpanID:
+		return decodeID(h.SpanID[:], f.body)
+	case spanParentSpanID:
+		return decodeID(h.ParentID[:], f.body)
+	case spanStart:
+		h.Start = moment(f.number)
+	case spanEnd:
+		h.End = moment(f.number)
+	case spanFlags:
+		h.Remote = f.number&isRemote != 0
+	}
+	return nil
+}
+
+func decodeID(id, b []byte) error {
+	if len(b) != len(id) && len(b) != 0 {
+		return fmt.Errorf("otlpenc: id %x has %d bytes, want %d", b[:min(len(b), 16)], len(b), len(id))
+	}
+	clear(id)
+	copy(id, b)
+	return nil
+}
+
+func moment(n uint64) time.Time { return time.Unix(int64(n/1e9), int64(n%1e9)) }
+
+func (s *Span) decode(b fields) error {
+	for f, err := range b.all {
+		if err != nil {
+			return err
+		}
+		if err := s.field(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Span) field(f field) (err error) {
+	switch f.tag {
+	case spanTraceState:
+		s.TraceState = string(f.body)
+	case spanName:
+		s.Name = string(f.body)
+	case spanKind:
+		s.Kind = trace.SpanKind(int32(f.number))
+	case spanAttributes:
+		s.Attributes, err = decodeAttribute(s.Attributes, f.body)
+	case spanDroppedAttributes:
+		s.DroppedAttributes = int(uint32(f.number))
+	case spanEvents:
+		s.Events = append(s.Events, sdktrace.Event{})
+		err = decodeEvent(&s.Events[len(s.Events)-1], f.body)
+	case spanDroppedEvents:
+		s.DroppedEvents = int(uint32(f.number))
+	case spanLinks:
+		s.Links = append(s.Links, sdktrace.Link{})
+		err = decodeLink(&s.Links[len(s.Links)-1], f.body)
+	case spanDroppedLinks:
+		s.DroppedLinks = int(uint32(f.number))
+	case spanStatus:
+		err = decodeStatus(&s.Status, f.body)
+	case spanFlags:
+		s.TraceFlags = trace.TraceFlags(f.number)
+		err = s.Header.field(f)
+	default:
+		err = s.Header.field(f)
+	}
+	return err
+}
+
+func decodeEvent(e *sdktrace.Event, b fields) error {
+	e.Time = moment(0)
+	for f, err := range b.all {
+		if err != nil {
+			return err
+		}
+		switch f.tag {
+		case eventTime:
+			e.Time = moment(f.number)
+		case eventName:
+			e.Name = string(f.body)
+		case eventAttributes:
+			if e.Attributes, err = decodeAttribute(e.Attributes, f.body); err != nil {
+				return err
+			}
+		case eventDroppedAttributes:
+			e.DroppedAttributeCount = int(uint32(f.number))
+		}
+	}
+	return nil
+}
+
+func decodeLink(l *sdktrace.Link, b fields) error {
+	var c trace.SpanContextConfig
+	for f, err := range b.all {
+		if err != nil {
+			return err
+		}
+		switch f.tag {
+		case linkTraceID:
+			err = decodeID(c.TraceID[:], f.body)
+		case linkSpanID:
+			err = decodeID(c.SpanID[:], f.body)
+		case linkAttributes:
+			l.Attributes, err = decodeAttribute(l.Attributes, f.body)
+		case linkDroppedAttributes:
+			l.DroppedAttributeCount = int(uint32(f.number))
+		case linkFlags:
+			c.TraceFlags, c.Remote = trace.TraceFlags(f.number), f.number&isRemote != 0
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.SpanContext = trace.NewSpanContext(c)
+	return nil
+}
+
+func decodeStatus(s *sdktrace.Status, b fields) error {
+	for f, err := range b.all {
+		if err != nil {
+			return err
+		}
+		switch f.tag {
+		case statusMessage:
+			s.Description = string(f.body)
+		case statusCode:
+			switch f.number {
+			case statusOk:
+				s.Code = codes.Ok
+			case statusError:
+				s.Code = codes.Error
+			default:
+				s.Code = codes.Unset
+			}
+		}
+	}
+	return nil
+}

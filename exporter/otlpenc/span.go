@@ -1,0 +1,116 @@
+package otlpenc
+
+import (
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
+// allocates nothing if b has room, unless s has lists, maps or text that is not UTF-8. s must have ended.
+func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
+	// Most spans have between 128 and 16383 bytes, that is a length of two bytes.
+	b = append(b, byte(scopeSpansSpans), 0)
+	at := len(b)
+	b = appendSpan(b, s)
+	return closed(b, at)
+}
+
+func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
+	sc, parent := s.SpanContext(), s.Parent()
+	b = appendIDs(b, sc)
+	b = appendTraceState(b, sc.TraceState())
+	if id := parent.SpanID(); id.IsValid() {
+		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)
+	}
+	b = appendText(b, spanName, s.Name())
+	if kind := s.SpanKind(); kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
+		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
+	}
+	b = appendFixed64(b, spanStart, nanos(s.StartTime()))
+	b = appendFixed64(b, spanEnd, nanos(s.EndTime()))
+	b = appendAttributes(b, spanAttributes, s.Attributes())
+	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributes())
+	b = appendEvents(b, s.Events())
+	b = appendCount(b, spanDroppedEvents, s.DroppedEvents())
+	b = appendLinks(b, s.Links())
+	b = appendCount(b, spanDroppedLinks, s.DroppedLinks())
+	b = appendStatus(b, s.Status())
+	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
+	return protowire.AppendFixed32(b, flags(sc.TraceFlags(), parent))
+}
+
+// appendIDs appends the ids of a span or of a link: the fields have the same numbers.
+func appendIDs(b []byte, sc trace.SpanContext) []byte {
+	tid, sid := sc.TraceID(), sc.SpanID()
+	b = append(append(b, byte(spanTraceID), byte(len(tid))), tid[:]...)
+	return append(append(b, byte(spanSpanID), byte(len(sid))), sid[:]...)
+}
+
+// flags has the flags of the span's own context, and whether remote came from another process.
+func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
+	f := uint32(own) | knowsRemote
+	if remote.IsRemote() {
+		f |= isRemote
+	}
+	return f
+}
+
+// appendTraceState makes no text of ts, because that would be an allocation.
+func appendTraceState(b []byte, ts trace.TraceState) []byte {
+	if ts.Len() == 0 {
+		return b
+	}
+	b, at := open(b, spanTraceState)
+	ts.Walk(func(key, value string) bool {
+		if len(b) > at {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, valid(key)...), '='), valid(value)...)
+		return true
+	})
+	return closed(b, at)
+}
+
+func appendEvents(b []byte, events []sdktrace.Event) []byte {
+	for i := range events {
+		e := &events[i]
+		var at int
+		b, at = open(b, spanEvents)
+		b = appendFixed64(b, eventTime, nanos(e.Time))
+		b = appendText(b, eventName, e.Name)
+		b = appendAttributes(b, eventAttributes, e.Attributes)
+		b = appendCount(b, eventDroppedAttributes, e.DroppedAttributeCount)
+		b = closed(b, at)
+	}
+	return b
+}
+
+// appendLinks leaves out the links' trace state, as the SDK's exporter does.
+func appendLinks(b []byte, links []sdktrace.Link) []byte {
+	for i := range links {
+		l := &links[i]
+		var at int
+		b, at = open(b, spanLinks)
+		b = appendIDs(b, l.SpanContext)
+		b = appendAttributes(b, linkAttributes, l.Attributes)
+		b = appendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
+		b = protowire.AppendFixed32(append(b, byte(linkFlags)), flags(l.SpanContext.TraceFlags(), l.SpanContext))
+		b = closed(b, at)
+	}
+	return b
+}
+
+func appendStatus(b []byte, s sdktrace.Status) []byte {
+	b, at := open(b, spanStatus)
+	b = appendText(b, statusMessage, s.Description)
+	switch s.Code {
+	case codes.Ok:
+		b = append(b, byte(statusCode), statusOk)
+	case codes.Error:
+		b = append(b, byte(statusCode), statusError)
+	default:
+	}
+	return closed(b, at)
+}

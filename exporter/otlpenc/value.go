@@ -1,0 +1,157 @@
+package otlpenc
+
+import (
+	"math"
+
+	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// MaxDepth is how many lists and maps may lie within each other in the value of an attribute.
+// [AppendSpan] writes a text in place of each list and map below. Receivers refuse a request with
+// messages more than 100 levels deep (protobuf's limit in C++, Java and Rust), or 10 000 (in Go).
+// Each map takes three levels; the attributes of events and links begin at the sixth.
+const MaxDepth = 30
+
+const tooDeep = "nested too deep"
+
+func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue) []byte {
+	for i := range attrs {
+		b = appendKeyValue(b, tag, &attrs[i], 0)
+	}
+	return b
+}
+
+// appendKeyValue appends an attribute that has depth lists and maps around it.
+func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
+	key := valid(string(kv.Key))
+	keySize := 0
+	if key != "" {
+		keySize = 1 + protowire.SizeBytes(len(key))
+	}
+	if isList(kv.Value.Type()) {
+		b, at := open(b, tag)
+		b = appendText(b, keyValueKey, key)
+		b = appendValue(b, keyValueValue, kv.Value, depth)
+		return closed(b, at)
+	}
+	s := scalarOf(kv.Value)
+	b = appendLength(b, tag, keySize+1+protowire.SizeBytes(s.size))
+	if key != "" {
+		b = append(appendLength(b, keyValueKey, len(key)), key...)
+	}
+	return s.append(appendLength(b, keyValueValue, s.size))
+}
+
+func isList(t attribute.Type) bool {
+	switch t {
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.SLICE, attribute.MAP:
+		return true
+	default:
+		return false
+	}
+}
+
+// A scalar is a value that is neither a list nor a map, ready to be written.
+type scalar struct {
+	tag    uint64 // 0: no value
+	number uint64
+	text   string
+	size   int // of the whole as an AnyValue
+}
+
+func scalarOf(v attribute.Value) scalar {
+	switch v.Type() {
+	case attribute.EMPTY:
+		return scalar{}
+	case attribute.BOOL:
+		n := protowire.EncodeBool(v.AsBool())
+		return scalar{tag: valueBool, number: n, size: 2}
+	case attribute.INT64:
+		n := uint64(v.AsInt64())
+		return scalar{tag: valueInt, number: n, size: 1 + protowire.SizeVarint(n)}
+	case attribute.FLOAT64:
+		return scalar{tag: valueDouble, number: math.Float64bits(v.AsFloat64()), size: 1 + protowire.SizeFixed64()}
+	case attribute.STRING:
+		return text(v.AsString())
+	case attribute.BYTESLICE:
+		s := string(v.AsByteSlice())
+		return scalar{tag: valueBytes, text: s, size: 1 + protowire.SizeBytes(len(s))}
+	default:
+		return text("INVALID") // a kind of value that the SDK got later
+	}
+}
+
+func text(s string) scalar {
+	s = valid(s)
+	return scalar{tag: valueString, text: s, size: 1 + protowire.SizeBytes(len(s))}
+}
+
+func (s scalar) append(b []byte) []byte {
+	switch s.tag {
+	case valueString, valueBytes:
+		return append(appendLength(b, s.tag, len(s.text)), s.text...)
+	case valueDouble:
+		return protowire.AppendFixed64(append(b, byte(s.tag)), s.number)
+	case valueBool, valueInt:
+		return protowire.AppendVarint(append(b, byte(s.tag)), s.number)
+	default:
+		return b
+	}
+}
+
+// appendValue appends an AnyValue that has depth lists and maps around it.
+func appendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
+	s := scalar{}
+	switch {
+	case !isList(v.Type()):
+		s = scalarOf(v)
+	case depth == MaxDepth:
+		s = text(tooDeep)
+	default:
+		b, at := open(b, tag)
+		return closed(appendList(b, v, depth+1), at)
+	}
+	return s.append(appendLength(b, tag, s.size))
+}
+
+func appendList(b []byte, v attribute.Value, depth int) []byte {
+	list := valueArray
+	if v.Type() == attribute.MAP {
+		list = valueMap
+	}
+	b, at := open(b, list)
+	switch v.Type() {
+	case attribute.BOOLSLICE:
+		for _, e := range v.AsBoolSlice() {
+			b = appendValue(b, listValues, attribute.BoolValue(e), depth)
+		}
+	case attribute.INT64SLICE:
+		for _, e := range v.AsInt64Slice() {
+			b = appendValue(b, listValues, attribute.Int64Value(e), depth)
+		}
+	case attribute.FLOAT64SLICE:
+		for _, e := range v.AsFloat64Slice() {
+			b = appendValue(b, listValues, attribute.Float64Value(e), depth)
+		}
+	case attribute.STRINGSLICE:
+		for _, e := range v.AsStringSlice() {
+			b = appendValue(b, listValues, attribute.StringValue(e), depth)
+		}
+	case attribute.SLICE:
+		for _, e := range v.AsSlice() {
+			b = appendValue(b, listValues, e, depth)
+		}
+	case attribute.MAP:
+		b = appendMembers(b, v.AsMap(), depth)
+	default:
+	}
+	return closed(b, at)
+}
+
+func appendMembers(b []byte, members []attribute.KeyValue, depth int) []byte {
+	for i := range members {
+		b = appendKeyValue(b, listValues, &members[i], depth)
+	}
+	return b
+}

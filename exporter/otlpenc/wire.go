@@ -1,0 +1,154 @@
+package otlpenc
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Tags of OTLP: a field's number and the type of its value. All but one have a single byte.
+const (
+	varint   = uint64(protowire.VarintType)
+	fixed64  = uint64(protowire.Fixed64Type)
+	prefixed = uint64(protowire.BytesType)
+	fixed32  = uint64(protowire.Fixed32Type)
+
+	requestResourceSpans = 1<<3 | prefixed
+
+	resourceSpansResource   = 1<<3 | prefixed
+	resourceSpansScopeSpans = 2<<3 | prefixed
+	resourceSpansSchemaURL  = 3<<3 | prefixed
+
+	resourceAttributes = 1<<3 | prefixed
+
+	scopeSpansScope     = 1<<3 | prefixed
+	scopeSpansSpans     = 2<<3 | prefixed
+	scopeSpansSchemaURL = 3<<3 | prefixed
+
+	scopeName       = 1<<3 | prefixed
+	scopeVersion    = 2<<3 | prefixed
+	scopeAttributes = 3<<3 | prefixed
+
+	spanTraceID           = 1<<3 | prefixed
+	spanSpanID            = 2<<3 | prefixed
+	spanTraceState        = 3<<3 | prefixed
+	spanParentSpanID      = 4<<3 | prefixed
+	spanName              = 5<<3 | prefixed
+	spanKind              = 6<<3 | varint
+	spanStart             = 7<<3 | fixed64
+	spanEnd               = 8<<3 | fixed64
+	spanAttributes        = 9<<3 | prefixed
+	spanDroppedAttributes = 10<<3 | varint
+	spanEvents            = 11<<3 | prefixed
+	spanDroppedEvents     = 12<<3 | varint
+	spanLinks             = 13<<3 | prefixed
+	spanDroppedLinks      = 14<<3 | varint
+	spanStatus            = 15<<3 | prefixed
+	spanFlags             = 16<<3 | fixed32 // two bytes
+
+	eventTime              = 1<<3 | fixed64
+	eventName              = 2<<3 | prefixed
+	eventAttributes        = 3<<3 | prefixed
+	eventDroppedAttributes = 4<<3 | varint
+
+	linkTraceID           = 1<<3 | prefixed
+	linkSpanID            = 2<<3 | prefixed
+	linkAttributes        = 4<<3 | prefixed
+	linkDroppedAttributes = 5<<3 | varint
+	linkFlags             = 6<<3 | fixed32
+
+	statusMessage = 2<<3 | prefixed
+	statusCode    = 3<<3 | varint
+
+	keyValueKey   = 1<<3 | prefixed
+	keyValueValue = 2<<3 | prefixed
+
+	valueString = 1<<3 | prefixed
+	valueBool   = 2<<3 | varint
+	valueInt    = 3<<3 | varint
+	valueDouble = 4<<3 | fixed64
+	valueArray  = 5<<3 | prefixed
+	valueMap    = 6<<3 | prefixed
+	valueBytes  = 7<<3 | prefixed
+
+	listValues = 1<<3 | prefixed // of an array and of a map
+)
+
+// Bits of the flags of spans and links above the W3C's.
+const (
+	knowsRemote = 0x100 // whether the parent is remote is known
+	isRemote    = 0x200
+)
+
+// Codes of a status.
+const (
+	statusOk    = 1
+	statusError = 2
+)
+
+// valid returns s with U+FFFD in place of each run of bytes that is not UTF-8. A receiver
+// refuses a whole request for one such byte.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, string(utf8.RuneError))
+}
+
+// nanos returns t as the SDK's exporter sends it.
+func nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
+
+// appendText appends a field of text; a text without a character has none.
+func appendText(b []byte, tag uint64, s string) []byte {
+	if s == "" {
+		return b
+	}
+	s = valid(s)
+	return append(appendLength(b, tag, len(s)), s...)
+}
+
+func appendLength(b []byte, tag uint64, n int) []byte {
+	if n < 1<<7 {
+		return append(b, byte(tag), byte(n))
+	}
+	return protowire.AppendVarint(append(b, byte(tag)), uint64(n))
+}
+
+func appendFixed64(b []byte, tag, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendFixed64(append(b, byte(tag)), v)
+}
+
+// appendCount appends a field of 32 bits; counts beyond them are the largest or the smallest.
+func appendCount(b []byte, tag uint64, n int) []byte {
+	if n <= 0 {
+		return b
+	}
+	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
+}
+
+// open begins a message of unknown length, for which it leaves one byte; at is where the body begins.
+func open(b []byte, tag uint64) (_ []byte, at int) {
+	b = append(b, byte(tag), 0)
+	return b, len(b)
+}
+
+// closed ends the message whose body begins at at. A body of 128 bytes and more moves to make
+// room for its length, which always has the fewest bytes.
+func closed(b []byte, at int) []byte {
+	n := len(b) - at
+	if n < 1<<7 {
+		b[at-1] = byte(n)
+		return b
+	}
+	var zeros [9]byte
+	size := protowire.SizeVarint(uint64(n))
+	b = append(b, zeros[:size-1]...)
+	copy(b[at+size-1:], b[at:at+n])
+	protowire.AppendVarint(b[:at-1], uint64(n))
+	return b
+}
