@@ -40,8 +40,9 @@ type Span struct {
 // Headers yields the headers of the spans in order. It allocates nothing. After an error it ends.
 func (s Spans) Headers() iter.Seq2[Header, error] {
 	return func(yield func(Header, error) bool) {
-		for body, err := range s.each {
-			var h Header
+		for b := fields(s.Bytes); len(b) > 0; {
+			h := Header{Start: epoch, End: epoch}
+			body, err := b.nextSpan()
 			if err == nil {
 				err = h.decode(body)
 			}
@@ -55,22 +56,13 @@ func (s Spans) Headers() iter.Seq2[Header, error] {
 // All yields the spans in order, decoded. After an error it ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
-		for body, err := range s.each {
-			decoded := Span{Group: s.Group}
+		for b := fields(s.Bytes); len(b) > 0; {
+			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.Group}
+			body, err := b.nextSpan()
 			if err == nil {
 				err = decoded.decode(body)
 			}
 			if !yield(decoded, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (s Spans) each(yield func([]byte, error) bool) {
-	for f, err := range fields(s.Bytes).all {
-		if err != nil || f.tag == scopeSpansSpans {
-			if !yield(f.body, err) {
 				return
 			}
 		}
@@ -88,39 +80,60 @@ type field struct {
 	body   []byte
 }
 
-// all yields the fields in order. After an error it ends.
-func (b fields) all(yield func(field, error) bool) {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			yield(field{}, malformed(n))
-			return
-		}
-		b = b[n:]
-		f := field{tag: protowire.EncodeTag(num, typ)}
-		switch typ {
-		case protowire.VarintType:
-			f.number, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed64Type:
-			f.number, n = protowire.ConsumeFixed64(b)
-		case protowire.Fixed32Type:
-			var v uint32
-			v, n = protowire.ConsumeFixed32(b)
-			f.number = uint64(v)
-		case protowire.BytesType:
-			f.body, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, b)
-		}
-		if n < 0 {
-			yield(field{}, malformed(n))
-			return
-		}
-		b = b[n:]
-		if !yield(f, nil) {
-			return
-		}
+// short returns the size of the first field if it is text, bytes or a message with a tag and a length of one
+// byte, as nearly all are; otherwise 0.
+func (b fields) short() int {
+	if len(b) < 2 || b[0] < 1<<3 || b[0]&(1<<7|7) != byte(prefixed) || b[1] >= 1<<7 || int(b[1]) > len(b)-2 {
+		return 0
 	}
+	return 2 + int(b[1])
+}
+
+// next removes the first field. b must not be empty.
+func (b *fields) next() (field, error) {
+	if n := b.short(); n > 0 {
+		f := field{tag: uint64((*b)[0]), body: (*b)[2:n]}
+		*b = (*b)[n:]
+		return f, nil
+	}
+	return b.nextOfAny()
+}
+
+func (b *fields) nextOfAny() (f field, err error) {
+	num, typ, n := protowire.ConsumeTag(*b)
+	if n < 0 {
+		return f, malformed(n)
+	}
+	rest := (*b)[n:]
+	f.tag = protowire.EncodeTag(num, typ)
+	switch typ {
+	case protowire.VarintType:
+		f.number, n = protowire.ConsumeVarint(rest)
+	case protowire.Fixed64Type:
+		f.number, n = protowire.ConsumeFixed64(rest)
+	case protowire.Fixed32Type:
+		var v uint32
+		v, n = protowire.ConsumeFixed32(rest)
+		f.number = uint64(v)
+	case protowire.BytesType:
+		f.body, n = protowire.ConsumeBytes(rest)
+	default:
+		n = protowire.ConsumeFieldValue(num, typ, rest)
+	}
+	if n < 0 {
+		return f, malformed(n)
+	}
+	*b = rest[n:]
+	return f, nil
+}
+
+// nextSpan removes the first field, which must be a span.
+func (b *fields) nextSpan() (fields, error) {
+	f, err := b.next()
+	if err == nil && f.tag != scopeSpansSpans {
+		err = fmt.Errorf("otlpenc: malformed span: field %d of type %d among spans, want %d of type %d", f.tag>>3, f.tag&7, scopeSpansSpans>>3, scopeSpansSpans&7)
+	}
+	return f.body, err
 }
 
 func malformed(n int) error {
@@ -128,7 +141,12 @@ func malformed(n int) error {
 }
 
 func (h *Header) decode(b fields) error {
-	for f, err := range b.all {
+	for len(b) > 0 {
+		if n := b.short(); n > 0 && b[0] > byte(spanParentSpanID) {
+			b = b[n:] // name, attributes, events, links, status
+			continue
+		}
+		f, err := b.next()
 		if err != nil {
 			return err
 		}
@@ -166,10 +184,14 @@ func decodeID(id, b []byte) error {
 	return nil
 }
 
+// epoch is a time that is not in the bytes.
+var epoch = moment(0)
+
 func moment(n uint64) time.Time { return time.Unix(int64(n/1e9), int64(n%1e9)) }
 
 func (s *Span) decode(b fields) error {
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return err
 		}
@@ -214,8 +236,9 @@ func (s *Span) field(f field) (err error) {
 }
 
 func decodeEvent(e *sdktrace.Event, b fields) error {
-	e.Time = moment(0)
-	for f, err := range b.all {
+	e.Time = epoch
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return err
 		}
@@ -237,7 +260,8 @@ func decodeEvent(e *sdktrace.Event, b fields) error {
 
 func decodeLink(l *sdktrace.Link, b fields) error {
 	var c trace.SpanContextConfig
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return err
 		}
@@ -262,7 +286,8 @@ func decodeLink(l *sdktrace.Link, b fields) error {
 }
 
 func decodeStatus(s *sdktrace.Status, b fields) error {
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return err
 		}

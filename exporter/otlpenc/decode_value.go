@@ -18,7 +18,8 @@ func decodeAttribute(attrs []attribute.KeyValue, b fields) ([]attribute.KeyValue
 
 // decodeKeyValue decodes an attribute that has depth lists and maps around it.
 func decodeKeyValue(b fields, depth int) (kv attribute.KeyValue, err error) {
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return kv, err
 		}
@@ -35,7 +36,8 @@ func decodeKeyValue(b fields, depth int) (kv attribute.KeyValue, err error) {
 }
 
 func decodeValue(b fields, depth int) (v attribute.Value, err error) {
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return v, err
 		}
@@ -69,7 +71,8 @@ func decodeValue(b fields, depth int) (v attribute.Value, err error) {
 
 func decodeMap(b fields, depth int) (attribute.Value, error) {
 	var members []attribute.KeyValue
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return attribute.Value{}, err
 		}
@@ -89,7 +92,8 @@ func decodeMap(b fields, depth int) (attribute.Value, error) {
 // OTLP does not tell them from a slice of such values.
 func decodeArray(b fields, depth int) (attribute.Value, error) {
 	var all []attribute.Value
-	for f, err := range b.all {
+	for len(b) > 0 {
+		f, err := b.next()
 		if err != nil {
 			return attribute.Value{}, err
 		}

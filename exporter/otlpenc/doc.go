@@ -16,8 +16,8 @@
 //     joins resources with equal attributes, even if their schema URLs differ.
 //   - Every request can be decoded by a protobuf library, whatever the spans contain.
 //   - Fields are in the order of their numbers, and lengths have the fewest bytes.
-//   - Encoding allocates nothing for a buffer with room. Exceptions are values that are lists or maps, and
-//     text that is not UTF-8.
+//   - Encoding allocates nothing for a buffer with room. Exceptions are values that are lists, maps or
+//     bytes, and text that is not UTF-8.
 //   - Decoding returns an error for bytes that are not spans. It never panics, and the memory it takes is
 //     proportional to the bytes.
 //   - All functions are safe for concurrent use. Encoded and decoded spans are plain data.

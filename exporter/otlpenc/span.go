@@ -8,13 +8,10 @@ import (
 )
 
 // AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
-// allocates nothing if b has room, unless s has lists, maps or text that is not UTF-8. s must have ended.
+// allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8. s must have ended.
 func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	// Most spans have between 128 and 16383 bytes, that is a length of two bytes.
-	b = append(b, byte(scopeSpansSpans), 0)
-	at := len(b)
-	b = appendSpan(b, s)
-	return closed(b, at)
+	b, at := open(b, scopeSpansSpans)
+	return closed(appendSpan(b, s), at)
 }
 
 func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {

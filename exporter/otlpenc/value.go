@@ -25,6 +25,16 @@ func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue) []byte {
 // appendKeyValue appends an attribute that has depth lists and maps around it.
 func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
 	key := valid(string(kv.Key))
+	// Most attributes are short texts: this saves a sixth of the time of a span.
+	if kv.Value.Type() == attribute.STRING && key != "" {
+		text := valid(kv.Value.AsString())
+		if n := 6 + len(key) + len(text); n < 1<<7 {
+			b = append(b, byte(tag), byte(n), byte(keyValueKey), byte(len(key)))
+			b = append(b, key...)
+			b = append(b, byte(keyValueValue), byte(len(text)+2), byte(valueString), byte(len(text)))
+			return append(b, text...)
+		}
+	}
 	keySize := 0
 	if key != "" {
 		keySize = 1 + protowire.SizeBytes(len(key))
@@ -102,7 +112,7 @@ func (s scalar) append(b []byte) []byte {
 
 // appendValue appends an AnyValue that has depth lists and maps around it.
 func appendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
-	s := scalar{}
+	var s scalar
 	switch {
 	case !isList(v.Type()):
 		s = scalarOf(v)

@@ -1,0 +1,113 @@
+package otlpenc_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+// One HTTP request: 4 spans with 5 events and 16 attributes.
+
+func BenchmarkSDK(b *testing.B) {
+	spans := request(b)
+	var k keeper
+	sdk, err := otlptrace.New(b.Context(), &k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		k.sent = k.sent[:0]
+		if err := sdk.ExportSpans(b.Context(), spans); err != nil {
+			b.Fatal(err)
+		}
+		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], &collector.ExportTraceServiceRequest{ResourceSpans: k.sent}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(buf)), "bytes")
+}
+
+// The whole way, as the SDK's.
+func BenchmarkRequest(b *testing.B) {
+	spans := request(b)
+	var groups otlpenc.Groups
+	var buf, body []byte
+	all := make([]otlpenc.Spans, 0, len(spans))
+	b.ReportAllocs()
+	for b.Loop() {
+		buf, all = buf[:0], all[:0]
+		for _, s := range spans {
+			from := len(buf)
+			buf = otlpenc.AppendSpan(buf, s)
+			all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: buf[from:len(buf):len(buf)], Count: 1})
+		}
+		body = otlpenc.AppendRequest(body[:0], all)
+	}
+	b.ReportMetric(float64(len(body)), "bytes")
+}
+
+func BenchmarkAppendSpan(b *testing.B) {
+	spans := request(b)
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = buf[:0]
+		for _, s := range spans {
+			buf = otlpenc.AppendSpan(buf, s)
+		}
+	}
+	b.ReportMetric(float64(len(buf)), "bytes")
+}
+
+func BenchmarkGroups(b *testing.B) {
+	spans := request(b)
+	var groups otlpenc.Groups
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, s := range spans {
+			groups.Of(s)
+		}
+	}
+}
+
+func encoded(tb testing.TB) otlpenc.Spans {
+	tb.Helper()
+	var groups otlpenc.Groups
+	spans := otlpenc.Spans{}
+	for _, s := range request(tb) {
+		spans.Group = groups.Of(s)
+		spans.Bytes = otlpenc.AppendSpan(spans.Bytes, s)
+		spans.Count++
+	}
+	return spans
+}
+
+func BenchmarkHeaders(b *testing.B) {
+	spans := encoded(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range spans.Headers() {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func BenchmarkAll(b *testing.B) {
+	spans := encoded(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range spans.All() {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package otlpenc_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+// A client of the SDK's exporter that keeps what it should send.
+type keeper struct{ sent []*tracepb.ResourceSpans }
+
+func (k *keeper) Start(context.Context) error { return nil }
+func (k *keeper) Stop(context.Context) error  { return nil }
+func (k *keeper) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) error {
+	k.sent = append(k.sent, spans...)
+	return nil
+}
+
+// bySDK is the request that the SDK's exporter makes of spans, with its texts repaired.
+func bySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
+	tb.Helper()
+	var k keeper
+	sdk, err := otlptrace.New(tb.Context(), &k)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := sdk.ExportSpans(tb.Context(), spans); err != nil {
+		tb.Fatal(err)
+	}
+	request := &collector.ExportTraceServiceRequest{ResourceSpans: k.sent}
+	repair(request.ProtoReflect())
+	return request
+}
+
+func repair(m protoreflect.Message) {
+	text := func(v protoreflect.Value) protoreflect.Value {
+		return protoreflect.ValueOfString(strings.ToValidUTF8(v.String(), "\uFFFD"))
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.IsList() && f.Kind() == protoreflect.MessageKind:
+			for i := range v.List().Len() {
+				repair(v.List().Get(i).Message())
+			}
+		case f.Kind() == protoreflect.MessageKind:
+			repair(v.Message())
+		case f.Kind() == protoreflect.StringKind && !f.IsList():
+			m.Set(f, text(v))
+		}
+		return true
+	})
+}
+
+// byUs is the request that this package makes of spans. It fails the test unless a protobuf library
+// understands it, and finds nothing that it does not know.
+func byUs(tb testing.TB, spans []sdktrace.ReadOnlySpan) (*collector.ExportTraceServiceRequest, []otlpenc.Spans) {
+	tb.Helper()
+	var groups otlpenc.Groups
+	all := make([]otlpenc.Spans, 0, len(spans))
+	sum := 0
+	for _, s := range spans {
+		one := otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1}
+		all = append(all, one)
+		sum += otlpenc.RequestSize(all[len(all)-1:])
+	}
+	body := otlpenc.AppendRequest([]byte("before"), all)
+	body, ok := bytes.CutPrefix(body, []byte("before"))
+	if !ok {
+		tb.Fatalf("AppendRequest changed what was there: %q", body)
+	}
+	if size := otlpenc.RequestSize(all); size != len(body) || size > sum {
+		tb.Errorf("RequestSize %d, of each alone %d, want %d bytes or more", size, sum, len(body))
+	}
+	request := &collector.ExportTraceServiceRequest{}
+	if err := proto.Unmarshal(body, request); err != nil {
+		tb.Fatalf("the request cannot be decoded: %v\n%x", err, body)
+	}
+	if size := proto.Size(request); size != len(body) {
+		tb.Errorf("the request has %d bytes, the shortest has %d", len(body), size)
+	}
+	noUnknown(tb, request.ProtoReflect())
+	return request, all
+}
+
+func noUnknown(tb testing.TB, m protoreflect.Message) {
+	tb.Helper()
+	if len(m.GetUnknown()) > 0 {
+		tb.Errorf("%s has unknown fields %x", m.Descriptor().FullName(), m.GetUnknown())
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.IsList() && f.Kind() == protoreflect.MessageKind:
+			for i := range v.List().Len() {
+				noUnknown(tb, v.List().Get(i).Message())
+			}
+		case f.Kind() == protoreflect.MessageKind:
+			noUnknown(tb, v.Message())
+		}
+		return true
+	})
+}
+
+// equal compares requests span by span, each with its resource and scope, in any order.
+func equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
+	tb.Helper()
+	g, w := flat(tb, got), flat(tb, want)
+	if len(g) != len(w) {
+		tb.Fatalf("%d spans, want %d", len(g), len(w))
+	}
+	for i := range g {
+		if !proto.Equal(g[i], w[i]) {
+			tb.Fatalf("got  %v\nwant %v", g[i], w[i])
+		}
+	}
+}
+
+func flat(tb testing.TB, r *collector.ExportTraceServiceRequest) []*tracepb.ResourceSpans {
+	tb.Helper()
+	type sortable struct {
+		bytes []byte
+		m     *tracepb.ResourceSpans
+	}
+	var all []sortable
+	for _, rs := range r.GetResourceSpans() {
+		for _, ss := range rs.GetScopeSpans() {
+			for _, s := range ss.GetSpans() {
+				m := &tracepb.ResourceSpans{Resource: rs.GetResource(), SchemaUrl: rs.GetSchemaUrl(), ScopeSpans: []*tracepb.ScopeSpans{
+					{Scope: ss.GetScope(), SchemaUrl: ss.GetSchemaUrl(), Spans: []*tracepb.Span{s}},
+				}}
+				b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				all = append(all, sortable{b, m})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b sortable) int { return bytes.Compare(a.bytes, b.bytes) })
+	out := make([]*tracepb.ResourceSpans, 0, len(all))
+	for _, s := range all {
+		out = append(out, s.m)
+	}
+	return out
+}
+
+// snapshot makes a span of the SDK of one that was decoded.
+func snapshot(tb testing.TB, s otlpenc.Span) sdktrace.ReadOnlySpan {
+	tb.Helper()
+	state, err := trace.ParseTraceState(s.TraceState)
+	if err != nil {
+		tb.Fatalf("trace state %q: %v", s.TraceState, err)
+	}
+	return tracetest.SpanStub{
+		Name:        s.Name,
+		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.SpanID, TraceFlags: s.TraceFlags, TraceState: state}),
+		Parent:      trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.ParentID, Remote: s.Remote}),
+		SpanKind:    s.Kind, StartTime: s.Start, EndTime: s.End,
+		Attributes: s.Attributes, Events: s.Events, Links: s.Links, Status: s.Status,
+		DroppedAttributes: s.DroppedAttributes, DroppedEvents: s.DroppedEvents, DroppedLinks: s.DroppedLinks,
+		Resource: s.Group.Resource(), InstrumentationScope: s.Group.Scope(),
+	}.Snapshot()
+}
+
+var (
+	testResource = resource.NewWithAttributes("https://opentelemetry.io/schemas/1.37.0",
+		attribute.String("service.name", "shop"), attribute.String("service.version", "1.4.2"),
+		attribute.String("host.name", "web-7f9c"), attribute.String("process.runtime.version", "go1.26.0"),
+		attribute.String("telemetry.sdk.language", "go"), attribute.String("telemetry.sdk.name", "opentelemetry"),
+		attribute.String("telemetry.sdk.version", "1.47.0"), attribute.Int("process.pid", 4711))
+	testTime = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+)
+
+// A processor that keeps the spans that end.
+type ended struct{ spans []sdktrace.ReadOnlySpan }
+
+func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (e *ended) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
+func (e *ended) ForceFlush(context.Context) error                { return nil }
+func (e *ended) Shutdown(context.Context) error                  { return nil }
+
+// request has the spans of an HTTP request with 2 measures, 3 marks and an error: 4 spans, 5 events.
+func request(tb testing.TB) []sdktrace.ReadOnlySpan {
+	tb.Helper()
+	var e ended
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&e), sdktrace.WithResource(testResource))
+	server := provider.Tracer("go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp", trace.WithInstrumentationVersion("0.72.0"))
+	own := provider.Tracer("github.com/perfline/perfline")
+	remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 2}, SpanID: trace.SpanID{3, 4}, TraceFlags: trace.FlagsSampled, Remote: true})
+	at := func(ms int) trace.SpanEventOption {
+		return trace.WithTimestamp(testTime.Add(time.Duration(ms) * time.Millisecond))
+	}
+	ctx, root := server.Start(trace.ContextWithSpanContext(tb.Context(), remote), "GET /cart/{id}", trace.WithSpanKind(trace.SpanKindServer), at(0),
+		trace.WithAttributes(attribute.String("http.request.method", "GET"), attribute.String("url.path", "/cart/42"), attribute.String("url.scheme", "http"),
+			attribute.String("server.address", "localhost"), attribute.Int("server.port", 8080), attribute.String("network.peer.address", "127.0.0.1"),
+			attribute.Int("network.peer.port", 51234), attribute.String("user_agent.original", "Go-http-client/1.1"), attribute.String("network.protocol.version", "1.1")))
+	root.AddEvent("cache miss", at(1), trace.WithAttributes(attribute.String("key", "cart-42")))
+	_, load := own.Start(ctx, "load", at(1))
+	load.SetAttributes(attribute.String("table", "carts"), attribute.Int("rows", 3))
+	load.End(at(3))
+	_, render := own.Start(ctx, "render", at(3))
+	render.End(at(4))
+	root.AddEvent("first byte", at(4), trace.WithAttributes(attribute.Int("size", 4096), attribute.Bool("compressed", true)))
+	root.AddEvent("last byte", at(5))
+	_, failed := own.Start(ctx, "publish", at(5), trace.WithSpanKind(trace.SpanKindProducer))
+	failed.AddEvent("retry", at(5), trace.WithAttributes(attribute.Int("attempt", 2), attribute.Float64("wait", .05)))
+	failed.RecordError(context.DeadlineExceeded, at(6))
+	failed.SetStatus(codes.Error, "deadline exceeded")
+	failed.End(at(6))
+	root.SetAttributes(attribute.Int("http.response.status_code", 200), attribute.Int("http.response.body.size", 4096))
+	root.End(at(7))
+	if len(e.spans) != 4 {
+		tb.Fatalf("%d spans, want 4", len(e.spans))
+	}
+	return e.spans
+}
+
+// scoped is a span with a scope of any content: a SpanStub has none without a name.
+type scoped struct {
+	sdktrace.ReadOnlySpan
+	scope instrumentation.Scope
+}
+
+func (s scoped) InstrumentationScope() instrumentation.Scope { return s.scope }
