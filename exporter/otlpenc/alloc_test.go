@@ -5,6 +5,7 @@
 package otlpenc_test
 
 import (
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -49,9 +50,30 @@ func TestAlloc(t *testing.T) {
 				}
 			}
 		},
+		"First": func() {
+			for _, one := range all {
+				if _, _, err := one.First(); err != nil {
+					t.Error(err)
+				}
+			}
+		},
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", name, n)
 		}
+	}
+}
+
+// Encode allocates the span's bytes, and keeps no room for the next one of a span that is huge.
+func TestAllocEncode(t *testing.T) {
+	var groups otlpenc.Groups
+	for _, s := range request(t) {
+		if n := testing.AllocsPerRun(100, func() { groups.Encode(s) }); n != 1 {
+			t.Errorf("%v allocations, want 1", n)
+		}
+	}
+	huge := tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot()
+	if n := testing.AllocsPerRun(100, func() { groups.Encode(huge) }); n <= 1 {
+		t.Errorf("%v allocations for a huge span: the pool keeps its room", n)
 	}
 }

@@ -100,6 +100,31 @@ func BenchmarkHeaders(b *testing.B) {
 	}
 }
 
+func BenchmarkFirst(b *testing.B) {
+	spans := encoded(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for rest := spans; len(rest.Bytes) > 0; {
+			_, one, err := rest.First()
+			if err != nil {
+				b.Fatal(err)
+			}
+			rest.Bytes = rest.Bytes[len(one.Bytes):]
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	spans := request(b)
+	var groups otlpenc.Groups
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, s := range spans {
+			groups.Encode(s)
+		}
+	}
+}
+
 func BenchmarkAll(b *testing.B) {
 	spans := encoded(b)
 	b.ReportAllocs()

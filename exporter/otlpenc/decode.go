@@ -18,15 +18,21 @@ type Header struct {
 	SpanID     trace.SpanID
 	ParentID   trace.SpanID // zero if it has no parent
 	Remote     bool         // the parent is in another process
+	TraceFlags trace.TraceFlags
 	Start, End time.Time
 }
+
+// Sampled reports whether the span is for export. Processors also get spans that are recorded only.
+func (h Header) Sampled() bool { return h.TraceFlags.IsSampled() }
+
+// Duration returns the time from the span's start to its end.
+func (h Header) Duration() time.Duration { return h.End.Sub(h.Start) }
 
 // A Span is a decoded span. Its texts are copies: it does not retain the bytes it was made of.
 type Span struct {
 	Header
 	Group      *Group // with its resource and scope
 	TraceState string
-	TraceFlags trace.TraceFlags
 	Name       string
 	Kind       trace.SpanKind
 	Attributes []attribute.KeyValue
@@ -51,6 +57,21 @@ func (s Spans) Headers() iter.Seq2[Header, error] {
 			}
 		}
 	}
+}
+
+// First returns the header and the encoding of the first span. It allocates nothing. It returns an error if the
+// bytes do not begin with a span; there must be some.
+func (s Spans) First() (h Header, one Spans, err error) {
+	rest := fields(s.Bytes)
+	body, err := rest.nextSpan()
+	if err == nil {
+		err = h.decode(body)
+	}
+	if err != nil {
+		return Header{}, Spans{}, err
+	}
+	n := len(s.Bytes) - len(rest)
+	return h, Spans{Group: s.Group, Bytes: s.Bytes[:n:n], Count: 1}, nil
 }
 
 // All yields the spans in order, decoded. After an error it ends.
@@ -170,7 +191,7 @@ func (h *Header) field(f field) error {
 	case spanEnd:
 		h.End = moment(f.number)
 	case spanFlags:
-		h.Remote = f.number&isRemote != 0
+		h.Remote, h.TraceFlags = f.number&isRemote != 0, trace.TraceFlags(f.number)
 	}
 	return nil
 }
@@ -226,9 +247,6 @@ func (s *Span) field(f field) (err error) {
 		s.DroppedLinks = int(uint32(f.number))
 	case spanStatus:
 		err = decodeStatus(&s.Status, f.body)
-	case spanFlags:
-		s.TraceFlags = trace.TraceFlags(f.number)
-		err = s.Header.field(f)
 	default:
 		err = s.Header.field(f)
 	}

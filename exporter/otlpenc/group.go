@@ -39,7 +39,8 @@ const (
 // make providers and tracers without end. Groups found before remain valid. A resource or a scope may
 // then have an older and a newer group, which a request lists one after the other.
 type Groups struct {
-	recent [slots]atomic.Pointer[Group]
+	recent  [slots]atomic.Pointer[Group]
+	scratch sync.Pool // of *[]byte, see Encode
 
 	mu        sync.Mutex // guards what follows
 	groups    map[groupKey]*Group
