@@ -70,7 +70,9 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
 		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},
 		exporter.Count{Name: "pending", N: d.Pending, Now: true, What: "spans that wait"},
+		exporter.Count{Name: "retried", N: d.Retries, What: "how often a request with spans was sent again"},
 		exporter.Count{Name: "failed", N: d.Failed, Lost: true, What: "spans not taken by the backend"},
+		exporter.Count{Name: "unanswered", N: d.Unanswered, What: "spans among the failed ones that the backend may have taken"},
 		exporter.Count{Name: "dropped", N: d.Dropped, Lost: true, What: "spans dropped at the full queue"})
 	add("perfline.profiles",
 		exporter.Count{Name: "accepted", N: f.Accepted, What: "profiles to be delivered"},

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"exporter/viewers":  {"internal", "observer", "profiling"},
 	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/requests", "exporter/viewers"},
 	"internal":          {},
+	"internal/outputs":  {"internal", "exporter"},
 	"":                  {"internal", "observer", "marks", "bridge", "profiling", "exporter", "exporter/requests"},
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -41,12 +40,11 @@ type Config struct {
 	Version    string               // service.version, unless a variable has it; else the main module's version
 	Attributes []attribute.KeyValue // further attributes of the resource, unless a variable has them
 
-	Traces   exporter.Config         // where spans go; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*. Its Logger is this one unless set
-	Queue    exporter.DeliveryConfig // how many spans wait; else OTEL_BSP_*
-	Recent   requests.Config         // how many requests stay in memory
-	Sampler  sdktrace.Sampler        // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	Profiles pyroscope.Config        // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
-	Sessions sessions.Config         // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+	Traces   exporter.Config  // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
+	Recent   requests.Config  // how many requests stay in memory
+	Sampler  sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Profiles pyroscope.Config // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
+	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
 	// Timeline is the process timeline to carry; nil means observer.Default().
 	Timeline *observer.Timeline
@@ -54,12 +52,18 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// A delivery is where ended spans go, with counts of what became of them.
+type delivery interface {
+	sdktrace.SpanProcessor
+	Stats() exporter.Stats
+}
+
 // A Pipeline is a running set-up. Its methods may be called concurrently.
 type Pipeline struct {
 	timeline  *observer.Timeline
 	provider  *sdktrace.TracerProvider
 	processor *bridge.Processor
-	delivery  *exporter.Delivery // nil without a backend
+	delivery  delivery // nil without a backend
 	recent    *requests.Recent
 	profiles  *pyroscope.Pusher // nil without a server for profiles
 	sessions  *sessions.Recorder
@@ -121,7 +125,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	res := newResource(ctx, c, vars)
 	limits, sampler := spanLimits(vars), c.sampler(vars)
-	out, err := outputs.Resolve(ctx, vars, otlp.Config{Endpoint: c.Traces.Endpoint, Protocol: c.Traces.Protocol, Headers: c.Traces.Headers})
+	out, err := outputs.Resolve(ctx, vars, c.Traces)
 	if err != nil {
 		return nil, err
 	}
@@ -142,20 +146,23 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
-	unbounded := context.WithoutCancel(ctx)
-	target := &exporter.Target{SpanExporter: out.Spans, Name: out.Name}
-	if out.OTLP != nil {
-		if target, err = exporter.Connect(unbounded, out.OTLP); err != nil {
-			return nil, err
-		}
-	}
-	reader, err := out.Metrics(unbounded, res)
+	reader, err := out.Metrics(context.WithoutCancel(ctx), res)
 	if err != nil {
 		return nil, err
 	}
 	next := fanOut{p.recent}
-	if target.SpanExporter != nil {
-		p.delivery = exporter.NewDelivery(target, c.Queue)
+	switch {
+	case out.Sender != nil:
+		c.Traces.Sender = out.Sender
+		d, err := exporter.New(c.Traces)
+		if err != nil {
+			return nil, err
+		}
+		p.delivery = d
+	case out.Spans != nil:
+		p.delivery = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
+	}
+	if p.delivery != nil {
 		next = append(next, p.delivery)
 	}
 	p.processor = bridge.NewProcessor(described(next, res, vars), bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler), bridge.WithSpanLimits(limits))
@@ -183,7 +190,6 @@ func (c *Config) fill() {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	c.Timeline = cmp.Or(c.Timeline, observer.Default())
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
-	c.Queue.Logger = cmp.Or(c.Queue.Logger, c.Logger)
 	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
 	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)

@@ -44,7 +44,7 @@ func (c Config) check() error {
 		name  string
 		value int
 	}{
-		{"Queue.QueueSize", c.Queue.QueueSize}, {"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxPending", c.Recent.MaxPending},
+		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes}, {"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxPending", c.Recent.MaxPending},
 		{"Sessions.MaxSamples", c.Sessions.MaxSamples}, {"Sessions.MaxEvents", c.Sessions.MaxEvents},
 		{"Sessions.MaxLength", int(c.Sessions.MaxLength)}, {"Sessions.MaxSessions", c.Sessions.MaxSessions},
 	} {

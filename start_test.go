@@ -51,7 +51,7 @@ func TestStartErrors(t *testing.T) {
 		{"protocol", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: "udp"}}, nil, `perfline: exporter: Protocol "udp": must be grpc or http/protobuf`},
 		{"header over gRPC", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
 		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
-		{"queue", perfline.Config{Queue: exporter.DeliveryConfig{QueueSize: -1}}, nil, "perfline: Queue.QueueSize -1: must not be negative"},
+		{"queue", perfline.Config{Traces: exporter.Config{QueueSize: -1}}, nil, "perfline: Traces.QueueSize -1: must not be negative"},
 		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
 		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},

@@ -20,7 +20,7 @@ import (
 type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
-	Delivery exporter.DeliveryStats // zero without a backend
+	Delivery exporter.Stats // zero without a backend
 	Profiles pyroscope.Stats        // zero without a server for profiles
 }
 

@@ -20,11 +20,13 @@ import (
 // A Delivery is a span processor that sends spans over OTLP. The goroutine that ends a span encodes it;
 // from then on, only its bytes wait. Methods may be called concurrently.
 type Delivery struct {
-	groups  otlpenc.Groups
-	queue   *queue.Queue[encoded]
-	sender  Sender
-	timeout time.Duration // of ForceFlush and Shutdown without a deadline
+	groups otlpenc.Groups
+	queue  *queue.Queue[encoded]
+	sender Sender
 }
+
+// withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no deadline.
+const withoutDeadline = 10 * time.Second
 
 var _ sdktrace.SpanProcessor = (*Delivery)(nil)
 
@@ -71,7 +73,6 @@ func New(c Config) (*Delivery, error) {
 		to = settings.Name
 	}
 	b := otlp.ReadBatch(vars, c.QueueSize)
-	d.timeout = b.Timeout
 	var batch []otlpenc.Spans // of the request that is encoded
 	d.queue = queue.New(queue.Config[encoded]{
 		What: "spans", To: to, Logger: c.Logger,
@@ -113,10 +114,10 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 func (d *Delivery) Accept(s otlpenc.Spans) { d.queue.Add(encoded{s}) }
 
 // ForceFlush sends what waits. It returns when all spans that were accepted before the call are
-// delivered or lost, with an error if some are lost or ctx ended. A ctx without a deadline gets one:
-// OTEL_BSP_EXPORT_TIMEOUT, 30 seconds by default.
+// delivered or lost, with an error if some are lost or ctx ended. A ctx without a deadline gets one,
+// of 10 seconds.
 func (d *Delivery) ForceFlush(ctx context.Context) error {
-	ctx, cancel := d.bounded(ctx)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	if err := d.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("exporter: %w", err)
@@ -125,10 +126,10 @@ func (d *Delivery) ForceFlush(ctx context.Context) error {
 }
 
 // Shutdown sends what waits and closes the connections. When ctx ends before that, it cancels the request
-// under way and gives up the rest. A ctx without a deadline gets the one of ForceFlush. Further calls
+// under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds. Further calls
 // wait for the same end. Stats are final when it returns; the error says how many spans did not arrive.
 func (d *Delivery) Shutdown(ctx context.Context) error {
-	ctx, cancel := d.bounded(ctx)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	err := d.queue.Shutdown(ctx)
 	if c, ok := d.sender.(io.Closer); ok {
@@ -142,11 +143,11 @@ func (d *Delivery) Shutdown(ctx context.Context) error {
 
 // bounded gives ctx a deadline unless it has one: a receiver that is away must not keep the program
 // from its end for as long as all batches together may take.
-func (d *Delivery) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok || d.timeout <= 0 {
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, d.timeout)
+	return context.WithTimeout(ctx, withoutDeadline)
 }
 
 // Stats returns the counts.

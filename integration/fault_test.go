@@ -31,7 +31,7 @@ func TestBackendDiesAndComesBack(t *testing.T) {
 	service := ""
 	pl, tl, lines := start(t, j, func(c *perfline.Config) {
 		service = c.Service
-		c.Queue.QueueSize = 1000 // so that an outage fills it
+		c.Traces.QueueSize = 1000 // so that an outage fills it
 	})
 	srv := workServer(t, pl, tl)
 

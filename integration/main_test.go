@@ -103,8 +103,7 @@ func start(t *testing.T, j *backend.Jaeger, change func(*perfline.Config)) (*per
 	lines := &logLines{}
 	c := perfline.Config{
 		Service:  serviceName(t),
-		Traces:   exporter.Config{Endpoint: j.OTLPGRPC()},
-		Queue:    exporter.DeliveryConfig{QueueSize: 1 << 16},
+		Traces:   exporter.Config{Endpoint: j.OTLPGRPC(), QueueSize: 1 << 16},
 		Timeline: tl,
 		Logger:   slog.New(slog.NewTextHandler(lines, nil)),
 	}

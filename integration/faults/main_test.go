@@ -332,7 +332,7 @@ func TestHold(t *testing.T) {
 			final.Begun, final.Answered = c.begun, c.answered
 			final.Stats.Timeline = observer.Stats{observer.Mark: {Recorded: c.answered * trial.Marks}, observer.Measure: {Recorded: c.answered * trial.Measures}}
 			made := c.answered * trial.SpansOfRequest
-			final.Stats.Delivery = exporter.DeliveryStats{Accepted: made, Delivered: made}
+			final.Stats.Delivery = exporter.Stats{Accepted: made, Delivered: made}
 			final.Stats.Bridge = bridge.Stats{Events: c.answered * trial.Marks, Measures: c.answered * trial.Measures, Spans: c.answered}
 			row.hold(final)
 			if err := errors.Join(row.wrong...); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

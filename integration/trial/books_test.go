@@ -19,7 +19,7 @@ func ten() Account {
 			observer.Measure: {Recorded: 10 * Measures},
 		},
 		Bridge:   bridge.Stats{Events: 10 * Marks, Measures: 10 * Measures, Spans: 10},
-		Delivery: exporter.DeliveryStats{Accepted: 30, Delivered: 30},
+		Delivery: exporter.Stats{Accepted: 30, Delivered: 30},
 		Profiles: pyroscope.Stats{Accepted: 4, Sent: 4},
 	}}
 }
@@ -32,7 +32,7 @@ func TestBalanced(t *testing.T) {
 	}{
 		{"all delivered", func(*Account) {}, ""},
 		{"each cause", func(a *Account) {
-			a.Stats.Delivery = exporter.DeliveryStats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1}
+			a.Stats.Delivery = exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1}
 			a.Stats.Profiles = pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1}
 		}, ""},
 		{"a span too few", func(a *Account) { a.Stats.Delivery.Delivered-- }, "spans: 30 accepted"},
@@ -40,10 +40,10 @@ func TestBalanced(t *testing.T) {
 		{"a profile too few", func(a *Account) { a.Stats.Profiles.Sent-- }, "profiles: 4 accepted"},
 		{"less than nothing pending", func(a *Account) { a.Stats.Delivery.Delivered++; a.Stats.Delivery.Pending-- }, "spans: 18446744073709551615 are pending, the queue holds 8192"},
 		{"a full queue", func(a *Account) {
-			a.Begun, a.Stats.Delivery = 3000, exporter.DeliveryStats{Accepted: 8192, Pending: 8192}
+			a.Begun, a.Stats.Delivery = 3000, exporter.Stats{Accepted: 8192, Pending: 8192}
 		}, ""},
 		{"more than the queue holds", func(a *Account) {
-			a.Begun, a.Stats.Delivery = 3000, exporter.DeliveryStats{Accepted: 8193, Pending: 8193}
+			a.Begun, a.Stats.Delivery = 3000, exporter.Stats{Accepted: 8193, Pending: 8193}
 		}, "8193 are pending, the queue holds 8192"},
 		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Sent++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
 		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = pyroscope.DefaultQueueSize + 1 }, "with 16777217 bytes"},
@@ -67,8 +67,8 @@ func TestComplete(t *testing.T) {
 		want     string // in the error; "" means none
 	}{
 		{"all delivered", true, func(*Account) {}, ""},
-		{"all lost", true, func(a *Account) { a.Stats.Delivery = exporter.DeliveryStats{Accepted: 30, Dropped: 30} }, ""},
-		{"no backend for spans", false, func(a *Account) { a.Stats.Delivery = exporter.DeliveryStats{} }, ""},
+		{"all lost", true, func(a *Account) { a.Stats.Delivery = exporter.Stats{Accepted: 30, Dropped: 30} }, ""},
+		{"no backend for spans", false, func(a *Account) { a.Stats.Delivery = exporter.Stats{} }, ""},
 		{"a request under way", true, func(a *Account) { a.Begun++ }, "of 11 requests, 10 of them"},
 		{"a mark not recorded", true, func(a *Account) {
 			a.Stats.Timeline[observer.Mark] = observer.TypeStats{Recorded: 10*Marks - 1}
@@ -119,7 +119,7 @@ func wants(t *testing.T, err error, want string) {
 
 func TestBook(t *testing.T) {
 	s := perfline.Stats{
-		Delivery: exporter.DeliveryStats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1},
+		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1},
 		Profiles: pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1, Retries: 7},
 	}
 	for _, c := range []struct {

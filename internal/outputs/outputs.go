@@ -1,7 +1,5 @@
 // Package outputs finds out where spans and metrics go, by a Config and OpenTelemetry's variables, and makes what
 // sends them.
-package outputs has their
-// settings only.
 package outputs
 
 import (

@@ -2,6 +2,7 @@ package outputs
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/otlp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,20 +28,20 @@ func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		env     env
-		c       otlp.Config
+		c       exporter.Config
 		otlp    string // name of the receiver; empty: spans do not go over OTLP
 		spans   string // name of another exporter
 		metrics bool
 	}{
-		{"nothing set", nil, otlp.Config{}, "", "", false},
-		{"none", env{traces: "none", endpoint: "http://h:4317", metrics: "none"}, otlp.Config{}, "", "", false},
-		{"an endpoint alone", env{endpoint: "http://h:4317"}, otlp.Config{}, "grpc to http://h:4317", "", false},
-		{"a field alone", nil, otlp.Config{Endpoint: "http://h:4318"}, "http/protobuf to http://h:4318", "", false},
-		{"the field wins", env{traces: "console"}, otlp.Config{Endpoint: "http://h:1"}, "grpc to http://h:1", "", false},
-		{"otlp without an endpoint", env{traces: "otlp"}, otlp.Config{}, "grpc to http://localhost:4317", "", false},
-		{"console", env{traces: "console", metrics: "console"}, otlp.Config{}, "", "console", true},
-		{"metrics over gRPC", env{metrics: "otlp"}, otlp.Config{}, "", "", true},
-		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, otlp.Config{}, "", "", true},
+		{"nothing set", nil, exporter.Config{}, "", "", false},
+		{"none", env{traces: "none", endpoint: "http://h:4317", metrics: "none"}, exporter.Config{}, "", "", false},
+		{"an endpoint alone", env{endpoint: "http://h:4317"}, exporter.Config{}, "grpc to http://h:4317", "", false},
+		{"a field alone", nil, exporter.Config{Endpoint: "http://h:4318"}, "http/protobuf to http://h:4318", "", false},
+		{"the field wins", env{traces: "console"}, exporter.Config{Endpoint: "http://h:1"}, "grpc to http://h:1", "", false},
+		{"otlp without an endpoint", env{traces: "otlp"}, exporter.Config{}, "grpc to http://localhost:4317", "", false},
+		{"console", env{traces: "console", metrics: "console"}, exporter.Config{}, "", "console", true},
+		{"metrics over gRPC", env{metrics: "otlp"}, exporter.Config{}, "", "", true},
+		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, exporter.Config{}, "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, value := range c.env {
@@ -51,13 +52,12 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = o.Shutdown(t.Context()) }()
-			if name := ""; o.OTLP != nil {
-				name = o.OTLP.Name
-				if name != c.otlp {
-					t.Errorf("spans go by %q, want %q", name, c.otlp)
-				}
-			} else if c.otlp != "" {
-				t.Errorf("spans do not go by %q", c.otlp)
+			name := ""
+			if o.Sender != nil {
+				name = fmt.Sprint(o.Sender)
+			}
+			if name != c.otlp {
+				t.Errorf("spans go by %q, want %q", name, c.otlp)
 			}
 			if (o.Spans != nil) != (c.spans != "") || o.Name != c.spans {
 				t.Errorf("spans go to %q (%T), want %q", o.Name, o.Spans, c.spans)
@@ -89,7 +89,7 @@ func TestResolveErrors(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
-			_, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), otlp.Config{})
+			_, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), exporter.Config{})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
@@ -103,7 +103,7 @@ func TestResolveLogsAVariableOnce(t *testing.T) {
 	t.Setenv(metrics, "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")
 	var log bytes.Buffer
-	if _, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), otlp.Config{}); err != nil {
+	if _, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), exporter.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := log.String(); strings.Count(lines, "\n") != 1 || !strings.Contains(lines, "variable=OTEL_EXPORTER_OTLP_TIMEOUT value=soon") {
