@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Header says which span it is, under which one, and when it was.
+// A Header has the ids and the times of a span.
 type Header struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
@@ -72,8 +72,8 @@ func (s Spans) All() iter.Seq2[Span, error] {
 // fields are an encoded message.
 type fields []byte
 
-// A field is one of a message. Those with an unknown tag are skipped by readers, also those with a
-// known number and another type, as protobuf does.
+// A field is one field of a message. Readers skip a field with an unknown tag, also if its number is known
+// and its type is another one, as protobuf does.
 type field struct {
 	tag    uint64
 	number uint64 // unless it is a text, bytes or a message

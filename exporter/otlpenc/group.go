@@ -133,20 +133,20 @@ func appendResource(b []byte, r *resource.Resource) []byte {
 	if r == nil {
 		return b
 	}
-	b, at := open(b, resourceSpansResource)
+	b, at := beginMessage(b, resourceSpansResource)
 	b = appendSet(b, resourceAttributes, r.Set())
-	b = closed(b, at)
+	b = endMessage(b, at)
 	return appendText(b, resourceSpansSchemaURL, r.SchemaURL())
 }
 
 func appendScope(b []byte, s instrumentation.Scope) []byte {
 	if s != (instrumentation.Scope{}) {
 		var at int
-		b, at = open(b, scopeSpansScope)
+		b, at = beginMessage(b, scopeSpansScope)
 		b = appendText(b, scopeName, s.Name)
 		b = appendText(b, scopeVersion, s.Version)
 		b = appendSet(b, scopeAttributes, &s.Attributes)
-		b = closed(b, at)
+		b = endMessage(b, at)
 	}
 	return appendText(b, scopeSpansSchemaURL, s.SchemaURL)
 }

@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// MaxDepth is how many lists and maps may lie within each other in the value of an attribute.
-// [AppendSpan] writes a text in place of each list and map below. Receivers refuse a request with
-// messages more than 100 levels deep (protobuf's limit in C++, Java and Rust), or 10 000 (in Go).
-// Each map takes three levels; the attributes of events and links begin at the sixth.
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute.
+// [AppendSpan] writes the text "nested too deep" in place of each list and map below. Receivers refuse a
+// request with messages more than 100 levels deep (protobuf's limit in C++, Java and Rust) or 10 000 (in Go).
+// The value of an attribute of an event or a link is at level 6, and each map adds three.
 const MaxDepth = 30
 
 const tooDeep = "nested too deep"
@@ -24,10 +24,10 @@ func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue) []byte {
 
 // appendKeyValue appends an attribute that has depth lists and maps around it.
 func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
-	key := valid(string(kv.Key))
+	key := validText(string(kv.Key))
 	// Most attributes are short texts: this saves a sixth of the time of a span.
 	if kv.Value.Type() == attribute.STRING && key != "" {
-		text := valid(kv.Value.AsString())
+		text := validText(kv.Value.AsString())
 		if n := 6 + len(key) + len(text); n < 1<<7 {
 			b = append(b, byte(tag), byte(n), byte(keyValueKey), byte(len(key)))
 			b = append(b, key...)
@@ -40,10 +40,10 @@ func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 		keySize = 1 + protowire.SizeBytes(len(key))
 	}
 	if isList(kv.Value.Type()) {
-		b, at := open(b, tag)
+		b, at := beginMessage(b, tag)
 		b = appendText(b, keyValueKey, key)
 		b = appendValue(b, keyValueValue, kv.Value, depth)
-		return closed(b, at)
+		return endMessage(b, at)
 	}
 	s := scalarOf(kv.Value)
 	b = appendLength(b, tag, keySize+1+protowire.SizeBytes(s.size))
@@ -93,7 +93,7 @@ func scalarOf(v attribute.Value) scalar {
 }
 
 func text(s string) scalar {
-	s = valid(s)
+	s = validText(s)
 	return scalar{tag: valueString, text: s, size: 1 + protowire.SizeBytes(len(s))}
 }
 
@@ -119,8 +119,8 @@ func appendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 	case depth == MaxDepth:
 		s = text(tooDeep)
 	default:
-		b, at := open(b, tag)
-		return closed(appendList(b, v, depth+1), at)
+		b, at := beginMessage(b, tag)
+		return endMessage(appendList(b, v, depth+1), at)
 	}
 	return s.append(appendLength(b, tag, s.size))
 }
@@ -130,7 +130,7 @@ func appendList(b []byte, v attribute.Value, depth int) []byte {
 	if v.Type() == attribute.MAP {
 		list = valueMap
 	}
-	b, at := open(b, list)
+	b, at := beginMessage(b, list)
 	switch v.Type() {
 	case attribute.BOOLSLICE:
 		for _, e := range v.AsBoolSlice() {
@@ -156,7 +156,7 @@ func appendList(b []byte, v attribute.Value, depth int) []byte {
 		b = appendMembers(b, v.AsMap(), depth)
 	default:
 	}
-	return closed(b, at)
+	return endMessage(b, at)
 }
 
 func appendMembers(b []byte, members []attribute.KeyValue, depth int) []byte {
