@@ -80,8 +80,8 @@ type field struct {
 	body   []byte
 }
 
-// short returns the size of the first field if it is text, bytes or a message with a tag and a length of one
-// byte, as nearly all are; otherwise 0.
+// short returns the size of the first field if it is text, bytes or a message, and both its tag and its length
+// have one byte. Nearly all fields are so. For others it returns 0.
 func (b fields) short() int {
 	if len(b) < 2 || b[0] < 1<<3 || b[0]&(1<<7|7) != byte(prefixed) || b[1] >= 1<<7 || int(b[1]) > len(b)-2 {
 		return 0
@@ -211,7 +211,7 @@ func (s *Span) field(f field) (err error) {
 	case spanKind:
 		s.Kind = trace.SpanKind(int32(f.number))
 	case spanAttributes:
-		s.Attributes, err = decodeAttribute(s.Attributes, f.body)
+		s.Attributes, err = appendDecoded(s.Attributes, f.body)
 	case spanDroppedAttributes:
 		s.DroppedAttributes = int(uint32(f.number))
 	case spanEvents:
@@ -248,7 +248,7 @@ func decodeEvent(e *sdktrace.Event, b fields) error {
 		case eventName:
 			e.Name = string(f.body)
 		case eventAttributes:
-			if e.Attributes, err = decodeAttribute(e.Attributes, f.body); err != nil {
+			if e.Attributes, err = appendDecoded(e.Attributes, f.body); err != nil {
 				return err
 			}
 		case eventDroppedAttributes:
@@ -271,7 +271,7 @@ func decodeLink(l *sdktrace.Link, b fields) error {
 		case linkSpanID:
 			err = decodeID(c.SpanID[:], f.body)
 		case linkAttributes:
-			l.Attributes, err = decodeAttribute(l.Attributes, f.body)
+			l.Attributes, err = appendDecoded(l.Attributes, f.body)
 		case linkDroppedAttributes:
 			l.DroppedAttributeCount = int(uint32(f.number))
 		case linkFlags:

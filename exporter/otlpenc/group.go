@@ -47,8 +47,8 @@ type Groups struct {
 	turn      int // the probe that takes the next group whose slots are all taken
 }
 
-// A groupKey identifies a scope by the hash of its attributes, because comparing them may be costly,
-// and an attribute that is not equal to itself (NaN) must not make a group for every span.
+// A groupKey has the hash of a scope's attributes in place of the attributes: comparing them may be costly.
+// With NaN among them, a scope does not equal itself, and each of its spans would get a group.
 type groupKey struct {
 	resource                 *resource.Resource
 	name, version, schemaURL string
@@ -114,7 +114,7 @@ func (t *Groups) forget() {
 	}
 }
 
-// remember makes g one of the groups that are found without a lock. t.mu is held.
+// remember lets Of find g without a lock. t.mu is held.
 func (t *Groups) remember(g *Group, at uint) {
 	for i := range uint(probes) {
 		switch slot := &t.recent[(at+i)%slots]; slot.Load() {

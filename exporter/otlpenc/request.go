@@ -1,10 +1,6 @@
 package otlpenc
 
-import (
-	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "slices"
 
 // Spans are encoded spans of one group. They are immutable: Bytes must not change any more.
 type Spans struct {
@@ -89,6 +85,3 @@ func resourceSize(parts []part) int {
 	}
 	return size
 }
-
-// fieldSize returns the size of a message of n bytes with its tag and its length.
-func fieldSize(n int) int { return 1 + protowire.SizeBytes(n) }

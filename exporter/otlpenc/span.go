@@ -27,7 +27,7 @@ func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 	}
 	b = appendFixed64(b, spanStart, nanos(s.StartTime()))
 	b = appendFixed64(b, spanEnd, nanos(s.EndTime()))
-	b = appendAttributes(b, spanAttributes, s.Attributes())
+	b = appendAttributes(b, spanAttributes, s.Attributes(), 0)
 	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributes())
 	b = appendEvents(b, s.Events())
 	b = appendCount(b, spanDroppedEvents, s.DroppedEvents())
@@ -77,7 +77,7 @@ func appendEvents(b []byte, events []sdktrace.Event) []byte {
 		b, at = beginMessage(b, spanEvents)
 		b = appendFixed64(b, eventTime, nanos(e.Time))
 		b = appendText(b, eventName, e.Name)
-		b = appendAttributes(b, eventAttributes, e.Attributes)
+		b = appendAttributes(b, eventAttributes, e.Attributes, 0)
 		b = appendCount(b, eventDroppedAttributes, e.DroppedAttributeCount)
 		b = endMessage(b, at)
 	}
@@ -91,7 +91,7 @@ func appendLinks(b []byte, links []sdktrace.Link) []byte {
 		var at int
 		b, at = beginMessage(b, spanLinks)
 		b = appendIDs(b, l.SpanContext)
-		b = appendAttributes(b, linkAttributes, l.Attributes)
+		b = appendAttributes(b, linkAttributes, l.Attributes, 0)
 		b = appendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
 		b = protowire.AppendFixed32(append(b, byte(linkFlags)), flags(l.SpanContext.TraceFlags(), l.SpanContext))
 		b = endMessage(b, at)

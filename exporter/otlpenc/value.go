@@ -15,29 +15,25 @@ const MaxDepth = 30
 
 const tooDeep = "nested too deep"
 
-func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue) []byte {
+// appendAttributes appends attributes that have depth lists and maps around them.
+func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth int) []byte {
 	for i := range attrs {
-		b = appendKeyValue(b, tag, &attrs[i], 0)
+		b = appendKeyValue(b, tag, &attrs[i], depth)
 	}
 	return b
 }
 
-// appendKeyValue appends an attribute that has depth lists and maps around it.
 func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
 	key := validText(string(kv.Key))
 	// Most attributes are short texts: this saves a sixth of the time of a span.
 	if kv.Value.Type() == attribute.STRING && key != "" {
-		text := validText(kv.Value.AsString())
-		if n := 6 + len(key) + len(text); n < 1<<7 {
+		s := validText(kv.Value.AsString())
+		if n := 6 + len(key) + len(s); n < 1<<7 {
 			b = append(b, byte(tag), byte(n), byte(keyValueKey), byte(len(key)))
 			b = append(b, key...)
-			b = append(b, byte(keyValueValue), byte(len(text)+2), byte(valueString), byte(len(text)))
-			return append(b, text...)
+			b = append(b, byte(keyValueValue), byte(len(s)+2), byte(valueString), byte(len(s)))
+			return append(b, s...)
 		}
-	}
-	keySize := 0
-	if key != "" {
-		keySize = 1 + protowire.SizeBytes(len(key))
 	}
 	if isList(kv.Value.Type()) {
 		b, at := beginMessage(b, tag)
@@ -46,11 +42,12 @@ func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 		return endMessage(b, at)
 	}
 	s := scalarOf(kv.Value)
-	b = appendLength(b, tag, keySize+1+protowire.SizeBytes(s.size))
+	n := fieldSize(s.size)
 	if key != "" {
-		b = append(appendLength(b, keyValueKey, len(key)), key...)
+		n += fieldSize(len(key))
 	}
-	return s.append(appendLength(b, keyValueValue, s.size))
+	b = appendText(appendLength(b, tag, n), keyValueKey, key)
+	return s.appendTo(appendLength(b, keyValueValue, s.size))
 }
 
 func isList(t attribute.Type) bool {
@@ -86,7 +83,7 @@ func scalarOf(v attribute.Value) scalar {
 		return text(v.AsString())
 	case attribute.BYTESLICE:
 		s := string(v.AsByteSlice())
-		return scalar{tag: valueBytes, text: s, size: 1 + protowire.SizeBytes(len(s))}
+		return scalar{tag: valueBytes, text: s, size: fieldSize(len(s))}
 	default:
 		return text("INVALID") // a kind of value that the SDK got later
 	}
@@ -94,10 +91,10 @@ func scalarOf(v attribute.Value) scalar {
 
 func text(s string) scalar {
 	s = validText(s)
-	return scalar{tag: valueString, text: s, size: 1 + protowire.SizeBytes(len(s))}
+	return scalar{tag: valueString, text: s, size: fieldSize(len(s))}
 }
 
-func (s scalar) append(b []byte) []byte {
+func (s scalar) appendTo(b []byte) []byte {
 	switch s.tag {
 	case valueString, valueBytes:
 		return append(appendLength(b, s.tag, len(s.text)), s.text...)
@@ -122,7 +119,7 @@ func appendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 		b, at := beginMessage(b, tag)
 		return endMessage(appendList(b, v, depth+1), at)
 	}
-	return s.append(appendLength(b, tag, s.size))
+	return s.appendTo(appendLength(b, tag, s.size))
 }
 
 func appendList(b []byte, v attribute.Value, depth int) []byte {
@@ -153,15 +150,8 @@ func appendList(b []byte, v attribute.Value, depth int) []byte {
 			b = appendValue(b, listValues, e, depth)
 		}
 	case attribute.MAP:
-		b = appendMembers(b, v.AsMap(), depth)
+		b = appendAttributes(b, listValues, v.AsMap(), depth)
 	default:
 	}
 	return endMessage(b, at)
-}
-
-func appendMembers(b []byte, members []attribute.KeyValue, depth int) []byte {
-	for i := range members {
-		b = appendKeyValue(b, listValues, &members[i], depth)
-	}
-	return b
 }

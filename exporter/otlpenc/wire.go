@@ -153,3 +153,6 @@ func endMessage(b []byte, at int) []byte {
 	protowire.AppendVarint(b[:at-1], uint64(n))
 	return b
 }
+
+// fieldSize returns the size of a text or a message of n bytes with its tag and its length.
+func fieldSize(n int) int { return 1 + protowire.SizeBytes(n) }
