@@ -10,8 +10,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A Group is what the spans of one tracer share in a request: their resource and their
-// instrumentation scope, encoded once. Two groups are the same if their pointers are. It is immutable.
+// A Group has the resource and the instrumentation scope that the spans of one tracer share, encoded once.
+// Two groups are the same if their pointers are. A Group is immutable.
 type Group struct {
 	resource *resource.Resource // nil if the spans have none
 	scope    instrumentation.Scope
@@ -36,8 +36,8 @@ const (
 // methods are safe for concurrent use.
 //
 // A Groups holds at most 1024 groups with their resources. Then it starts anew, because a program may
-// make providers and tracers without end. Groups found before remain valid. A resource or a scope may
-// then have an older and a newer group, which a request lists one after the other.
+// make providers and tracers without end. Older groups remain valid. A scope with an older and a newer
+// group appears twice in a request.
 type Groups struct {
 	recent [slots]atomic.Pointer[Group]
 
