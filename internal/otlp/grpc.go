@@ -105,9 +105,9 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 		if detail.GetTypeUrl() != "type.googleapis.com/google.rpc.RetryInfo" {
 			continue
 		}
-		err := fields(detail.GetValue(), func(number protowire.Number, _ uint64, duration []byte) {
-			if number == 1 && duration != nil {
-				delay = durationOf(duration)
+		err := fields(detail.GetValue(), func(f field) {
+			if f.is(1, protowire.BytesType) {
+				delay = durationOf(f.bytes)
 			}
 		})
 		if err == nil {
@@ -120,12 +120,12 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 // durationOf decodes a google.protobuf.Duration. The result is not negative.
 func durationOf(message []byte) time.Duration {
 	var seconds, nanos int64
-	err := fields(message, func(number protowire.Number, value uint64, _ []byte) {
-		switch number {
-		case 1:
-			seconds = int64(value)
-		case 2:
-			nanos = int64(int32(value)) //nolint:gosec // as the field is declared
+	err := fields(message, func(f field) {
+		switch {
+		case f.is(1, protowire.VarintType):
+			seconds = int64(f.value) //nolint:gosec // as the field is declared
+		case f.is(2, protowire.VarintType):
+			nanos = int64(int32(f.value)) //nolint:gosec // as the field is declared
 		}
 	})
 	if err != nil || seconds < 0 || nanos < 0 {
