@@ -1,4 +1,3 @@
-// Package queue keeps data for a receiver until it is sent.
 package queue
 
 import (
@@ -6,17 +5,42 @@ import (
 	"time"
 )
 
-// A Sender sends one request and waits for the answer, or for the end of ctx. It does not change body. After an
-// answer with an error it may still read body: the same bytes may be sent again, other ones need another slice.
+// A Sender sends one request and waits for the answer, or for the end of ctx.
+//
+//   - Send is called by one goroutine at a time.
+//   - Send returns soon after ctx ends. The error may then be that of ctx.
+//   - Send neither changes body nor uses it after it has returned.
+//   - Err and Message must name no secrets: the queue logs both.
+//   - A panic counts as an error that cannot be repaired by sending again.
 type Sender interface {
 	Send(ctx context.Context, body []byte) Answer
 }
 
-// An Answer is the outcome of one attempt to send a request.
+// An Answer says what became of a request. The zero value says that the receiver took all of it.
 type Answer struct {
-	Err      error         // nil: the receiver took the request, except for Rejected
-	Retry    bool          // the same request may succeed later
-	After    time.Duration // the receiver asks to wait so long; 0: the queue's own backoff
-	Rejected int64         // how many items the receiver turned down (partial success)
-	Message  string        // why; with Rejected == 0, a warning
+	Err        error         // nil: the receiver took the request, but for Rejected
+	Retry      bool          // with Err: the same request may succeed later
+	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves it to the queue
+	Aside      bool          // with Retry: the others go first, the request itself may be at fault
+	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
+	Rejected   int64         // without Err: how many items' counts the receiver turned down, for the reason in Message
+	Message    string        // the reason; a warning of the receiver if Rejected is 0
+}
+
+// keepBody is how many bytes of a request's buffer are kept for the next one. Larger requests are rare.
+const keepBody = 1 << 20
+
+// Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s. appendTo appends the request of
+// a batch to body. The buffer is used again after a request that was answered: after an error, the transport may still read it.
+func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context, []T) Answer {
+	var kept []byte
+	return func(ctx context.Context, batch []T) Answer {
+		body := appendTo(kept[:0], batch)
+		kept = nil
+		a := s.Send(ctx, body)
+		if a.Err == nil && cap(body) <= keepBody {
+			kept = body
+		}
+		return a
+	}
 }

@@ -1,0 +1,71 @@
+package queue
+
+const (
+	blockLen  = 128
+	maxSpares = 8 // blocks: what a batch of a thousand items leaves behind
+)
+
+// A fifo holds items in blocks, so that growing copies nothing and what waits takes no more than its own room.
+type fifo[T Item] struct {
+	head, tail *block[T]
+	first, end int // of head's items, and of tail's
+	spare      *block[T]
+	spares     int
+
+	items int
+	count int // sum of Count
+	bytes int // sum of Bytes
+}
+
+type block[T Item] struct {
+	items [blockLen]T
+	next  *block[T]
+}
+
+func (f *fifo[T]) push(item T, count, bytes int) {
+	if f.tail == nil || f.end == blockLen {
+		b := f.spare
+		if b == nil {
+			b = new(block[T])
+		} else {
+			f.spare, b.next = b.next, nil
+			f.spares--
+		}
+		if f.tail == nil {
+			f.head, f.first = b, 0
+		} else {
+			f.tail.next = b
+		}
+		f.tail, f.end = b, 0
+	}
+	f.tail.items[f.end] = item
+	f.end++
+	f.items++
+	f.count += count
+	f.bytes += bytes
+}
+
+// front returns the oldest item. There is one.
+func (f *fifo[T]) front() T { return f.head.items[f.first] }
+
+// pop removes the oldest item, which has these sizes.
+func (f *fifo[T]) pop(count, bytes int) {
+	var zero T
+	f.head.items[f.first] = zero
+	f.first++
+	f.items--
+	f.count -= count
+	f.bytes -= bytes
+	if f.items > 0 && f.first < blockLen {
+		return
+	}
+	b := f.head
+	f.head, f.first = b.next, 0
+	if f.head == nil {
+		f.tail = nil
+	}
+	if f.spares < maxSpares {
+		b.next, f.spare = f.spare, b
+		f.spares++
+	}
+}

@@ -1,0 +1,185 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// afterDeadline is how long a Shutdown whose context is over waits for the attempt that it has just cancelled.
+const afterDeadline = time.Second
+
+// A flush waits until the items up to a number are settled. The queue's lock guards it.
+type flush struct {
+	upTo     uint64
+	lost     uint64 // of these
+	err      error  // why
+	failures int    // attempts in a row since it began
+	over     bool
+	done     chan struct{} // closed when it is over
+}
+
+// Flush sends what waits, without Delay or pause, and returns when it is delivered, failed or dropped. It does not wait for
+// items that are added later. The error says how many were lost and why, that attempts failed [Config].GiveUp times in a row,
+// or that ctx ended; what waits then goes on waiting.
+func (q *Queue[T]) Flush(ctx context.Context) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended {
+		return q.err
+	}
+	f := &flush{upTo: q.added, done: make(chan struct{})}
+	if q.oldest() > f.upTo {
+		return nil
+	}
+	q.flushes = append(q.flushes, f)
+	q.hurry()
+	q.mu.Unlock()
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	switch {
+	case !f.over:
+		q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
+		return fmt.Errorf("%s still wait for %s: %w", q.c.What, q.c.To, context.Cause(ctx))
+	case f.lost > 0:
+		return fmt.Errorf("%d %s not delivered to %s: %w", f.lost, q.c.What, q.c.To, f.err)
+	default:
+		return f.err
+	}
+}
+
+// Shutdown sends what waits, and returns when the sending goroutine has ended. Items that are added later are dropped. It gives
+// up when ctx ends or when [Config].GiveUp attempts fail in a row: it cancels the attempt under way, waits a second at most for
+// its end, and leaves in Pending what was not settled. The error says how many of what waited were not delivered, and why.
+// Further calls wait for the same end and return the same; the first of their contexts to end counts. The books are final
+// then.
+func (q *Queue[T]) Shutdown(ctx context.Context) error {
+	q.mu.Lock()
+	if !q.closing {
+		q.closing = true
+		q.last.upTo = q.added
+		q.flushes = append(q.flushes, &q.last)
+		q.hurry()
+	}
+	q.mu.Unlock()
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		q.kill(fmt.Errorf("the context of Shutdown: %w", context.Cause(ctx)))
+		t := time.NewTimer(afterDeadline)
+		defer t.Stop()
+		select {
+		case <-q.done:
+		case <-t.C:
+		}
+	}
+	q.end()
+	return q.err
+}
+
+// end makes the books final.
+func (q *Queue[T]) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended {
+		return
+	}
+	q.closing, q.ended = true, true
+	if n := q.stats.Pending + q.last.lost; n > 0 {
+		q.err = fmt.Errorf("%d %s not delivered to %s: %w", n, q.c.What, q.c.To, cmp.Or(context.Cause(q.life), q.last.err))
+	}
+	q.kill(nil)
+	q.time.Stop()
+	q.waiting, q.aside = fifo[T]{}, nil
+	for _, f := range q.flushes {
+		q.finish(f, fmt.Errorf("%s still wait for %s: the queue is shut down", q.c.What, q.c.To))
+	}
+	q.flushes = nil
+	close(q.done)
+}
+
+// hurry ends all waits of the sending goroutine.
+func (q *Queue[T]) hurry() {
+	q.due, q.rush = q.added, true
+	if q.state == pausing {
+		q.state = idle
+	}
+	q.rouse()
+}
+
+// lose tells flushes of items that are lost: count in all, numbered from first on.
+func (q *Queue[T]) lose(first uint64, why error, count uint64, items ...T) {
+	for _, f := range q.flushes {
+		var n uint64
+		for i, item := range items {
+			if first+uint64(i) <= f.upTo {
+				n += uint64(item.Count())
+			}
+		}
+		if n > 0 {
+			f.lost += min(n, count)
+			f.err = why
+		}
+	}
+}
+
+// oldest returns the number of the oldest item that is not settled.
+func (q *Queue[T]) oldest() uint64 {
+	number := uint64(math.MaxUint64)
+	if q.waiting.items > 0 {
+		number = q.oldestWaiting()
+	}
+	if len(q.batch) > 0 {
+		number = min(number, q.first)
+	}
+	for _, a := range q.aside {
+		number = min(number, a.number)
+	}
+	return number
+}
+
+// release ends the flushes all of whose items are settled.
+func (q *Queue[T]) release() {
+	if len(q.flushes) == 0 {
+		return
+	}
+	oldest := q.oldest()
+	q.flushes = slices.DeleteFunc(q.flushes, func(f *flush) bool {
+		if oldest > f.upTo {
+			q.finish(f, f.err)
+		}
+		return f.over
+	})
+}
+
+// giveUp ends the flushes that have seen too many attempts fail in a row, and the queue if Shutdown has.
+func (q *Queue[T]) giveUp(err error) {
+	for _, f := range q.flushes {
+		if f.failures++; err == nil {
+			f.failures = 0
+		}
+		if q.c.GiveUp > 0 && f.failures >= q.c.GiveUp && q.oldest() <= f.upTo {
+			why := fmt.Errorf("%d %s still wait for %s after %d failed attempts: %w", q.stats.Pending, q.c.What, q.c.To, f.failures, err)
+			if f == &q.last {
+				q.kill(err)
+			} else if !q.closing { // whose end is near
+				q.finish(f, why)
+			}
+		}
+	}
+}
+
+func (q *Queue[T]) finish(f *flush, err error) {
+	if !f.over {
+		f.over, f.err = true, err
+		if f.done != nil {
+			close(f.done)
+		}
+	}
+}

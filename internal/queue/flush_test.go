@@ -1,0 +1,329 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// Flush neither waits for a batch to fill nor for a pause to end.
+func TestFlushAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{Delay: time.Hour, BatchCount: 3}, away)
+		s.add("ab")
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		s.set(fine)
+		began := time.Now()
+		for range 2 {
+			s.add("cd")
+			if err := s.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("Flush waited %v for a receiver that is there", waited)
+		}
+		// It does not shorten pauses to come.
+		s.set(away)
+		s.add("xyz")
+		synctest.Wait()
+		n := s.requests()
+		time.Sleep(minPause/2 - 1)
+		synctest.Wait()
+		if s.requests() != n {
+			t.Error("sent again before the pause was over")
+		}
+		s.set(fine)
+		s.stop()
+	})
+}
+
+// A flush during an attempt that fails is followed by another attempt at once.
+func TestFlushDuringAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan queue.Answer)
+		s := start(t, config{}, func(context.Context, []item) queue.Answer { return <-release })
+		s.add("a")
+		synctest.Wait()
+		flushed := make(chan error)
+		go func() { flushed <- s.Flush(t.Context()) }()
+		synctest.Wait()
+		s.set(fine)
+		began := time.Now()
+		release <- queue.Answer{Err: errors.New("429"), Retry: true, After: time.Minute}
+		if err := <-flushed; err != nil || time.Since(began) != 0 {
+			t.Errorf("error %v after %v", err, time.Since(began))
+		}
+		s.stop()
+	})
+}
+
+// Flush does not wait for what comes after it.
+func TestFlushOfWhatWasThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := start(t, config{BatchCount: 1}, func(context.Context, []item) queue.Answer {
+			<-release
+			return queue.Answer{}
+		})
+		s.add("a")
+		flushed := make(chan error)
+		go func() { flushed <- s.Flush(t.Context()) }()
+		synctest.Wait()
+		s.add("bc")
+		release <- struct{}{}
+		if err := <-flushed; err != nil {
+			t.Error(err)
+		}
+		s.wantStats(queue.Stats{Accepted: 3, Delivered: 1, Pending: 2, PendingBytes: 2})
+		close(release)
+		s.stop()
+	})
+}
+
+// Each flush says what of its own items was lost.
+func TestFlushesCountTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan queue.Answer)
+		s := start(t, config{BatchCount: 4, MaxCount: 100, Delay: time.Hour}, func(context.Context, []item) queue.Answer { return <-release })
+		s.add("abcd")
+		synctest.Wait()
+		s.add("e")
+		var errs [2]error
+		var flushes sync.WaitGroup
+		for i := range errs {
+			flushes.Go(func() { errs[i] = s.Flush(t.Context()) })
+			synctest.Wait()
+			s.add("fg")
+		}
+		release <- queue.Answer{}                            // abcd
+		release <- queue.Answer{Err: errors.New("refused")}  // efgf: e is of both, f and g of the second
+		release <- queue.Answer{Rejected: 9, Message: "old"} // g of neither
+		flushes.Wait()
+		wantError(t, errs[0], "1 letters not delivered to http://receiver: refused")
+		wantError(t, errs[1], "3 letters not delivered to http://receiver: refused")
+		s.stop()
+		s.wantStats(queue.Stats{Accepted: 9, Delivered: 4, Failed: 5})
+	})
+}
+
+// A flush is over when its items were dropped, and says so.
+func TestFlushOfDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{MaxBytes: 4, BatchCount: 1, DropOldest: true}, away)
+		s.add("ab")
+		synctest.Wait()
+		flushed := make(chan error)
+		go func() { flushed <- s.Flush(t.Context()) }()
+		synctest.Wait()
+		s.add("cdefgh")
+		wantError(t, <-flushed, "2 letters not delivered to http://receiver: the queue is full")
+		s.set(fine)
+		s.stop()
+	})
+}
+
+// Flush ends with its context. What waits goes on waiting.
+func TestFlushEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, away)
+		if err := s.Flush(t.Context()); err != nil {
+			t.Errorf("nothing waits: %v", err)
+		}
+		s.add("a")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), minPause/4, errors.New("enough"))
+		defer cancel()
+		wantError(t, s.Flush(ctx), "letters still wait for http://receiver: enough")
+		s.set(fine)
+		s.stop()
+		if got := s.Stats(); got.Delivered != 1 {
+			t.Errorf("books are %+v", got)
+		}
+	})
+}
+
+// Flush gives up when attempts fail so often in a row. Those before it do not count.
+func TestFlushGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{GiveUp: 3, BatchCount: 1}, away)
+		s.add("a")
+		time.Sleep(time.Hour)
+		n := s.requests()
+		wantError(t, s.Flush(t.Context()), "1 letters still wait for http://receiver after 3 failed attempts: connection refused")
+		if got := s.requests() - n; got != 3 {
+			t.Errorf("%d attempts", got)
+		}
+		tries := 0
+		s.set(func(context.Context, []item) queue.Answer { // every other attempt fails: it goes on
+			if tries++; tries%2 == 0 {
+				return queue.Answer{}
+			}
+			return queue.Answer{Err: errors.New("503"), Retry: true}
+		})
+		s.add("bcdef")
+		if err := s.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.set(refuse)
+		s.add("ghi") // settled by the third failure: nothing is left to give up
+		wantError(t, s.Flush(t.Context()), "3 letters not delivered to http://receiver: 401 Unauthorized")
+		s.stop()
+	})
+}
+
+// Shutdown delivers what waits, whatever it waits for. What comes later is dropped.
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{Delay: time.Hour, BatchCount: 2}, away)
+		s.add("abc")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.set(fine)
+		began := time.Now()
+		for range 2 {
+			s.stop()
+			s.add("late")
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if err := s.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		got := s.Stats()
+		s.wantStats(queue.Stats{Accepted: 11, Delivered: 3, Dropped: 8, Retries: got.Retries})
+		s.log.want(t, "not delivered", "delivered again")
+	})
+}
+
+// Shutdown of a queue that never had anything to do ends at once, even with a context that is over.
+func TestShutdownOfNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := start(t, config{Delay: time.Hour}, fine)
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// Shutdown gives up with its context or after some attempts. What is given up stays pending, unless the receiver may have it.
+func TestShutdownGivesUp(t *testing.T) {
+	over := "the context of Shutdown: context deadline exceeded"
+	for _, c := range []struct {
+		name   string
+		giveUp int
+		answer func(context.Context, []item) queue.Answer
+		took   time.Duration
+		want   queue.Stats
+		err    string
+	}{
+		{"hanging", 0, hang, 5 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+		{"hanging with the request sent", 0, func(ctx context.Context, _ []item) queue.Answer {
+			<-ctx.Done()
+			return queue.Answer{Err: context.Cause(ctx), Unanswered: true}
+		}, 5 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"taking it at last", 0, func(ctx context.Context, _ []item) queue.Answer {
+			<-ctx.Done()
+			return queue.Answer{}
+		}, 5 * time.Second, queue.Stats{Delivered: 1, Pending: 3}, "3 letters not delivered to http://receiver: " + over},
+		{"away", 0, away, 5 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+		{"away, three times", 3, away, 750 * time.Millisecond, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: connection refused"},
+		{"asking for an hour", 3, always(queue.Answer{Err: errors.New("429"), Retry: true, After: time.Hour}), 5 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+		{"refusing", 3, refuse, 0, queue.Stats{Failed: 3, Pending: 1}, "4 letters not delivered to http://receiver: 401 Unauthorized"},
+		{"refusing, as long as there is something", 0, refuse, 0, queue.Stats{Failed: 4}, "4 letters not delivered to http://receiver: 401 Unauthorized"},
+		{"silent", 3, silence, 0, queue.Stats{Failed: 3, Unanswered: 3, Pending: 1}, "4 letters not delivered to http://receiver: no answer"},
+		{"ignoring its context", 0, func(context.Context, []item) queue.Answer {
+			time.Sleep(time.Minute)
+			return queue.Answer{}
+		}, 6 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := start(t, config{GiveUp: c.giveUp, BatchCount: 1, Delay: time.Hour, MaxCount: 4}, away)
+				s.add("abcd")
+				time.Sleep(time.Minute)
+				s.set(c.answer)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				began := time.Now()
+				var calls sync.WaitGroup
+				for _, ctx := range []context.Context{ctx, context.Background(), ctx} {
+					calls.Go(func() { wantError(t, s.Shutdown(ctx), c.err) })
+				}
+				calls.Wait()
+				if took := time.Since(began); took > c.took || c.took >= 5*time.Second && took != c.took {
+					t.Errorf("took %v, want %v", took, c.took)
+				}
+				for range 2 {
+					got := s.Stats()
+					c.want.Accepted, c.want.PendingBytes, c.want.Retries = 4, int(c.want.Pending), got.Retries
+					s.wantStats(c.want)
+					time.Sleep(time.Hour) // nothing changes any more
+				}
+				if err := s.Flush(t.Context()); err == nil {
+					t.Error("Flush says nothing of what was given up")
+				}
+			})
+		})
+	}
+}
+
+// A flush that Shutdown overtakes ends.
+func TestFlushDuringShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{GiveUp: 3}, away)
+		s.add("a")
+		flushed := make(chan error)
+		go func() { flushed <- s.Flush(context.Background()) }()
+		synctest.Wait()
+		go func() { _ = s.Shutdown(context.Background()) }()
+		wantError(t, <-flushed, "letters still wait for http://receiver: the queue is shut down")
+		synctest.Wait()
+	})
+}
+
+// Everything may be called from everywhere.
+func TestConcurrently(t *testing.T) {
+	var n int
+	s := start(t, config{MaxCount: 1000, BatchCount: 50, Delay: time.Microsecond}, func(context.Context, []item) queue.Answer {
+		n++
+		switch n % 7 {
+		case 1:
+			return queue.Answer{Err: errors.New("503"), Retry: true, After: time.Microsecond}
+		case 3:
+			return queue.Answer{Err: errors.New("400")}
+		case 5:
+			return queue.Answer{Rejected: 5, Message: "old"}
+		}
+		return queue.Answer{}
+	})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 2000 {
+				s.add("a")
+				if i%100 == 0 {
+					_ = s.Flush(t.Context())
+				}
+				balance(t, s.Stats())
+			}
+		})
+	}
+	all.Wait()
+	for range 4 {
+		all.Go(func() { _ = s.Shutdown(t.Context()) })
+		all.Go(func() { s.add("b") })
+	}
+	all.Wait()
+	got := s.Stats()
+	if balance(t, got); got.Pending != 0 || got.Accepted != 8004 || strings.Count(strings.Join(s.got, ""), "a") == 0 {
+		t.Errorf("books are %+v", got)
+	}
+}

@@ -1,0 +1,262 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// A step is something that happens to a queue.
+type step struct {
+	what         string
+	count, bytes int           // of an added item
+	wait         time.Duration // of sleep, and of the contexts of flush and shutdown
+}
+
+// An answering is how the receiver answers an attempt.
+type answering struct {
+	what string
+	took time.Duration
+	a    queue.Answer
+}
+
+var anyStep = rapid.Custom(func(t *rapid.T) step {
+	s := step{what: rapid.SampledFrom([]string{"add", "add", "add", "add", "add", "add", "sleep", "sleep", "flush", "shutdown"}).Draw(t, "what")}
+	switch s.what {
+	case "add":
+		s.count, s.bytes = rapid.IntRange(1, 4).Draw(t, "count"), rapid.IntRange(0, 30).Draw(t, "bytes")
+		if rapid.IntRange(0, 20).Draw(t, "large") == 0 {
+			s.bytes = 500
+		}
+	case "shutdown":
+		if rapid.IntRange(0, 5).Draw(t, "really") > 0 {
+			s.what = "sleep"
+		}
+	}
+	s.wait = time.Duration(rapid.SampledFrom([]int{0, 1, 50, 300, 1000, 5000, 20000}).Draw(t, "ms")) * time.Millisecond
+	return s
+})
+
+var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
+	a := answering{what: rapid.SampledFrom([]string{"ok", "ok", "partial", "retry", "retry", "retry after", "aside", "refuse", "unanswered", "hang", "panic"}).Draw(t, "answer")}
+	a.took = time.Duration(rapid.SampledFrom([]int{0, 0, 10, 2000}).Draw(t, "ms")) * time.Millisecond
+	err := errors.New(a.what)
+	switch a.what {
+	case "partial":
+		a.a = queue.Answer{Rejected: rapid.Int64Range(-1, 10).Draw(t, "rejected"), Message: "no"}
+	case "retry":
+		a.a = queue.Answer{Err: err, Retry: true}
+	case "retry after":
+		a.a = queue.Answer{Err: err, Retry: true, After: 4 * time.Second}
+	case "aside":
+		a.a = queue.Answer{Err: err, Retry: true, Aside: true}
+	case "refuse":
+		a.a = queue.Answer{Err: err}
+	case "unanswered":
+		a.a = queue.Answer{Err: err, Unanswered: true}
+	}
+	return a
+})
+
+// Whatever is added, answered, flushed and shut down in whatever order: the books balance at each step and agree with the
+// receiver, bounds and order are kept, and nothing arrives twice.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := config{
+			MaxCount: rapid.SampledFrom([]int{0, 4, 20}).Draw(rt, "MaxCount"), MaxBytes: rapid.SampledFrom([]int{0, 100}).Draw(rt, "MaxBytes"),
+			BatchCount: rapid.SampledFrom([]int{0, 1, 5}).Draw(rt, "BatchCount"), BatchBytes: rapid.SampledFrom([]int{0, 40}).Draw(rt, "BatchBytes"),
+			DropOldest: rapid.Bool().Draw(rt, "DropOldest"), GiveUp: rapid.SampledFrom([]int{0, 3}).Draw(rt, "GiveUp"),
+			Delay: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(rt, "Delay"), Timeout: rapid.SampledFrom([]time.Duration{0, 3 * time.Second}).Draw(rt, "Timeout"),
+		}
+		steps := rapid.SliceOfN(anyStep, 1, 40).Draw(rt, "steps")
+		answers := rapid.SliceOfN(anyAnswering, 0, 30).Draw(rt, "answers")
+		var wrong string
+		synctest.Test(t, func(t *testing.T) { wrong = play(t, c, steps, answers) })
+		if wrong != "" {
+			rt.Fatal(wrong)
+		}
+	})
+}
+
+// A model is what the books should say, of what the receiver saw.
+type model struct {
+	c       config
+	mu      sync.Mutex // guards what follows
+	wrongs  []string
+	answers []answering
+	newest  int          // of the items that were sent for the first time
+	sent    map[int]bool // every item that was sent
+	done    map[int]bool // every item whose batch was answered for good
+	want    queue.Stats  // Delivered, Failed, Unanswered
+}
+
+// wrong notes what is wrong. m.mu is held.
+func (m *model) wrong(format string, args ...any) {
+	m.wrongs = append(m.wrongs, fmt.Sprintf(format, args...))
+}
+
+// A numbered item has a number for a name.
+type numbered struct{ number, count, bytes int }
+
+func (n numbered) Count() int { return n.count }
+func (n numbered) Bytes() int { return n.bytes }
+
+func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	count, bytes := 0, 0
+	for _, i := range batch {
+		count += i.count
+		bytes += i.bytes
+		if m.done[i.number] {
+			m.wrong("item %d was sent again after it was settled", i.number)
+		}
+		if !m.sent[i.number] && i.number <= m.newest {
+			m.wrong("item %d was sent after %d", i.number, m.newest)
+		}
+		m.newest, m.sent[i.number] = max(m.newest, i.number), true
+	}
+	if m.c.BatchCount > 0 && count > m.c.BatchCount && len(batch) > 1 || m.c.BatchBytes > 0 && bytes > m.c.BatchBytes && len(batch) > 1 {
+		m.wrong("a batch of %d items has count %d and %d bytes", len(batch), count, bytes)
+	}
+	given := answering{what: "ok"}
+	if len(m.answers) > 0 {
+		given, m.answers = m.answers[0], m.answers[1:]
+	}
+	m.mu.Unlock()
+	if given.what == "hang" {
+		<-ctx.Done()
+	}
+	select {
+	case <-time.After(given.took):
+	case <-ctx.Done():
+		given.what = "hang"
+	}
+	m.mu.Lock()
+	a := given.a
+	switch given.what {
+	case "hang":
+		return queue.Answer{Err: context.Cause(ctx), Retry: true}
+	case "ok", "partial":
+		rejected := min(max(a.Rejected, 0), int64(count))
+		m.want.Delivered += uint64(count) - uint64(rejected)
+		m.want.Failed += uint64(rejected)
+	case "refuse":
+		m.want.Failed += uint64(count)
+	case "unanswered", "panic":
+		m.want.Failed += uint64(count)
+		m.want.Unanswered += uint64(count)
+	default:
+		return a
+	}
+	for _, i := range batch {
+		m.done[i.number] = true
+	}
+	if given.what == "panic" {
+		panic("on purpose")
+	}
+	return a
+}
+
+// check compares the books with what the receiver saw, while the queue does nothing.
+func (m *model) check(when string, s queue.Stats, accepted uint64, down bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.Accepted != accepted || s.Accepted != s.Delivered+s.Failed+s.Dropped+s.Pending || s.PendingBytes < 0 || s.Pending == 0 && s.PendingBytes != 0 {
+		m.wrong("%s: books of %d do not balance: %+v", when, accepted, s)
+	}
+	if s.Delivered != m.want.Delivered {
+		m.wrong("%s: the receiver took %d, books are %+v", when, m.want.Delivered, s)
+	}
+	// What a Timeout gives up has failed without the receiver's doing; what is refused while Shutdown ends may be given up.
+	if s.Failed < m.want.Failed && !down || s.Failed > m.want.Failed && m.c.Timeout == 0 {
+		m.wrong("%s: the receiver turned down %d, books are %+v", when, m.want.Failed, s)
+	}
+	if s.Unanswered != m.want.Unanswered {
+		m.wrong("%s: the receiver did not answer for %d, books are %+v", when, m.want.Unanswered, s)
+	}
+	if m.c.MaxCount > 0 && s.Pending > uint64(m.c.MaxCount) || m.c.MaxBytes > 0 && s.PendingBytes > m.c.MaxBytes && s.PendingBytes < 500 {
+		m.wrong("%s: more waits than may: %+v", when, s)
+	}
+}
+
+// play plays steps and returns what was wrong.
+func play(t *testing.T, c config, steps []step, answers []answering) string {
+	m := &model{c: c, answers: answers, newest: -1, sent: map[int]bool{}, done: map[int]bool{}}
+	q := queue.New(queue.Config[numbered]{
+		What: "items", To: "model", MaxCount: c.MaxCount, MaxBytes: c.MaxBytes, BatchCount: c.BatchCount, BatchBytes: c.BatchBytes,
+		DropOldest: c.DropOldest, GiveUp: c.GiveUp, Delay: c.Delay, Timeout: c.Timeout, Send: m.send, Logger: slog.New(slog.DiscardHandler),
+	})
+	var accepted uint64
+	down := false
+	var calls sync.WaitGroup
+	for i, s := range steps {
+		before := q.Stats()
+		switch s.what {
+		case "add":
+			q.Add(numbered{i, s.count, s.bytes})
+			accepted += uint64(s.count)
+			if after := q.Stats(); after.Dropped != before.Dropped && c.MaxCount == 0 && c.MaxBytes == 0 && !down {
+				t.Errorf("step %d: dropped without a bound: %+v", i, after)
+			}
+		case "sleep":
+			time.Sleep(s.wait)
+		case "flush":
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), s.wait)
+				defer cancel()
+				began := q.Stats()
+				err := q.Flush(ctx)
+				after := q.Stats()
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				if err == nil && after.Pending > after.Accepted-began.Accepted {
+					m.wrong("step %d: Flush returned with %+v, having begun with %+v", i, after, began)
+				}
+				if lost := after.Failed + after.Dropped - began.Failed - began.Dropped; err != nil && lost+after.Pending == 0 && began.Pending > 0 && ctx.Err() == nil {
+					m.wrong("step %d: Flush said %v of %+v", i, err, after)
+				}
+			})
+		case "shutdown":
+			down = true
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), s.wait)
+				defer cancel()
+				err := q.Shutdown(ctx)
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				if after := q.Stats(); after.Pending > 0 && err == nil {
+					m.wrong("step %d: Shutdown said nothing of %+v", i, after)
+				}
+			})
+		}
+		synctest.Wait()
+		m.check(fmt.Sprintf("step %d, %s", i, s.what), q.Stats(), accepted, down)
+	}
+	if !down {
+		// A receiver that works gets the rest.
+		calls.Wait()
+		time.Sleep(time.Hour)
+		if s := q.Stats(); s.Pending > 0 && !slices.ContainsFunc(answers, func(a answering) bool { return a.what == "hang" }) {
+			t.Errorf("an hour later there wait %+v", s)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_ = q.Shutdown(ctx)
+	calls.Wait()
+	synctest.Wait()
+	m.check("in the end", q.Stats(), accepted, true)
+	return strings.Join(m.wrongs, "\n")
+}

@@ -1,0 +1,250 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/perfline/perfline/internal/text"
+)
+
+// The pauses between attempts.
+const (
+	minPause = 300 * time.Millisecond
+	maxPause = 3 * time.Second
+	maxAfter = 5 * time.Minute // what a receiver may ask for
+)
+
+// maxReason is how many bytes of a receiver's text are logged.
+const maxReason = 1 << 10
+
+// run sends until the queue is shut down and empty, or given up.
+func (q *Queue[T]) run() {
+	defer q.end()
+	for {
+		batch, until := q.next()
+		if batch == nil {
+			return
+		}
+		pause, news := q.settle(q.attempt(batch, until))
+		q.tell(news)
+		if pause > 0 {
+			q.pause(pause)
+		}
+	}
+}
+
+// next waits for a batch to send, and returns it with the end of its time, if it has one; nil when there will be none.
+func (q *Queue[T]) next() (batch []T, until time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.life.Err() == nil && !q.cut() {
+		if q.closing {
+			return nil, until
+		}
+		if q.waiting.items > 0 && !q.armed {
+			q.arm()
+		}
+		q.wait(idle, q.time.C)
+	}
+	if q.life.Err() != nil {
+		return nil, until
+	}
+	q.tries++
+	if q.tries == 1 {
+		q.since = time.Now()
+	} else {
+		q.stats.Retries++
+	}
+	if q.c.Timeout > 0 {
+		until = q.since.Add(q.c.Timeout)
+	}
+	q.rush, q.state = false, sending
+	return q.batch, until
+}
+
+// wait gives the lock away until the sending goroutine is woken, until t, or until life ends.
+func (q *Queue[T]) wait(s state, t <-chan time.Time) {
+	q.state = s
+	q.mu.Unlock()
+	woken, timed := false, false
+	select {
+	case <-q.wake:
+		woken = true
+	case <-t:
+		timed = true
+	case <-q.life.Done():
+	}
+	q.mu.Lock()
+	if q.state == busy && !woken {
+		<-q.wake // came at the same time
+	}
+	q.state = busy
+	if timed && s == idle {
+		q.armed = false
+		q.due = q.added
+	}
+}
+
+// cut fills the batch unless there is one, and reports whether there is one now.
+func (q *Queue[T]) cut() bool {
+	if len(q.batch) > 0 {
+		return true
+	}
+	if q.waiting.items > 0 && (q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.due || q.full()) {
+		q.first, q.tries = q.oldestWaiting(), 0
+		for count, bytes := 0, 0; q.waiting.items > 0; {
+			item := q.waiting.front()
+			c, b := item.Count(), item.Bytes()
+			if len(q.batch) > 0 && (c > q.c.BatchCount-count || b > q.c.BatchBytes-bytes) {
+				break
+			}
+			q.waiting.pop(c, b)
+			q.batch = append(q.batch, item)
+			count += c
+			bytes += b
+			if count >= q.c.BatchCount || bytes >= q.c.BatchBytes {
+				break
+			}
+		}
+		if q.waiting.items == 0 && q.armed {
+			q.armed = false
+			q.time.Stop()
+		}
+		return true
+	}
+	if len(q.aside) > 0 {
+		a := q.aside[0]
+		q.aside = removed(q.aside, 0)
+		q.batch, q.first, q.since, q.tries = append(q.batch, a.item), a.number, a.since, a.tries
+		return true
+	}
+	return false
+}
+
+// attempt sends the batch.
+func (q *Queue[T]) attempt(batch []T, until time.Time) (a Answer) {
+	defer func() {
+		if r := recover(); r != nil {
+			a = Answer{Err: fmt.Errorf("panic: %v", r), Unanswered: true}
+		}
+	}()
+	ctx := q.life
+	if !until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	return q.c.Send(ctx, batch)
+}
+
+// settle enters in the books what became of the batch, and returns how long to wait before the next attempt and what there is
+// to log.
+func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state = busy
+	if q.ended || a.Err != nil && !a.Unanswered && q.life.Err() != nil {
+		return 0, n // given up
+	}
+	before := q.stats.lost()
+	if a.Err == nil {
+		q.failures = 0
+		q.delivered(&a)
+	} else {
+		if a.Retry {
+			pause = q.nextPause(a.After)
+		}
+		switch {
+		case !a.Retry, q.c.Timeout > 0 && pause >= q.c.Timeout-time.Since(q.since):
+			q.failed(a)
+		case a.Aside:
+			q.putAside()
+		}
+	}
+	n = q.news(a, before)
+	q.giveUp(a.Err)
+	q.release()
+	return pause, n
+}
+
+// delivered counts the batch, of which the receiver may have turned down some.
+func (q *Queue[T]) delivered(a *Answer) {
+	if a.Message = text.Cut(a.Message, maxReason); a.Message == "" && a.Rejected > 0 {
+		a.Message = "the receiver gave no reason"
+	}
+	var count uint64
+	for _, item := range q.batch {
+		count += uint64(item.Count())
+	}
+	rejected := min(uint64(max(a.Rejected, 0)), count)
+	a.Rejected = int64(rejected) //nolint:gosec // no more than it was
+	q.stats.Delivered += count - rejected
+	q.stats.Failed += rejected
+	if rejected > 0 {
+		q.lose(q.first, errors.New(a.Message), rejected, q.batch...)
+	}
+	q.clearBatch()
+}
+
+// failed counts the batch as lost.
+func (q *Queue[T]) failed(a Answer) {
+	var count uint64
+	for _, item := range q.batch {
+		count += uint64(item.Count())
+	}
+	q.stats.Failed += count
+	if a.Unanswered {
+		q.stats.Unanswered += count
+	}
+	q.lose(q.first, a.Err, count, q.batch...)
+	q.clearBatch()
+}
+
+func (q *Queue[T]) clearBatch() {
+	q.forget(q.batch...)
+	clear(q.batch)
+	q.batch = q.batch[:0]
+}
+
+// putAside puts the batch's items behind the others, each to be sent alone.
+func (q *Queue[T]) putAside() {
+	for i, item := range q.batch {
+		q.aside = append(q.aside, setAside[T]{item, q.first + uint64(i), q.since, q.tries})
+	}
+	clear(q.batch)
+	q.batch = q.batch[:0]
+}
+
+// nextPause returns the pause before the next attempt.
+func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
+	pause := minPause
+	for range q.failures {
+		pause = min(pause*3/2, maxPause)
+	}
+	q.failures = min(q.failures+1, 10)
+	limit := maxAfter
+	if q.closing {
+		limit = maxPause // Shutdown's context may end before
+	}
+	if after > 0 {
+		return min(after, limit)
+	}
+	return pause/2 + rand.N(pause/2+1) //nolint:gosec // programs that lost their receiver together do not come back together
+}
+
+// pause waits until the next attempt, or until Flush or Shutdown want it.
+func (q *Queue[T]) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.rush {
+		q.wait(pausing, t.C)
+	}
+	if q.rush {
+		q.failures = 0
+	}
+}

@@ -1,0 +1,327 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/internal/queue"
+)
+
+const (
+	minPause = 300 * time.Millisecond
+	maxPause = 3 * time.Second
+)
+
+// While the receiver is away, attempts come after pauses that grow to 3 s. When it is back, what waits is delivered in order.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{BatchCount: 2}, away)
+		s.add("a")
+		time.Sleep(time.Minute)
+		s.mu.Lock()
+		pause := minPause
+		for i := 1; i < len(s.at); i++ {
+			if got := s.at[i].Sub(s.at[i-1]); got < pause/2 || got > pause {
+				t.Errorf("attempt %d comes after %v, want between %v and %v", i, got, pause/2, pause)
+			}
+			pause = min(pause*3/2, maxPause)
+		}
+		n := len(s.at)
+		s.mu.Unlock()
+		if pause != maxPause {
+			t.Errorf("%d attempts in a minute", n)
+		}
+		s.add("bcd")
+		s.set(fine)
+		time.Sleep(maxPause)
+		s.want(t, strings.Repeat("a ", n)+"a bc d")
+		s.wantStats(queue.Stats{Accepted: 4, Delivered: 4, Retries: uint64(n)})
+
+		// The next time the pauses begin anew.
+		s.set(away)
+		s.add("e")
+		time.Sleep(minPause)
+		s.set(fine)
+		time.Sleep(2 * minPause)
+		if got := s.Stats(); got.Delivered != 5 {
+			t.Errorf("books are %+v", got)
+		}
+		s.stop()
+		s.log.want(t, "not delivered", "delivered again", "not delivered", "delivered again")
+	})
+}
+
+// Programs that lost their receiver together do not come back together.
+func TestPausesDiffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := map[time.Duration]bool{}
+		for range 8 {
+			s := start(t, config{}, away)
+			s.add("a")
+			time.Sleep(minPause)
+			seen[s.when(1).Sub(s.when(0))] = true
+			s.set(fine)
+			s.stop()
+		}
+		if len(seen) < 2 {
+			t.Errorf("8 queues all waited %v", seen)
+		}
+	})
+}
+
+// The pause that a receiver asks for is kept, up to 5 minutes.
+func TestAfter(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{
+		2 * time.Minute: 2 * time.Minute, time.Hour: 5 * time.Minute, 1: 1,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start(t, config{}, always(queue.Answer{Err: errors.New("429"), Retry: true, After: after}))
+			began := time.Now()
+			s.add("a")
+			synctest.Wait()
+			s.set(fine)
+			time.Sleep(time.Hour)
+			if got := s.when(1).Sub(began); got != want {
+				t.Errorf("sent again after %v, want %v", got, want)
+			}
+			s.stop()
+		})
+	}
+}
+
+// A batch is given up when its time is over. The receiver's pause lasts for the next one, too.
+func TestTimeout(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer func(context.Context, []item) queue.Answer
+		tries  int // 0: several
+		took   time.Duration
+	}{
+		{"hanging", hang, 1, 10 * time.Second},
+		{"away", away, 0, 10 * time.Second},
+		{"asking for more time", always(queue.Answer{Err: errors.New("429"), Retry: true, After: 10 * time.Second}), 1, 0},
+		{"asking for less time", always(queue.Answer{Err: errors.New("429"), Retry: true, After: 6 * time.Second}), 2, 6 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := start(t, config{Timeout: 10 * time.Second, Delay: time.Second, BatchCount: 2}, c.answer)
+				began := time.Now()
+				s.add("ab")
+				for s.Stats().Failed == 0 {
+					time.Sleep(time.Millisecond)
+					synctest.Wait()
+				}
+				if took := time.Since(began); took > c.took+time.Millisecond || c.tries > 0 && took < c.took {
+					t.Errorf("given up after %v, want %v", took, c.took)
+				}
+				if n := s.requests(); n != c.tries && c.tries > 0 || n < 1 {
+					t.Errorf("%d attempts, want %d", n, c.tries)
+				}
+				gaveUp, n := time.Now(), s.requests()
+				s.wantStats(queue.Stats{Accepted: 2, Failed: 2, Retries: uint64(n - 1)})
+				s.set(fine)
+				s.add("cd")
+				time.Sleep(time.Minute)
+				if got := s.when(n).Sub(gaveUp); c.tries == 1 && c.took == 0 && got < 9*time.Second {
+					t.Errorf("the next batch is sent after %v", got)
+				}
+				s.stop()
+				s.log.want(t, "not delivered", "delivered again\" to=http://receiver lost=2")
+			})
+		})
+	}
+}
+
+// What an answer says becomes of the books and of the log.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer func(context.Context, []item) queue.Answer
+		want   queue.Stats
+		flush  string
+		log    []string
+	}{
+		{"taken", fine, queue.Stats{Accepted: 4, Delivered: 4}, "<nil>", nil},
+		{"refused", refuse, queue.Stats{Accepted: 4, Failed: 3, Delivered: 1}, "3 letters not delivered to http://receiver: 401 Unauthorized",
+			[]string{"letters are refused and dropped; requests are not affected, check the receiver's address and the credentials\" to=http://receiver error=\"401 Unauthorized\"", "lost=3"}},
+		{"unanswered", silence, queue.Stats{Accepted: 4, Failed: 3, Unanswered: 3, Delivered: 1}, "3 letters not delivered to http://receiver: no answer",
+			[]string{"letters are not delivered", "lost=3"}},
+		{"in part", always(queue.Answer{Rejected: 2, Message: "too old"}), queue.Stats{Accepted: 4, Failed: 2, Delivered: 2}, "2 letters not delivered to http://receiver: too old",
+			[]string{"the receiver turned down some letters; more of them for the same reason are only counted\" to=http://receiver letters=2 reason=\"too old\""}},
+		{"in part, without a reason", always(queue.Answer{Rejected: 1}), queue.Stats{Accepted: 4, Failed: 1, Delivered: 3}, "1 letters not delivered to http://receiver: the receiver gave no reason",
+			[]string{"letters=1 reason=\"the receiver gave no reason\""}},
+		{"more than there was", always(queue.Answer{Rejected: 1 << 62, Message: "no"}), queue.Stats{Accepted: 4, Failed: 3, Delivered: 1}, "3 letters not delivered to http://receiver: no",
+			[]string{"letters=3"}},
+		{"less than none", always(queue.Answer{Rejected: -5}), queue.Stats{Accepted: 4, Delivered: 4}, "<nil>", nil},
+		{"with a warning", always(queue.Answer{Message: "deprecated"}), queue.Stats{Accepted: 4, Delivered: 4}, "<nil>",
+			[]string{"the receiver of letters warns\" to=http://receiver warning=deprecated"}},
+		{"with a long warning", always(queue.Answer{Message: strings.Repeat("x", 1<<20)}), queue.Stats{Accepted: 4, Delivered: 4}, "<nil>",
+			[]string{"warning=" + strings.Repeat("x", 1000)}},
+		{"a panic", func(context.Context, []item) queue.Answer { panic("oops") }, queue.Stats{Accepted: 4, Failed: 3, Unanswered: 3, Delivered: 1}, "3 letters not delivered to http://receiver: panic: oops",
+			[]string{"letters are not delivered", "lost=3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := start(t, config{BatchCount: 4, Delay: time.Second}, c.answer)
+				s.add("abc")
+				wantError(t, s.Flush(t.Context()), c.flush)
+				s.set(fine)
+				s.add("d")
+				s.stop()
+				s.want(t, "abc d")
+				s.wantStats(c.want)
+				s.log.want(t, c.log...)
+				if s.log.buf.Len() > 2000 {
+					t.Errorf("a log of %d bytes", s.log.buf.Len())
+				}
+			})
+		})
+	}
+}
+
+// An item that may be at fault goes behind the others, and the items of its batch travel alone from then on.
+func TestAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad := func(_ context.Context, batch []item) queue.Answer {
+			for _, i := range batch {
+				if i.name == "b" {
+					return queue.Answer{Err: errors.New("500"), Retry: true, Aside: true}
+				}
+			}
+			return queue.Answer{}
+		}
+		s := start(t, config{BatchCount: 3, Delay: time.Second}, bad)
+		s.add("abcdefg")
+		time.Sleep(10 * time.Second)
+		s.mu.Lock()
+		got := strings.Join(s.got, " ")
+		s.mu.Unlock()
+		if !strings.HasPrefix(got, "abc def a b c b b") && !strings.HasPrefix(got, "abc def g a b c b b") {
+			t.Errorf("the receiver got %q", got)
+		}
+		flushed := make(chan error)
+		go func() { flushed <- s.Flush(t.Context()) }()
+		synctest.Wait()
+		s.add("h")
+		s.set(refuse)
+		s.add("ij")
+		wantError(t, <-flushed, "1 letters not delivered to http://receiver: 401 Unauthorized")
+		s.stop()
+	})
+}
+
+// An item that was put aside is the oldest one.
+func TestDropAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{MaxBytes: 4, BatchCount: 1, DropOldest: true}, always(queue.Answer{Err: errors.New("500"), Retry: true, Aside: true}))
+		s.add("abcd")
+		time.Sleep(time.Second)
+		s.add("ef")
+		s.set(fine)
+		time.Sleep(maxPause)
+		s.mu.Lock()
+		sent := strings.Join(s.got[len(s.got)-4:], "")
+		s.mu.Unlock()
+		if strings.ContainsAny(sent, "ab") {
+			t.Errorf("sent are %q, want the newest", sent)
+		}
+		if got := s.Stats(); got.Dropped != 2 || got.Delivered != 4 {
+			t.Errorf("books are %+v", got)
+		}
+		s.stop()
+	})
+}
+
+// A logger may use the queue, and its panics end nothing.
+func TestLoggers(t *testing.T) {
+	for name, say := range map[string]func(*setUp){
+		"that uses the queue": func(s *setUp) {
+			s.add("x")
+			_ = s.Stats()
+		},
+		"that panics": func(*setUp) { panic("oops") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s *setUp
+				s = start(t, config{Logger: handler(func() { say(s) })}, refuse)
+				s.add("a")
+				synctest.Wait()
+				s.set(fine)
+				s.add("b")
+				s.stop()
+				if got := s.Stats(); got.Failed < 1 || got.Delivered < 1 {
+					t.Errorf("books are %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// A Sender that ends its goroutine ends the queue: nothing waits for it for ever.
+func TestSenderEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, func(context.Context, []item) queue.Answer {
+			runtime.Goexit()
+			return queue.Answer{}
+		})
+		s.add("a")
+		synctest.Wait()
+		s.add("b")
+		if err := s.Flush(t.Context()); err == nil {
+			t.Error("Flush says nothing of what is lost")
+		}
+		if err := s.Shutdown(t.Context()); err == nil {
+			t.Error("Shutdown says nothing of what is lost")
+		}
+		s.wantStats(queue.Stats{Accepted: 2, Pending: 1, PendingBytes: 1, Dropped: 1})
+	})
+}
+
+// The same reason has a line an hour, and there are eight in an hour.
+func TestReasonsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, nil)
+		lines := func() int {
+			s.log.mu.Lock()
+			defer s.log.mu.Unlock()
+			defer s.log.buf.Reset()
+			return strings.Count(s.log.buf.String(), "\n")
+		}
+		for _, c := range []struct{ reasons, want int }{{1, 1}, {100, 8}, {3, 3}} {
+			for i := range 1000 {
+				s.set(always(queue.Answer{Rejected: 1, Message: strings.Repeat("x", 1+i%c.reasons)}))
+				s.add("a")
+				synctest.Wait()
+			}
+			if got := lines(); got != c.want {
+				t.Errorf("%d lines for %d reasons, want %d", got, c.reasons, c.want)
+			}
+			time.Sleep(time.Hour)
+		}
+		s.stop()
+	})
+}
+
+// A queue that drops while delivery works says so.
+func TestDropsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{MaxCount: 2}, func(context.Context, []item) queue.Answer {
+			time.Sleep(time.Second)
+			return queue.Answer{}
+		})
+		for range 3 {
+			s.add("abcdef")
+			time.Sleep(3 * time.Second)
+		}
+		s.stop()
+		s.add("late")
+		s.wantStats(queue.Stats{Accepted: 22, Delivered: 6, Dropped: 16})
+		s.log.want(t, "letters are dropped because the queue is full; requests are not affected, such losses are counted\" to=http://receiver dropped=4")
+	})
+}
