@@ -56,28 +56,39 @@ func newGRPCWire(s *Settings) (*grpcWire, error) {
 }
 
 func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
-	var answer []byte
-	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, body, &answer, w.options...); err != nil {
+	request := message{bytes: body}
+	var answer message
+	var header, trailer metadata.MD // an answer has at least its content type in one of them
+	options := append(w.options[:len(w.options):len(w.options)], grpc.Header(&header), grpc.Trailer(&trailer))
+	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, &request, &answer, options...); err != nil {
 		retry, after := retryable(status.Convert(err))
-		return queue.Answer{Err: err, Retry: retry, After: after}
+		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && len(header)+len(trailer) == 0}
 	}
-	return taken(answer)
+	return taken(answer.bytes)
 }
 
 func (w *grpcWire) close() error { return w.conn.Close() }
 
-// A rawCodec passes messages that are encoded already: it takes []byte and gives to *[]byte.
+// A message is encoded already.
+type message struct {
+	bytes []byte
+	sent  bool // given to a connection
+}
+
+// A rawCodec passes messages as they are.
 type rawCodec struct{}
 
 var _ encoding.CodecV2 = rawCodec{}
 
-// Marshal returns the bytes themselves. gRPC reads them until they are sent.
+// Marshal returns the bytes themselves. gRPC calls it when there is a connection, and reads the bytes until they are sent.
 func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+	m := v.(*message)
+	m.sent = true
+	return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
 }
 
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
+	v.(*message).bytes = data.Materialize()
 	return nil
 }
 

@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"context"
-	"errors"
 	"math"
 	"net/http"
 	"strings"
@@ -110,8 +109,8 @@ func TestGarbageGRPC(t *testing.T) {
 	}{
 		{"a message that is none", asGRPC([]byte("\xff\xff\xff")), queue.Answer{Message: unreadable}, ""},
 		{"a message that is too long", asGRPC(make([]byte, 4<<20+1)), queue.Answer{}, "larger than max"},
-		{"HTTP", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, queue.Answer{}, "unexpected HTTP status code"},
-		{"HTTP that is unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, queue.Answer{Retry: true}, "code = Unavailable"},
+		{"HTTP", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, queue.Answer{Unanswered: true}, "unexpected HTTP status code"},
+		{"HTTP that is unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, queue.Answer{Retry: true, Unanswered: true}, "code = Unavailable"},
 		{"details that are none", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Grpc-Status", "8")
@@ -131,20 +130,4 @@ func TestGarbageGRPC(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A call that ends with ctx says so to who asks.
-func TestEndOfContextGRPC(t *testing.T) {
-	hanging := make(chan struct{})
-	endpoint := serveGRPC(t, &grpcReceiver{export: func(ctx context.Context, _ *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
-		close(hanging)
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}, nil, nil)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		<-hanging
-		cancel(errors.New("enough"))
-	}()
-	check(t, senderTo(t, GRPC, endpoint).Send(ctx, requestOf(t, 1)), queue.Answer{Retry: true}, "context canceled")
 }

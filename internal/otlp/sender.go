@@ -45,6 +45,7 @@ func (s *Settings) Sender() (*Sender, error) {
 }
 
 // Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and messages may be printed.
+// After an answer with an error, gRPC may still read body.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -58,7 +59,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	switch {
 	case a.Err == nil:
 	case s.life.Err() != nil:
-		return queue.Answer{Err: errClosed}
+		a = queue.Answer{Err: errClosed, Unanswered: a.Unanswered}
 	case attempt.Err() != nil && ctx.Err() == nil:
 		a.Err = fmt.Errorf("no answer within %v: %w", s.timeout, a.Err)
 	}
