@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -59,7 +60,7 @@ func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
 	request := message{bytes: body}
 	var answer message
 	var header, trailer metadata.MD // an answer has at least its content type in one of them
-	options := append(w.options[:len(w.options):len(w.options)], grpc.Header(&header), grpc.Trailer(&trailer))
+	options := slices.Concat(w.options, []grpc.CallOption{grpc.Header(&header), grpc.Trailer(&trailer)})
 	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, &request, &answer, options...); err != nil {
 		retry, after := retryable(status.Convert(err))
 		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && len(header)+len(trailer) == 0}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ func TestStatusHTTP(t *testing.T) {
 		{429, "Retry-After: -7", "", queue.Answer{Retry: true}, "429"},
 		{429, "Retry-After: soon", "", queue.Answer{Retry: true}, "429"},
 		{429, "Retry-After: Mon, 01 Jan 2001 00:00:00 GMT", "", queue.Answer{Retry: true}, "429"},
-		{429, "Retry-After: 99999999999999999999", "", queue.Answer{Retry: true, After: math.MaxInt64 / time.Second * time.Second}, "429"},
+		{429, "Retry-After: 99999999999999999999", "", queue.Answer{Retry: true, After: 9223372036 * time.Second}, "429"},
 		{500, "Retry-After: 7", "", queue.Answer{}, "500"},
 		{501, "", "", queue.Answer{}, "501"},
 		{502, "", "", queue.Answer{Retry: true}, "502"},

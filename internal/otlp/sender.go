@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/perfline/perfline/internal/queue"
@@ -14,8 +15,9 @@ type Sender struct {
 	wire    wire
 	timeout time.Duration
 	answers
-	life context.Context //nolint:containedctx // the sender's lifetime, which Close ends, not a request's
-	end  context.CancelFunc
+	life  context.Context //nolint:containedctx // the sender's lifetime, which Close ends, not a request's
+	end   context.CancelFunc
+	close sync.Once
 }
 
 var _ queue.Sender = (*Sender)(nil)
@@ -69,10 +71,10 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 }
 
 // Close ends what is under way and closes the connections. Requests fail afterwards. Further calls do nothing.
-func (s *Sender) Close() error {
-	if s.life.Err() != nil {
-		return nil
-	}
-	s.end()
-	return s.wire.close()
+func (s *Sender) Close() (err error) {
+	s.close.Do(func() {
+		s.end()
+		err = s.wire.close()
+	})
+	return err
 }

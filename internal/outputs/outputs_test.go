@@ -51,13 +51,12 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = o.Shutdown(t.Context()) }()
-			if name := ""; o.OTLP != nil {
-				name = o.OTLP.Name
-				if name != c.otlp {
-					t.Errorf("spans go by %q, want %q", name, c.otlp)
-				}
-			} else if c.otlp != "" {
-				t.Errorf("spans do not go by %q", c.otlp)
+			overOTLP := ""
+			if o.OTLP != nil {
+				overOTLP = o.OTLP.Name
+			}
+			if overOTLP != c.otlp {
+				t.Errorf("spans go by %q, want %q", overOTLP, c.otlp)
 			}
 			if (o.Spans != nil) != (c.spans != "") || o.Name != c.spans {
 				t.Errorf("spans go to %q (%T), want %q", o.Name, o.Spans, c.spans)
