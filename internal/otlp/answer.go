@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,18 +21,18 @@ const unreadable = "the receiver reports success, but its answer is not OTLP: ch
 func taken(response []byte) queue.Answer {
 	var a queue.Answer
 	var inner error
-	err := fields(response, func(number protowire.Number, _ uint64, partial []byte) {
-		if number != 1 || partial == nil {
+	err := fields(response, func(f field) {
+		if !f.is(1, protowire.BytesType) {
 			return
 		}
-		inner = fields(partial, func(number protowire.Number, value uint64, message []byte) {
-			switch number {
-			case 1:
-				a.Rejected = int64(value) //nolint:gosec // as the field is declared
-			case 2:
-				a.Message = string(message)
+		inner = errors.Join(inner, fields(f.bytes, func(f field) {
+			switch {
+			case f.is(1, protowire.VarintType):
+				a.Rejected = int64(f.value) //nolint:gosec // as the field is declared
+			case f.is(2, protowire.BytesType):
+				a.Message = string(f.bytes)
 			}
-		})
+		}))
 	})
 	if err != nil || inner != nil || a.Rejected < 0 {
 		return queue.Answer{Message: unreadable}
@@ -63,9 +64,9 @@ func takenJSON(response []byte) queue.Answer {
 
 // statusMessage returns the message of a google.rpc.Status, with which receivers explain errors over HTTP.
 func statusMessage(response []byte) (message string) {
-	err := fields(response, func(number protowire.Number, _ uint64, value []byte) {
-		if number == 2 {
-			message = string(value)
+	err := fields(response, func(f field) {
+		if f.is(2, protowire.BytesType) {
+			message = string(f.bytes)
 		}
 	})
 	if err != nil {
@@ -74,22 +75,32 @@ func statusMessage(response []byte) (message string) {
 	return message
 }
 
-// fields calls do for each field of a message, with the value of a varint or the bytes of another one. It returns an
-// error if the message is none.
-func fields(message []byte, do func(number protowire.Number, value uint64, bytes []byte)) error {
+// A field is a field of a message, with the value of its type.
+type field struct {
+	number protowire.Number
+	typ    protowire.Type
+	value  uint64 // of a varint
+	bytes  []byte // of text, bytes and messages
+}
+
+func (f field) is(number protowire.Number, typ protowire.Type) bool {
+	return f.number == number && f.typ == typ
+}
+
+// fields calls do for each field of a message. It returns an error if the message is not in protobuf's format.
+func fields(message []byte, do func(field)) error {
 	for len(message) > 0 {
 		number, typ, n := protowire.ConsumeTag(message)
 		if n < 0 {
 			return fmt.Errorf("tag: %w", protowire.ParseError(n))
 		}
 		message = message[n:]
-		var value uint64
-		var bytes []byte
+		f := field{number: number, typ: typ}
 		switch typ {
 		case protowire.VarintType:
-			value, n = protowire.ConsumeVarint(message)
+			f.value, n = protowire.ConsumeVarint(message)
 		case protowire.BytesType:
-			bytes, n = protowire.ConsumeBytes(message)
+			f.bytes, n = protowire.ConsumeBytes(message)
 		default:
 			n = protowire.ConsumeFieldValue(number, typ, message)
 		}
@@ -97,9 +108,7 @@ func fields(message []byte, do func(number protowire.Number, value uint64, bytes
 			return fmt.Errorf("field %d: %w", number, protowire.ParseError(n))
 		}
 		message = message[n:]
-		if typ == protowire.VarintType || typ == protowire.BytesType {
-			do(number, value, bytes)
-		}
+		do(f)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -56,28 +57,39 @@ func newGRPCWire(s *Settings) (*grpcWire, error) {
 }
 
 func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
-	var answer []byte
-	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, body, &answer, w.options...); err != nil {
+	request := message{bytes: body}
+	var answer message
+	var header, trailer metadata.MD // an answer has at least its content type in one of them
+	options := slices.Concat(w.options, []grpc.CallOption{grpc.Header(&header), grpc.Trailer(&trailer)})
+	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, &request, &answer, options...); err != nil {
 		retry, after := retryable(status.Convert(err))
-		return queue.Answer{Err: err, Retry: retry, After: after}
+		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && len(header)+len(trailer) == 0}
 	}
-	return taken(answer)
+	return taken(answer.bytes)
 }
 
 func (w *grpcWire) close() error { return w.conn.Close() }
 
-// A rawCodec passes messages that are encoded already: it takes []byte and gives to *[]byte.
+// A message is encoded already.
+type message struct {
+	bytes []byte
+	sent  bool // given to a connection
+}
+
+// A rawCodec passes messages as they are.
 type rawCodec struct{}
 
 var _ encoding.CodecV2 = rawCodec{}
 
-// Marshal returns the bytes themselves. gRPC reads them until they are sent.
+// Marshal returns the bytes themselves. gRPC calls it when there is a connection, and reads the bytes until they are sent.
 func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+	m := v.(*message)
+	m.sent = true
+	return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
 }
 
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
+	v.(*message).bytes = data.Materialize()
 	return nil
 }
 
@@ -105,9 +117,9 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 		if detail.GetTypeUrl() != "type.googleapis.com/google.rpc.RetryInfo" {
 			continue
 		}
-		err := fields(detail.GetValue(), func(number protowire.Number, _ uint64, duration []byte) {
-			if number == 1 && duration != nil {
-				delay = durationOf(duration)
+		err := fields(detail.GetValue(), func(f field) {
+			if f.is(1, protowire.BytesType) {
+				delay = durationOf(f.bytes)
 			}
 		})
 		if err == nil {
@@ -120,12 +132,12 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 // durationOf decodes a google.protobuf.Duration. The result is not negative.
 func durationOf(message []byte) time.Duration {
 	var seconds, nanos int64
-	err := fields(message, func(number protowire.Number, value uint64, _ []byte) {
-		switch number {
-		case 1:
-			seconds = int64(value)
-		case 2:
-			nanos = int64(int32(value)) //nolint:gosec // as the field is declared
+	err := fields(message, func(f field) {
+		switch {
+		case f.is(1, protowire.VarintType):
+			seconds = int64(f.value) //nolint:gosec // as the field is declared
+		case f.is(2, protowire.VarintType):
+			nanos = int64(int32(f.value)) //nolint:gosec // as the field is declared
 		}
 	})
 	if err != nil || seconds < 0 || nanos < 0 {

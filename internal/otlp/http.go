@@ -93,7 +93,7 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 	response, err := w.client.Do(request)
 	if err != nil {
 		var untrusted *tls.CertificateVerificationError
-		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted)}
+		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted), Unanswered: held.release()}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
@@ -177,14 +177,17 @@ func compress(body []byte) *bytes.Buffer {
 
 // A hold ends the reading of a request's body. net/http may read on after it has returned an answer.
 type hold struct {
-	mu       sync.Mutex
-	released bool // guarded by mu
+	mu       sync.Mutex // guards what follows
+	released bool
+	whole    bool // the body was read to its end
 }
 
-func (h *hold) release() {
+// release ends the reading. It reports whether the whole body was read, and so may have arrived.
+func (h *hold) release() (whole bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.released = true
+	return h.whole
 }
 
 func (h *hold) reader(body []byte) io.ReadCloser { return &heldReader{h, bytes.NewReader(body)} }
@@ -200,7 +203,9 @@ func (r *heldReader) Read(p []byte) (int, error) {
 	if r.hold.released {
 		return 0, errAnswered
 	}
-	return r.body.Read(p)
+	n, err := r.body.Read(p)
+	r.hold.whole = r.hold.whole || r.body.Len() == 0
+	return n, err
 }
 
 func (r *heldReader) Close() error { return nil }

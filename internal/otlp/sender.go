@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/perfline/perfline/internal/queue"
@@ -15,8 +16,9 @@ type Sender struct {
 	wire    wire
 	timeout time.Duration
 	answers
-	life context.Context //nolint:containedctx // the sender's lifetime, which Close ends, not a request's
-	end  context.CancelFunc
+	life  context.Context //nolint:containedctx // the sender's lifetime, which Close ends, not a request's
+	end   context.CancelFunc
+	close sync.Once
 }
 
 var _ queue.Sender = (*Sender)(nil)
@@ -49,6 +51,7 @@ func (s *Settings) Sender() (*Sender, error) {
 func (s *Sender) String() string { return s.name }
 
 // Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and messages may be printed.
+// After an answer with an error, gRPC may still read body.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -62,7 +65,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	switch {
 	case a.Err == nil:
 	case s.life.Err() != nil:
-		return queue.Answer{Err: errClosed}
+		a = queue.Answer{Err: errClosed, Unanswered: a.Unanswered}
 	case attempt.Err() != nil && ctx.Err() == nil:
 		a.Err = fmt.Errorf("no answer within %v: %w", s.timeout, a.Err)
 	}
@@ -72,10 +75,10 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 }
 
 // Close ends what is under way and closes the connections. Requests fail afterwards. Further calls do nothing.
-func (s *Sender) Close() error {
-	if s.life.Err() != nil {
-		return nil
-	}
-	s.end()
-	return s.wire.close()
+func (s *Sender) Close() (err error) {
+	s.close.Do(func() {
+		s.end()
+		err = s.wire.close()
+	})
+	return err
 }

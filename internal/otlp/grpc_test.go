@@ -1,0 +1,133 @@
+package otlp
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/perfline/perfline/internal/queue"
+)
+
+func TestRetryGRPC(t *testing.T) {
+	var answer error
+	endpoint := serveGRPC(t, &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+		return nil, answer
+	}}, nil, nil)
+	sender := senderTo(t, GRPC, endpoint)
+	retried := map[codes.Code]bool{
+		codes.Canceled: true, codes.DeadlineExceeded: true, codes.Aborted: true, codes.OutOfRange: true, codes.Unavailable: true, codes.DataLoss: true,
+	}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		t.Run(code.String(), func(t *testing.T) {
+			for _, c := range []struct {
+				name    string
+				details []protoadapt.MessageV1
+				asked   bool
+				after   time.Duration
+			}{
+				{"alone", nil, false, 0},
+				{"with other details", []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: "tired"}}, false, 0},
+				{"with a delay", []protoadapt.MessageV1{&errdetails.ErrorInfo{}, &errdetails.RetryInfo{RetryDelay: durationpb.New(1500 * time.Millisecond)}}, true, 1500 * time.Millisecond},
+				{"with no delay", []protoadapt.MessageV1{&errdetails.RetryInfo{}}, true, 0},
+				{"with a negative delay", []protoadapt.MessageV1{&errdetails.RetryInfo{RetryDelay: durationpb.New(-time.Second)}}, true, 0},
+				{"with an endless delay", []protoadapt.MessageV1{&errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: math.MaxInt64}}}, true, math.MaxInt64},
+			} {
+				t.Run(c.name, func(t *testing.T) {
+					s, err := status.New(code, "not now").WithDetails(c.details...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					answer = s.Err()
+					var want queue.Answer
+					if retried[code] || code == codes.ResourceExhausted && c.asked {
+						want = queue.Answer{Retry: true, After: c.after}
+					}
+					check(t, sender.Send(t.Context(), requestOf(t, 1)), want, "code = "+code.String()+" desc = not now")
+				})
+			}
+		})
+	}
+}
+
+// A receiver that takes less than a request has is not asked again.
+func TestTooLargeGRPC(t *testing.T) {
+	endpoint := serveGRPC(t, &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+		return &coltracepb.ExportTraceServiceResponse{}, nil
+	}}, nil, nil)
+	sender := senderTo(t, GRPC, endpoint)
+	check(t, sender.Send(t.Context(), requestOf(t, 4<<20)), queue.Answer{}, "code = ResourceExhausted desc = grpc: received message larger than max")
+	check(t, sender.Send(t.Context(), requestOf(t, 3<<20)), queue.Answer{}, "")
+}
+
+// A receiver that comes back gets requests over the same sender.
+func TestReconnects(t *testing.T) {
+	listener := listen(t, "127.0.0.1:0")
+	address := listener.Addr().String()
+	_ = listener.Close()
+	sender := senderTo(t, GRPC, "http://"+address)
+	check(t, sender.Send(t.Context(), requestOf(t, 1)), queue.Answer{Retry: true}, "connection refused")
+	serveGRPC(t, &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+		return &coltracepb.ExportTraceServiceResponse{}, nil
+	}}, listen(t, address), nil)
+	for {
+		switch a := sender.Send(t.Context(), requestOf(t, 1)); {
+		case a.Err == nil:
+			return
+		case !a.Retry:
+			t.Fatal(a.Err)
+		}
+	}
+}
+
+// asGRPC answers with a message and a status, as a receiver that is no gRPC server of Google's could.
+func asGRPC(message []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Trailer", "Grpc-Status")
+		_, _ = w.Write(append([]byte{0, byte(len(message) >> 24), byte(len(message) >> 16), byte(len(message) >> 8), byte(len(message))}, message...))
+		w.Header().Set("Grpc-Status", "0")
+	}
+}
+
+// Answers that are not OTLP's count by their status.
+func TestGarbageGRPC(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   queue.Answer
+		says   string
+	}{
+		{"a message that is none", asGRPC([]byte("\xff\xff\xff")), queue.Answer{Message: unreadable}, ""},
+		{"a message that is too long", asGRPC(make([]byte, 4<<20+1)), queue.Answer{}, "larger than max"},
+		{"HTTP", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, queue.Answer{Unanswered: true}, "unexpected HTTP status code"},
+		{"HTTP that is unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, queue.Answer{Retry: true, Unanswered: true}, "code = Unavailable"},
+		{"details that are none", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/grpc")
+			w.Header().Set("Grpc-Status", "8")
+			w.Header().Set("Grpc-Status-Details-Bin", "////")
+		}, queue.Answer{}, "code = ResourceExhausted"},
+		{"a long message with control characters", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/grpc")
+			w.Header().Set("Grpc-Status", "16")
+			w.Header().Set("Grpc-Message", "%1B[31m"+strings.Repeat("x", 4000))
+		}, queue.Answer{}, " [31mxxx"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := senderTo(t, GRPC, serveHTTP(t, c.answer, nil)).Send(t.Context(), requestOf(t, 1))
+			check(t, got, c.want, c.says)
+			if got.Err != nil && len(got.Err.Error()) > maxText {
+				t.Errorf("the error has %d bytes", len(got.Err.Error()))
+			}
+		})
+	}
+}
