@@ -2,7 +2,7 @@ package queue
 
 const (
 	blockLen  = 128
-	maxSpares = 8 // blocks: what a batch of a thousand items leaves behind
+	maxSpares = 16 // blocks: what two thousand items leave behind
 )
 
 // A fifo holds items in blocks, so that growing copies nothing and what waits takes no more than its own room.

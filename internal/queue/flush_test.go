@@ -123,8 +123,11 @@ func TestFlushOfDropped(t *testing.T) {
 		flushed := make(chan error)
 		go func() { flushed <- s.Flush(t.Context()) }()
 		synctest.Wait()
+		began := time.Now()
 		s.add("cdefgh")
-		wantError(t, <-flushed, "2 letters not delivered to http://receiver: the queue is full")
+		if wantError(t, <-flushed, "2 letters not delivered to http://receiver: the queue is full"); time.Since(began) != 0 {
+			t.Errorf("it took %v", time.Since(began))
+		}
 		s.set(fine)
 		s.stop()
 	})
@@ -225,6 +228,10 @@ func TestShutdownGivesUp(t *testing.T) {
 		err    string
 	}{
 		{"hanging", 0, hang, 5 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+		{"hanging, with any error", 0, func(ctx context.Context, _ []item) queue.Answer {
+			<-ctx.Done()
+			return queue.Answer{Err: ctx.Err()}
+		}, 5 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
 		{"hanging with the request sent", 0, func(ctx context.Context, _ []item) queue.Answer {
 			<-ctx.Done()
 			return queue.Answer{Err: context.Cause(ctx), Unanswered: true}
@@ -273,6 +280,26 @@ func TestShutdownGivesUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Shutdown does not wait as long as a receiver asks: its context would end before.
+func TestShutdownOfAReceiverThatAsksForTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		s := start(t, config{}, func(context.Context, []item) queue.Answer {
+			if n++; n < 3 {
+				return queue.Answer{Err: errors.New("429"), Retry: true, After: time.Hour}
+			}
+			return queue.Answer{}
+		})
+		s.add("a")
+		synctest.Wait()
+		began := time.Now()
+		s.stop()
+		if took := time.Since(began); took != maxPause {
+			t.Errorf("it took %v", took)
+		}
+	})
 }
 
 // A flush that Shutdown overtakes ends.

@@ -50,6 +50,48 @@ func TestBatches(t *testing.T) {
 	})
 }
 
+// The delay is that of the items that wait, not of those that went before.
+func TestDelayBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{BatchCount: 2, Delay: time.Second}, fine)
+		s.add("a")
+		time.Sleep(500 * time.Millisecond)
+		s.add("b")
+		time.Sleep(100 * time.Millisecond)
+		s.add("c")
+		time.Sleep(900 * time.Millisecond)
+		synctest.Wait()
+		s.want(t, "ab")
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		s.want(t, "c")
+		s.stop()
+	})
+}
+
+// An item that comes while others are sent, whose delay is over, has a delay of its own.
+func TestDelayWhileSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan queue.Answer)
+		s := start(t, config{BatchBytes: 10, Delay: time.Second}, func(context.Context, []item) queue.Answer { return <-release })
+		s.Add(item{"a", 1, 5})
+		s.Add(item{"b", 1, 4}) // with a less than a batch
+		time.Sleep(time.Second)
+		synctest.Wait()
+		s.Add(item{"c", 1, 6})
+		s.Add(item{"d", 1, 5}) // with c more than a batch
+		release <- queue.Answer{}
+		synctest.Wait()
+		s.Add(item{"e", 1, 1})
+		s.set(fine)
+		release <- queue.Answer{}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		s.want(t, "ab c de")
+		s.stop()
+	})
+}
+
 // Without Delay an item is sent at once.
 func TestNoDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -17,6 +17,9 @@ const (
 	maxAfter = 5 * time.Minute // what a receiver may ask for
 )
 
+// maxKept is how many items the slice of a batch has room for at most between batches.
+const maxKept = 4096
+
 // maxReason is how many bytes of a receiver's text are logged.
 const maxReason = 1 << 10
 
@@ -206,7 +209,9 @@ func (q *Queue[T]) failed(a Answer) {
 func (q *Queue[T]) clearBatch() {
 	q.forget(q.batch...)
 	clear(q.batch)
-	q.batch = q.batch[:0]
+	if q.batch = q.batch[:0]; cap(q.batch) > maxKept {
+		q.batch = nil
+	}
 }
 
 // putAside puts the batch's items behind the others, each to be sent alone.

@@ -215,6 +215,19 @@ func TestAside(t *testing.T) {
 	})
 }
 
+// An item that was put aside has no more time than the others.
+func TestTimeoutOfAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{Timeout: 3 * time.Second}, always(queue.Answer{Err: errors.New("500"), Retry: true, Aside: true}))
+		s.add("a")
+		time.Sleep(3 * time.Second)
+		if got := s.Stats(); got.Failed != 1 {
+			t.Errorf("books are %+v", got)
+		}
+		s.stop()
+	})
+}
+
 // An item that was put aside is the oldest one.
 func TestDropAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
