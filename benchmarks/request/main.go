@@ -1,17 +1,32 @@
-// Command request measures what telemetry adds to a request, of perfline beside OpenTelemetry,
-// and prints tables in Markdown:
+// Command request is the judge of what telemetry adds to a request: perfline beside
+// OpenTelemetry, in the same run. It prints tables in Markdown:
 //
-//	go run -C benchmarks ./request          # the gate: one process, CPU time to encoded OTLP
+//	go run -C benchmarks ./request           # the gate: one process, CPU time up to encoded OTLP
+//	go run -C benchmarks ./request report    # services and receivers in processes of their own, over loopback
+//	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
+//	go run -C benchmarks ./request counts    # fails when allocations, modules or sizes exceed their limits
+//
+// The gate makes prepared requests of a handler. Variants take turns in rounds, each time in a
+// set-up of its own; the CPU time of a turn is all of the process's, with the work in the
+// background and garbage collection. What a variant adds is the median of the differences to
+// no telemetry, round by round. The bounds of a ratio are of a bootstrap over the rounds. Every
+// span has to arrive: the command fails when a variant loses or invents one.
+//
+// The report asks services for whole requests, flat out and at given rates, and counts the CPU
+// time of their processes; the load and the receivers are in this one. Flags go before the
+// command's word.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"regexp"
 	"runtime"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -24,59 +39,144 @@ var inUse = make([]byte, 16<<20)
 type options struct {
 	rounds  int
 	length  time.Duration
-	only    *regexp.Regexp
+	idle    time.Duration
 	metrics bool
 	gzip    bool
+	peers   bool
+	shapes  []shape
+
+	variant  int // of serve
+	endpoint string
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Args[1:])
 	stop()
-	if err != nil {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "request:", err)
 		os.Exit(1)
 	}
 }
 
+// A command is a word after the flags, and how it measures unless flags say so.
+type command struct {
+	word   string
+	rounds int
+	length time.Duration
+	only   string
+	run    func(context.Context, options) error
+}
+
+var commands = []command{
+	{"gate", 20, 200 * time.Millisecond, "", everyProcs(runGate)},
+	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
+	{"budgets", 20, 200 * time.Millisecond, "", runBudgets},
+	{"counts", 0, 0, "", func(ctx context.Context, _ options) error { return counts(ctx, os.Stdout) }},
+	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
+}
+
 func run(ctx context.Context, args []string) error {
 	defer runtime.KeepAlive(inUse)
-	var o options
-	f := flag.NewFlagSet("request", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 20, "measure each variant in that many rounds, at least 1")
-	f.DurationVar(&o.length, "length", 200*time.Millisecond, "measure a variant about that long in each round")
-	only := f.String("only", "", "only shapes whose name matches this regular expression")
-	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
-	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
-	if err := f.Parse(args); err != nil {
+	c, o, err := parse(args)
+	if err != nil {
 		return err
-	}
-	var err error
-	if o.only, err = regexp.Compile(*only); err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
-	var ss []shape
-	for _, s := range shapes {
-		if o.only.MatchString(s.name) {
-			ss = append(ss, s)
-		}
 	}
 	if err := environment(o.gzip); err != nil {
 		return err
 	}
 	otel.SetMeterProvider(meters(o.metrics))
-	for _, procs := range []int{2, 8} {
-		if procs == 8 && runtime.NumCPU() < 8 {
-			continue
+	return c.run(ctx, o)
+}
+
+func parse(args []string) (c command, o options, err error) {
+	f := flag.NewFlagSet("request", flag.ContinueOnError)
+	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5")
+	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of the report 2s")
+	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services of the report have nothing to do")
+	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report http")
+	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
+	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
+	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go and have them in the report")
+	f.IntVar(&o.variant, "variant", 0, "of serve, which the report starts: the variant")
+	f.StringVar(&o.endpoint, "endpoint", "", "of serve: the receiver")
+	if err := f.Parse(args); err != nil {
+		return c, o, err
+	}
+	word := "gate"
+	if f.NArg() > 0 {
+		word = f.Arg(0)
+	}
+	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
+	if i < 0 || f.NArg() > 1 {
+		return c, o, fmt.Errorf("command %q: must be gate, report, budgets or counts, after the flags", f.Args())
+	}
+	c = commands[i]
+	if o.rounds == 0 {
+		o.rounds = c.rounds
+	}
+	if o.length == 0 {
+		o.length = c.length
+	}
+	if *only == "" {
+		*only = c.only
+	}
+	if o.rounds < 0 {
+		return c, o, fmt.Errorf("-rounds %d: must be at least 1", o.rounds)
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		return c, o, fmt.Errorf("-only: %w", err)
+	}
+	for _, s := range shapes {
+		if pattern.MatchString(s.name) {
+			o.shapes = append(o.shapes, s)
 		}
-		runtime.GOMAXPROCS(procs)
-		results, err := gate(ctx, o, variants, ss)
-		if err != nil {
+	}
+	if len(o.shapes) == 0 {
+		return c, o, fmt.Errorf("-only %q matches no shape", *only)
+	}
+	return c, o, nil
+}
+
+// flags are those that a service's process needs.
+func (o options) flags() []string {
+	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip)}
+}
+
+// everyProcs runs a command with 2 processors and, where the machine has them, with 8.
+func everyProcs(run func(context.Context, options) error) func(context.Context, options) error {
+	return func(ctx context.Context, o options) error {
+		for _, procs := range []int{2, 8} {
+			if procs == 8 && runtime.NumCPU() < 8 {
+				continue
+			}
+			runtime.GOMAXPROCS(procs)
+			if err := run(ctx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func runGate(ctx context.Context, o options) error {
+	results, err := gate(ctx, o, variants, o.shapes)
+	if err != nil {
+		return err
+	}
+	fmt.Println(o.conditions())
+	for _, r := range results {
+		fmt.Printf("\n%s", r.table())
+	}
+	return nil
+}
+
+func runReport(ctx context.Context, o options) error {
+	fmt.Println(o.conditions())
+	for _, s := range o.shapes {
+		if err := report(ctx, o, s); err != nil {
 			return err
-		}
-		fmt.Println(o.conditions(o.rounds, o.length))
-		for _, r := range results {
-			fmt.Printf("\n%s", r.table())
 		}
 	}
 	return nil

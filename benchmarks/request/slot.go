@@ -19,6 +19,7 @@ type sample struct {
 	allocations float64
 	bytes       float64 // allocated
 	collections float64 // of garbage
+	wire        float64 // bytes that the receiver read
 }
 
 // A slot is a variant and a shape in operation, with its own set-up.
@@ -98,14 +99,7 @@ func (o *slot) measure(ctx context.Context, length time.Duration, n int) (sample
 			return sample{}, err
 		}
 	}
-	used := process.Used().Since(before)
-	requests := float64(o.requests - warm)
-	return sample{
-		cpu:         float64(used.CPU) / requests,
-		allocations: float64(used.Allocations) / requests,
-		bytes:       float64(used.Bytes) / requests,
-		collections: float64(used.Collections) / requests,
-	}, nil
+	return perRequest(process.Used().Since(before), int(o.requests-warm)), nil
 }
 
 // take measures a variant once, in a set-up of its own.
