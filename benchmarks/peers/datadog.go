@@ -26,15 +26,11 @@ func datadog(address string) (service.Service, error) {
 
 func workDatadog(ctx context.Context) {
 	request, _ := tracer.SpanFromContext(ctx)
-	event(request, "cart.read", map[string]any{"cart.id": "c-1009", "cart.items": 3})
+	request.AddEvent("cart.read")
 	query, _ := tracer.StartSpanFromContext(ctx, "stock.query", tracer.Tag("stock.site", "north"), tracer.Tag("stock.parts", 3))
 	query.Finish()
-	event(request, "stock.reserved", map[string]any{"stock.site": "north", "stock.whole": true})
+	request.AddEvent("stock.reserved")
 	charge, _ := tracer.StartSpanFromContext(ctx, "payment.charge", tracer.Tag("payment.method", "card"), tracer.Tag("payment.amount", 31.7))
 	charge.Finish()
-	event(request, "order.placed", map[string]any{"order.id": "o-77123", "order.lines": 3})
-}
-
-func event(s *tracer.Span, name string, attributes map[string]any) {
-	s.AddEvent(name, tracer.WithSpanEventAttributes(attributes))
+	request.AddEvent("order.placed")
 }

@@ -51,7 +51,7 @@ func runBudgets(ctx context.Context, o options) error {
 				all = append(all, budget{what + ": CPU time added, × reference", promised.must, promised.stretch, a.median, fmt.Sprintf("%.2f … %.2f", a.low, a.high)})
 			}
 			all = append(all,
-				budget{what: what + ": allocations added", must: limits[what+": allocations added"], stretch: 0, got: median(r.added(i, allocations))},
+				budget{what: what + allocationsAdded, must: limits[what+allocationsAdded], got: median(r.added(i, allocations))},
 				budget{what: what + ": bytes added", got: median(r.added(i, allocated))})
 		}
 	}
@@ -60,8 +60,8 @@ func runBudgets(ctx context.Context, o options) error {
 		return err
 	}
 	for _, s := range programs {
-		all = append(all, budget{what: s.what + ": MB added to a program", must: limits[s.what+": MB added to a program"], got: s.added},
-			budget{what: s.what + ": modules", must: limits[s.what+": modules"], got: float64(s.modules)})
+		all = append(all, budget{what: s.what + megabytesAdded, must: limits[s.what+megabytesAdded], got: s.added},
+			budget{what: s.what + modulesLinked, must: limits[s.what+modulesLinked], got: float64(s.modules)})
 	}
 	services, err := startServices(ctx, o, shapes[0])
 	if err != nil {

@@ -28,7 +28,7 @@ type instrumentation struct {
 	transport func(http.RoundTripper) http.RoundTripper
 	grpc      []grpc.ServerOption
 	database  func(driver.Connector) *sql.DB
-	work      func(context.Context) // two measures and three marks
+	work      func(context.Context) // three marks, and two measures of two attributes each
 }
 
 func bare() instrumentation {
@@ -86,22 +86,22 @@ func tracedDatabase(c driver.Connector) *sql.DB {
 }
 
 func workWithMarks(ctx context.Context) {
-	marks.Mark(ctx, "cart.read", slog.String("cart.id", "c-1009"), slog.Int("cart.items", 3))
+	marks.Mark(ctx, "cart.read")
 	query := marks.Time(ctx, "stock.query", slog.String("stock.site", "north"), slog.Int("stock.parts", 3))
 	query.End()
-	marks.Mark(ctx, "stock.reserved", slog.String("stock.site", "north"), slog.Bool("stock.whole", true))
+	marks.Mark(ctx, "stock.reserved")
 	charge := marks.Time(ctx, "payment.charge", slog.String("payment.method", "card"), slog.Float64("payment.amount", 31.7))
 	charge.End()
-	marks.Mark(ctx, "order.placed", slog.String("order.id", "o-77123"), slog.Int("order.lines", 3))
+	marks.Mark(ctx, "order.placed")
 }
 
 func workWithSpans(ctx context.Context, tracer trace.Tracer) {
 	request := trace.SpanFromContext(ctx)
-	request.AddEvent("cart.read", trace.WithAttributes(attribute.String("cart.id", "c-1009"), attribute.Int("cart.items", 3)))
+	request.AddEvent("cart.read")
 	_, query := tracer.Start(ctx, "stock.query", trace.WithAttributes(attribute.String("stock.site", "north"), attribute.Int("stock.parts", 3)))
 	query.End()
-	request.AddEvent("stock.reserved", trace.WithAttributes(attribute.String("stock.site", "north"), attribute.Bool("stock.whole", true)))
+	request.AddEvent("stock.reserved")
 	_, charge := tracer.Start(ctx, "payment.charge", trace.WithAttributes(attribute.String("payment.method", "card"), attribute.Float64("payment.amount", 31.7)))
 	charge.End()
-	request.AddEvent("order.placed", trace.WithAttributes(attribute.String("order.id", "o-77123"), attribute.Int("order.lines", 3)))
+	request.AddEvent("order.placed")
 }

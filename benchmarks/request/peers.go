@@ -87,14 +87,8 @@ func (p *peer) start(ctx context.Context, program string, s shape) (*served, err
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	w.wire = wire.Load
-	w.close = func() error {
-		err := server.Close()
-		if got := traced.Load(); got != w.requests {
-			err = errors.Join(err, fmt.Errorf("%d traces arrived of %d requests", got, w.requests))
-		}
-		return err
-	}
+	w.arrived, w.each, w.wire = traced.Load, 1, wire.Load
+	w.close = func() { _ = server.Close() } // nothing is on the way any more
 	return w, nil
 }
 

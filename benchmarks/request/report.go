@@ -71,7 +71,7 @@ func (m *measured) turn(ctx context.Context, i int, v *served, length time.Durat
 	if _, _, err := v.load(ctx, m.rate, length/5); err != nil {
 		return err
 	}
-	before, err := v.process.Used(ctx)
+	before, err := v.used(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (m *measured) turn(ctx context.Context, i int, v *served, length time.Durat
 	if err != nil {
 		return err
 	}
-	after, err := v.process.Used(ctx)
+	after, err := v.used(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func idle(ctx context.Context, services []*served, length time.Duration) ([]int6
 	switches := make([]int64, len(services))
 	for i, v := range services {
 		v.quiet()
-		u, err := v.process.Used(ctx)
+		u, err := v.used(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func idle(ctx context.Context, services []*served, length time.Duration) ([]int6
 	case <-time.After(length):
 	}
 	for i, v := range services {
-		u, err := v.process.Used(ctx)
+		u, err := v.used(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/perfline/perfline/benchmarks/internal/otlp"
+	"github.com/perfline/perfline/benchmarks/internal/process"
 	"github.com/perfline/perfline/benchmarks/internal/service"
 )
 
@@ -23,8 +24,10 @@ import (
 type served struct {
 	name     string
 	process  *service.Process
+	arrived  func() int64 // spans, of a peer traces
+	each     int64        // of those of each request
 	wire     func() int64 // bytes that have arrived
-	close    func() error // checks what arrived after the requests asked
+	close    func()       // of the receiver
 	client   *http.Client
 	calls    *grpc.ClientConn
 	shape    shape
@@ -69,17 +72,9 @@ func startServices(ctx context.Context, o options, s shape) (all []*served, err 
 			received.Close()
 			return all, err
 		}
-		w.wire = received.Wire
-		w.close = func() error {
-			received.Close()
-			want := s.spans * w.requests
-			if v.name == none {
-				want = 0
-			}
-			if got := received.Spans(); got != want {
-				return fmt.Errorf("%d spans arrived of %d requests, want %d", got, w.requests, want)
-			}
-			return nil
+		w.arrived, w.wire, w.close = received.Spans, received.Wire, received.Close
+		if i > 0 {
+			w.each = s.spans
 		}
 		all = append(all, w)
 	}
@@ -100,16 +95,34 @@ func startService(command *exec.Cmd, name string, s shape) (*served, error) {
 	return w, err
 }
 
-// stop ends the process and checks that all its spans came.
+// stop ends the process, and checks that no more arrived than it has settled.
 func (v *served) stop() error {
 	err := errors.Join(v.calls.Close(), v.process.Stop())
-	if err == nil {
-		err = v.close()
+	v.close()
+	if got, want := v.arrived(), v.each*v.requests; err == nil && got != want {
+		err = fmt.Errorf("%d spans arrived of %d requests, want %d", got, v.requests, want)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", v.name, err)
 	}
 	return err
+}
+
+// arrival is how long spans may be on the way after they were delivered: some peers do not wait.
+const arrival = 30 * time.Second
+
+// used is what the process has used, when everything of the requests made so far has arrived.
+func (v *served) used(ctx context.Context) (process.Usage, error) {
+	u, err := v.process.Used(ctx)
+	if err != nil || v.arrived() == v.each*v.requests {
+		return u, err
+	}
+	for begin := time.Now(); v.arrived() != v.each*v.requests; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > arrival {
+			return u, fmt.Errorf("%d spans arrived of %d requests, want %d", v.arrived(), v.requests, v.each*v.requests)
+		}
+	}
+	return v.process.Used(ctx)
 }
 
 // quiet closes connections that nobody uses.

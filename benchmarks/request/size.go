@@ -11,9 +11,12 @@ import (
 )
 
 // programs are what telemetry adds to a small service; hello is that service.
-var programs = []struct{ folder, what string }{
-	{"sdk", "SDK + otlptracegrpc"},
-	{"start", "perfline.Start + middleware"},
+var programs = []struct {
+	folder, what string
+	peers        bool
+}{
+	{"sdk", "SDK + otlptracegrpc", true},
+	{"start", pipelined, false},
 }
 
 // A size is what a program links.
@@ -21,6 +24,7 @@ type size struct {
 	what    string
 	added   float64 // megabytes more than hello, rounded up to a tenth
 	modules int     // beside the standard library and the program's own
+	peers   bool
 }
 
 // sizes builds the programs for one system, on all systems the same.
@@ -44,7 +48,7 @@ func sizes(ctx context.Context) ([]size, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, size{p.what, math.Ceil(float64(bytes-hello)/1e5) / 10, modules})
+		all = append(all, size{p.what, math.Ceil(float64(bytes-hello)/1e5) / 10, modules, p.peers})
 	}
 	return all, nil
 }
