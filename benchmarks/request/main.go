@@ -93,7 +93,7 @@ func parse(args []string) (c command, o options, err error) {
 	f := flag.NewFlagSet("request", flag.ContinueOnError)
 	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5")
 	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of the report 2s")
-	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services of the report have nothing to do")
+	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services have nothing to do, of report and budgets")
 	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report http")
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -48,7 +49,7 @@ const answer = "<!doctype html><title>an order</title>"
 func serving(i instrumentation, handle http.HandlerFunc) *workload {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", handle)
-	r := httptest.NewRequest(http.MethodGet, "http://shop.example"+path, http.NoBody)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://shop.example"+path, http.NoBody)
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36")
 	r.Header.Set("Accept", "text/html")
 	return &workload{handler: i.handler(mux), request: r}

@@ -35,7 +35,7 @@ func openGRPC(i instrumentation) (*workload, error) {
 	// A byte that says that it is not compressed, and the length.
 	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
 	body = append(body, message...)
-	r := httptest.NewRequest(http.MethodPost, "http://shop.example"+checkMethod, http.NoBody)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://shop.example"+checkMethod, http.NoBody)
 	r.ProtoMajor, r.ProtoMinor, r.Proto = 2, 0, "HTTP/2.0"
 	r.Header.Set("Content-Type", "application/grpc")
 	r.Header.Set("User-Agent", "grpc-go/"+grpc.Version)

@@ -72,7 +72,17 @@ func Listen(ctx context.Context) (*Receiver, error) {
 	r.server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "opentelemetry.proto.collector.trace.v1.TraceService",
 		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: r.export}},
+		Methods: []grpc.MethodDesc{{
+			MethodName: "Export",
+			Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				var request message
+				if err := decode(&request); err != nil {
+					return nil, err
+				}
+				r.Take(request)
+				return &message{}, nil
+			},
+		}},
 	}, nil)
 	go func() { _ = r.server.Serve(Counting(l, &r.wire)) }() // ends by Close
 	return r, nil
@@ -83,15 +93,6 @@ func (r *Receiver) Endpoint() string { return "http://" + r.listener.Addr().Stri
 
 // Close ends all connections.
 func (r *Receiver) Close() { r.server.Stop() }
-
-func (r *Receiver) export(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	var request message
-	if err := decode(&request); err != nil {
-		return nil, err
-	}
-	r.Take(request)
-	return &message{}, nil
-}
 
 // A message is a gRPC message as it is on the wire.
 type message []byte
