@@ -17,8 +17,7 @@ const (
 	idleSwitches = ": voluntary context switches in an idle minute"
 )
 
-// A promise is what the project wants of a figure at last. What it asserts until then is in
-// limits.
+// A promise is the goal of a figure. CI asserts limits, which come down to the goals.
 type promise struct{ must, stretch float64 }
 
 var promises = map[string]promise{

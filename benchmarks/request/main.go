@@ -6,15 +6,15 @@
 //	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
 //	go run -C benchmarks ./request counts    # fails when allocations, modules or sizes exceed their limits
 //
-// The gate makes prepared requests of a handler. Variants take turns in rounds, each time in a
-// set-up of its own; the CPU time of a turn is all of the process's, with the work in the
-// background and garbage collection. What a variant adds is the median of the differences to
-// no telemetry, round by round. The bounds of a ratio are of a bootstrap over the rounds. Every
-// span has to arrive: the command fails when a variant loses or invents one.
+// The gate gives prepared requests to a handler. Variants take turns in rounds, each time in a
+// new set-up. A turn counts the CPU time of the whole process, with background work and garbage
+// collection. A variant adds the median of its differences from no telemetry, round by round.
+// The bounds of a ratio come from a bootstrap over the rounds. Every span has to arrive: the
+// command fails when a variant loses or invents one.
 //
-// The report asks services for whole requests, flat out and at given rates, and counts the CPU
-// time of their processes; the load and the receivers are in this one. Flags go before the
-// command's word.
+// The report sends whole requests to services, flat out and at given rates, and counts the CPU
+// time of their processes. The load and the receivers run in the command's own process. Flags
+// go before the command's word.
 package main
 
 import (

@@ -61,8 +61,8 @@ func environment(gzip bool) error {
 	return err
 }
 
-// meters returns the meter provider of all variants: with metrics it aggregates, and nobody
-// reads.
+// meters returns the meter provider of all variants: with metrics it aggregates, and its sums
+// are never read.
 func meters(enabled bool) metric.MeterProvider {
 	if enabled {
 		return sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))

@@ -25,7 +25,7 @@ type served struct {
 	name     string
 	process  *service.Process
 	arrived  func() int64 // spans, of a peer traces
-	each     int64        // of those of each request
+	each     int64        // spans or traces of a request
 	wire     func() int64 // bytes that have arrived
 	close    func()       // of the receiver
 	client   *http.Client
@@ -125,7 +125,7 @@ func (v *served) used(ctx context.Context) (process.Usage, error) {
 	return v.process.Used(ctx)
 }
 
-// quiet closes connections that nobody uses.
+// quiet closes unused connections.
 func (v *served) quiet() { v.client.CloseIdleConnections() }
 
 // ask makes one request.

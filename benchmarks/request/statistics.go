@@ -38,7 +38,7 @@ type ratio struct{ median, low, high float64 }
 // resamples is how often the rounds are drawn anew for the bounds.
 const resamples = 4000
 
-// ratioOf compares paired values: those of one index are of one round. The bounds are of a
+// ratioOf compares paired values: one index is one round. The bounds are of a
 // bootstrap: rounds are drawn with replacement, and the ratio of the medians computed for each
 // drawing. Equal values give equal bounds.
 func ratioOf(values, base []float64) ratio {

@@ -50,7 +50,7 @@ func TestAddedIsPaired(t *testing.T) {
 func TestBoundsHoldTheRatio(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same in every run
 	const want, rounds, trials = 0.8, 20, 200
-	held := 0
+	covered := 0
 	for range trials {
 		values, base := make([]float64, rounds), make([]float64, rounds)
 		for i := range rounds {
@@ -61,10 +61,10 @@ func TestBoundsHoldTheRatio(t *testing.T) {
 			t.Fatalf("the ratio %v is not between its bounds", got)
 		}
 		if got.low <= want && want <= got.high {
-			held++
+			covered++
 		}
 	}
-	if share := float64(held) / trials; math.Abs(share-0.95) > 0.05 {
+	if share := float64(covered) / trials; math.Abs(share-0.95) > 0.05 {
 		t.Errorf("%.0f %% of the bounds hold the ratio, want some 95 %%", 100*share)
 	}
 }

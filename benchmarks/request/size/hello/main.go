@@ -1,5 +1,5 @@
 // Command hello is the service that the other programs here add telemetry to. The judge builds
-// them and compares their sizes and modules; nobody runs them.
+// them and compares their sizes and modules. They are never run.
 package main
 
 import (
