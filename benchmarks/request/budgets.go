@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -69,7 +68,6 @@ func number(v float64) string {
 
 // runBudgets prints the standing budgets of all shapes.
 func runBudgets(ctx context.Context, o options) error {
-	runtime.GOMAXPROCS(2)
 	results, err := gate(ctx, o, variants, o.shapes)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ const burst = 256
 // gate measures each shape in rounds: in each, every variant has its turn, and each round
 // begins with another.
 func gate(ctx context.Context, o options, vs []variant, ss []shape) ([]result, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.procs))
 	var results []result
 	for _, s := range ss {
 		r := result{title: s.title, samples: make([][]sample, len(vs))}
@@ -32,7 +33,7 @@ func gate(ctx context.Context, o options, vs []variant, ss []shape) ([]result, e
 				}
 				r.samples[i] = append(r.samples[i], got)
 			}
-			fmt.Fprintf(os.Stderr, "\r%s, %d processors: round %d of %d ", s.name, runtime.GOMAXPROCS(0), round+1, o.rounds)
+			fmt.Fprintf(os.Stderr, "\r%s, %d processors: round %d of %d ", s.name, o.procs, round+1, o.rounds)
 		}
 		fmt.Fprintln(os.Stderr)
 		results = append(results, r)
@@ -51,5 +52,5 @@ func (o options) conditions() string {
 	}
 	return fmt.Sprintf("%s, %s/%s, %d of %d processors, %d rounds of %v. On both sides: metrics: %s; propagators: tracecontext, baggage; "+
 		"resource: the attributes that perfline.Start detects; compression: %s; batches of 512 spans, a queue of %s.",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), o.rounds, o.length, metrics, compression, queueSize)
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, o.procs, runtime.NumCPU(), o.rounds, o.length, metrics, compression, queueSize)
 }

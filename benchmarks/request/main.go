@@ -44,6 +44,7 @@ type options struct {
 	gzip    bool
 	peers   bool
 	shapes  []shape
+	procs   int
 
 	variant  int // of serve
 	endpoint string
@@ -136,6 +137,7 @@ func parse(args []string) (c command, o options, err error) {
 	if len(o.shapes) == 0 {
 		return c, o, fmt.Errorf("-only %q matches no shape", *only)
 	}
+	o.procs = 2
 	return c, o, nil
 }
 
@@ -144,14 +146,19 @@ func (o options) flags() []string {
 	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip)}
 }
 
+// environment is the one of a service's process.
+func (o options) environment() []string {
+	return append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", o.procs))
+}
+
 // everyProcs runs a command with 2 processors and, where the machine has them, with 8.
 func everyProcs(run func(context.Context, options) error) func(context.Context, options) error {
 	return func(ctx context.Context, o options) error {
 		for _, procs := range []int{2, 8} {
-			if procs == 8 && runtime.NumCPU() < 8 {
+			if procs > 2 && runtime.NumCPU() < procs {
 				continue
 			}
-			runtime.GOMAXPROCS(procs)
+			o.procs = procs
 			if err := run(ctx, o); err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ var peers = []peer{
 }
 
 // startPeers builds and starts the peers after the services that there are.
-func startPeers(ctx context.Context, s shape, all []*served) ([]*served, error) {
+func startPeers(ctx context.Context, o options, s shape, all []*served) ([]*served, error) {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return all, err
@@ -52,7 +52,7 @@ func startPeers(ctx context.Context, s shape, all []*served) ([]*served, error) 
 		return all, fmt.Errorf("building the peers: %w\n%s", err, out)
 	}
 	for _, p := range peers {
-		w, err := p.start(ctx, program, s)
+		w, err := p.start(ctx, program, o, s)
 		if err != nil {
 			return all, err
 		}
@@ -61,7 +61,7 @@ func startPeers(ctx context.Context, s shape, all []*served) ([]*served, error) 
 	return all, nil
 }
 
-func (p *peer) start(ctx context.Context, program string, s shape) (*served, error) {
+func (p *peer) start(ctx context.Context, program string, o options, s shape) (*served, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *peer) start(ctx context.Context, program string, s shape) (*served, err
 	})}
 	go func() { _ = server.Serve(otlp.Counting(l, &wire)) }() // ends by close
 	command := exec.CommandContext(ctx, program, p.argument, l.Addr().String())
-	command.Env = append(os.Environ(), p.environment...)
+	command.Env = append(o.environment(), p.environment...)
 	w, err := startService(command, p.name, s)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())

@@ -67,6 +67,7 @@ func startServices(ctx context.Context, o options, s shape) (all []*served, err 
 			return all, err
 		}
 		command := exec.CommandContext(ctx, self, append(o.flags(), "-variant", strconv.Itoa(i), "-endpoint", received.Endpoint(), "-only", "^"+s.name+"$", "serve")...)
+		command.Env = o.environment()
 		w, err := startService(command, v.name, s)
 		if err != nil {
 			received.Close()
@@ -79,7 +80,7 @@ func startServices(ctx context.Context, o options, s shape) (all []*served, err 
 		all = append(all, w)
 	}
 	if s.name == "http" && o.peers {
-		return startPeers(ctx, s, all)
+		return startPeers(ctx, o, s, all)
 	}
 	return all, nil
 }
