@@ -141,12 +141,12 @@ func parse(args []string) (c command, o options, err error) {
 	return c, o, nil
 }
 
-// flags are those that a service's process needs.
+// flags returns the flags that a service's process needs.
 func (o options) flags() []string {
 	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip)}
 }
 
-// environment is the one of a service's process.
+// environment returns the variables of a service's process.
 func (o options) environment() []string {
 	return append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", o.procs))
 }

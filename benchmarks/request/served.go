@@ -96,7 +96,7 @@ func startService(command *exec.Cmd, name string, s shape) (*served, error) {
 	return w, err
 }
 
-// stop ends the process, and checks that no more arrived than it has settled.
+// stop ends the process, and checks that every span arrived and no other.
 func (v *served) stop() error {
 	err := errors.Join(v.calls.Close(), v.process.Stop())
 	v.close()
@@ -112,7 +112,7 @@ func (v *served) stop() error {
 // arrival is how long spans may be on the way after they were delivered: some peers do not wait.
 const arrival = 30 * time.Second
 
-// used is what the process has used, when everything of the requests made so far has arrived.
+// used returns the process's usage after all spans of the requests so far have arrived.
 func (v *served) used(ctx context.Context) (process.Usage, error) {
 	u, err := v.process.Used(ctx)
 	if err != nil || v.arrived() == v.each*v.requests {

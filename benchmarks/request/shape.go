@@ -35,8 +35,8 @@ var (
 var shapes = []shape{
 	{"http", "HTTP request, 3 marks and 2 measures with 2 attributes each", 3, always, openHTTP},
 	{"unsampled", "the same HTTP request, not sampled", 0, never, openHTTP},
-	{"grpc", "gRPC unary call, 3 marks and 2 measures with 2 attributes each", 3, always, openGRPC},
-	{"outgoing", "HTTP request with a call through Transport", 2, always, openOutgoing},
+	{"grpc", "gRPC unary call with otelgrpc or bridgegrpc, 3 marks and 2 measures with 2 attributes each", 3, always, openGRPC},
+	{"outgoing", "HTTP request with one call through the instrumentation's transport", 2, always, openOutgoing},
 	{"sql", "HTTP request with 20 spans of otelsql", 1 + queries, always, openSQL},
 }
 
