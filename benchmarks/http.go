@@ -1,46 +1,24 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/benchmarks/internal/response"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
 
 const httpGroup = "an HTTP request, spans and metrics"
-
-// A writer is a response's writer with all that net/http's has for HTTP/1.1; it
-// takes what is written and keeps nothing.
-type writer struct{ header http.Header }
-
-var errNotHere = errors.New("not in a benchmark")
-
-func (w *writer) Header() http.Header                          { return w.header }
-func (w *writer) WriteHeader(int)                              {}
-func (w *writer) Write(b []byte) (int, error)                  { return len(b), nil }
-func (w *writer) WriteString(s string) (int, error)            { return io.WriteString(io.Discard, s) }
-func (w *writer) ReadFrom(r io.Reader) (int64, error)          { return io.Copy(io.Discard, r) }
-func (w *writer) Flush()                                       {}
-func (w *writer) FlushError() error                            { return nil }
-func (w *writer) CloseNotify() <-chan bool                     { return nil }
-func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errNotHere }
-func (w *writer) SetReadDeadline(time.Time) error              { return nil }
-func (w *writer) SetWriteDeadline(time.Time) error             { return nil }
-func (w *writer) EnableFullDuplex() error                      { return nil }
 
 // An httpWay is a handler behind a middleware, with a tracer provider and
 // a meter provider that aggregates. The spans are counted and dropped: sending them
@@ -109,13 +87,13 @@ func newHTTPWay(way string, measures bool, sampler sdktrace.Sampler) *httpWay {
 
 // serve makes n requests, each of its own as net/http's server makes them.
 func (h *httpWay) serve(n int) {
-	w := &writer{header: http.Header{}}
+	w := response.NewDiscard()
 	template := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://shop.example/pages/7?q=x", http.NoBody)
 	template.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36")
 	template.Header.Set("Accept", "text/html")
 	for range n {
 		r := *template
-		clear(w.header)
+		w.Reset()
 		h.handler.ServeHTTP(w, &r)
 	}
 }

@@ -5,7 +5,7 @@
 //	go run -C benchmarks ./profiling attribution   # a known split over spans, as the engines see it
 //	go run -C benchmarks ./profiling sessions      # two sessions while somebody else's profiler comes and goes
 //	go run -C benchmarks ./profiling top           # go tool pprof on our profile and on the standard one
-//	go run -C benchmarks ./profiling push          # what traces and profiles that are delivered cost a request
+//	go run -C benchmarks ./profiling push          # what profiles that are delivered add to a request
 //
 // Without a word it does them all; sessions takes 12 s, attribution as long as it takes for
 // 300 samples a round, overhead and top as -rounds and -length say, push ten times as long. Figures

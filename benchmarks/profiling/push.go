@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,15 +10,17 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/perfline/perfline/benchmarks/internal/service"
 )
 
 // clients are so many that the service always has something to do: waiting and being woken
 // up would take it as long as what is measured, and no two times as long.
 const clients = 16
 
-// push measures what a request costs a service whose traces and profiles are delivered.
+// push measures what a request takes more of a service while its profiles are delivered, beside
+// the same service without profiles. What traces cost is for the judge (../request).
 // The services take turns, of five times the length and as much before it that is not
 // measured. In each of the two, profiles are pushed twice: pyroscope-go pushes those of the
 // CPU every other time only, since its ticker fires a little before they are complete. The
@@ -51,10 +50,10 @@ func push(ctx context.Context, rounds int, length time.Duration) error {
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
 	}
-	fmt.Printf("Delivery: %d rounds of %v, profiles every %v. CPU of the service's process for a request, latencies at the client, bytes allocated; of the backend, spans of a request and their bytes, profiles and their bytes in a round.\n", rounds, length, interval)
+	fmt.Printf("Delivery: %d rounds of %v, profiles every %v. CPU of the service's process for a request, what profiles add to it, latencies at the client, bytes allocated; of the backend, spans of a request and their bytes, profiles and their bytes in a round.\n", rounds, length, interval)
 	fmt.Printf("\n| service | CPU | added | of the rounds | p50 | p99 | allocated | spans | | profiles | |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, row := range rows {
-		fmt.Println(row.line(rows[0]))
+		fmt.Println(row.line(rows[row.beside]))
 	}
 	return nil
 }
@@ -62,10 +61,8 @@ func push(ctx context.Context, rounds int, length time.Duration) error {
 // A delivering is a row: a service in a process of its own, and its backend.
 type delivering struct {
 	name    string
-	traced  bool
-	url     string
-	child   *exec.Cmd
-	stdin   io.Closer
+	beside  int // of the row without profiles
+	process *service.Process
 	client  *http.Client
 	backend *backend
 	server  *httptest.Server // of the backend
@@ -77,38 +74,24 @@ type delivering struct {
 }
 
 func deliver(ctx context.Context, i int, interval time.Duration) (*delivering, error) {
-	d := &delivering{name: services[i].name, traced: services[i].traced, backend: &backend{}}
+	d := &delivering{name: services[i].name, beside: services[i].beside, backend: &backend{}}
 	d.server = httptest.NewServer(d.backend)
 	d.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	d.child = exec.CommandContext(ctx, os.Args[0], "-serve", fmt.Sprint(i))
-	d.child.Env = environment(i, d.server.URL, interval)
-	d.child.Stderr = os.Stderr
-	stdout, err := d.child.StdoutPipe()
-	if err != nil {
-		return nil, err
+	child := exec.CommandContext(ctx, os.Args[0], "-serve", fmt.Sprint(i))
+	child.Env = environment(i, d.server.URL, interval)
+	child.Stderr = os.Stderr
+	var err error
+	if d.process, err = service.Start(child); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	if d.stdin, err = d.child.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := d.child.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.name, cmp.Or(d.child.Wait(), err))
-	}
-	d.url = strings.TrimSpace(line)
 	return d, nil
 }
 
-// stop ends the child by the end of its input, and checks that all its spans came.
+// stop ends the process, and checks that all its spans came.
 func (d *delivering) stop() error {
-	err := errors.Join(d.stdin.Close(), d.child.Wait())
+	err := d.process.Stop()
 	d.server.Close()
-	want := int64(0)
-	if d.traced {
-		want = spansOfRequest * d.asked
-	}
+	want := spansOfRequest * d.asked
 	if got := d.backend.received().spans; err == nil && got != want {
 		err = fmt.Errorf("%d spans arrived of %d requests, want %d", got, d.asked, want)
 	}
@@ -118,12 +101,12 @@ func (d *delivering) stop() error {
 // turn measures requests, after as many others: profiles are of the time before they are
 // pushed.
 func (d *delivering) turn(ctx context.Context, length time.Duration) error {
-	do := func() error { _, err := d.get(ctx, "/work"); return err }
+	do := func() error { return d.ask(ctx) }
 	warm, err := work(clients, do, length)
 	if err != nil {
 		return err
 	}
-	before, err := d.used(ctx)
+	before, err := d.process.Used(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,49 +116,43 @@ func (d *delivering) turn(ctx context.Context, length time.Duration) error {
 		return err
 	}
 	d.received = d.received.plus(d.backend.received().minus(received))
-	after, err := d.used(ctx)
+	after, err := d.process.Used(ctx)
 	if err != nil {
 		return err
 	}
 	n := float64(len(took))
 	d.cpu = append(d.cpu, float64(after.CPU-before.CPU)/n)
-	d.bytes = append(d.bytes, float64(after.Allocated-before.Allocated)/n)
+	d.bytes = append(d.bytes, float64(after.Bytes-before.Bytes)/n)
 	d.took = append(d.took, took...)
 	d.asked += int64(len(warm) + len(took))
 	return nil
 }
 
-func (d *delivering) get(ctx context.Context, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path, http.NoBody)
+func (d *delivering) ask(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.process.Requests+"/work", http.NoBody)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	res, err := d.client.Do(req)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, res.Status)
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
 	}
-	return body, err
+	if res.StatusCode != http.StatusOK {
+		return errors.New(res.Status)
+	}
+	return nil
 }
 
-func (d *delivering) used(ctx context.Context) (u used, err error) {
-	body, err := d.get(ctx, "/used")
-	if err != nil {
-		return u, err
-	}
-	return u, json.Unmarshal(body, &u)
-}
-
-func (d *delivering) line(first *delivering) string {
+func (d *delivering) line(without *delivering) string {
 	added := "– | –"
-	if d != first {
+	if d != without {
 		more := make([]float64, len(d.cpu))
 		for i := range more {
-			more[i] = d.cpu[i] - first.cpu[i]
+			more[i] = d.cpu[i] - without.cpu[i]
 		}
 		added = fmt.Sprintf("%+.1f µs | %+.1f … %+.1f", median(more)/1e3, slices.Min(more)/1e3, slices.Max(more)/1e3)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/perfline/perfline/benchmarks/internal/otlp"
 )
 
 // A backend takes traces over OTLP and profiles as Pyroscope does, and keeps nothing. It
@@ -42,8 +42,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var got received
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/v1/traces"):
-		// ExportTraceServiceRequest: resource_spans = 1, their scope_spans = 2, their spans = 2.
-		got = received{spans: countMessages(body, 1, 2, 2), spanBytes: int64(len(body))}
+		got = received{spans: otlp.Spans(body), spanBytes: int64(len(body))}
 	case strings.HasSuffix(r.URL.Path, "/ingest"):
 		got = received{profiles: 1, profileBytes: int64(len(body))}
 	default:
@@ -52,25 +51,4 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all = b.all.plus(got)
-}
-
-// countMessages counts the messages in a message that are at a path of fields. What is no
-// message has none.
-func countMessages(message []byte, path ...protowire.Number) (n int64) {
-	if len(path) == 0 {
-		return 1
-	}
-	for len(message) > 0 {
-		field, kind, tag := protowire.ConsumeTag(message)
-		length := protowire.ConsumeFieldValue(field, kind, message[max(tag, 0):])
-		if tag < 0 || length < 0 {
-			return n
-		}
-		if field == path[0] && kind == protowire.BytesType {
-			in, _ := protowire.ConsumeBytes(message[tag:])
-			n += countMessages(in, path[1:]...)
-		}
-		message = message[tag+length:]
-	}
-	return n
 }

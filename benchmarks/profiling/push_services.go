@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"runtime"
 	"time"
 
 	otelpyroscope "github.com/grafana/otel-profiling-go"
@@ -20,25 +17,26 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/benchmarks/internal/process"
+	"github.com/perfline/perfline/benchmarks/internal/service"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // services are what push compares: each answers a request after a little work, which has
-// a span within the request's, and that an event.
+// a span within the request's, and that an event. Those with profiles come after the one
+// without that they are compared with.
 var services = []struct {
-	name             string
-	traced, profiled bool
-	start            func(context.Context) (*service, error)
+	name     string
+	beside   int // the service without profiles: its own index for itself
+	profiled bool
+	start    func(context.Context) (*service.Service, error)
 }{
-	{"no telemetry", false, false, bare},
-	{"otelhttp, OTLP", true, false, openTelemetry},
-	{"the same, otel-profiling-go, pyroscope-go", true, true, openTelemetry},
-	{"perfline, OTLP", true, false, withPerfline},
-	{"the same, Pyroscope", true, true, withPerfline},
-	{"perfline, OTLP, a session in progress", true, false, inSession},
+	{"otelhttp, OTLP", 0, false, openTelemetry},
+	{"the same, otel-profiling-go, pyroscope-go", 0, true, openTelemetry},
+	{"perfline, OTLP", 2, false, withPerfline},
+	{"the same, Pyroscope", 2, true, withPerfline},
+	{"perfline, OTLP, a session in progress", 2, false, inSession},
 }
 
 const spansOfRequest = 2
@@ -56,58 +54,25 @@ func environment(i int, backend string, interval time.Duration) []string {
 	return env
 }
 
-// A service handles requests until it is shut down, which delivers what is left.
-type service struct {
-	handler  http.Handler
-	shutdown func(context.Context) error
-}
-
 // serve is the process of services[i]: it serves until its input ends.
 func serve(ctx context.Context, i int) error {
 	if i >= len(services) {
 		return fmt.Errorf("-serve %d: must be below %d", i, len(services))
 	}
-	// Memory without pointers, as every service has some in use: with the little that these
-	// keep, garbage would be collected after every few hundred requests.
-	inUse := make([]byte, 16<<20)
-	defer runtime.KeepAlive(inUse)
 	s, err := services[i].start(ctx)
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /work", s.handler)
-	mux.HandleFunc("GET /used", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(usedSoFar()) // who cannot read it reports that
-	})
-	srv := httptest.NewServer(mux)
-	fmt.Println(srv.URL)
-	_, err = io.Copy(io.Discard, os.Stdin)
-	srv.Close()
-	return errors.Join(err, s.shutdown(ctx))
+	return service.Run(ctx, *s)
 }
 
-// used is what a process has used since it began.
-type used struct {
-	CPU       time.Duration
-	Allocated uint64 // bytes
-}
-
-func usedSoFar() used {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return used{CPU: process.CPUTime(), Allocated: m.TotalAlloc}
-}
-
-func bare(context.Context) (*service, error) {
-	return &service{http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		sink(spin(20_000))
-		_, _ = io.WriteString(w, "ok")
-	}), func(context.Context) error { return nil }}, nil
+// serving is a service that delivers when its batches and intervals say so.
+func serving(h http.Handler, shutdown func(context.Context) error) *service.Service {
+	return &service.Service{Handler: h, Flush: func(context.Context) error { return nil }, Shutdown: shutdown}
 }
 
 // openTelemetry is a service as the documentation of OpenTelemetry and of Pyroscope have it.
-func openTelemetry(ctx context.Context) (*service, error) {
+func openTelemetry(ctx context.Context) (*service.Service, error) {
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, err
@@ -132,32 +97,32 @@ func openTelemetry(ctx context.Context) (*service, error) {
 		shutdown = func(ctx context.Context) error { return errors.Join(profiler.Stop(), provider.Shutdown(ctx)) }
 	}
 	tracer := tp.Tracer("benchmark")
-	return &service{otelhttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serving(otelhttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, span := tracer.Start(r.Context(), "work")
 		sink(spin(20_000))
 		span.AddEvent("done")
 		span.End()
 		_, _ = io.WriteString(w, "ok")
-	}), "GET /work", otelhttp.WithTracerProvider(tp)), shutdown}, nil
+	}), "GET /work", otelhttp.WithTracerProvider(tp)), shutdown), nil
 }
 
-func withPerfline(ctx context.Context) (*service, error) {
+func withPerfline(ctx context.Context) (*service.Service, error) {
 	pl, err := perfline.Start(ctx, perfline.Config{}) // the environment says the rest
 	if err != nil {
 		return nil, err
 	}
-	return &service{bridge.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serving(bridge.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, t := marks.Start(r.Context(), "work")
 		sink(spin(20_000))
 		marks.Mark(ctx, "done")
 		t.End()
 		_, _ = io.WriteString(w, "ok")
-	})), pl.Shutdown}, nil
+	})), pl.Shutdown), nil
 }
 
 // inSession is withPerfline while one session after the other records it, each for two
 // seconds: putting its events together is in what it costs.
-func inSession(ctx context.Context) (*service, error) {
+func inSession(ctx context.Context) (*service.Service, error) {
 	s, err := withPerfline(ctx)
 	if err != nil {
 		return nil, err
@@ -166,8 +131,8 @@ func inSession(ctx context.Context) (*service, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error)
 	go func() { done <- oneAfterTheOther(ctx, recorder) }()
-	shutdown := s.shutdown
-	s.shutdown = func(ctx context.Context) error {
+	shutdown := s.Shutdown
+	s.Shutdown = func(ctx context.Context) error {
 		cancel()
 		err := <-done
 		recorder.Close()

@@ -1,2 +1,2 @@
-// Package process tells what the process has used.
+// Package process reads what the process has used.
 package process

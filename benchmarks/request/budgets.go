@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The figures that are measured, after the name of a shape and a variant; counts.go has those
+// that are counted.
+const (
+	cpuRatio     = ": CPU time added, × reference"
+	bytesAdded   = ": bytes added"
+	idleSwitches = ": voluntary context switches in an idle minute"
+)
+
+// A promise is the goal of a figure. CI asserts limits, which come down to the goals.
+type promise struct{ must, stretch float64 }
+
+var promises = map[string]promise{
+	"http, " + pipelined + cpuRatio:         {0.25, 0.18},
+	"http, " + pipelined + allocationsAdded: {12, 9},
+	"http, " + pipelined + bytesAdded:       {4000, 2500},
+	"http, " + bridged + cpuRatio:           {1.1, 1},
+	pipelined + megabytesAdded:              {17.5, 16},
+	pipelined + modulesLinked:               {32, 25},
+	pipelined + idleSwitches:                {60, 12},
+}
+
+// A budget is a figure beside its promise and its limit.
+type budget struct {
+	what   string
+	is     float64
+	bounds string // between which 95 of 100 measurements find it
+}
+
+func (b budget) row() string {
+	p, promised := promises[b.what]
+	verdict := ""
+	switch {
+	case !promised:
+	case b.is <= p.stretch:
+		verdict = "stretch met"
+	case b.is <= p.must:
+		verdict = "met"
+	default:
+		verdict = "missed"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", b.what, number(b.is), b.bounds, bound(p.must), bound(p.stretch), bound(limits[b.what]), verdict)
+}
+
+func bound(v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return "≤ " + number(v)
+}
+
+// number has two digits where they say something.
+func number(v float64) string {
+	if v < 10 && v != float64(int(v)) {
+		return fmt.Sprintf("%.2f", v)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
+}
+
+// runBudgets prints the standing budgets of all shapes.
+func runBudgets(ctx context.Context, o options) error {
+	results, err := gate(ctx, o, variants, o.shapes)
+	if err != nil {
+		return err
+	}
+	var all []budget
+	for k, r := range results {
+		for i := 1; i < len(variants); i++ {
+			what := o.shapes[k].name + ", " + variants[i].name
+			if i > 1 {
+				a := r.against(i)
+				all = append(all, budget{what + cpuRatio, a.median, fmt.Sprintf("%.2f … %.2f", a.low, a.high)})
+			}
+			all = append(all, budget{what + allocationsAdded, median(r.added(i, allocations)), ""}, budget{what + bytesAdded, median(r.added(i, allocated)), ""})
+		}
+	}
+	programs, err := sizes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range programs {
+		all = append(all, budget{s.what + megabytesAdded, s.added, ""}, budget{s.what + modulesLinked, float64(s.modules), ""})
+	}
+	waiting, err := idleBudgets(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n\n| budget | is | 95 %% | must | stretch | limit in CI | |\n|---|---:|---:|---:|---:|---:|---|\n", o.conditions())
+	for _, b := range append(all, waiting...) {
+		fmt.Print(b.row())
+	}
+	return nil
+}
+
+// idleBudgets counts in services of the first shape, after a request.
+func idleBudgets(ctx context.Context, o options) (all []budget, err error) {
+	o.peers = false
+	services, err := startServices(ctx, o, shapes[0])
+	defer func() {
+		for _, v := range services {
+			err = errors.Join(err, v.stop())
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range services {
+		if _, _, err := v.load(ctx, 0, 10*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	switches, err := idle(ctx, services, o.idle)
+	for i, n := range switches {
+		all = append(all, budget{services[i].name + idleSwitches, float64(n) * float64(time.Minute) / float64(o.idle), ""})
+	}
+	return all, err
+}

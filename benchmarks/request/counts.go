@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+)
+
+// The figures that are counted, after the name of a variant or a program.
+const (
+	allocationsAdded = ": allocations added"
+	megabytesAdded   = ": MB added to a program"
+	modulesLinked    = ": modules"
+)
+
+// A count is a figure that is the same in every run.
+type count struct {
+	what  string
+	got   float64
+	peers bool // of others' code alone: it has no limit
+}
+
+// counts prints all counts beside their limits, and fails when one exceeds its limit.
+func counts(ctx context.Context, out io.Writer) error {
+	all, err := countAllocations(ctx)
+	if err != nil {
+		return err
+	}
+	programs, err := sizes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range programs {
+		all = append(all, count{s.what + megabytesAdded, s.added, s.peers}, count{s.what + modulesLinked, float64(s.modules), s.peers})
+	}
+	fmt.Fprint(out, "| count | | limit |\n|---|---:|---:|\n")
+	for _, c := range all {
+		fmt.Fprintf(out, "| %s | %v | %s |\n", c.what, c.got, bound(limits[c.what]))
+	}
+	return exceeded(all, limits)
+}
+
+// exceeded returns an error that names every count above its limit, every count without a
+// limit, and every limit without a count.
+func exceeded(all []count, limits map[string]float64) error {
+	left := maps.Clone(limits)
+	var errs []error
+	for _, c := range all {
+		most, ok := limits[c.what]
+		delete(left, c.what)
+		if c.peers {
+			continue
+		}
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s: is %v and has no limit", c.what, c.got))
+		} else if c.got > most {
+			errs = append(errs, fmt.Errorf("%s: is %v, must be at most %v", c.what, c.got, most))
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(left)) {
+		errs = append(errs, fmt.Errorf("%s: has a limit and was not counted", what))
+	}
+	return errors.Join(errs...)
+}
+
+// countAllocations counts the allocations that each variant adds to a request, whole ones.
+func countAllocations(ctx context.Context) ([]count, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var all []count
+	for _, s := range shapes {
+		base := 0.0
+		for i, v := range variants {
+			fmt.Fprintf(os.Stderr, "\rcounting %s, %s\x1b[K", s.name, v.name)
+			got, err := fewest(ctx, v, s)
+			if err != nil {
+				return nil, err
+			}
+			if i == 0 {
+				base = got
+			} else {
+				all = append(all, count{s.name + ", " + v.name + allocationsAdded, math.Round(got - base), i == 1})
+			}
+		}
+	}
+	fmt.Fprintln(os.Stderr)
+	return all, nil
+}
+
+// fewest returns the allocations of a request: the fewest of several turns, because what the
+// runtime does now and then adds to some.
+func fewest(ctx context.Context, v variant, s shape) (float64, error) {
+	least := math.Inf(1)
+	for range 3 {
+		got, err := take(ctx, v, s, 0, 2*burst)
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, got.allocations)
+	}
+	return least, nil
+}

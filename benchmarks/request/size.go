@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// programs are what telemetry adds to a small service; hello is that service.
+var programs = []struct {
+	folder, what string
+	peers        bool
+}{
+	{"sdk", "SDK + otlptracegrpc", true},
+	{"start", pipelined, false},
+}
+
+// A size is what a program links.
+type size struct {
+	what    string
+	added   float64 // megabytes more than hello, rounded up to a tenth
+	modules int     // beside the standard library and the program's own
+	peers   bool
+}
+
+// sizes builds the programs for one system, on all systems the same.
+func sizes(ctx context.Context) ([]size, error) {
+	dir, err := os.MkdirTemp("", "size")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	hello, err := built(ctx, dir, "hello")
+	if err != nil {
+		return nil, err
+	}
+	var all []size
+	for _, p := range programs {
+		bytes, err := built(ctx, dir, p.folder)
+		if err != nil {
+			return nil, err
+		}
+		modules, err := linked(ctx, p.folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, size{p.what, math.Ceil(float64(bytes-hello)/1e5) / 10, modules, p.peers})
+	}
+	return all, nil
+}
+
+func built(ctx context.Context, dir, folder string) (bytes int64, err error) {
+	file := filepath.Join(dir, folder)
+	if _, err := goCommand(ctx, "build", "-trimpath", "-buildvcs=false", "-o", file, "./request/size/"+folder); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// linked counts the modules of a program's packages.
+func linked(ctx context.Context, folder string) (int, error) {
+	out, err := goCommand(ctx, "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./request/size/"+folder)
+	if err != nil {
+		return 0, err
+	}
+	modules := map[string]bool{}
+	for _, m := range strings.Fields(out) {
+		modules[m] = true
+	}
+	return len(modules), nil
+}
+
+func goCommand(ctx context.Context, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=")
+	var problems strings.Builder
+	c.Stderr = &problems
+	out, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", c, err, problems.String())
+	}
+	return string(out), nil
+}

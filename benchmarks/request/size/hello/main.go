@@ -1,0 +1,18 @@
+// Command hello is the service that the other programs here add telemetry to. The judge builds
+// them and compares their sizes and modules. They are never run.
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+)
+
+func main() {
+	err := http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // only built
+		_, _ = io.WriteString(w, "hello")
+	}))
+	if err != nil {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,29 @@
+// Command sdk is hello with OpenTelemetry's SDK and its exporter over gRPC.
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+func main() {
+	exporter, err := otlptracegrpc.New(context.Background())
+	if err != nil {
+		os.Exit(1)
+	}
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter)))
+	err = http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // only built
+		_, span := otel.Tracer("hello").Start(r.Context(), "hello")
+		_, _ = io.WriteString(w, "hello")
+		span.End()
+	}))
+	if err != nil {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,29 @@
+package main
+
+import "context"
+
+// A variant is one way to make a service's telemetry and to deliver it.
+type variant struct {
+	name         string
+	instrumented func() instrumentation
+	open         opener
+}
+
+// An opener sets up the telemetry of a process, with OpenTelemetry's globals.
+type opener func(context.Context, setting) (*pipeline, error)
+
+const (
+	none      = "none"
+	reference = "otelhttp + SDK + otlptracegrpc"
+	pipelined = "perfline.Start + middleware"
+	bridged   = "otelhttp + SDK + bridge.NewProcessor, otlptracegrpc"
+)
+
+// variants begins with the two that the others are compared with. A further variant is a
+// line.
+var variants = []variant{
+	{none, bare, nothing},
+	{reference, contrib, sdk(batched)},
+	{pipelined, native, perflineStart},
+	{bridged, beside, sdk(inFront(batched))},
+}
