@@ -1,130 +1,140 @@
-package exporter
+package exporter_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/exporter"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a backend whose answer the test decides.
-type fake struct {
+// receiver is a Sender whose answer the test decides. It decodes what it takes.
+type receiver struct {
 	mu     sync.Mutex
-	answer func(ctx context.Context, n int) error
-	taken  int
+	answer func(ctx context.Context) exporter.Answer
+	names  []string // of the spans that it took
+	closed int
 }
 
-func (f *fake) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	f.mu.Lock()
-	answer := f.answer
-	f.mu.Unlock()
-	if err := answer(ctx, len(spans)); err != nil {
-		return err
+func (r *receiver) Send(ctx context.Context, body []byte) exporter.Answer {
+	var request coltracepb.ExportTraceServiceRequest
+	if err := proto.Unmarshal(body, &request); err != nil {
+		return exporter.Answer{Err: err}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.taken += len(spans)
+	r.mu.Lock()
+	answer := r.answer
+	r.mu.Unlock()
+	a := answer(ctx)
+	if a.Err != nil {
+		return a
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, resource := range request.GetResourceSpans() {
+		for _, scope := range resource.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				r.names = append(r.names, span.GetName())
+			}
+		}
+	}
+	return a
+}
+
+func (r *receiver) String() string { return "the backend" }
+
+func (r *receiver) Close() error {
+	r.closed++
 	return nil
 }
 
-func (f *fake) Shutdown(context.Context) error { return nil }
-
-func (f *fake) set(answer func(context.Context, int) error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answer = answer
+func (r *receiver) taken() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.names)
 }
 
-func fine(context.Context, int) error   { return nil }
-func refuse(context.Context, int) error { return errors.New("refused") }
-func hang(ctx context.Context, _ int) error {
+func (r *receiver) set(answer func(context.Context) exporter.Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+func fine(context.Context) exporter.Answer   { return exporter.Answer{} }
+func refuse(context.Context) exporter.Answer { return exporter.Answer{Err: errors.New("refused")} }
+func hang(ctx context.Context) exporter.Answer {
 	<-ctx.Done()
-	return ctx.Err()
+	return exporter.Answer{Err: ctx.Err()}
 }
 
-func newFake(answer func(context.Context, int) error, size int) (*Delivery, *fake, *bytes.Buffer) {
-	f := &fake{answer: answer}
+func newDelivery(t *testing.T, answer func(context.Context) exporter.Answer, size int) (*exporter.Delivery, *receiver, *bytes.Buffer) {
+	t.Helper()
+	r := &receiver{answer: answer}
 	var log bytes.Buffer
-	return NewDelivery(&Target{SpanExporter: f, Name: "the backend"},
-		DeliveryConfig{QueueSize: size, Logger: slog.New(slog.NewTextHandler(&log, nil))}), f, &log
+	d, err := exporter.New(exporter.Config{Sender: r, QueueSize: size, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, r, &log
 }
 
-var sampledSpan = tracetest.SpanStub{Name: "s", SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
-	TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
+// spanOf returns a sampled span.
+func spanOf(name string) sdktrace.ReadOnlySpan {
+	return tracetest.SpanStub{Name: name, SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
+}
 
-func (d *Delivery) end(n int) {
+var sampled = spanOf("s")
+
+func end(d *exporter.Delivery, n int) {
 	for range n {
-		d.OnEnd(sampledSpan)
+		d.OnEnd(sampled)
 	}
 }
 
-// A log handler may ask for the counts, and make spans of its own.
-func TestDeliveryLogsWithoutItsLock(t *testing.T) {
-	var d *Delivery
-	lines := 0
-	d = NewDelivery(&Target{SpanExporter: &fake{answer: refuse}, Name: "the backend"}, DeliveryConfig{Logger: slog.New(handlerFunc(func() {
-		lines++
-		d.OnEnd(sampledSpan)
-		if s := d.Stats(); s.Failed != 1 || s.Accepted != 2 {
-			t.Errorf("while it logs the counts are %+v", s)
-		}
-	}))})
-	d.end(1)
-	if err := d.ForceFlush(t.Context()); err == nil {
-		t.Error("nothing failed")
-	}
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if s := d.Stats(); lines != 1 || s.Failed != 2 {
-		t.Errorf("%d lines, counts %+v", lines, s)
-	}
+// counts returns what became of spans.
+func counts(s exporter.Stats) [5]uint64 {
+	return [5]uint64{s.Accepted, s.Delivered, s.Failed, s.Dropped, s.Pending}
 }
-
-// handlerFunc is a log handler that is told of each line.
-type handlerFunc func()
-
-func (f handlerFunc) Enabled(context.Context, slog.Level) bool  { return true }
-func (f handlerFunc) Handle(context.Context, slog.Record) error { f(); return nil }
-func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler        { return f }
-func (f handlerFunc) WithGroup(string) slog.Handler             { return f }
 
 func TestDelivery(t *testing.T) {
-	d, f, log := newFake(fine, 100)
+	d, r, log := newDelivery(t, fine, 100)
 	d.OnEnd(tracetest.SpanStub{Name: "not sampled"}.Snapshot())
-	d.end(10)
+	end(d, 10)
 	if err := d.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := d.Stats(); s != (DeliveryStats{Accepted: 10, Delivered: 10}) || f.taken != 10 {
-		t.Errorf("stats %+v, backend has %d", s, f.taken)
+	if s := d.Stats(); counts(s) != [5]uint64{10, 10} || r.taken() != 10 {
+		t.Errorf("stats %+v, backend has %d", s, r.taken())
 	}
 
-	f.set(refuse)
+	r.set(refuse)
 	for range 3 {
-		d.end(5)
+		end(d, 5)
 		if err := d.ForceFlush(t.Context()); err == nil || !strings.Contains(err.Error(), "5 spans not delivered to the backend: refused") {
 			t.Errorf("ForceFlush returned %v", err)
 		}
 	}
-	f.set(fine)
-	d.end(1)
+	r.set(fine)
+	end(d, 1)
 	if err := d.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "not delivered") || !strings.Contains(s, "lost=15") {
+	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "refused") || !strings.Contains(s, "lost=15") {
 		t.Errorf("three failures and a success must be two log lines:\n%s", s)
 	}
 
@@ -133,16 +143,19 @@ func TestDelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.end(1)
-	if s := d.Stats(); s != (DeliveryStats{Accepted: 27, Delivered: 11, Failed: 15, Dropped: 1}) || s.Lost() != 16 {
+	end(d, 1)
+	if s := d.Stats(); counts(s) != [5]uint64{27, 11, 15, 1} || s.Lost() != 16 {
 		t.Errorf("stats %+v", s)
+	}
+	if r.closed == 0 {
+		t.Error("the sender was not closed")
 	}
 }
 
 func TestDeliveryQueueIsBounded(t *testing.T) {
-	d, _, _ := newFake(hang, 100)
-	d.end(1000)
-	if s := d.Stats(); s.Accepted != 1000 || s.Dropped != 900 || s.Pending != 100 {
+	d, _, _ := newDelivery(t, hang, 100)
+	end(d, 1000)
+	if s := d.Stats(); counts(s) != [5]uint64{1000, 0, 0, 900, 100} {
 		t.Errorf("stats %+v, want 900 of 1000 dropped", s)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -155,23 +168,83 @@ func TestDeliveryQueueIsBounded(t *testing.T) {
 	}
 }
 
+func TestDeliveryBytesAreBounded(t *testing.T) {
+	d, err := exporter.New(exporter.Config{Sender: &receiver{answer: hang}, QueueBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := spanOf(strings.Repeat("s", 100_000))
+	for range 100 {
+		d.OnEnd(large)
+	}
+	if s := d.Stats(); s.Pending != 10 || s.Dropped != 90 || s.PendingBytes > 1<<20 {
+		t.Errorf("stats %+v, want 10 spans of 100 kB in 1 MiB", s)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = d.Shutdown(ctx)
+}
+
+// TestDeliveryBatches holds the largest requests: 512 spans, and 3 MiB unless a span is larger.
+func TestDeliveryBatches(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spans []int // their sizes in kB
+	}{
+		{"many", make([]int, 3000)},
+		{"large", []int{1000, 1000, 1000, 1000, 1000, 1000}},
+		{"one that is too large", []int{1, 1, 20_000, 1, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var most int
+			r := &receiver{answer: fine}
+			d, err := exporter.New(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+				before := r.taken()
+				a := r.Send(ctx, body)
+				n := r.taken() - before
+				most = max(most, n)
+				if n > 1 && len(body) > 3<<20 {
+					t.Errorf("%d spans are in a request of %d bytes", n, len(body))
+				}
+				return a
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kB := range c.spans {
+				d.OnEnd(spanOf(strings.Repeat("s", kB*1000)))
+			}
+			if err := d.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if r.taken() != len(c.spans) || most > 512 {
+				t.Errorf("%d of %d spans arrived, %d in a request", r.taken(), len(c.spans), most)
+			}
+		})
+	}
+}
+
+type senderFunc func(context.Context, []byte) exporter.Answer
+
+func (f senderFunc) Send(ctx context.Context, body []byte) exporter.Answer { return f(ctx, body) }
+
 // TestDeliveryStatsAreOfOneMoment reads the counts while spans are accepted, dropped,
 // delivered and refused.
 func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
-	d, f, _ := newFake(fine, 600) // a batch is 512: some are dropped
+	d, r, _ := newDelivery(t, fine, 600) // some are dropped
 	const goroutines, each, before, after = 4, 20_000, 10, 10
-	d.end(before)
+	end(d, before)
 	if err := d.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var ending sync.WaitGroup
 	for i := range goroutines {
 		ending.Go(func() {
-			d.end(each / 2)
+			end(d, each/2)
 			if i == 0 {
-				f.set(refuse)
+				r.set(refuse)
 			}
-			d.end(each / 2)
+			end(d, each/2)
 		})
 	}
 	over := make(chan struct{})
@@ -190,81 +263,53 @@ func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
 		}
 	}
 	_ = d.ForceFlush(t.Context()) // it is refused
-	d.end(after)
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	end(d, after)
+	_ = d.Shutdown(t.Context())
 	if s := d.Stats(); s.Accepted != before+goroutines*each+after || s.Delivered == 0 || s.Failed == 0 || s.Dropped == 0 || s.Pending != 0 {
 		t.Errorf("counts are %+v at the end, want %d accepted, and some of each but pending", s, before+goroutines*each+after)
 	}
 }
 
-func TestDeliveryPartialSuccess(t *testing.T) {
-	partial := func(n int) error { return fmt.Errorf("OTLP partial success: bad span (%d spans rejected)", n) }
-	for _, c := range []struct {
-		name   string
-		err    error
-		failed uint64
-	}{
-		{"some", errors.Join(partial(3)), 3},
-		{"wrapped", fmt.Errorf("traces export: %w", errors.Join(partial(3))), 3},
-		{"of several lines", errors.Join(fmt.Errorf("OTLP partial success: bad\nspan (%d spans rejected)", 3)), 3},
-		{"only a warning", errors.Join(partial(0)), 0},
-		{"more than sent", errors.Join(partial(99)), 10},
-		{"and a failure", errors.Join(partial(3), errors.New("broken")), 10},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d, _, _ := newFake(func(context.Context, int) error { return c.err }, 100)
-			d.end(10)
-			if err := d.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if s := d.Stats(); s.Failed != c.failed || s.Delivered != 10-c.failed {
-				t.Errorf("stats %+v, want %d failed", s, c.failed)
-			}
-		})
+// A healthy receiver gets every span of a small queue: a batch is half of the queue at most, so
+// that the other half fills meanwhile.
+func TestDeliverySmallQueue(t *testing.T) {
+	d, r, _ := newDelivery(t, fine, 256)
+	for range 3000 {
+		for d.Stats().Pending > 200 { // spans that end faster than any receiver takes them are not meant
+			time.Sleep(time.Millisecond)
+		}
+		end(d, 1)
+	}
+	if err := d.Shutdown(t.Context()); err != nil || r.taken() != 3000 {
+		t.Errorf("%v, %d of 3000 arrived", err, r.taken())
 	}
 }
 
-// No value of a variable or a field panics, loses spans of a healthy backend or keeps the processor busy.
-func TestDeliveryBatches(t *testing.T) {
+func TestDeliveryQueueSizeVariable(t *testing.T) {
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "7")
+	d, _, _ := newDelivery(t, hang, 0)
+	end(d, 10)
+	if s := d.Stats(); s.Pending != 7 {
+		t.Errorf("%d spans wait, want 7", s.Pending)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = d.Shutdown(ctx)
+}
+
+// Fields that are wrong are errors with their name.
+func TestNewErrors(t *testing.T) {
 	for _, c := range []struct {
-		name, variable, value string
-		field                 int
-		size                  uint64
-		warns                 bool
+		c    exporter.Config
+		says string
 	}{
-		{"queue", "OTEL_BSP_MAX_QUEUE_SIZE", "256", 0, 256, false},
-		{"negative queue", "OTEL_BSP_MAX_QUEUE_SIZE", "-5", 0, DefaultQueueSize, true},
-		{"huge queue", "OTEL_BSP_MAX_QUEUE_SIZE", "4611686018427387904", 0, DefaultQueueSize, true},
-		{"queue smaller than a batch", "", "", 256, 256, false},
-		{"the field wins", "OTEL_BSP_MAX_QUEUE_SIZE", "9", 256, 256, false},
-		{"negative batch", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "-5", 0, DefaultQueueSize, true},
-		{"no delay", "OTEL_BSP_SCHEDULE_DELAY", "0", 0, DefaultQueueSize, false},
-		{"negative delay", "OTEL_BSP_SCHEDULE_DELAY", "-1", 0, DefaultQueueSize, true},
-		{"no timeout", "OTEL_BSP_EXPORT_TIMEOUT", "0", 0, DefaultQueueSize, false},
+		{exporter.Config{QueueSize: -1}, "exporter: QueueSize -1: must not be negative"},
+		{exporter.Config{QueueBytes: -1}, "exporter: QueueBytes -1: must not be negative"},
+		{exporter.Config{Endpoint: "localhost:4317"}, `exporter: Endpoint "localhost:4317": must be a URL`},
+		{exporter.Config{Protocol: "http/json"}, `exporter: Protocol "http/json": must be grpc or http/protobuf`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.variable != "" {
-				t.Setenv(c.variable, c.value)
-			}
-			exported := make(chan int, 1000)
-			d, _, log := newFake(func(_ context.Context, n int) error { exported <- n; return nil }, c.field)
-			for range 3000 {
-				d.end(1)
-				for d.Stats().Pending == c.size { // as fast as a healthy backend takes them
-					<-exported
-				}
-			}
-			if err := d.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if s := d.Stats(); d.size != c.size || s.Delivered != 3000 {
-				t.Errorf("size is %d, want %d; %+v, want 3000 delivered", d.size, c.size, s)
-			}
-			if warned := strings.Contains(log.String(), c.variable+" "); warned != c.warns || strings.Count(log.String(), "\n") > 1 {
-				t.Errorf("logged %q, want a line: %v", log, c.warns)
-			}
-		})
+		if _, err := exporter.New(c.c); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("got %v, want %s", err, c.says)
+		}
 	}
 }

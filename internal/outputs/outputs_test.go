@@ -103,8 +103,12 @@ func TestResolveLogsAVariableOnce(t *testing.T) {
 	t.Setenv(metrics, "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")
 	var log bytes.Buffer
-	if _, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), exporter.Config{}); err != nil {
+	o, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), exporter.Config{})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if err := o.Shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 	if lines := log.String(); strings.Count(lines, "\n") != 1 || !strings.Contains(lines, "variable=OTEL_EXPORTER_OTLP_TIMEOUT value=soon") {
 		t.Errorf("logged %q, want a line about the variable", lines)
