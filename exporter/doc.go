@@ -4,8 +4,8 @@
 // printed as waterfalls; and sessions as files for the Firefox Profiler, Perfetto and
 // speedscope.
 //
-//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_* variables; Resolve has metrics, too
-//	if err == nil && target != nil {
+//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_EXPORTER_OTLP_* variables
+//	if err == nil {
 //		delivery := exporter.NewDelivery(target, exporter.DeliveryConfig{})
 //		processor := bridge.NewProcessor(delivery)
 //		…
@@ -13,7 +13,6 @@
 //
 // # What it guarantees
 //
-//   - Nothing connects anywhere unless a variable or a field says where to.
 //   - [Delivery] never blocks and holds a bounded number of spans; those that do
 //     not fit and those the backend did not take are counted by cause, and a
 //     backend that goes away and comes back is two log lines, however many
