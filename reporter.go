@@ -92,7 +92,7 @@ func (r *reporter) Info(int, string, ...any) {}
 func (r *reporter) Error(err error, message string, _ ...any) {
 	switch message {
 	case "parse duration", "non-positive duration", "duration overflows time.Duration", "parse headers":
-		return // of variables that exporter.Resolve has checked
+		return // of variables that package outputs has checked
 	}
 	r.Handle(fmt.Errorf("%s: %w", message, err))
 }

@@ -1,8 +1,8 @@
 // Package exporter sends spans over OTLP and counts what became of each. The OTEL_*
 // variables or a [Config] say where to.
 //
-//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_* variables; Resolve has metrics, too
-//	if err == nil && target != nil {
+//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_EXPORTER_OTLP_* variables
+//	if err == nil {
 //		delivery := exporter.NewDelivery(target, exporter.DeliveryConfig{})
 //		processor := bridge.NewProcessor(delivery)
 //		…
@@ -13,7 +13,6 @@
 //
 // # What it guarantees
 //
-//   - Nothing connects anywhere unless a variable or a field says where to.
 //   - [Delivery] never blocks and holds a bounded number of spans; those that do
 //     not fit and those the backend did not take are counted by cause, and a
 //     backend that goes away and comes back is two log lines, however many

@@ -47,7 +47,7 @@ func TestPartialSuccess(t *testing.T) {
 	}
 }
 
-// What protobuf's own decoder reads is read the same way.
+// A response that protobuf's own decoder reads gives the same answer.
 func FuzzTaken(f *testing.F) {
 	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 3)
 	partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), "no")

@@ -49,7 +49,7 @@ func TestAnswersAreDiscreet(t *testing.T) {
 	}
 }
 
-// What hides a secret is the error that it was for who asks, and does not give it out.
+// An error without its secret is still the error that it was for errors.Is, and does not give the secret out.
 func TestDiscreetErrors(t *testing.T) {
 	a := answers{secret.Hide("hunter2")}
 	err := a.Discreet(fmt.Errorf("sent hunter2: %w", context.DeadlineExceeded))

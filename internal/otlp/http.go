@@ -81,19 +81,19 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 		defer buffers.Put(packed)
 		body = packed.Bytes()
 	}
-	held := &hold{}
-	defer held.release() // before the buffer is used again
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, held.reader(body))
+	l := &lease{}
+	defer l.release() // before the buffer is used again
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, l.reader(body))
 	if err != nil {
 		return queue.Answer{Err: reason(err)}
 	}
 	request.Header = w.header.Clone()
 	request.ContentLength = int64(len(body))
-	request.GetBody = func() (io.ReadCloser, error) { return held.reader(body), nil }
+	request.GetBody = func() (io.ReadCloser, error) { return l.reader(body), nil }
 	response, err := w.client.Do(request)
 	if err != nil {
 		var untrusted *tls.CertificateVerificationError
-		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted), Unanswered: held.release()}
+		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted), Unanswered: l.release()}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
@@ -175,39 +175,39 @@ func compress(body []byte) *bytes.Buffer {
 	return buffer
 }
 
-// A hold ends the reading of a request's body. net/http may read on after it has returned an answer.
-type hold struct {
+// A lease lets net/http read a request's body until it is released. net/http may read on after it has returned an answer.
+type lease struct {
 	mu       sync.Mutex // guards what follows
 	released bool
 	whole    bool // the body was read to its end
 }
 
 // release ends the reading. It reports whether the whole body was read, and so may have arrived.
-func (h *hold) release() (whole bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.released = true
-	return h.whole
+func (l *lease) release() (whole bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+	return l.whole
 }
 
-func (h *hold) reader(body []byte) io.ReadCloser { return &heldReader{h, bytes.NewReader(body)} }
+func (l *lease) reader(body []byte) io.ReadCloser { return &leaseReader{l, bytes.NewReader(body)} }
 
-type heldReader struct {
-	hold *hold
-	body *bytes.Reader
+type leaseReader struct {
+	lease *lease
+	body  *bytes.Reader
 }
 
-func (r *heldReader) Read(p []byte) (int, error) {
-	r.hold.mu.Lock()
-	defer r.hold.mu.Unlock()
-	if r.hold.released {
+func (r *leaseReader) Read(p []byte) (int, error) {
+	r.lease.mu.Lock()
+	defer r.lease.mu.Unlock()
+	if r.lease.released {
 		return 0, errAnswered
 	}
 	n, err := r.body.Read(p)
-	r.hold.whole = r.hold.whole || r.body.Len() == 0
+	r.lease.whole = r.lease.whole || r.body.Len() == 0
 	return n, err
 }
 
-func (r *heldReader) Close() error { return nil }
+func (r *leaseReader) Close() error { return nil }
 
 var errAnswered = errors.New("the request is answered")

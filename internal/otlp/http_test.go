@@ -151,14 +151,14 @@ func TestRedirects(t *testing.T) {
 }
 
 // net/http may read a body after it has returned an answer. It gets an error then, since the bytes may be others'.
-func TestHold(t *testing.T) {
-	h := &hold{}
-	r := h.reader([]byte("body"))
+func TestLease(t *testing.T) {
+	l := &lease{}
+	r := l.reader([]byte("body"))
 	if n, err := r.Read(make([]byte, 2)); n != 2 || err != nil {
 		t.Errorf("read %d bytes, %v; want 2", n, err)
 	}
-	h.release()
-	for _, r := range []io.Reader{r, h.reader([]byte("body"))} {
+	l.release()
+	for _, r := range []io.Reader{r, l.reader([]byte("body"))} {
 		if n, err := r.Read(make([]byte, 2)); n != 0 || !errors.Is(err, errAnswered) {
 			t.Errorf("read %d bytes, %v; want none", n, err)
 		}

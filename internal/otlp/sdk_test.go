@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// differing are headers that need not be those of OpenTelemetry's exporter.
+// differing are headers that may differ from the headers of OpenTelemetry's exporter.
 var differing = []string{"User-Agent", "Grpc-Timeout", "Content-Length"} // the SDK counts from the batch on; it sends packed requests in chunks
 
 // The same variables lead to the same requests as with OpenTelemetry's exporters.
