@@ -39,8 +39,8 @@ var drawn = map[string]struct {
 	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
 	"profiling/sessions":    {3, "profiles", "trees of events", 0},
 	"profiling/service":     {5, "profiles", "serves sessions", 0},
-	"exporter":              {1, "shows and sends", "OTLP", 3},         // imports nothing that is drawn
-	"exporter/otlpenc":      {0, "shows and sends", "OTLP's bytes", 4}, // the same
+	"exporter":              {1, "shows and sends", "OTLP", 3}, // imports nothing that is drawn
+	"exporter/otlpenc":      {3, "shows and sends", "spans as bytes", 1},
 	"exporter/requests":     {2, "shows and sends", "recent, slowest", 0},
 	"exporter/viewers":      {4, "shows and sends", "files", 0},
 	"exporter/live":         {4, "shows and sends", "the page", 0},
@@ -52,7 +52,7 @@ var outside = map[string]struct{ column, layer float64 }{
 	"your code":     {-0.9, 1},
 	"gRPC":          {-0.9, 2},
 	"HTTP":          {0, 3},
-	"Go's runtime":  {3, 1},
+	"Go's runtime":  {2.8, 0.5},
 	"Pyroscope":     {5, 2},
 	"OTLP backends": {1, 4},
 	"programs":      {5.9, 3},
@@ -84,7 +84,7 @@ var flows = []struct {
 	{"profiling", "profiling/pyroscope", nil},
 	{"profiling/pyroscope", "Pyroscope", nil},
 	{"profiling", "profiling/sessions", nil},
-	{"observer", "profiling/sessions", [][2]float64{{3.37, 1}}},
+	{"observer", "profiling/sessions", [][2]float64{{3.47, 0.5}, {3.47, 1.5}}},
 	{"profiling/sessions", "profiling/service", nil},
 	{"profiling/service", "programs", nil},
 	{"profiling/sessions", "exporter/viewers", nil},

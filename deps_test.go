@@ -20,16 +20,16 @@ const module = "github.com/perfline/perfline"
 var allowed = map[string][]string{
 	"observer":          {},
 	"marks":             {"observer"},
-	"bridge":            {"internal", "observer", "marks"},
+	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
 	"profiling":         {"internal", "observer", "marks"},
 	"exporter":          {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":  {},
+	"exporter/otlpenc":  {"internal"},
 	"exporter/requests": {"internal", "profiling", "exporter/otlpenc"},
 	"exporter/viewers":  {"internal", "observer", "profiling"},
-	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/requests", "exporter/viewers"},
+	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"internal":          {},
 	"internal/outputs":  {"internal", "exporter"},
-	"":                  {"internal", "observer", "marks", "bridge", "profiling", "exporter", "exporter/requests"},
+	"":                  {"internal", "observer", "marks", "bridge", "profiling", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose

@@ -36,8 +36,8 @@ func Example() {
 		fmt.Println(err) // what was lost, by cause
 	}
 	for _, row := range pl.Recent().Requests()[0].Rows() {
-		fmt.Printf("%s%s\n", strings.Repeat("  ", row.Depth), row.Span.Name())
-		for _, event := range row.Span.Events() {
+		fmt.Printf("%s%s\n", strings.Repeat("  ", row.Depth), row.Span.Name)
+		for _, event := range row.Span.Events {
 			fmt.Printf("%s◆ %s %s=%s\n", strings.Repeat("  ", row.Depth), event.Name, event.Attributes[0].Key, event.Attributes[0].Value.String())
 		}
 	}

@@ -150,7 +150,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if err != nil {
 		return nil, err
 	}
-	next := fanOut{p.recent}
+	var next sdktrace.SpanProcessor = p.recent
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
@@ -159,11 +159,10 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			return nil, err
 		}
 		p.delivery = d
+		next = &encodedOnce{recent: p.recent, delivery: d}
 	case out.Spans != nil:
 		p.delivery = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
-	}
-	if p.delivery != nil {
-		next = append(next, p.delivery)
+		next = fanOut{p.recent, p.delivery}
 	}
 	p.processor = bridge.NewProcessor(described(next, res, vars), bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler), bridge.WithSpanLimits(limits))
 	p.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor),
@@ -282,35 +281,4 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		err = errors.Join(p.Stats().lost(p.before), err)
 	})
 	return err
-}
-
-// fanOut gives spans to each processor in turn.
-type fanOut []sdktrace.SpanProcessor
-
-func (f fanOut) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
-	for _, p := range f {
-		p.OnStart(ctx, s)
-	}
-}
-
-func (f fanOut) OnEnd(s sdktrace.ReadOnlySpan) {
-	for _, p := range f {
-		p.OnEnd(s)
-	}
-}
-
-func (f fanOut) ForceFlush(ctx context.Context) error {
-	var all error
-	for _, p := range f {
-		all = errors.Join(all, p.ForceFlush(ctx))
-	}
-	return all
-}
-
-func (f fanOut) Shutdown(ctx context.Context) error {
-	var all error
-	for _, p := range f {
-		all = errors.Join(all, p.Shutdown(ctx))
-	}
-	return all
 }

@@ -76,7 +76,7 @@ func TestWithoutEndpoint(t *testing.T) {
 		}
 	}
 	q := pl.Recent().Requests()
-	if len(q) != 1 || len(q[0].Spans) != 2 || len(q[0].Root.Events()) != 1 {
+	if len(q) != 1 || len(q[0].Spans) != 2 || len(q[0].Root.Events) != 1 {
 		t.Errorf("recent requests: %v", q)
 	}
 	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.Events != 1 || s.Bridge.Measures != 1 {

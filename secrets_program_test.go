@@ -105,10 +105,10 @@ func printPage(pl *perfline.Pipeline) error {
 		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(all)))
 	}
 	for _, q := range all {
-		err = errors.Join(err, get(fmt.Sprintf("data/requests/%s/%s", q.TraceID(), q.Root.SpanContext().SpanID()), http.StatusOK),
+		err = errors.Join(err, get(fmt.Sprintf("data/requests/%s/%s", q.TraceID(), q.Root.SpanID), http.StatusOK),
 			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, requests.WaterfallOptions{}))
 		for _, s := range q.Spans {
-			fmt.Println(s.Name(), s.Attributes(), s.Status(), s.Events(), s.Resource(), s.SpanContext().TraceState())
+			fmt.Println(s.Name, s.Attributes, s.Status, s.Events, s.Group.Resource(), s.TraceState)
 		}
 	}
 	return err

@@ -45,6 +45,7 @@ func (c Config) check() error {
 		value int
 	}{
 		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes}, {"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxPending", c.Recent.MaxPending},
+		{"Recent.MaxBytes", c.Recent.MaxBytes},
 		{"Sessions.MaxSamples", c.Sessions.MaxSamples}, {"Sessions.MaxEvents", c.Sessions.MaxEvents},
 		{"Sessions.MaxLength", int(c.Sessions.MaxLength)}, {"Sessions.MaxSessions", c.Sessions.MaxSessions},
 	} {

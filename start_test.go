@@ -53,6 +53,7 @@ func TestStartErrors(t *testing.T) {
 		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
 		{"queue", perfline.Config{Traces: exporter.Config{QueueSize: -1}}, nil, "perfline: Traces.QueueSize -1: must not be negative"},
 		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
+		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
 		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},
 		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Scope: 7}}, nil, "Scope 7: must be"},
@@ -136,7 +137,7 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 					t.Error(err)
 				}
 				for _, q := range pl.Recent().Requests() {
-					if got := q.Root.Resource().String(); strings.Contains(got, canary) || strings.Contains(got, "team=") || !strings.Contains(got, "service.name=corner shop") {
+					if got := q.Root.Group.Resource().String(); strings.Contains(got, canary) || strings.Contains(got, "team=") || !strings.Contains(got, "service.name=corner shop") {
 						t.Errorf("the request's resource is %s", got)
 					}
 				}

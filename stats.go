@@ -20,8 +20,8 @@ import (
 type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
-	Delivery exporter.Stats // zero without a backend
-	Profiles pyroscope.Stats        // zero without a server for profiles
+	Delivery exporter.Stats  // zero without a backend
+	Profiles pyroscope.Stats // zero without a server for profiles
 }
 
 // Stats collects what was recorded and returns the counts.

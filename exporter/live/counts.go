@@ -19,7 +19,9 @@ func (h *handler) counts() []countRow {
 	all := append(h.source.Counts(),
 		exporter.Count{Group: "perfline.recent", Name: "requests", N: kept.Requests, What: "requests that ended"},
 		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: kept.SpansDropped, Lost: true, What: "spans over the limit of their trace, not on this page"},
-		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: kept.Abandoned, Lost: true, What: "traces let go before their request ended, not on this page"})
+		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: kept.Abandoned, Lost: true, What: "traces let go before their request ended, not on this page"},
+		exporter.Count{Group: "perfline.recent", Name: "evicted", N: kept.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
+		exporter.Count{Group: "perfline.recent", Name: "bytes", N: kept.Bytes, Now: true, What: "bytes of memory for spans"})
 	if h.recorder != nil {
 		s := h.recorder.Stats()
 		all = append(all,

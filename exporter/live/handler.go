@@ -67,6 +67,7 @@ type handler struct {
 	work     chan struct{} // has an element for each flame graph or file in the making
 	listed   *held
 	opened   *held
+	rows     rowCache
 	servers  shutdown.Servers
 }
 
@@ -82,8 +83,8 @@ func Handler(source Source, c Config) http.Handler {
 		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:  make(chan struct{}, maxStreams),
 		work:     make(chan struct{}, maxWork),
-		listed:   newHeld(maxListed),
-		opened:   newHeld(maxOpened),
+		listed:   newHeld(maxListed, maxHeld),
+		opened:   newHeld(maxOpened, maxHeld),
 	}
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))

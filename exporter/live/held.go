@@ -9,20 +9,22 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 )
 
-// How many requests stay to be seen when requests.Recent has others: a busy service ends
-// more of them in a second than that keeps, and a list whose links lead nowhere is of no use.
+// Requests stay to be seen when requests.Recent has others: a busy service ends more of them in a second than
+// that keeps, and a list whose links lead nowhere is of no use. They stay in encoded form.
 const (
-	maxListed = 256 // of those listed last: of a paused page all, as long as nobody else looks
-	maxOpened = 64  // of those opened last, so that their links can be passed on
+	maxListed = 256     // of those listed last: of a paused page all, if no other page is open
+	maxOpened = 64      // of those opened last, so that their links can be passed on
+	maxHeld   = 4 << 20 // bytes of the listed ones, and of the opened ones
 )
 
 // held are the requests that were added last.
 type held struct {
-	most int
+	most, mostBytes int
 
 	mu       sync.Mutex // guards what follows
-	requests map[requestID]requests.Request
+	requests map[requestID]requests.Snapshot
 	order    []requestID
+	bytes    int
 }
 
 type requestID struct {
@@ -30,60 +32,77 @@ type requestID struct {
 	root  trace.SpanID
 }
 
-func newHeld(most int) *held { return &held{most: most, requests: map[requestID]requests.Request{}} }
+func idOf(s requests.Snapshot) requestID { return requestID{s.TraceID, s.SpanID} }
 
-func (h *held) get(id requestID) (requests.Request, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	q, ok := h.requests[id]
-	return q, ok
+func newHeld(most, mostBytes int) *held {
+	return &held{most: most, mostBytes: mostBytes, requests: map[requestID]requests.Snapshot{}}
 }
 
-// add makes it the last one.
-func (h *held) add(id requestID, q requests.Request) {
+func (h *held) get(id requestID) (requests.Snapshot, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, known := h.requests[id]; known {
-		h.order = slices.DeleteFunc(h.order, func(o requestID) bool { return o == id })
+	s, ok := h.requests[id]
+	return s, ok
+}
+
+// add makes s the last one.
+func (h *held) add(s requests.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.put(s)
+}
+
+// addNew adds those that are not there. The first becomes the last one.
+func (h *held) addNew(all []requests.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range slices.Backward(all) {
+		if _, known := h.requests[idOf(s)]; !known {
+			h.put(s)
+		}
 	}
-	h.requests[id] = q
+}
+
+// put adds s and lets go of the oldest. h.mu is held.
+func (h *held) put(s requests.Snapshot) {
+	id := idOf(s)
+	if before, known := h.requests[id]; known {
+		h.order = slices.DeleteFunc(h.order, func(o requestID) bool { return o == id })
+		h.bytes -= before.Bytes()
+	}
+	h.requests[id] = s
 	h.order = append(h.order, id)
-	if len(h.order) > h.most {
-		delete(h.requests, h.order[0])
+	h.bytes += s.Bytes()
+	for len(h.order) > h.most || h.bytes > h.mostBytes {
+		oldest := h.order[0]
+		h.bytes -= h.requests[oldest].Bytes()
+		delete(h.requests, oldest)
 		h.order = h.order[1:]
 	}
 }
 
-// list holds what a list has.
-func (h *handler) list(rows []requestRow) {
-	for _, r := range slices.Backward(rows) { // the newest last
-		id, err := parseID(r.Trace, r.Span)
-		if err != nil {
-			continue
-		}
-		if _, known := h.listed.get(id); known {
-			continue
-		}
-		if q, ok := h.source.Recent().Request(id.trace, id.root); ok {
-			h.listed.add(id, q)
-		}
-	}
-}
-
-// find is the request that is asked for by its ids.
+// find returns the request with these ids.
 func (h *handler) find(traceID, spanID string) (requests.Request, bool) {
-	id, err := parseID(traceID, spanID)
-	if err != nil {
+	s, ok := h.snapshot(traceID, spanID)
+	if !ok {
 		return requests.Request{}, false
 	}
-	q, ok := h.source.Recent().Request(id.trace, id.root) // which may have got spans meanwhile
+	return s.Request(), true
+}
+
+func (h *handler) snapshot(traceID, spanID string) (s requests.Snapshot, ok bool) {
+	id, err := parseID(traceID, spanID)
+	if err != nil {
+		return s, false
+	}
+	s, ok = h.source.Recent().Snapshot(id.trace, id.root) // which may have got spans meanwhile
 	if !ok {
-		q, ok = h.listed.get(id)
+		s, ok = h.listed.get(id)
 	}
 	if !ok {
-		q, ok = h.opened.get(id)
+		s, ok = h.opened.get(id)
 	}
-	return q, ok
+	return s, ok
 }
 
 func parseID(traceID, spanID string) (id requestID, err error) {

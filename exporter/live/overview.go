@@ -3,11 +3,13 @@ package live
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -41,11 +43,12 @@ type routeRow struct {
 }
 
 func (h *handler) overview() overview {
-	newest, slowest := h.source.Recent().Roots()
-	o := overview{Requests: requestRows(newest), Slowest: requestRows(slowest)}
-	h.list(o.Requests)
-	for _, root := range newest[:min(1, len(newest))] {
-		if name, ok := root.Resource().Set().Value("service.name"); ok {
+	newest, slowest := h.source.Recent().Snapshots()
+	h.listed.addNew(newest)
+	lists := h.rows.of(newest, slowest)
+	o := overview{Requests: lists[0], Slowest: lists[1]}
+	if len(newest) > 0 {
+		if name, ok := newest[0].Group().Resource().Set().Value("service.name"); ok {
 			o.Service = shown(name.AsString())
 		}
 	}
@@ -53,25 +56,47 @@ func (h *handler) overview() overview {
 	return o
 }
 
-func requestRows(roots []sdktrace.ReadOnlySpan) []requestRow {
-	rows := make([]requestRow, 0, len(roots))
-	for _, root := range roots {
-		rows = append(rows, newRequestRow(root))
-	}
-	return rows
+// A rowCache has the rows of the requests listed last, because most of them are listed again.
+type rowCache struct {
+	mu   sync.Mutex // guards what follows
+	last map[requestID]requestRow
 }
 
-func newRequestRow(root sdktrace.ReadOnlySpan) requestRow {
-	sc := root.SpanContext()
-	r := requestRow{
-		Trace:  sc.TraceID().String(),
-		Span:   sc.SpanID().String(),
-		Name:   shown(root.Name()),
-		Failed: root.Status().Code == codes.Error,
-		Start:  sinceEpoch(root.StartTime()),
-		Took:   observer.Milliseconds(root.EndTime().Sub(root.StartTime())),
+func (c *rowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([][]requestRow, len(lists))
+	now := make(map[requestID]requestRow, len(c.last))
+	for i, list := range lists {
+		all[i] = make([]requestRow, 0, len(list))
+		for _, s := range list {
+			id := idOf(s)
+			row, known := now[id]
+			if !known {
+				row, known = c.last[id]
+			}
+			if !known {
+				root := s.Root()
+				row = newRequestRow(&root)
+			}
+			now[id] = row
+			all[i] = append(all[i], row)
+		}
 	}
-	for _, kv := range root.Attributes() {
+	c.last = now
+	return all
+}
+
+func newRequestRow(root *otlpenc.Span) requestRow {
+	r := requestRow{
+		Trace:  root.TraceID.String(),
+		Span:   root.SpanID.String(),
+		Name:   shown(root.Name),
+		Failed: root.Status.Code == codes.Error,
+		Start:  sinceEpoch(root.Start),
+		Took:   observer.Milliseconds(root.Duration()),
+	}
+	for _, kv := range root.Attributes {
 		switch kv.Key {
 		case "http.response.status_code", "rpc.grpc.status_code", "rpc.response.status_code":
 			r.Status = shown(kv.Value.String())

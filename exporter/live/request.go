@@ -7,9 +7,9 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -84,7 +84,7 @@ type hotRow struct {
 const measureScope = "github.com/perfline/perfline"
 
 func (h *handler) request(w http.ResponseWriter, r *http.Request) {
-	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
+	s, ok := h.snapshot(r.PathValue("trace"), r.PathValue("span"))
 	if !ok {
 		refuseRequest(w)
 		return
@@ -93,8 +93,8 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 	if headOnly(w, r) {
 		return
 	}
-	h.opened.add(requestID{q.TraceID(), q.Root.SpanContext().SpanID()}, q)
-	answer(w, h.detail(q))
+	h.opened.add(s)
+	answer(w, h.detail(s.Request()))
 }
 
 func refuseRequest(w http.ResponseWriter) {
@@ -138,9 +138,9 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		}
 		d.Rows = append(d.Rows, row)
 	}
-	d.Resource = l.list(q.Root.Resource().Attributes())
+	d.Resource = l.list(q.Root.Group.Resource().Attributes())
 	for i := range d.Rows {
-		l.fill(&d.Rows[i], q, rows[i].Span, hottest[rows[i].Span.SpanContext().SpanID()])
+		l.fill(&d.Rows[i], q, rows[i].Span, hottest[rows[i].Span.SpanID])
 	}
 	d.Cut = l.cut
 	return d
@@ -153,11 +153,11 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		return nil, nil
 	}
 	for _, status := range slices.Backward(h.recorder.Statuses()) {
-		if status.State != sessions.Ready || q.Root.EndTime().Before(status.Started) {
+		if status.State != sessions.Ready || q.Root.End.Before(status.Started) {
 			continue
 		}
 		s, err := h.recorder.Session(status.ID)
-		if err != nil || s.Trace() == nil || q.Root.StartTime().After(s.Started().Add(s.Length())) {
+		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}
 		if hottest := q.Hottest(s.Trace()); len(hottest) > 0 {
@@ -170,18 +170,18 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 func newSpanRow(q requests.Request, r requests.Row) spanRow {
 	s := r.Span
 	row := spanRow{
-		ID:     s.SpanContext().SpanID().String(),
+		ID:     s.SpanID.String(),
 		Depth:  r.Depth,
-		Name:   shown(s.Name()),
-		Kind:   s.SpanKind().String(),
-		Scope:  shown(s.InstrumentationScope().Name),
+		Name:   shown(s.Name),
+		Kind:   s.Kind.String(),
+		Scope:  shown(s.Group.Scope().Name),
 		Orphan: r.Orphan,
-		Start:  observer.Milliseconds(s.StartTime().Sub(q.Root.StartTime())),
-		Took:   observer.Milliseconds(s.EndTime().Sub(s.StartTime())),
-		Failed: s.Status().Code == codes.Error,
-		Error:  block(s.Status().Description),
+		Start:  observer.Milliseconds(s.Start.Sub(q.Root.Start)),
+		Took:   observer.Milliseconds(s.Duration()),
+		Failed: s.Status.Code == codes.Error,
+		Error:  block(s.Status.Description),
 	}
-	if row.Scope == measureScope && s.SpanKind() == trace.SpanKindInternal {
+	if row.Scope == measureScope && s.Kind == trace.SpanKindInternal {
 		row.Kind = "measure"
 	}
 	return row
@@ -204,10 +204,10 @@ func (l *limits) take(v any) bool {
 }
 
 // fill adds what a span has besides itself.
-func (l *limits) fill(row *spanRow, q requests.Request, s sdktrace.ReadOnlySpan, hot *requests.Hot) {
-	row.Attributes = l.list(s.Attributes())
-	for _, e := range s.Events() {
-		m := markRow{Name: shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.StartTime()))}
+func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span, hot *requests.Hot) {
+	row.Attributes = l.list(s.Attributes)
+	for _, e := range s.Events {
+		m := markRow{Name: shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.Start))}
 		if l.marks == 0 || !l.take(m) {
 			l.cut.Marks++
 			continue

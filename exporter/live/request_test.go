@@ -164,7 +164,7 @@ func TestRequestsAreCutByBytes(t *testing.T) {
 		"errors":     {1, 1, long, long, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, perfline.Config{Recent: requests.Config{MaxSpans: 2000}}, live.Config{})
+			p := start(t, perfline.Config{Recent: requests.Config{MaxSpans: 2000, MaxBytes: 1 << 30}}, live.Config{})
 			p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
 				for range 600 {
 					_, s := p.pl.TracerProvider().Tracer("t").Start(r.Context(), c.span)

@@ -71,7 +71,7 @@ func (h *handler) samples(s *sessions.Session, query url.Values) (title string, 
 		if !ok {
 			return "", nil
 		}
-		return shown(q.Root.Name()), func(yield func(profiling.Sample) bool) {
+		return shown(q.Root.Name), func(yield func(profiling.Sample) bool) {
 			for _, m := range q.Moments(s.Trace()) {
 				if m.Sample != nil && !yield(*m.Sample) {
 					return

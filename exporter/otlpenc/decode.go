@@ -1,6 +1,7 @@
 package otlpenc
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"time"
@@ -62,6 +63,7 @@ func (s Spans) Headers() iter.Seq2[Header, error] {
 // First returns the header and the encoding of the first span. It allocates nothing. It returns an error if the
 // bytes do not begin with a span; there must be some.
 func (s Spans) First() (h Header, one Spans, err error) {
+	h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
 	body, err := rest.nextSpan()
 	if err == nil {
@@ -163,16 +165,23 @@ func malformed(n int) error {
 
 func (h *Header) decode(b fields) error {
 	for len(b) > 0 {
-		if n := b.short(); n > 0 && b[0] > byte(spanParentSpanID) {
-			b = b[n:] // name, attributes, events, links, status
-			continue
-		}
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
-		if err := h.field(f); err != nil {
-			return err
+		switch n := b.short(); {
+		case n > 0 && b[0] > byte(spanParentSpanID): // name, attributes, events, links, status
+			b = b[n:]
+		case len(b) > 8 && b[0] == byte(spanStart):
+			h.Start = moment(binary.LittleEndian.Uint64(b[1:]))
+			b = b[9:]
+		case len(b) > 8 && b[0] == byte(spanEnd):
+			h.End = moment(binary.LittleEndian.Uint64(b[1:]))
+			b = b[9:]
+		default:
+			f, err := b.next()
+			if err != nil {
+				return err
+			}
+			if err := h.field(f); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

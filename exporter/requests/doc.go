@@ -14,15 +14,18 @@
 // # Guarantees
 //
 //   - [Recent] starts no goroutine. Its lock is held for work in memory only, never for a writer.
-//   - The numbers of requests, of spans of a trace, and of traces without a request are bounded
-//     by [Config]. [Stats] counts the spans and the traces without a request that exceeded them.
+//   - Spans are in memory as OTLP bytes, without a pointer for each. They are decoded when a
+//     request is read, outside the lock. Package otlpenc lists what such a span lacks.
+//   - The bytes, and the numbers of requests, of spans of a trace, and of traces without a request
+//     are bounded by [Config]. [Stats] counts what exceeded them.
 //   - Spans may end in any order. A span that ends after its request still joins it.
-//   - A Request does not change after Recent returned it.
+//   - A [Request] or [Snapshot] does not change after Recent returned it.
 //   - Waterfalls print names and values from outside with control characters as codes.
 //
 // # Limitations
 //
-//   - The bounds are numbers, not bytes: large attributes make large requests.
+//   - Config.MaxBytes does not count resources and scopes, which spans share, and some hundred
+//     bytes for each trace. Spans in memory have 1024 tracers at most; then the oldest go.
 //   - Requests are not on disk: they are gone when the process ends.
 //   - Recent sees the spans that the sampler records, and no others.
 package requests

@@ -27,7 +27,7 @@ func ExampleNewRecent() {
 
 	slowest := recent.Slowest()[0]
 	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, requests.WaterfallOptions{})
-		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name(), row.Span.EndTime().Sub(row.Span.StartTime()))
+		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name, row.Span.Duration())
 	}
 	// Output:
 	// GET /search 20ms

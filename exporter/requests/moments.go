@@ -10,16 +10,17 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/profiling"
 )
 
 // A Moment is something of a request's that has a time: a span or measure that
 // began, a mark, or a sample of the code that ran.
 type Moment struct {
-	At     time.Duration         // since the request began
-	Span   sdktrace.ReadOnlySpan // that began, or that the mark or the sample belongs to
-	Mark   *sdktrace.Event       // nil unless it is a mark
-	Sample *profiling.Sample     // nil unless it is a sample, of the trace given
+	At     time.Duration     // since the request began
+	Span   *otlpenc.Span     // that began, or that the mark or the sample belongs to
+	Mark   *sdktrace.Event   // nil unless it is a mark
+	Sample *profiling.Sample // nil unless it is a sample, of the trace given
 }
 
 // Moments are the request's spans and measures, its marks, and the samples that t has
@@ -30,13 +31,13 @@ type Moment struct {
 // cannot be told apart: then a sample of one may be put into a measure of another.
 // Samples under spans that were not kept are left out.
 func (q Request) Moments(t *profiling.Trace) []Moment {
-	start := q.Root.StartTime()
+	start := q.Root.Start
 	var all []Moment
 	for _, s := range q.Spans {
-		all = append(all, Moment{At: s.StartTime().Sub(start), Span: s})
-		events := s.Events()
-		for i := range events {
-			all = append(all, Moment{At: events[i].Time.Sub(start), Span: s, Mark: &events[i]})
+		all = append(all, Moment{At: s.Start.Sub(start), Span: s})
+		for i := range s.Events {
+			e := &s.Events[i]
+			all = append(all, Moment{At: e.Time.Sub(start), Span: s, Mark: e})
 		}
 	}
 	if t != nil {
@@ -50,11 +51,11 @@ func (q Request) Moments(t *profiling.Trace) []Moment {
 const measureScope = "github.com/perfline/perfline"
 
 func (q Request) samples(t *profiling.Trace) []Moment {
-	spans := map[trace.SpanID]sdktrace.ReadOnlySpan{}
+	spans := map[trace.SpanID]*otlpenc.Span{}
 	for _, s := range q.Spans {
-		spans[s.SpanContext().SpanID()] = s
+		spans[s.SpanID] = s
 	}
-	contexts := map[int]sdktrace.ReadOnlySpan{}
+	contexts := map[int]*otlpenc.Span{}
 	sampled := map[trace.SpanID]bool{}
 	for i, c := range t.Contexts {
 		if s := spans[c.SpanID]; s != nil && c.TraceID == q.TraceID() {
@@ -63,10 +64,10 @@ func (q Request) samples(t *profiling.Trace) []Moment {
 		}
 	}
 	// Measures of marks.Time: the goroutine is labelled with the span above them.
-	measures := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
+	measures := map[trace.SpanID][]*otlpenc.Span{}
 	for _, s := range q.Spans[1:] {
-		if s.InstrumentationScope().Name == measureScope && !sampled[s.SpanContext().SpanID()] {
-			parent := s.Parent().SpanID()
+		if s.Group.Scope().Name == measureScope && !sampled[s.SpanID] {
+			parent := s.ParentID
 			measures[parent] = append(measures[parent], s)
 		}
 	}
@@ -78,21 +79,19 @@ func (q Request) samples(t *profiling.Trace) []Moment {
 			continue
 		}
 		at := t.Origin.Add(sample.Timestamp)
-		var inner sdktrace.ReadOnlySpan // the shortest: measures may overlap, too
-		for _, m := range measures[span.SpanContext().SpanID()] {
-			if !at.Before(m.StartTime()) && !at.After(m.EndTime()) && (inner == nil || took(m) < took(inner)) {
+		var inner *otlpenc.Span // the shortest: measures may overlap, too
+		for _, m := range measures[span.SpanID] {
+			if !at.Before(m.Start) && !at.After(m.End) && (inner == nil || m.Duration() < inner.Duration()) {
 				inner = m
 			}
 		}
 		if inner != nil {
 			span = inner
 		}
-		all = append(all, Moment{At: at.Sub(q.Root.StartTime()), Span: span, Sample: sample})
+		all = append(all, Moment{At: at.Sub(q.Root.Start), Span: span, Sample: sample})
 	}
 	return all
 }
-
-func took(s sdktrace.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime()) }
 
 // A Hot is what ran in a span.
 type Hot struct {
@@ -119,7 +118,7 @@ func (q Request) Hottest(t *profiling.Trace) map[trace.SpanID]*Hot {
 	}
 	at := map[function]int{} // in Functions
 	for _, m := range q.samples(t) {
-		id := m.Span.SpanContext().SpanID()
+		id := m.Span.SpanID
 		h := all[id]
 		if h == nil {
 			h = &Hot{}

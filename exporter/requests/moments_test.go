@@ -74,7 +74,7 @@ func TestMoments(t *testing.T) {
 		case m.Sample != nil:
 			what = "sample " + tr.Doing(*m.Sample)
 		}
-		got = append(got, fmt.Sprintf("%v %s: %s", m.At, m.Span.Name(), what))
+		got = append(got, fmt.Sprintf("%v %s: %s", m.At, m.Span.Name, what))
 	}
 	want := []string{
 		"0s GET /x: begins",

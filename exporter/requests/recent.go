@@ -1,14 +1,14 @@
 package requests
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // Config configures [NewRecent].
@@ -17,45 +17,70 @@ type Config struct {
 	Slowest    int // slowest requests kept besides, since the start; 0 means 8, negative none
 	MaxSpans   int // spans kept of one trace; 0 means 512
 	MaxPending int // traces kept whose request has not ended yet; 0 means 1024
+
+	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a sixteenth of it
+	// at most, and so does a root span that its trace has no room for. Beyond MaxBytes the oldest goes, whether it
+	// is a trace without a request or one of the most recent requests. The fastest of the slowest requests goes
+	// when there is neither.
+	MaxBytes int
 }
 
-// Recent is a span processor that keeps the most recent requests in memory, and
-// the slowest. A request is a span whose parent is in another process, or that
-// has none, with all spans below it. Spans may arrive in any order, also after
-// their request. It is safe for concurrent use.
-type Recent struct {
-	c Config
+// maxShare is the part of MaxBytes that one trace gets.
+const maxShare = 16
 
-	mu      sync.Mutex // guards what follows
-	traces  map[trace.TraceID]*keptTrace
-	pending []trace.TraceID // in order of arrival; some are pending no longer
-	waiting int             // traces without a request
-	newest  []*keptRequest  // ring
-	next    int             // where in newest the next one goes
-	slowest []*keptRequest  // by descending duration
-	stats   Stats
-	closed  bool
+// Recent keeps the most recent requests in memory, and the slowest. A request is a span whose parent is in another
+// process, or that has none, with all spans below it. Spans may arrive in any order, also after their request.
+//
+// Spans come from [Recent.Accept], or from a tracer provider: Recent is a span processor. It is safe for
+// concurrent use.
+type Recent struct {
+	c       Config
+	share   int
+	encoder otlpenc.Groups
+
+	mu       sync.Mutex // guards what follows
+	traces   map[trace.TraceID]int32
+	kept     slab[keptTrace]
+	requests slab[keptRequest]
+	waiting  order   // traces without a request
+	newest   order   // requests
+	slowest  []int32 // requests, by descending duration
+	groups   groups
+	buffers  buffers
+	arrivals uint64 // of traces and of requests
+	stats    Stats
+	closed   bool
 }
 
 // Stats count what Recent saw and let go.
 type Stats struct {
 	Requests     uint64 // requests that ended
-	SpansDropped uint64 // spans over MaxSpans of their trace
-	Abandoned    uint64 // traces let go before their request ended, over MaxPending
+	SpansDropped uint64 // spans over MaxSpans or over the bytes of their trace
+	Abandoned    uint64 // traces let go before their request ended, over MaxPending or MaxBytes
+	Evicted      uint64 // requests let go early over MaxBytes, or not kept because their root span is too large
+	Bytes        uint64 // memory for spans now, at most MaxBytes
 }
 
 type keptTrace struct {
-	spans   []sdktrace.ReadOnlySpan
-	dropped int
-	refs    int // lists that hold a request of this trace
-	local   int // requests of this trace that ended
+	id       trace.TraceID
+	spans    []byte // records
+	count    int    // of them
+	shared   bool   // a reader has spans
+	dropped  int
+	users    int // requests in memory, and one while a span is added
+	requests int // that ended
+	arrival  uint64
 }
 
 type keptRequest struct {
-	trace *keptTrace
-	root  sdktrace.ReadOnlySpan
-	took  time.Duration
-	refs  int
+	trace   int32
+	lists   int32 // that have it, and one while it is added
+	at      int   // of the root's record in the trace's, unless own has it
+	own     []byte
+	shared  bool // a reader has own
+	root    trace.SpanID
+	took    time.Duration
+	arrival uint64
 }
 
 var _ sdktrace.SpanProcessor = (*Recent)(nil)
@@ -72,7 +97,8 @@ func NewRecent(c Config) *Recent {
 	orDefault(&c.Slowest, 8)
 	orDefault(&c.MaxSpans, 512)
 	orDefault(&c.MaxPending, 1024)
-	return &Recent{c: c, traces: map[trace.TraceID]*keptTrace{}}
+	orDefault(&c.MaxBytes, 16<<20)
+	return &Recent{c: c, share: c.MaxBytes / maxShare, traces: map[trace.TraceID]int32{}}
 }
 
 // OnStart does nothing.
@@ -93,201 +119,248 @@ func (r *Recent) Shutdown(context.Context) error {
 func (r *Recent) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stats
+	s := r.stats
+	s.Bytes = uint64(r.buffers.bytes)
+	return s
 }
 
-// OnEnd keeps a span.
+// OnEnd encodes a span and keeps it, sampled or not.
 func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
-	root := !s.Parent().IsValid() || s.Parent().IsRemote()
-	id := s.SpanContext().TraceID()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || r.c.Requests+r.c.Slowest == 0 {
+	if r.off() {
 		return
 	}
-	t := r.traces[id]
-	if t == nil {
-		t = &keptTrace{}
-		r.traces[id] = t
-		r.pending = append(r.pending, id)
-		r.waiting++
+	r.Accept(r.encoder.Encode(s))
+}
+
+func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest == 0 }
+
+// Accept keeps a copy of spans, sampled or not. What cannot be decoded is counted as dropped.
+func (r *Recent) Accept(s otlpenc.Spans) {
+	if r.off() {
+		return
 	}
-	switch {
-	case len(t.spans) < r.c.MaxSpans:
-		t.spans = append(t.spans, s)
-	case !root: // a root is kept with its request only
+	for len(s.Bytes) > 0 {
+		h, one, err := s.First()
+		if err != nil || s.Group == nil {
+			r.mu.Lock()
+			r.stats.SpansDropped += uint64(max(1, s.Count))
+			r.mu.Unlock()
+			return
+		}
+		r.accept(&h, one)
+		s.Bytes = s.Bytes[len(one.Bytes):]
+		s.Count--
+	}
+}
+
+func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
+	root := !h.ParentID.IsValid() || h.Remote
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	i := r.traces[h.TraceID]
+	if i == none {
+		i = r.kept.add(keptTrace{id: h.TraceID, arrival: r.arrivals})
+		r.arrivals++
+		r.traces[h.TraceID] = i
+		r.waiting.push(i)
+	}
+	t := r.kept.at(i)
+	t.users++ // it stays while others go
+	q, ok := r.write(i, s, root)
+	if !ok {
 		t.dropped++
 		r.stats.SpansDropped++
 	}
 	if root {
-		if t.local == 0 {
-			r.waiting--
+		r.stats.Requests++
+		if t.requests == 0 {
+			r.waiting.remove(i)
 		}
-		t.local++
-		r.keep(&keptRequest{trace: t, root: s, took: s.EndTime().Sub(s.StartTime())})
+		t.requests++
+		if ok {
+			q.trace, q.root, q.took = i, h.SpanID, h.Duration()
+			r.keep(q)
+		} else {
+			r.stats.Evicted++
+		}
 	}
-	r.abandon()
+	r.leave(i)
+	for r.waiting.len > r.c.MaxPending {
+		r.abandon(r.waiting.oldest)
+	}
+}
+
+// write adds a span to its trace. A root for which the trace has no room is kept with its request. ok is false if
+// there is room in neither.
+func (r *Recent) write(i int32, s otlpenc.Spans, root bool) (q keptRequest, ok bool) {
+	t := r.kept.at(i)
+	size := recordSize(s)
+	fits := t.count < r.c.MaxSpans && len(t.spans)+size <= r.share
+	if size > r.share || !fits && !root {
+		return q, false
+	}
+	group, ok := r.groups.find(s.Group)
+	for ; !ok; group, ok = r.groups.find(s.Group) {
+		if !r.letGo(i) {
+			return q, false
+		}
+	}
+	if fits {
+		if !r.grow(i, size) {
+			return q, false
+		}
+		q.at = len(t.spans)
+		t.spans = appendRecord(t.spans, group, s)
+		t.count++
+	} else {
+		buf := r.buffer(size, i)
+		if buf == nil {
+			return q, false
+		}
+		q.own = appendRecord(buf, group, s)
+	}
+	r.groups.uses[group]++
+	return q, true
+}
+
+// grow makes room in a trace. It returns false if there is none.
+func (r *Recent) grow(i int32, size int) bool {
+	t := r.kept.at(i)
+	if cap(t.spans)-len(t.spans) >= size {
+		return true
+	}
+	buf := r.buffer(len(t.spans)+size, i)
+	if buf == nil {
+		return false
+	}
+	buf = append(buf, t.spans...)
+	if t.spans != nil {
+		r.buffers.put(t.spans, t.shared)
+	}
+	t.spans, t.shared = buf, false
+	return true
+}
+
+// buffer returns a buffer for n bytes of trace i, for which others may have to go; nil if none are left.
+func (r *Recent) buffer(n int, i int32) []byte {
+	for {
+		buf := r.buffers.take(n)
+		if buf == nil {
+			buf = r.buffers.make(n, r.c.MaxBytes)
+		}
+		if buf != nil {
+			return buf
+		}
+		if !r.buffers.dropIdle() && !r.letGo(i) {
+			return nil
+		}
+	}
+}
+
+// letGo lets go of the oldest. Trace i stays, but not its requests. It returns false if there is nothing.
+func (r *Recent) letGo(i int32) bool {
+	w, q := r.waiting.oldestBut(i), r.newest.oldest
+	switch {
+	case w != none && (q == none || r.kept.at(w).arrival < r.requests.at(q).arrival):
+		r.abandon(w)
+		return true
+	case q != none:
+		r.newest.remove(q)
+	case len(r.slowest) > 0:
+		last := len(r.slowest) - 1
+		q = r.slowest[last]
+		r.slowest = r.slowest[:last]
+	default:
+		return false
+	}
+	if r.release(q) {
+		r.stats.Evicted++
+	}
+	return true
 }
 
 // keep adds a request to both lists and lets go of those it displaces.
-func (r *Recent) keep(q *keptRequest) {
-	r.stats.Requests++
-	q.hold()
-	defer r.release(q) // unless a list holds it, it goes
+func (r *Recent) keep(q keptRequest) {
+	q.arrival, q.lists = r.arrivals, 1
+	r.arrivals++
+	i := r.requests.add(q)
+	r.kept.at(q.trace).users++
 	if r.c.Requests > 0 {
-		q.hold()
-		if len(r.newest) < r.c.Requests {
-			r.newest = append(r.newest, q)
-		} else {
-			r.release(r.newest[r.next])
-			r.newest[r.next] = q
+		r.requests.at(i).lists++
+		r.newest.push(i)
+		if r.newest.len > r.c.Requests {
+			oldest := r.newest.oldest
+			r.newest.remove(oldest)
+			r.release(oldest)
 		}
-		r.next = (r.next + 1) % r.c.Requests
 	}
-	at, _ := slices.BinarySearchFunc(r.slowest, q, func(a, b *keptRequest) int { return cmp.Compare(b.took, a.took) })
+	at := len(r.slowest) // of the newer ones that took as long, the last comes first
+	for at > 0 && r.requests.at(r.slowest[at-1]).took <= q.took {
+		at--
+	}
 	if at < r.c.Slowest {
-		q.hold()
-		r.slowest = slices.Insert(r.slowest, at, q)
-		if len(r.slowest) > r.c.Slowest {
+		r.requests.at(i).lists++
+		if len(r.slowest) == r.c.Slowest {
 			last := len(r.slowest) - 1
 			r.release(r.slowest[last])
-			r.slowest = slices.Delete(r.slowest, last, last+1)
+			r.slowest = r.slowest[:last]
 		}
+		r.slowest = append(r.slowest, none)
+		copy(r.slowest[at+1:], r.slowest[at:])
+		r.slowest[at] = i
+	}
+	r.release(i)
+}
+
+// release takes a request from a list, and returns whether that was the last one.
+func (r *Recent) release(i int32) bool {
+	q := r.requests.at(i)
+	q.lists--
+	if q.lists > 0 {
+		return false
+	}
+	if q.own != nil {
+		r.forget(q.own, q.shared)
+	}
+	t := q.trace
+	r.requests.remove(i)
+	r.leave(t)
+	return true
+}
+
+// leave ends a use of a trace. One whose requests have all gone goes, too.
+func (r *Recent) leave(i int32) {
+	t := r.kept.at(i)
+	t.users--
+	if t.users == 0 && t.requests > 0 {
+		r.remove(i)
 	}
 }
 
-func (q *keptRequest) hold() {
-	q.refs++
-	q.trace.refs++
+// abandon lets go of a trace without a request.
+func (r *Recent) abandon(i int32) {
+	r.waiting.remove(i)
+	r.remove(i)
+	r.stats.Abandoned++
 }
 
-func (r *Recent) release(q *keptRequest) {
-	q.refs--
-	q.trace.refs--
-	if q.trace.refs == 0 {
-		delete(r.traces, q.root.SpanContext().TraceID())
-	}
+func (r *Recent) remove(i int32) {
+	t := r.kept.at(i)
+	r.forget(t.spans, t.shared)
+	delete(r.traces, t.id)
+	r.kept.remove(i)
 }
 
-// abandon lets go of the oldest traces without a request when they are too
-// many. The queue has traces that got their request since, or are gone: they
-// are skipped, and cleared away when they are most of it.
-func (r *Recent) abandon() {
-	stillWaiting := func(id trace.TraceID) bool {
-		t := r.traces[id]
-		return t != nil && t.local == 0
+// forget takes back the buffer of records.
+func (r *Recent) forget(buf []byte, shared bool) {
+	if buf == nil {
+		return
 	}
-	for r.waiting > r.c.MaxPending {
-		id := r.pending[0]
-		r.pending = r.pending[1:]
-		if stillWaiting(id) {
-			delete(r.traces, id)
-			r.waiting--
-			r.stats.Abandoned++
-		}
+	for rec := range records(buf).all {
+		r.groups.uses[rec.group]--
 	}
-	if len(r.pending) > 2*r.waiting+1024 {
-		r.pending = slices.DeleteFunc(slices.Clone(r.pending), func(id trace.TraceID) bool { return !stillWaiting(id) })
-	}
-}
-
-// A Request is one request as kept by [Recent], a value that does not change.
-type Request struct {
-	Root    sdktrace.ReadOnlySpan
-	Spans   []sdktrace.ReadOnlySpan // Root and all below it, by start
-	Dropped int                     // spans of the trace that were not kept
-}
-
-// TraceID is the trace the request belongs to.
-func (q Request) TraceID() trace.TraceID { return q.Root.SpanContext().TraceID() }
-
-// Duration returns the time that the request took.
-func (q Request) Duration() time.Duration { return q.Root.EndTime().Sub(q.Root.StartTime()) }
-
-// Requests returns the most recent requests, the newest first.
-func (r *Recent) Requests() []Request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]Request, 0, len(r.newest))
-	for i := range r.newest {
-		n := len(r.newest)
-		out = append(out, r.newest[((r.next-1-i)%n+n)%n].request())
-	}
-	return out
-}
-
-// Slowest returns the slowest requests since the start, the slowest first.
-func (r *Recent) Slowest() []Request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]Request, 0, len(r.slowest))
-	for _, q := range r.slowest {
-		out = append(out, q.request())
-	}
-	return out
-}
-
-// Roots returns the root spans of the most recent requests, the newest first, and of the
-// slowest requests, the slowest first. It costs much less than Requests and Slowest.
-func (r *Recent) Roots() (newest, slowest []sdktrace.ReadOnlySpan) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range r.newest {
-		n := len(r.newest)
-		newest = append(newest, r.newest[((r.next-1-i)%n+n)%n].root)
-	}
-	for _, q := range r.slowest {
-		slowest = append(slowest, q.root)
-	}
-	return newest, slowest
-}
-
-// Request returns the request with that root span. ok is false if Recent does not have it, or
-// has it no more.
-func (r *Recent) Request(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, list := range [][]*keptRequest{r.newest, r.slowest} {
-		for _, k := range list {
-			if sc := k.root.SpanContext(); sc.TraceID() == id && sc.SpanID() == root {
-				return k.request(), true
-			}
-		}
-	}
-	return Request{}, false
-}
-
-// request gathers the spans below the root, and those whose parent is missing
-// when there is no other request they could belong to.
-func (q *keptRequest) request() Request {
-	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
-	known := map[trace.SpanID]bool{q.root.SpanContext().SpanID(): true} // which the trace may have no room for
-	for _, s := range q.trace.spans {
-		known[s.SpanContext().SpanID()] = true
-		if s.Parent().SpanID().IsValid() {
-			children[s.Parent().SpanID()] = append(children[s.Parent().SpanID()], s)
-		}
-	}
-	req := Request{Root: q.root, Spans: []sdktrace.ReadOnlySpan{q.root}, Dropped: q.trace.dropped}
-	seen := map[trace.SpanID]bool{q.root.SpanContext().SpanID(): true} // ids may be wrong: no cycles
-	add := func(list []sdktrace.ReadOnlySpan) {
-		for _, s := range list {
-			if id := s.SpanContext().SpanID(); !seen[id] {
-				seen[id] = true
-				req.Spans = append(req.Spans, s)
-			}
-		}
-	}
-	if q.trace.local == 1 {
-		for _, s := range q.trace.spans {
-			if !known[s.Parent().SpanID()] {
-				add([]sdktrace.ReadOnlySpan{s})
-			}
-		}
-	}
-	for i := 0; i < len(req.Spans); i++ {
-		add(children[req.Spans[i].SpanContext().SpanID()])
-	}
-	slices.SortStableFunc(req.Spans[1:], func(a, b sdktrace.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
-	return req
+	r.buffers.put(buf, shared)
 }

@@ -49,7 +49,7 @@ func event(name string, at time.Duration, kvs ...attribute.KeyValue) func(*trace
 
 func spanNames(q Request) (out []string) {
 	for _, s := range q.Spans {
-		out = append(out, s.Name())
+		out = append(out, s.Name)
 	}
 	return out
 }
@@ -104,17 +104,15 @@ func TestRecentIsBoundedWithinATrace(t *testing.T) {
 		r.OnEnd(span(1, 2*i+2, 2*i+1, "child", 0, ms))
 		r.OnEnd(span(1, 2*i+1, 60_000, fmt.Sprint(i), 0, ms, remote))
 	}
-	for id, own := range r.traces {
-		if len(own.spans) > c.MaxSpans {
-			t.Errorf("%d spans of trace %v are kept, want %d at most", len(own.spans), id, c.MaxSpans)
-		}
-	}
 	q := r.Requests()
-	if len(q) != 10 || q[0].Root.Name() != "4999" || q[9].Root.Name() != "4990" || q[0].Dropped == 0 {
-		t.Errorf("%d requests, the newest %q with %d spans dropped: want the last ten, and that spans are missing", len(q), q[0].Root.Name(), q[0].Dropped)
+	if n := len(q[0].Spans); n > c.MaxSpans+1 {
+		t.Errorf("%d spans of the trace are kept, want %d at most, and the root", n, c.MaxSpans)
 	}
-	if got := r.Stats(); got.Requests != n {
-		t.Errorf("%d requests are counted, want %d", got.Requests, n)
+	if len(q) != 10 || q[0].Root.Name != "4999" || q[9].Root.Name != "4990" || q[0].Dropped == 0 {
+		t.Errorf("%d requests, the newest %q with %d spans dropped: want the last ten, and that spans are missing", len(q), q[0].Root.Name, q[0].Dropped)
+	}
+	if got := r.Stats(); got.Requests != n || got.Bytes > 32<<10 {
+		t.Errorf("%d requests are counted and %d bytes held, want %d and some of 13 roots and 5 spans", got.Requests, got.Bytes, n)
 	}
 }
 
@@ -129,8 +127,8 @@ func TestRecentIsBounded(t *testing.T) {
 		r.OnEnd(span(100_000+i, 2, 1, "never ends", 0, ms))
 	}
 	newest := r.Requests()
-	if len(newest) != 10 || newest[0].Root.Name() != "4999" || newest[9].Root.Name() != "4990" {
-		t.Errorf("%d requests, from %q to %q", len(newest), newest[0].Root.Name(), newest[len(newest)-1].Root.Name())
+	if len(newest) != 10 || newest[0].Root.Name != "4999" || newest[9].Root.Name != "4990" {
+		t.Errorf("%d requests, from %q to %q", len(newest), newest[0].Root.Name, newest[len(newest)-1].Root.Name)
 	}
 	if newest[0].Dropped != 2 || len(newest[0].Spans) != 6 {
 		t.Errorf("%d spans kept and %d dropped, want 6 and 2", len(newest[0].Spans), newest[0].Dropped)
@@ -142,17 +140,14 @@ func TestRecentIsBounded(t *testing.T) {
 	if !slices.Equal(slow, []time.Duration{5000 * time.Microsecond, 4999 * time.Microsecond, 4998 * time.Microsecond}) {
 		t.Errorf("slowest are %v", slow)
 	}
-	if len(r.traces) > 10+3+20 || len(r.pending) > 2*20+1024+1 {
-		t.Errorf("%d traces and %d queued are held", len(r.traces), len(r.pending))
-	}
-	if s := r.Stats(); s.Requests != n || s.SpansDropped != 2*n || s.Abandoned != n-20 {
+	if s := r.Stats(); s.Requests != n || s.SpansDropped != 2*n || s.Abandoned != n-20 || s.Evicted != 0 || s.Bytes > 64<<10 {
 		t.Errorf("stats %+v", s)
 	}
 	if err := r.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.OnEnd(span(1, 1, 0, "after", 0, ms))
-	if r.Requests()[0].Root.Name() != "4999" {
+	if r.Requests()[0].Root.Name != "4999" {
 		t.Error("after Shutdown it still collects")
 	}
 }
@@ -241,21 +236,25 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// Lists of roots are in the order of the lists of requests; a request is found by its ids for
+// Snapshots are in the order of the lists of requests; a request is found by its ids for
 // as long as it is in one of them.
-func TestRecentRootsAndRequest(t *testing.T) {
+func TestRecentSnapshots(t *testing.T) {
 	r := NewRecent(Config{Requests: 2, Slowest: 1})
 	r.OnEnd(span(1, 2, 1, "work", 1*ms, 5*ms))
 	for i, took := range []time.Duration{50 * ms, 10 * ms, 20 * ms, 30 * ms} {
 		r.OnEnd(span(i+1, 1, 0, fmt.Sprint("request ", i+1), 0, took))
 	}
-	names := func(list []sdktrace.ReadOnlySpan) (out []string) {
+	names := func(list []Snapshot) (out []string) {
 		for _, s := range list {
-			out = append(out, s.Name())
+			root := s.Root()
+			if root.TraceID != s.TraceID || root.SpanID != s.SpanID {
+				t.Errorf("the root of %v is %v", s.SpanID, root.SpanID)
+			}
+			out = append(out, root.Name)
 		}
 		return out
 	}
-	newest, slowest := r.Roots()
+	newest, slowest := r.Snapshots()
 	if got := names(newest); !slices.Equal(got, []string{"request 4", "request 3"}) {
 		t.Errorf("newest are %q", got)
 	}
@@ -264,15 +263,14 @@ func TestRecentRootsAndRequest(t *testing.T) {
 	}
 	for i, want := range []bool{true, false, true, true} {
 		sc := span(i+1, 1, 0, "", 0, 0).SpanContext()
-		if q, got := r.Request(sc.TraceID(), sc.SpanID()); got != want || got && q.Root.Name() != fmt.Sprint("request ", i+1) {
-			t.Errorf("request %d is found: %v, want %v: %v", i+1, got, want, q)
+		if s, got := r.Snapshot(sc.TraceID(), sc.SpanID()); got != want || got && s.Request().Root.Name != fmt.Sprint("request ", i+1) {
+			t.Errorf("request %d is found: %v, want %v: %v", i+1, got, want, s)
 		}
 	}
-	sc := slowest[0].SpanContext()
-	if q, _ := r.Request(sc.TraceID(), sc.SpanID()); !slices.Equal(spanNames(q), []string{"request 1", "work"}) {
-		t.Errorf("spans are %q", spanNames(q))
+	if got := spanNames(slowest[0].Request()); !slices.Equal(got, []string{"request 1", "work"}) {
+		t.Errorf("spans are %q", got)
 	}
-	if _, got := r.Request(sc.TraceID(), trace.SpanID{9}); got {
+	if _, got := r.Snapshot(slowest[0].TraceID, trace.SpanID{9}); got {
 		t.Error("found by the trace's id alone")
 	}
 }

@@ -28,7 +28,7 @@ const (
 func (q Request) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	rows := q.Rows()
-	start, total := q.Root.StartTime(), max(1, q.Duration())
+	start, total := q.Root.Start, max(1, q.Duration())
 	bar := float64(svgWidth - svgTree - svgTimes)
 	x := func(t time.Time) float64 {
 		return svgTree + max(0, min(bar, float64(t.Sub(start))/float64(total)*bar))
@@ -43,18 +43,18 @@ func (q Request) WriteSVG(w io.Writer) error {
 		}
 		y := svgHeader + svgRow*i
 		indent := svgIndent * min(r.Depth, svgDepth)
-		from, to := x(r.Span.StartTime()), x(r.Span.EndTime())
+		from, to := x(r.Span.Start), x(r.Span.End)
 		if i%2 == 0 {
 			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth, svgRow)
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`+"\n",
 			8+indent, y+14, html.EscapeString(atMost(r.title(), int((svgTree-16-float64(indent))/svgLetter))), from, y+4, max(1, to-from), svgRow-8, depthColour(r.Depth))
-		for _, e := range r.Span.Events() {
+		for _, e := range r.Span.Events {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
 				at, mid-5, html.EscapeString(atMost(escape(e.Name), maxName)), text.Duration(e.Time.Sub(start)))
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, text.Duration(r.Span.EndTime().Sub(r.Span.StartTime())))
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, text.Duration(r.Span.Duration()))
 	}
 	fmt.Fprintln(b, "</svg>")
 	return b.Flush()

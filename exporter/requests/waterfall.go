@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling"
 )
@@ -32,7 +33,7 @@ type WaterfallOptions struct {
 
 // A Row is a span's place in the tree of its request.
 type Row struct {
-	Span   sdktrace.ReadOnlySpan
+	Span   *otlpenc.Span
 	Depth  int  // 0 is the request itself
 	Orphan bool // its parent is missing
 }
@@ -40,23 +41,23 @@ type Row struct {
 // Rows are the spans of the request, each below its parent and by start. Those whose parent
 // is missing are below the request.
 func (q Request) Rows() []Row {
-	children := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
+	children := map[trace.SpanID][]*otlpenc.Span{}
 	inside := map[trace.SpanID]bool{}
 	for _, s := range q.Spans {
-		inside[s.SpanContext().SpanID()] = true
+		inside[s.SpanID] = true
 	}
 	for _, s := range q.Spans[1:] {
-		parent := s.Parent().SpanID()
+		parent := s.ParentID
 		if !inside[parent] {
-			parent = q.Root.SpanContext().SpanID()
+			parent = q.Root.SpanID
 		}
 		children[parent] = append(children[parent], s)
 	}
 	var rows []Row
-	var walk func(s sdktrace.ReadOnlySpan, depth int)
-	walk = func(s sdktrace.ReadOnlySpan, depth int) {
-		rows = append(rows, Row{Span: s, Depth: depth, Orphan: depth > 0 && !inside[s.Parent().SpanID()]})
-		for _, c := range children[s.SpanContext().SpanID()] {
+	var walk func(s *otlpenc.Span, depth int)
+	walk = func(s *otlpenc.Span, depth int) {
+		rows = append(rows, Row{Span: s, Depth: depth, Orphan: depth > 0 && !inside[s.ParentID]})
+		for _, c := range children[s.SpanID] {
 			walk(c, depth+1)
 		}
 	}
@@ -66,11 +67,11 @@ func (q Request) Rows() []Row {
 
 // title is the name a row shows.
 func (r Row) title() string {
-	name := escape(r.Span.Name())
+	name := escape(r.Span.Name)
 	if r.Orphan {
 		name += " (parent missing)"
 	}
-	if r.Span.Status().Code == codes.Error {
+	if r.Span.Status.Code == codes.Error {
 		name += " ✗"
 	}
 	return name
@@ -79,13 +80,13 @@ func (r Row) title() string {
 // header is the request in a line.
 func (q Request) header() string {
 	status := ""
-	for _, kv := range q.Root.Attributes() {
+	for _, kv := range q.Root.Attributes {
 		if kv.Key == "http.response.status_code" {
 			status = "  status " + kv.Value.String()
 		}
 	}
-	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(escape(q.Root.Name()), maxName), text.Duration(q.Duration()), status,
-		q.Root.StartTime().UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
+	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(escape(q.Root.Name), maxName), text.Duration(q.Duration()), status,
+		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
 // WriteWaterfall prints the request as text. Each span is a row with its place in the tree, a
@@ -98,7 +99,7 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	if o.MaxRows <= 0 {
 		o.MaxRows = 60
 	}
-	f := waterfall{w: bufio.NewWriter(w), width: max(60, o.Width), start: q.Root.StartTime(), total: max(1, q.Duration())}
+	f := waterfall{w: bufio.NewWriter(w), width: max(60, o.Width), start: q.Root.Start, total: max(1, q.Duration())}
 	f.tree = (f.width - 22) * 2 / 5
 	f.bar = f.width - 22 - f.tree
 	fmt.Fprintln(f.w, q.header())
@@ -106,12 +107,12 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 	var spans, marks int // that did not fit
 	for _, r := range q.Rows() {
 		if o.MaxRows == 0 {
-			spans, marks = spans+1, marks+len(r.Span.Events())
+			spans, marks = spans+1, marks+len(r.Span.Events)
 			continue
 		}
 		o.MaxRows--
 		f.span(r)
-		for _, e := range r.Span.Events() {
+		for _, e := range r.Span.Events {
 			if o.MaxRows == 0 {
 				marks++
 				continue
@@ -119,7 +120,7 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 			o.MaxRows--
 			f.mark(e, r.Depth)
 		}
-		if h := hottest[r.Span.SpanContext().SpanID()]; h != nil {
+		if h := hottest[r.Span.SpanID]; h != nil {
 			f.hot(h, r.Depth)
 		}
 	}
@@ -142,7 +143,7 @@ type waterfall struct {
 
 func (f *waterfall) span(r Row) {
 	s := r.Span
-	from, to := f.column(s.StartTime()), f.column(s.EndTime())
+	from, to := f.column(s.Start), f.column(s.End)
 	bar := make([]rune, f.bar)
 	for i := range bar {
 		switch {
@@ -152,10 +153,10 @@ func (f *waterfall) span(r Row) {
 			bar[i] = '█'
 		}
 	}
-	for _, e := range s.Events() {
+	for _, e := range s.Events {
 		bar[f.column(e.Time)] = '◆'
 	}
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), f.tree), string(bar), text.Duration(s.StartTime().Sub(f.start)), text.Duration(s.EndTime().Sub(s.StartTime())))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), f.tree), string(bar), text.Duration(s.Start.Sub(f.start)), text.Duration(s.Duration()))
 }
 
 // mark is a row below its span: when, what, and its attributes.

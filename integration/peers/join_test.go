@@ -308,7 +308,7 @@ func wantTold(t *testing.T, header http.Header, inside []observer.Entry) {
 func wantWaterfall(t *testing.T, recent *requests.Recent, spans int) {
 	t.Helper()
 	all := recent.Requests()
-	i := slices.IndexFunc(all, func(q requests.Request) bool { return q.Root.Name() == "GET /checkout" })
+	i := slices.IndexFunc(all, func(q requests.Request) bool { return q.Root.Name == "GET /checkout" })
 	if i < 0 {
 		t.Fatalf("the request is not among the %d recent ones", len(all))
 	}
