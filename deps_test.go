@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"internal":          {},
 	"internal/outputs":  {"internal", "exporter"},
-	"":                  {"internal", "observer", "marks", "bridge", "profiling", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"":                  {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose

@@ -251,8 +251,11 @@ func (p *Pipeline) besides(do func(*pyroscope.Pusher) error) <-chan error {
 	return done
 }
 
+// shutdownFor is how long Shutdown takes at most if its context has no deadline.
+const shutdownFor = 10 * time.Second
+
 // Shutdown delivers what was recorded and stops. It takes as long as ctx allows
-// at most, and a second more when something hangs. If spans, marks, measures or
+// at most, and a second more when something hangs. A ctx without a deadline gets one, of 10 seconds. If spans, marks, measures or
 // profiles made since Start did not arrive, it returns a [*LostError], joined with
 // other errors. Further calls do nothing and return nil; Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
@@ -260,6 +263,11 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		p.sessions.Close()
 		if p.provider == nil {
 			return
+		}
+		if _, ok := ctx.Deadline(); !ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, shutdownFor)
+			defer cancel()
 		}
 		profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
 		// Measures without a span become spans only while the provider is open. What

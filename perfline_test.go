@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -178,12 +179,14 @@ func TestShutdownTellsWhatWasLost(t *testing.T) {
 	marks.Time(ctx, "work").End()
 	span.End()
 	marks.Mark(ctx, "too late")
-	err := pl.Shutdown(t.Context())
+	within, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err := pl.Shutdown(within)
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Entries != 1 {
 		t.Fatalf("got %v", err)
 	}
-	for _, s := range []string{"lost 2 spans, 1 marks or measures and 0 profiles", "2 spans not taken by the backend", "1 marks made after their span's end"} {
+	for _, s := range []string{"lost 2 spans, 1 marks or measures and 0 profiles", "2 spans given up at the deadline", "1 marks made after their span's end"} {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}
