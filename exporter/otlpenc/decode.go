@@ -169,6 +169,8 @@ func (h *Header) decode(b fields) error {
 		n := b.short()
 		switch {
 		case n > 0 && b[0] > byte(spanParentSpanID): // name, attributes, events, links, status
+		case len(b) >= 2 && b[0] == byte(spanKind) && b[1] < 1<<7:
+			n = 2
 		case n == 2+len(h.TraceID) && b[0] == byte(spanTraceID):
 			h.TraceID = trace.TraceID(b[2:n])
 		case n == 2+len(h.SpanID) && b[0] == byte(spanSpanID):

@@ -169,7 +169,7 @@ func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
 	}
 	t := r.kept.at(i)
 	t.users++ // it stays while others go
-	q, ok := r.write(i, s, root)
+	at, own, ok := r.write(i, s, root)
 	if !ok {
 		t.dropped++
 		r.stats.SpansDropped++
@@ -181,8 +181,7 @@ func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
 		}
 		t.requests++
 		if ok {
-			q.trace, q.root, q.took = i, h.SpanID, h.Duration()
-			r.keep(q)
+			r.keep(keptRequest{trace: i, at: at, own: own, root: h.SpanID, took: h.Duration()})
 		} else {
 			r.stats.Evicted++
 		}
@@ -193,37 +192,37 @@ func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
 	}
 }
 
-// write adds a span to its trace. A root for which the trace has no room is kept with its request. ok is false if
-// there is room in neither.
-func (r *Recent) write(i int32, s otlpenc.Spans, root bool) (q keptRequest, ok bool) {
+// write adds a span to its trace, and returns where it is there. It returns a buffer of its own for a root that the trace
+// has no room for. ok is false if there is room in neither.
+func (r *Recent) write(i int32, s otlpenc.Spans, root bool) (at int, own []byte, ok bool) {
 	t := r.kept.at(i)
 	size := recordSize(s)
 	fits := t.count < r.c.MaxSpans && len(t.spans)+size <= r.share
 	if size > r.share || !fits && !root {
-		return q, false
+		return 0, nil, false
 	}
 	group, ok := r.groups.find(s.Group)
 	for ; !ok; group, ok = r.groups.find(s.Group) {
 		if !r.letGo(i) {
-			return q, false
+			return 0, nil, false
 		}
 	}
 	if fits {
 		if !r.grow(i, size) {
-			return q, false
+			return 0, nil, false
 		}
-		q.at = len(t.spans)
+		at = len(t.spans)
 		t.spans = appendRecord(t.spans, group, s)
 		t.count++
 	} else {
 		buf := r.buffer(size, i)
 		if buf == nil {
-			return q, false
+			return 0, nil, false
 		}
-		q.own = appendRecord(buf, group, s)
+		own = appendRecord(buf, group, s)
 	}
 	r.groups.uses[group]++
-	return q, true
+	return at, own, true
 }
 
 // grow makes room in a trace. It returns false if there is none.
