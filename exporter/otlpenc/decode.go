@@ -150,6 +150,15 @@ func (b *fields) nextOfAny() (f field, err error) {
 	return f, nil
 }
 
+// count returns how many fields with this tag come next, of those in the usual form.
+func (b fields) count(tag uint64) (n int) {
+	for size := b.short(); size > 0 && uint64(b[0]) == tag; size = b.short() {
+		b = b[size:]
+		n++
+	}
+	return n
+}
+
 // nextSpan removes the first field, which must be a span.
 func (b *fields) nextSpan() (fields, error) {
 	f, err := b.next()
@@ -246,6 +255,12 @@ func (s *Span) decode(b fields) error {
 		f, err := b.next()
 		if err != nil {
 			return err
+		}
+		switch {
+		case f.tag == spanAttributes && s.Attributes == nil:
+			s.Attributes = make([]attribute.KeyValue, 0, 1+b.count(f.tag))
+		case f.tag == spanEvents && s.Events == nil:
+			s.Events = make([]sdktrace.Event, 0, 1+b.count(f.tag))
 		}
 		if err := s.field(f); err != nil {
 			return err
