@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
 	"profiling":         {"internal", "observer", "marks"},
 	"exporter":          {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":  {"internal"},
+	"exporter/otlpenc":  {},
 	"exporter/requests": {"internal", "profiling", "exporter/otlpenc"},
 	"exporter/viewers":  {"internal", "observer", "profiling"},
 	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
@@ -81,6 +81,17 @@ func testImportDirection(t *testing.T, goos string) {
 		for dep := range strings.Lines(list(t, goos, `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./"+dir+"/...")) {
 			if dep = strings.TrimSpace(dep); !strings.HasPrefix(dep+"/", module+"/") {
 				t.Errorf("%s reaches %s: it may use the standard library only", dir, dep)
+			}
+		}
+	}
+}
+
+// Every package may encode spans without a client of OTLP and without the messages of protobuf.
+func TestEncoderIsLight(t *testing.T) {
+	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", "./exporter/otlpenc")) {
+		for _, heavy := range []string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "go.opentelemetry.io/proto/", "go.opentelemetry.io/otel/exporters/"} {
+			if strings.HasPrefix(dep, heavy) {
+				t.Errorf("exporter/otlpenc reaches %s", strings.TrimSpace(dep))
 			}
 		}
 	}

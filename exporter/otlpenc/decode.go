@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Header says which span it is, under which one, and when it was.
+// A Header has the ids and the times of a span.
 type Header struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
@@ -95,16 +95,16 @@ func (s Spans) All() iter.Seq2[Span, error] {
 // fields are an encoded message.
 type fields []byte
 
-// A field is one of a message. Those with an unknown tag are skipped by readers, also those with a
-// known number and another type, as protobuf does.
+// A field is one field of a message. Readers skip a field with an unknown tag, also if its number is known
+// and its type is another one, as protobuf does.
 type field struct {
 	tag    uint64
 	number uint64 // unless it is a text, bytes or a message
 	body   []byte
 }
 
-// short returns the size of the first field if it is text, bytes or a message with a tag and a length of one
-// byte, as nearly all are; otherwise 0.
+// short returns the size of the first field if it is text, bytes or a message, and both its tag and its length
+// have one byte. Nearly all fields are so. For others it returns 0.
 func (b fields) short() int {
 	if len(b) < 2 || b[0] < 1<<3 || b[0]&(1<<7|7) != byte(prefixed) || b[1] >= 1<<7 || int(b[1]) > len(b)-2 {
 		return 0
@@ -278,7 +278,7 @@ func (s *Span) field(f field) (err error) {
 	case spanKind:
 		s.Kind = trace.SpanKind(int32(f.number))
 	case spanAttributes:
-		s.Attributes, err = decodeAttribute(s.Attributes, f.body)
+		s.Attributes, err = appendDecoded(s.Attributes, f.body)
 	case spanDroppedAttributes:
 		s.DroppedAttributes = int(uint32(f.number))
 	case spanEvents:
@@ -312,7 +312,7 @@ func decodeEvent(e *sdktrace.Event, b fields) error {
 		case eventName:
 			e.Name = string(f.body)
 		case eventAttributes:
-			if e.Attributes, err = decodeAttribute(e.Attributes, f.body); err != nil {
+			if e.Attributes, err = appendDecoded(e.Attributes, f.body); err != nil {
 				return err
 			}
 		case eventDroppedAttributes:
@@ -335,7 +335,7 @@ func decodeLink(l *sdktrace.Link, b fields) error {
 		case linkSpanID:
 			err = decodeID(c.SpanID[:], f.body)
 		case linkAttributes:
-			l.Attributes, err = decodeAttribute(l.Attributes, f.body)
+			l.Attributes, err = appendDecoded(l.Attributes, f.body)
 		case linkDroppedAttributes:
 			l.DroppedAttributeCount = int(uint32(f.number))
 		case linkFlags:

@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -87,6 +88,23 @@ func TestBreak(t *testing.T) {
 	}
 	if count != 2 {
 		t.Errorf("%d spans, want 1 of each loop", count)
+	}
+}
+
+// An attribute that AppendSpan would not write, because its lists are too deep within each other.
+func TestDecodeTooDeep(t *testing.T) {
+	var value []byte
+	for range otlpenc.MaxDepth + 1 {
+		list := protowire.AppendBytes([]byte{0x0a}, value)
+		value = protowire.AppendBytes([]byte{0x2a}, list)
+	}
+	attribute := protowire.AppendBytes([]byte{0x12}, value)
+	span := protowire.AppendBytes([]byte{0x4a}, attribute)
+	spans := otlpenc.Spans{Bytes: protowire.AppendBytes([]byte{0x12}, span), Count: 1}
+	for s, err := range spans.All() {
+		if err == nil || !strings.Contains(err.Error(), "more than 30 lists and maps within each other") {
+			t.Errorf("%+v, %v", s, err)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-func decodeAttribute(attrs []attribute.KeyValue, b fields) ([]attribute.KeyValue, error) {
+func appendDecoded(attrs []attribute.KeyValue, b fields) ([]attribute.KeyValue, error) {
 	kv, err := decodeKeyValue(b, 0)
 	if err != nil {
 		return attrs, err

@@ -1,33 +1,34 @@
 // Package otlpenc encodes OpenTelemetry spans as OTLP bytes, and decodes them.
 //
-//	group := groups.Of(span)                       // groups is an otlpenc.Groups
-//	body := otlpenc.AppendSpan(nil, span)          // as soon as the span has ended
+//	var groups otlpenc.Groups                // one for all spans
 //	…
-//	request := otlpenc.AppendRequest(nil, []otlpenc.Spans{{Group: group, Bytes: body, Count: 1}})
+//	encoded := otlpenc.Spans{Group: groups.Of(span), Bytes: otlpenc.AppendSpan(nil, span), Count: 1}
+//	…
+//	body := otlpenc.AppendRequest(nil, []otlpenc.Spans{encoded, another})
 //
-// A span is encoded once, on its own. A request is made by appending encoded spans, which costs a copy.
+// Each span is encoded once, when it ends. A request is a copy of encoded spans with a few bytes around them.
 //
-// # What it guarantees
+// # Guarantees
 //
-//   - A request is equal to the request of the SDK's exporter for the same spans, field by field. Text that
-//     is not UTF-8 is the first exception: U+FFFD replaces each run of wrong bytes, in names, keys, values,
-//     messages, schema URLs and trace states. The second are values nested deeper than [MaxDepth].
-//   - Spans are grouped by the pointer of their resource, then by their scope. The SDK's exporter also
-//     joins resources with equal attributes, even if their schema URLs differ.
-//   - Every request can be decoded by a protobuf library, whatever the spans contain.
+//   - A request equals the request of the SDK's exporter for the same spans, field by field, with two
+//     exceptions. U+FFFD replaces each run of bytes that is not UTF-8, in all texts. A text replaces each list
+//     and map that is nested deeper than [MaxDepth].
+//   - A protobuf library can decode every request, whatever the spans contain.
 //   - Fields are in the order of their numbers, and lengths have the fewest bytes.
-//   - Encoding allocates nothing for a buffer with room. Exceptions are values that are lists, maps or
-//     bytes, and text that is not UTF-8.
-//   - Decoding returns an error for bytes that are not spans. It never panics, and the memory it takes is
+//   - Encoding allocates nothing if the buffer has room. Values that are lists, maps or bytes, and texts that
+//     are not UTF-8, are the exceptions.
+//   - Decoding returns an error for bytes that are not spans. It never panics, and its memory is
 //     proportional to the bytes.
-//   - All functions are safe for concurrent use. Encoded and decoded spans are plain data.
+//   - All functions and methods are safe for concurrent use. Encoded and decoded spans are plain data.
 //
 // # Limitations
 //
-//   - OTLP has nanoseconds since 1970. Times before are sent as 0. Times after the year 2262 wrap around, as
-//     time.Time.UnixNano does, and are sent as 0 or as another time. The SDK's exporter does the same.
-//   - OTLP has no child span count and no kind for empty slices. Links are sent without trace state, as the
-//     SDK's exporter does. Decoded spans lack all these. A slice of equal kinds comes back as a slice
-//     of this kind: INT64SLICE for a SLICE of INT64.
-//   - A request has no bound. [RequestSize] tells its length before it is made.
+//   - A request joins spans whose resources have the same pointer. The SDK's exporter also joins resources
+//     with equal attributes, even if their schema URLs differ.
+//   - OTLP counts nanoseconds since 1970. Earlier times are sent as 0. Times after the year 2262 wrap around,
+//     as in time.Time.UnixNano: they are sent as 0 or as another time. The SDK's exporter does the same.
+//   - Links are sent without their trace state, as by the SDK's exporter.
+//   - OTLP has no child span count, so a decoded span has none. A decoded slice is a BOOLSLICE, INT64SLICE,
+//     FLOAT64SLICE or STRINGSLICE if all its elements are of this kind; otherwise, or if it is empty, it is a SLICE.
+//   - The length of a request is not limited. [RequestSize] returns it before the request is made.
 package otlpenc

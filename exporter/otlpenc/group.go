@@ -10,8 +10,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A Group is what the spans of one tracer share in a request: their resource and their
-// instrumentation scope, encoded once. Two groups are the same if their pointers are. It is immutable.
+// A Group has the resource and the instrumentation scope that the spans of one tracer share, encoded once.
+// Two groups are the same if their pointers are. A Group is immutable.
 type Group struct {
 	resource *resource.Resource // nil if the spans have none
 	scope    instrumentation.Scope
@@ -36,8 +36,8 @@ const (
 // methods are safe for concurrent use.
 //
 // A Groups holds at most 1024 groups with their resources. Then it starts anew, because a program may
-// make providers and tracers without end. Groups found before remain valid. A resource or a scope may
-// then have an older and a newer group, which a request lists one after the other.
+// make providers and tracers without end. Older groups remain valid. A scope with an older and a newer
+// group appears twice in a request.
 type Groups struct {
 	recent  [slots]atomic.Pointer[Group]
 	scratch sync.Pool // of *[]byte, see Encode
@@ -48,8 +48,8 @@ type Groups struct {
 	turn      int // the probe that takes the next group whose slots are all taken
 }
 
-// A groupKey identifies a scope by the hash of its attributes, because comparing them may be costly,
-// and an attribute that is not equal to itself (NaN) must not make a group for every span.
+// A groupKey has the hash of a scope's attributes in place of the attributes: comparing them may be costly.
+// With NaN among them, a scope does not equal itself, and each of its spans would get a group.
 type groupKey struct {
 	resource                 *resource.Resource
 	name, version, schemaURL string
@@ -115,7 +115,7 @@ func (t *Groups) forget() {
 	}
 }
 
-// remember makes g one of the groups that are found without a lock. t.mu is held.
+// remember lets Of find g without a lock. t.mu is held.
 func (t *Groups) remember(g *Group, at uint) {
 	for i := range uint(probes) {
 		switch slot := &t.recent[(at+i)%slots]; slot.Load() {
@@ -134,20 +134,20 @@ func appendResource(b []byte, r *resource.Resource) []byte {
 	if r == nil {
 		return b
 	}
-	b, at := open(b, resourceSpansResource)
+	b, at := beginMessage(b, resourceSpansResource)
 	b = appendSet(b, resourceAttributes, r.Set())
-	b = closed(b, at)
+	b = endMessage(b, at)
 	return appendText(b, resourceSpansSchemaURL, r.SchemaURL())
 }
 
 func appendScope(b []byte, s instrumentation.Scope) []byte {
 	if s != (instrumentation.Scope{}) {
 		var at int
-		b, at = open(b, scopeSpansScope)
+		b, at = beginMessage(b, scopeSpansScope)
 		b = appendText(b, scopeName, s.Name)
 		b = appendText(b, scopeVersion, s.Version)
 		b = appendSet(b, scopeAttributes, &s.Attributes)
-		b = closed(b, at)
+		b = endMessage(b, at)
 	}
 	return appendText(b, scopeSpansSchemaURL, s.SchemaURL)
 }

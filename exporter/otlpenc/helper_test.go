@@ -189,17 +189,17 @@ var (
 )
 
 // A processor that keeps the spans that end.
-type ended struct{ spans []sdktrace.ReadOnlySpan }
+type recorder struct{ spans []sdktrace.ReadOnlySpan }
 
-func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (e *ended) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
-func (e *ended) ForceFlush(context.Context) error                { return nil }
-func (e *ended) Shutdown(context.Context) error                  { return nil }
+func (e *recorder) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (e *recorder) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
+func (e *recorder) ForceFlush(context.Context) error                { return nil }
+func (e *recorder) Shutdown(context.Context) error                  { return nil }
 
 // request has the spans of an HTTP request with 2 measures, 3 marks and an error: 4 spans, 5 events.
 func request(tb testing.TB) []sdktrace.ReadOnlySpan {
 	tb.Helper()
-	var e ended
+	var e recorder
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&e), sdktrace.WithResource(testResource))
 	server := provider.Tracer("go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp", trace.WithInstrumentationVersion("0.72.0"))
 	own := provider.Tracer("github.com/perfline/perfline")

@@ -1,20 +1,16 @@
 package otlpenc
 
-import (
-	"slices"
+import "slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-)
-
-// Spans are encoded spans of one group. They are immutable: Bytes must not change any more.
+// Spans are encoded spans of one group. They are immutable: Bytes must not change after the first use.
 type Spans struct {
 	Group *Group
-	Bytes []byte // of [AppendSpan], once for each span
+	Bytes []byte // results of [AppendSpan], one after the other
 	Count int
 }
 
-// AppendRequest appends an ExportTraceServiceRequest with all spans. Spans of a resource and of a scope
-// are together; all orders are the orders in which they first appear in all.
+// AppendRequest appends an ExportTraceServiceRequest with all spans, by resource and then by group.
+// Resources, groups and spans are in the order in which they first appear in all.
 func AppendRequest(b []byte, all []Spans) []byte {
 	var room [16]part
 	parts := split(room[:0], all)
@@ -89,6 +85,3 @@ func resourceSize(parts []part) int {
 	}
 	return size
 }
-
-// fieldSize returns the size of a message of n bytes with its tag and its length.
-func fieldSize(n int) int { return 1 + protowire.SizeBytes(n) }

@@ -10,8 +10,8 @@ import (
 // AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
 // allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8. s must have ended.
 func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	b, at := open(b, scopeSpansSpans)
-	return closed(appendSpan(b, s), at)
+	b, at := beginMessage(b, scopeSpansSpans)
+	return endMessage(appendSpan(b, s), at)
 }
 
 func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
@@ -27,7 +27,7 @@ func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 	}
 	b = appendFixed64(b, spanStart, nanos(s.StartTime()))
 	b = appendFixed64(b, spanEnd, nanos(s.EndTime()))
-	b = appendAttributes(b, spanAttributes, s.Attributes())
+	b = appendAttributes(b, spanAttributes, s.Attributes(), 0)
 	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributes())
 	b = appendEvents(b, s.Events())
 	b = appendCount(b, spanDroppedEvents, s.DroppedEvents())
@@ -59,27 +59,27 @@ func appendTraceState(b []byte, ts trace.TraceState) []byte {
 	if ts.Len() == 0 {
 		return b
 	}
-	b, at := open(b, spanTraceState)
+	b, at := beginMessage(b, spanTraceState)
 	ts.Walk(func(key, value string) bool {
 		if len(b) > at {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, valid(key)...), '='), valid(value)...)
+		b = append(append(append(b, validText(key)...), '='), validText(value)...)
 		return true
 	})
-	return closed(b, at)
+	return endMessage(b, at)
 }
 
 func appendEvents(b []byte, events []sdktrace.Event) []byte {
 	for i := range events {
 		e := &events[i]
 		var at int
-		b, at = open(b, spanEvents)
+		b, at = beginMessage(b, spanEvents)
 		b = appendFixed64(b, eventTime, nanos(e.Time))
 		b = appendText(b, eventName, e.Name)
-		b = appendAttributes(b, eventAttributes, e.Attributes)
+		b = appendAttributes(b, eventAttributes, e.Attributes, 0)
 		b = appendCount(b, eventDroppedAttributes, e.DroppedAttributeCount)
-		b = closed(b, at)
+		b = endMessage(b, at)
 	}
 	return b
 }
@@ -89,18 +89,18 @@ func appendLinks(b []byte, links []sdktrace.Link) []byte {
 	for i := range links {
 		l := &links[i]
 		var at int
-		b, at = open(b, spanLinks)
+		b, at = beginMessage(b, spanLinks)
 		b = appendIDs(b, l.SpanContext)
-		b = appendAttributes(b, linkAttributes, l.Attributes)
+		b = appendAttributes(b, linkAttributes, l.Attributes, 0)
 		b = appendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
 		b = protowire.AppendFixed32(append(b, byte(linkFlags)), flags(l.SpanContext.TraceFlags(), l.SpanContext))
-		b = closed(b, at)
+		b = endMessage(b, at)
 	}
 	return b
 }
 
 func appendStatus(b []byte, s sdktrace.Status) []byte {
-	b, at := open(b, spanStatus)
+	b, at := beginMessage(b, spanStatus)
 	b = appendText(b, statusMessage, s.Description)
 	switch s.Code {
 	case codes.Ok:
@@ -109,5 +109,5 @@ func appendStatus(b []byte, s sdktrace.Status) []byte {
 		b = append(b, byte(statusCode), statusError)
 	default:
 	}
-	return closed(b, at)
+	return endMessage(b, at)
 }

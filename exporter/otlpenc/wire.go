@@ -88,9 +88,9 @@ const (
 	statusError = 2
 )
 
-// valid returns s with U+FFFD in place of each run of bytes that is not UTF-8. A receiver
+// validText returns s with U+FFFD in place of each run of bytes that is not UTF-8. A receiver
 // refuses a whole request for one such byte.
-func valid(s string) string {
+func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
@@ -100,12 +100,12 @@ func valid(s string) string {
 // nanos returns t as the SDK's exporter sends it.
 func nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
-// appendText appends a field of text; a text without a character has none.
+// appendText appends a field of text, unless s is empty.
 func appendText(b []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return b
 	}
-	s = valid(s)
+	s = validText(s)
 	return append(appendLength(b, tag, len(s)), s...)
 }
 
@@ -123,7 +123,7 @@ func appendFixed64(b []byte, tag, v uint64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), v)
 }
 
-// appendCount appends a field of 32 bits; counts beyond them are the largest or the smallest.
+// appendCount appends a field of 32 bits, unless n is 0. It limits n to the range of the field.
 func appendCount(b []byte, tag uint64, n int) []byte {
 	if n <= 0 {
 		return b
@@ -131,15 +131,16 @@ func appendCount(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
 }
 
-// open begins a message of unknown length, for which it leaves one byte; at is where the body begins.
-func open(b []byte, tag uint64) (_ []byte, at int) {
+// beginMessage begins a message of unknown length, for which it leaves one byte; at is where the body begins.
+func beginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	b = append(b, byte(tag), 0)
 	return b, len(b)
 }
 
-// closed ends the message whose body begins at at. A body of 128 bytes and more moves to make
-// room for its length, which always has the fewest bytes.
-func closed(b []byte, at int) []byte {
+// endMessage ends the message whose body begins at at. A body of 128 bytes and more moves to make
+// room for its length, which always has the fewest bytes. To leave two bytes for a span made no
+// difference that could be measured.
+func endMessage(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 1<<7 {
 		b[at-1] = byte(n)
@@ -152,3 +153,6 @@ func closed(b []byte, at int) []byte {
 	protowire.AppendVarint(b[:at-1], uint64(n))
 	return b
 }
+
+// fieldSize returns the size of a text or a message of n bytes with its tag and its length.
+func fieldSize(n int) int { return 1 + protowire.SizeBytes(n) }
