@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -177,6 +178,29 @@ func TestRecentAccept(t *testing.T) {
 	r.Accept(otlpenc.Spans{Group: spans.Group, Bytes: []byte("\xff")})
 	if s := r.Stats(); s.Requests != 4 || s.SpansDropped != 3 {
 		t.Errorf("stats %+v, want 1 dropped of each that is wrong", s)
+	}
+}
+
+// A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
+func TestRecentWithMalformedSpans(t *testing.T) {
+	var groups otlpenc.Groups
+	malformed := func(s sdktrace.ReadOnlySpan) otlpenc.Spans {
+		spans := groups.Encode(s)
+		at := bytes.Index(spans.Bytes, []byte("text")) - 1 // the length of the attribute's key
+		spans.Bytes[at] = 100
+		return spans
+	}
+	r := NewRecent(Config{})
+	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
+	r.Accept(groups.Encode(span(1, 3, 1, "right", 0, ms, ofText(10))))
+	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
+	q := r.Requests()[0]
+	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {
+		t.Errorf("got %q, dropped %d", spanNames(q), q.Dropped)
+	}
+	newest, _ := r.Snapshots()
+	if root := newest[0].Root(); root.Name != "root" {
+		t.Errorf("the root is %+v", root)
 	}
 }
 

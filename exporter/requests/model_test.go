@@ -209,7 +209,7 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 	}
 }
 
-// However large spans are, memory is bounded, what is kept is right, and what is not is counted.
+// However large spans are, memory is bounded. Requests in it are right, and the others are counted.
 func TestRecentIsBoundedInBytes(t *testing.T) {
 	const most, unbounded = 32 << 10, 1 << 20
 	var evicted, dropped, abandoned uint64
