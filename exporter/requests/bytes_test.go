@@ -135,14 +135,22 @@ func TestRecentForgetsTracers(t *testing.T) {
 		return func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = name }
 	}
 	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, scope("of the slow one")))
-	before, _ := r.Snapshots()
+	r.OnEnd(span(0, 1, 0, "gone", 0, ms, scope("of the one that is gone")))
+	all, _ := r.Snapshots()
 	const n = 5000
 	for i := range n {
 		r.OnEnd(span(2+i, 1, 0, "fast", 0, ms, scope(fmt.Sprint(i))))
+		if i == 1500 {
+			newest, _ := r.Snapshots()
+			all = append(all, newest[0])
+		}
 	}
-	for _, s := range []Snapshot{before[0], func() Snapshot { _, slowest := r.Snapshots(); return slowest[0] }()} {
-		if q := s.Request(); q.Root.Name != "slow" || q.Root.Group.Scope().Name != "of the slow one" || s.Group() != q.Root.Group {
-			t.Errorf("got %+v", q.Root)
+	_, slowest := r.Snapshots()
+	all = append(all, slowest...)
+	for i, want := range []string{"of the one that is gone", "of the slow one", "1500", "of the slow one"} {
+		s := all[i]
+		if q := s.Request(); q.Root.Group.Scope().Name != want || s.Group() != q.Root.Group {
+			t.Errorf("got %+v, want a span %s", q.Root, want)
 		}
 	}
 	for i, q := range r.Requests() {
@@ -212,16 +220,22 @@ func TestSnapshotStays(t *testing.T) {
 	for i := range 200 {
 		r.OnEnd(span(i, 2, 1, fmt.Sprint("child ", i), 0, ms, ofText(i*7%900)))
 		r.OnEnd(span(i, 1, 0, fmt.Sprint("root ", i), 0, ms, ofText(i*13%500)))
-		newest, _ := r.Snapshots()
-		if i%3 == 0 {
+		take := func() {
+			newest, _ := r.Snapshots()
 			all, want = append(all, newest[0]), append(want, newest[0].Request())
+		}
+		if i%3 == 0 {
+			take()
 		}
 		r.OnEnd(span(i, 3, 1, "late", 0, ms, ofText(100)))
 		r.OnEnd(span(i, 4, 9, "another root", 0, ms, ofText(100), remote))
-		r.OnEnd(span(i, 5, 9, "one that its trace has no room for", 0, ms, ofText(100), remote))
+		r.OnEnd(span(i, 5, 9, fmt.Sprint("its trace has no room for ", i), 0, ms, ofText(100), remote))
+		if i%3 == 1 {
+			take()
+		}
 	}
 	for i, s := range all {
-		if got := s.Request(); !reflect.DeepEqual(got, want[i]) || len(got.Spans) != 2 {
+		if got := s.Request(); !reflect.DeepEqual(got, want[i]) || len(got.Spans) != 2-i%2 {
 			t.Errorf("request %d was %q, is %q", i, spanNames(want[i]), spanNames(got))
 		}
 	}
