@@ -128,13 +128,13 @@ func (r *Recent) snapshot(i int32) Snapshot {
 	return s
 }
 
-// Requests returns the most recent requests, the newest first.
+// Requests returns the most recent requests, the newest first. It decodes all their spans.
 func (r *Recent) Requests() []Request {
 	newest, _ := r.Snapshots()
 	return decoded(newest)
 }
 
-// Slowest returns the slowest requests since the start, the slowest first.
+// Slowest returns the slowest requests since the start, the slowest first. It decodes all their spans.
 func (r *Recent) Slowest() []Request {
 	_, slowest := r.Snapshots()
 	return decoded(slowest)
@@ -148,8 +148,8 @@ func decoded(all []Snapshot) []Request {
 	return out
 }
 
-// Snapshots returns the most recent requests, the newest first, and the slowest requests, the slowest first. It costs
-// much less than Requests and Slowest.
+// Snapshots returns the most recent requests, the newest first, and the slowest requests, the slowest first. It decodes
+// nothing.
 func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
