@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
 	"profiling":         {"internal", "observer", "marks"},
 	"exporter":          {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":  {"internal"},
+	"exporter/otlpenc":  {},
 	"exporter/requests": {"internal", "profiling", "exporter/otlpenc"},
 	"exporter/viewers":  {"internal", "observer", "profiling"},
 	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
