@@ -97,10 +97,14 @@ type Queue[T Item] struct {
 	tries int
 	aside []setAside[T]
 
-	failures int    // attempts in a row that ask for a pause
-	rush     bool   // Flush or Shutdown want no pause before the next attempt
-	failing  bool   // as the log says
-	reported uint64 // items lost up to the last answer without an error
+	failures int  // attempts in a row that ask for a pause
+	rush     bool // Flush or Shutdown want no pause before the next attempt
+
+	failing  bool        // as the last attempt did
+	warned   bool        // the log says so
+	warnings []time.Time // of the last minute
+	seen     uint64      // lost items up to the last answer
+	unsaid   uint64      // items lost while delivery failed, which no line has counted
 
 	flushes []*flush
 	closing bool

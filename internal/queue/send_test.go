@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -318,6 +319,31 @@ func TestReasonsAreBounded(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		s.stop()
+	})
+}
+
+// A receiver that fails every other time does not fill the log, and one that goes on failing is in it. No loss is left out.
+func TestWarningsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, nil)
+		for i := range 100 {
+			s.set(refuse)
+			s.add("a")
+			synctest.Wait()
+			if i < 99 {
+				s.set(fine)
+			} else {
+				s.set(away)
+			}
+			s.add("b")
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Minute)
+		s.set(fine)
+		s.stop()
+		s.wantStats(queue.Stats{Accepted: 200, Delivered: 100, Failed: 100, Retries: s.Stats().Retries})
+		first := []string{"refused", "again\" to=http://receiver lost=1"}
+		s.log.want(t, append(slices.Repeat(first, 5), "not delivered", "again\" to=http://receiver lost=95")...)
 	})
 }
 
