@@ -39,11 +39,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r.last = sentRequest{method: req.Method, url: req.URL.String(), header: maps.Clone(req.Header)}
 	r.last.header.Del("Content-Type") // has the boundary
-	for {
-		part, err := form.NextPart()
-		if err != nil {
-			break
-		}
+	for part, err := form.NextPart(); err == nil; part, err = form.NextPart() {
 		r.last.parts = append(r.last.parts, r.part(part))
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
