@@ -171,6 +171,9 @@ func TestAnswers(t *testing.T) {
 				s := start(t, config{BatchCount: 4, Delay: time.Second}, c.answer)
 				s.add("abc")
 				wantError(t, s.Flush(t.Context()), c.flush)
+				if why := s.Reason(); (why == nil) != (c.flush == "<nil>") || why != nil && !strings.HasSuffix(c.flush, why.Error()) {
+					t.Errorf("the reason is %v", why)
+				}
 				s.set(fine)
 				s.add("d")
 				s.stop()

@@ -216,7 +216,7 @@ func (p *Pusher) once(what, message string, err error) {
 // an error tells, when the server did not take one three times in a row, or when ctx is over:
 // what waits then goes on waiting. After Shutdown it does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
-	taken, dropped := make(chan struct{}), p.queue.Stats().Dropped
+	taken, before := make(chan struct{}), p.queue.Stats()
 	select {
 	case p.flush <- taken:
 	case <-p.done:
@@ -232,8 +232,10 @@ func (p *Pusher) Flush(ctx context.Context) error {
 	if err := p.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("pyroscope: %w", err)
 	}
-	if n := p.queue.Stats().Dropped - dropped; n > 0 {
-		return fmt.Errorf("pyroscope: %d profiles not delivered to %s: there was no room in the queue", n, p.to)
+	// Profiles may have been lost before the queue's Flush began.
+	after := p.queue.Stats()
+	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
+		return fmt.Errorf("pyroscope: %d profiles not delivered to %s: %w", n, p.to, p.queue.Reason())
 	}
 	return nil
 }
@@ -256,11 +258,8 @@ func (p *Pusher) Shutdown(ctx context.Context) error {
 		if s.Lost() == 0 {
 			return
 		}
-		lost := fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s", s.Lost(), s.Accepted, p.to, s.causes())
-		if err != nil {
-			lost = fmt.Errorf("%w: %w", lost, errors.Unwrap(err)) // the reason: the rest says lost
-		}
-		p.err = errors.Join(p.err, lost)
+		p.err = errors.Join(p.err, fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s: %w",
+			s.Lost(), s.Accepted, p.to, s.causes(), cmp.Or(errors.Unwrap(err), p.queue.Reason())))
 	})
 	return p.err
 }
