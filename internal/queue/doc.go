@@ -16,8 +16,9 @@
 //   - One goroutine sends, one batch at a time, oldest items first, but for those that [Answer].Aside puts behind the others.
 //   - An empty queue does nothing: no goroutine wakes up, no timer runs.
 //   - A pause between two attempts is 0.3 s at first and grows to 3 s, less up to a half of it by chance. A pause that the receiver
-//     asks for replaces it, up to 5 minutes. Flush and Shutdown end a pause.
-//   - The log has one line when delivery begins to fail, with the reason, and one when it works again, with the number of lost items.
+//     asks for replaces it, up to 5 minutes. Flush and Shutdown end a pause, and while they wait no pause is longer than 3 s.
+//   - The log has one line when delivery begins to fail, with the reason, and one when it works again, with the number of lost items,
+//     at most five times a minute.
 //     What the receiver turns down, and what finds the queue full while delivery works, has a line an hour for each reason.
 //   - After [Queue.Shutdown] no goroutine is left, unless Send ignores its context.
 //

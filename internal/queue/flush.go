@@ -98,7 +98,7 @@ func (q *Queue[T]) end() {
 	q.time.Stop()
 	q.waiting, q.aside = fifo[T]{}, nil
 	for _, f := range q.flushes {
-		q.finish(f, fmt.Errorf("%s still wait for %s: the queue is shut down", q.c.What, q.c.To))
+		q.finish(f, fmt.Errorf("%s still wait for %s: %w", q.c.What, q.c.To, errShut))
 	}
 	q.flushes = nil
 	close(q.done)
@@ -115,6 +115,7 @@ func (q *Queue[T]) hurry() {
 
 // lose tells flushes of items that are lost: count in all, numbered from first on.
 func (q *Queue[T]) lose(first uint64, why error, count uint64, items ...T) {
+	q.reason = why
 	for _, f := range q.flushes {
 		var n uint64
 		for i, item := range items {

@@ -282,8 +282,17 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// Shutdown does not wait as long as a receiver asks: its context would end before.
-func TestShutdownOfAReceiverThatAsksForTime(t *testing.T) {
+// Neither Flush nor Shutdown wait as long as a receiver asks: their contexts would end before.
+func TestReceiverThatAsksForTime(t *testing.T) {
+	for name, call := range map[string]func(*setUp) error{
+		"flush":    func(s *setUp) error { return s.Flush(s.t.Context()) },
+		"shutdown": func(s *setUp) error { return s.Shutdown(s.t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) { testAsksForTime(t, call) })
+	}
+}
+
+func testAsksForTime(t *testing.T, call func(*setUp) error) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		s := start(t, config{}, func(context.Context, []item) queue.Answer {
@@ -295,10 +304,10 @@ func TestShutdownOfAReceiverThatAsksForTime(t *testing.T) {
 		s.add("a")
 		synctest.Wait()
 		began := time.Now()
-		s.stop()
-		if took := time.Since(began); took != maxPause {
-			t.Errorf("it took %v", took)
+		if err := call(s); err != nil || time.Since(began) != maxPause {
+			t.Errorf("error %v after %v", err, time.Since(began))
 		}
+		s.stop()
 	})
 }
 

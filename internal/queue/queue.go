@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-var errFull = errors.New("the queue is full")
+var (
+	errFull = errors.New("the queue is full")
+	errShut = errors.New("the queue is shut down")
+)
 
 // An Item is what a queue delivers. Its methods always return the same.
 type Item interface {
@@ -84,6 +87,7 @@ type Queue[T Item] struct {
 
 	mu      sync.Mutex // guards what follows
 	stats   Stats
+	reason  error // of the last loss
 	waiting fifo[T]
 	added   uint64 // items ever in waiting; an item's number is that of its addition
 	due     uint64 // the number up to which items do not wait for a batch to fill
@@ -97,10 +101,14 @@ type Queue[T Item] struct {
 	tries int
 	aside []setAside[T]
 
-	failures int    // attempts in a row that ask for a pause
-	rush     bool   // Flush or Shutdown want no pause before the next attempt
-	failing  bool   // as the log says
-	reported uint64 // items lost up to the last answer without an error
+	failures int  // attempts in a row that ask for a pause
+	rush     bool // Flush or Shutdown want no pause before the next attempt
+
+	failing  bool        // as the last attempt did
+	warned   bool        // the log says so
+	warnings []time.Time // of the last minute
+	seen     uint64      // lost items up to the last answer
+	unsaid   uint64      // items lost while delivery failed, which no line has counted
 
 	flushes []*flush
 	closing bool
@@ -149,8 +157,14 @@ func (q *Queue[T]) Add(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stats.Accepted += uint64(count)
-	if q.closing || !q.makeRoom(count, bytes) {
+	if q.closing {
 		q.stats.Dropped += uint64(count)
+		q.reason = errShut
+		return
+	}
+	if !q.makeRoom(count, bytes) {
+		q.stats.Dropped += uint64(count)
+		q.reason = errFull
 		q.due = q.added // even half a batch makes room
 		q.rouse()
 		return
@@ -172,6 +186,13 @@ func (q *Queue[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stats
+}
+
+// Reason returns why items were lost last, nil if none were.
+func (q *Queue[T]) Reason() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reason
 }
 
 // full reports whether a whole batch waits.
