@@ -9,7 +9,7 @@ import (
 //
 //   - Send is called by one goroutine at a time.
 //   - Send returns soon after ctx ends. The error may then be that of ctx.
-//   - Send neither changes body nor uses it after it has returned.
+//   - Send does not change body. It does not use body after it has returned, except after an error.
 //   - Err and Message must name no secrets: the queue logs both.
 //   - A panic counts as an error that cannot be repaired by sending again.
 type Sender interface {
