@@ -89,7 +89,7 @@ type Queue[T Item] struct {
 	stats   Stats
 	reason  error // of the last loss
 	waiting fifo[T]
-	added   uint64 // items ever in waiting; an item's number is that of its addition
+	added   uint64 // items ever in waiting; items are numbered from 1 on
 	due     uint64 // the number up to which items do not wait for a batch to fill
 	armed   bool
 	state   state
@@ -104,8 +104,8 @@ type Queue[T Item] struct {
 	failures int  // attempts in a row that ask for a pause
 	rush     bool // Flush or Shutdown want no pause before the next attempt
 
-	failing  bool        // as the last attempt did
-	warned   bool        // the log says so
+	failing  bool        // the last attempt failed
+	warned   bool        // as the log says
 	warnings []time.Time // of the last minute
 	seen     uint64      // lost items up to the last answer
 	unsaid   uint64      // items lost while delivery failed, which no line has counted
@@ -225,21 +225,21 @@ func (q *Queue[T]) makeRoom(count, bytes int) bool {
 	if !q.c.DropOldest {
 		return false
 	}
-	var held uint64 // by the batch that is being sent
-	var heldBytes int
+	var fixed uint64 // in the batch that is being sent
+	var fixedBytes int
 	if q.state == sending {
 		for _, item := range q.batch {
-			held += uint64(item.Count())
-			heldBytes += item.Bytes()
+			fixed += uint64(item.Count())
+			fixedBytes += item.Bytes()
 		}
 	}
-	if !fits(held, heldBytes) {
+	if !fits(fixed, fixedBytes) {
 		return false
 	}
 	for !fits(q.stats.Pending, q.stats.PendingBytes) {
 		q.dropOldest()
 	}
-	q.release()
+	q.releaseAll()
 	return true
 }
 

@@ -169,7 +169,7 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
 	}
 	n = q.news(a, before)
 	q.giveUp(a.Err)
-	q.release()
+	q.releaseAll()
 	return pause, n
 }
 

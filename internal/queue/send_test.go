@@ -138,7 +138,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// What an answer says becomes of the books and of the log.
+// Every answer has its effect on the books and on the log.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -350,7 +350,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	})
 }
 
-// A queue that drops while delivery works says so.
+// A queue that drops while delivery works logs it.
 func TestDropsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, config{MaxCount: 2}, func(context.Context, []item) queue.Answer {

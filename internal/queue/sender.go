@@ -33,13 +33,13 @@ const keepBody = 1 << 20
 // Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s. appendTo appends the request of
 // a batch to body. The buffer is used again after a request that was answered: after an error, the transport may still read it.
 func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context, []T) Answer {
-	var kept []byte
+	var spare []byte
 	return func(ctx context.Context, batch []T) Answer {
-		body := appendTo(kept[:0], batch)
-		kept = nil
+		body := appendTo(spare[:0], batch)
+		spare = nil
 		a := s.Send(ctx, body)
 		if a.Err == nil && cap(body) <= keepBody {
-			kept = body
+			spare = body
 		}
 		return a
 	}

@@ -92,7 +92,7 @@ func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 	a.Err = errors.New(c.hidden.Replace(a.Err.Error()))
 	often := a.Retry && u.tries >= profileTries
 	switch {
-	// When the server says so, or fails while it takes others, it is the profile's fault. That a connection fails is not.
+	// The profile is at fault when the server answers that, or fails while it takes others; not when a connection fails.
 	case fault == certain && (!a.Retry || often), fault == possible && often && c.taken > u.before:
 		return queue.Answer{Rejected: 1, Message: u.kind + ": " + a.Err.Error()}
 	default:
@@ -124,7 +124,7 @@ func (c *client) post(ctx context.Context, job *upstream.UploadJob) (queue.Answe
 		return failed(ctx, err, written.Load()), none
 	}
 	defer resp.Body.Close()
-	// What cannot be read of the body says nothing about the profile.
+	// An error here says nothing about the profile.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	return c.answered(resp, c.hidden.Replace(strings.TrimSpace(string(body)))) // before it is quoted
 }

@@ -49,8 +49,8 @@
 //     connection, 408, 429, 5xx) is sent again after a pause, which is 0.3 s at first and grows
 //     to 3 s, or which the server asks for. It waits until the queue has no room left for it.
 //   - A profile that the server failed at five times (5xx) lets the others go first. It is given
-//     up if the server fails at it again after it has taken others. So is a profile that was
-//     refused five times for its rate, which Pyroscope 1.12 answers with 422.
+//     up if the server fails at it again after it has taken others. A profile that was refused five
+//     times for its rate, which Pyroscope 1.12 answers with 422, is given up, too.
 //   - A profile that is refused otherwise (other 3xx and 4xx) is dropped at once.
 //   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
 //     or pending; see [Stats].

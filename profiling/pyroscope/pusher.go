@@ -212,9 +212,9 @@ func (p *Pusher) once(what, message string, err error) {
 	p.log.Warn(message, "error", err)
 }
 
-// Flush takes profiles now, and returns when all that wait are delivered or lost, of which
-// an error tells, when the server did not take one three times in a row, or when ctx is over:
-// what waits then goes on waiting. After Shutdown it does nothing.
+// Flush takes profiles now, and returns when all that wait are delivered or lost. The error
+// says how many were lost and why. Profiles go on waiting when three attempts in a row failed,
+// or when ctx ended, which are errors, too. After Shutdown it does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
 	taken, before := make(chan struct{}), p.queue.Stats()
 	select {
