@@ -50,7 +50,7 @@ var onlyFor = map[string][]string{
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
 	"observer", "marks", "bridge/internal/servertiming",
-	"internal/environ", "internal/goruntime", "internal/guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+	"internal/document", "internal/environ", "internal/goruntime", "internal/guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
 }
 
 func TestImportDirection(t *testing.T) {

@@ -97,9 +97,9 @@ func runBudgets(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\n| budget | is | 95 %% | must | stretch | limit in CI | |\n|---|---:|---:|---:|---:|---:|---|\n", o.conditions())
+	fmt.Fprintf(o.out, "%s\n\n| budget | is | 95 %% | must | stretch | limit in CI | |\n|---|---:|---:|---:|---:|---:|---|\n", o.conditions())
 	for _, b := range append(all, waiting...) {
-		fmt.Print(b.row())
+		fmt.Fprint(o.out, b.row())
 	}
 	return nil
 }

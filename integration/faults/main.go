@@ -33,7 +33,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/perfline/perfline/integration/document"
+	"github.com/perfline/perfline/internal/document"
 	"github.com/perfline/perfline/integration/trial"
 )
 

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
-	"github.com/perfline/perfline/integration/document"
+	"github.com/perfline/perfline/internal/document"
 	"github.com/perfline/perfline/integration/trial"
 )
 
