@@ -8,7 +8,7 @@ import (
 // A Sender sends one request and waits for the answer, or for the end of ctx.
 //
 //   - Send is called by one goroutine at a time.
-//   - Send returns soon after ctx ends. The error may then be that of ctx.
+//   - Send returns soon after ctx ends. The error may then be the error of ctx.
 //   - Send does not change body. It does not use body after it has returned, except after an error.
 //   - Err and Message must name no secrets: the queue logs both.
 //   - A panic counts as an error that cannot be repaired by sending again.
