@@ -23,7 +23,8 @@
 //   - The log has one line when delivery begins to fail, with the reason, and one when it works again, with the
 //     number of lost spans. Neither names secrets of the configuration.
 //   - ForceFlush and Shutdown return when their context ends, or after 10 seconds without a deadline.
-//   - After Shutdown the counts are final. No goroutine is left, unless a [Sender] ignores its context.
+//   - After Shutdown the counts are final and no goroutine is left. Shutdown waits a second at most for a [Sender]
+//     that ignores the end of its context, and leaves it behind then.
 //
 // # Limitations
 //
