@@ -4,6 +4,8 @@
 //
 //	go run -C benchmarks .
 //
+// The rows are calls. The command in the folder request measures whole requests.
+//
 // Machines differ and drift, so rows are measured in rounds, one after the other
 // in each, every time beside a fresh measurement of time.Now(); the table has
 // the medians, of CPU the means. Each row runs in bursts of some hundred
@@ -59,7 +61,7 @@ func run(rounds int, length time.Duration, only string) error {
 		return fmt.Errorf("-only: %w", err)
 	}
 	var chosen []*row
-	for _, r := range slices.Concat(timelineRows(), otelRows(), labelRows(), requestRows(), httpRows(), peerRows()) {
+	for _, r := range slices.Concat(timelineRows(), otelRows(), labelRows(), peerRows()) {
 		if pattern.MatchString(r.group + ": " + r.name) {
 			chosen = append(chosen, r)
 		}

@@ -1,26 +1,35 @@
-// Package exporter sends spans over OTLP and counts what became of each. The OTEL_*
-// variables or a [Config] say where to.
+// Package exporter sends spans over OTLP. In programs with OpenTelemetry's SDK it replaces the batch span
+// processor together with otlptracegrpc or otlptracehttp:
 //
-//	target, err := exporter.New(ctx, exporter.Config{})   // OTEL_EXPORTER_OTLP_* variables
-//	if err == nil {
-//		delivery := exporter.NewDelivery(target, exporter.DeliveryConfig{})
-//		processor := bridge.NewProcessor(delivery)
-//		…
+//	spans, err := exporter.New(exporter.Config{}) // OTEL_EXPORTER_OTLP_* and OTEL_BSP_* say where and how
+//	if err != nil {
+//		return err
 //	}
+//	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+//	…
+//	err = provider.Shutdown(ctx) // sends the spans that wait
 //
-// Package requests keeps requests in memory, viewers writes files, and live is the page.
-// Programs that import this package alone link none of them, and no profiler.
+// It needs nothing else of perfline. Package requests keeps requests in memory, viewers writes files, and live is
+// the page: programs that import this package alone link none of them, and no profiler.
 //
-// # What it guarantees
+// # Guarantees
 //
-//   - [Delivery] never blocks and holds a bounded number of spans; those that do
-//     not fit and those the backend did not take are counted by cause, and a
-//     backend that goes away and comes back is two log lines, however many
-//     batches fail in between.
+//   - The end of a span never waits for a receiver and never fails. The goroutine that ends a span encodes it,
+//     outside any lock.
+//   - The queue is bounded in spans and in bytes, with the request that is being sent. Spans that find it full are
+//     dropped and counted.
+//   - The counts balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
+//   - One goroutine sends, one request at a time. An idle delivery wakes nothing up.
+//   - The log has one line when delivery begins to fail, with the reason, and one when it works again, with the
+//     number of lost spans. Neither names secrets of the configuration.
+//   - ForceFlush and Shutdown return when their context ends, or after 10 seconds without a deadline.
+//   - After Shutdown the counts are final and no goroutine is left. Shutdown waits a second at most for a [Sender]
+//     that ignores the end of its context, and leaves it behind then.
 //
-// # What it does not
+// # Limitations
 //
-//   - It keeps nothing on disk: spans that were not delivered when the process
-//     ends are lost, and counted.
-//   - A backend that acknowledges spans and loses them is not noticed.
+//   - Nothing is stored on disk. Spans that wait when the process ends are lost; after a Shutdown they are counted.
+//   - A receiver may get a span twice, if its answer to the first request was lost.
+//   - A receiver that acknowledges spans and loses them is not noticed.
+//   - OTLP over HTTP has protobuf bodies only. The protocol http/json is an error.
 package exporter
