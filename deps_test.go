@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
 	"profiling":         {"internal", "observer", "marks"},
 	"exporter":          {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":  {"internal"},
+	"exporter/otlpenc":  {},
 	"exporter/requests": {"internal", "profiling", "exporter/otlpenc"},
 	"exporter/viewers":  {"internal", "observer", "profiling"},
 	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
@@ -50,7 +50,7 @@ var onlyFor = map[string][]string{
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
 	"observer", "marks", "bridge/internal/servertiming",
-	"internal/environ", "internal/goruntime", "internal/guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+	"internal/document", "internal/environ", "internal/goruntime", "internal/guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
 }
 
 func TestImportDirection(t *testing.T) {

@@ -259,15 +259,15 @@ const shutdownFor = 10 * time.Second
 // profiles made since Start did not arrive, it returns a [*LostError], joined with
 // other errors. Further calls do nothing and return nil; Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, shutdownFor)
+		defer cancel()
+	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
 		if p.provider == nil {
 			return
-		}
-		if _, ok := ctx.Deadline(); !ok {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, shutdownFor)
-			defer cancel()
 		}
 		profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
 		// Measures without a span become spans only while the provider is open. What

@@ -56,7 +56,8 @@ type Config struct {
 
 // A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message
 // queue, a file, a test. Each body is one ExportTraceServiceRequest. The queue calls Send for one request at a
-// time. Send must not use body after it has returned, and has to return soon after ctx ends.
+// time. Send must not change body, must not use it after it has returned without an error, and has to return soon
+// after ctx ends.
 type Sender = queue.Sender
 
 // An Answer says what became of a request. The zero value says that the receiver took all of it. Its Err

@@ -23,7 +23,10 @@ var promises = map[string]promise{
 	"http, " + pipelined + cpuRatio:         {0.25, 0.18},
 	"http, " + pipelined + allocationsAdded: {12, 9},
 	"http, " + pipelined + bytesAdded:       {4000, 2500},
+	"http, " + exported + cpuRatio:          {0.85, 0.75},
+	"http, " + exported + allocationsAdded:  {70, 0},
 	"http, " + bridged + cpuRatio:           {1.1, 1},
+	"http, " + both + cpuRatio:              {0.95, 0.8},
 	pipelined + megabytesAdded:              {17.5, 16},
 	pipelined + modulesLinked:               {32, 25},
 	pipelined + idleSwitches:                {60, 12},
@@ -94,9 +97,9 @@ func runBudgets(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\n| budget | is | 95 %% | must | stretch | limit in CI | |\n|---|---:|---:|---:|---:|---:|---|\n", o.conditions())
+	fmt.Fprintf(o.out, "%s\n\n| budget | is | 95 %% | must | stretch | limit in CI | |\n|---|---:|---:|---:|---:|---:|---|\n", o.conditions())
 	for _, b := range append(all, waiting...) {
-		fmt.Print(b.row())
+		fmt.Fprint(o.out, b.row())
 	}
 	return nil
 }

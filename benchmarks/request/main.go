@@ -14,7 +14,10 @@
 //
 // The report sends whole requests to services, flat out and at given rates, and counts the CPU
 // time of their processes. The load and the receivers run in the command's own process. Flags
-// go before the command's word.
+// go before the command's word. With -into, the tables are also written into a document, between
+// the markers of the command's word:
+//
+//	go run -C benchmarks ./request -into ../docs/benchmarks.md gate    # <!-- gate --> … <!-- /gate -->
 package main
 
 import (
@@ -22,14 +25,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
+
+	"github.com/perfline/perfline/internal/document"
 )
 
 // inUse is memory without pointers, as every service has some in use: with the little that
@@ -45,6 +52,8 @@ type options struct {
 	peers   bool
 	shapes  []shape
 	procs   int
+	into    string    // a document; empty: none
+	out     io.Writer // for the tables
 
 	variant  int // of serve
 	endpoint string
@@ -73,7 +82,7 @@ var commands = []command{
 	{"gate", 20, 200 * time.Millisecond, "", everyProcs(runGate)},
 	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
 	{"budgets", 20, 200 * time.Millisecond, "", runBudgets},
-	{"counts", 0, 0, "", func(ctx context.Context, _ options) error { return counts(ctx, os.Stdout) }},
+	{"counts", 0, 0, "", func(ctx context.Context, o options) error { return counts(ctx, o.out) }},
 	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
 }
 
@@ -87,7 +96,19 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	otel.SetMeterProvider(meters(o.metrics))
-	return c.run(ctx, o)
+	if o.into == "" {
+		o.out = os.Stdout
+		return c.run(ctx, o)
+	}
+	if err := document.Check(o.into, c.word); err != nil {
+		return err
+	}
+	var text strings.Builder
+	o.out = io.MultiWriter(os.Stdout, &text)
+	if err := c.run(ctx, o); err != nil {
+		return err
+	}
+	return document.Write(o.into, document.Part{Name: c.word, Text: text.String()})
 }
 
 func parse(args []string) (c command, o options, err error) {
@@ -99,6 +120,7 @@ func parse(args []string) (c command, o options, err error) {
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
 	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go and have them in the report")
+	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between the markers of the command's word")
 	f.IntVar(&o.variant, "variant", 0, "of serve, which the report starts: the variant")
 	f.StringVar(&o.endpoint, "endpoint", "", "of serve: the receiver")
 	if err := f.Parse(args); err != nil {
@@ -158,6 +180,9 @@ func everyProcs(run func(context.Context, options) error) func(context.Context, 
 			if procs > 2 && runtime.NumCPU() < procs {
 				continue
 			}
+			if procs > 2 {
+				fmt.Fprintln(o.out)
+			}
 			o.procs = procs
 			if err := run(ctx, o); err != nil {
 				return err
@@ -172,15 +197,15 @@ func runGate(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(o.conditions())
+	fmt.Fprintln(o.out, o.conditions())
 	for _, r := range results {
-		fmt.Printf("\n%s", r.table())
+		fmt.Fprintf(o.out, "\n%s", r.table())
 	}
 	return nil
 }
 
 func runReport(ctx context.Context, o options) error {
-	fmt.Println(o.conditions())
+	fmt.Fprintln(o.out, o.conditions())
 	for _, s := range o.shapes {
 		if err := report(ctx, o, s); err != nil {
 			return err

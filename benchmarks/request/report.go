@@ -60,9 +60,9 @@ func report(ctx context.Context, o options, s shape) (err error) {
 		return err
 	}
 	for _, m := range loads {
-		fmt.Printf("\n%s", m.table())
+		fmt.Fprintf(o.out, "\n%s", m.table())
 	}
-	fmt.Printf("\n%s", idleTable(services, switches, o.idle))
+	fmt.Fprintf(o.out, "\n%s", idleTable(services, switches, o.idle))
 	return nil
 }
 

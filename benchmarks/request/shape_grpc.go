@@ -26,7 +26,8 @@ func (s *shopServer) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) 
 
 // openGRPC serves calls through grpc.Server's ServeHTTP: all of gRPC's server but its HTTP/2.
 func openGRPC(i instrumentation) (*workload, error) {
-	server := grpc.NewServer(i.grpc...)
+	// A call's span ends after its answer: Stop has to wait for the last ones.
+	server := grpc.NewServer(append(i.grpc, grpc.WaitForHandlers(true))...)
 	healthpb.RegisterHealthServer(server, &shopServer{work: i.work})
 	message, err := proto.Marshal(&healthpb.HealthCheckRequest{Service: "shop"})
 	if err != nil {

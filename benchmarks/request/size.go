@@ -16,6 +16,7 @@ var programs = []struct {
 	peers        bool
 }{
 	{"sdk", "SDK + otlptracegrpc", true},
+	{"exporter", exported, false},
 	{"start", pipelined, false},
 }
 

@@ -34,13 +34,9 @@ type slot struct {
 
 // openSlot sets up the variant. Its spans are encoded and go to a receiver in memory.
 func openSlot(ctx context.Context, v variant, s shape) (*slot, error) {
-	received, err := otlp.Listen(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o := &slot{variant: v, shape: s, received: received}
-	if o.pipeline, err = v.open(ctx, setting{sampler: s.sampler, memory: received, endpoint: received.Endpoint()}); err != nil {
-		received.Close()
+	o := &slot{variant: v, shape: s, received: &otlp.Receiver{}}
+	var err error
+	if o.pipeline, err = v.open(ctx, setting{sampler: s.sampler, memory: o.received}); err != nil {
 		return nil, err
 	}
 	if o.load, err = s.open(v.instrumented()); err != nil {
@@ -56,7 +52,6 @@ func (o *slot) close(ctx context.Context) error {
 		err = o.load.close()
 	}
 	err = errors.Join(err, o.pipeline.shutdown(ctx))
-	o.received.Close()
 	want := o.shape.spans * o.requests
 	if o.variant.name == none {
 		want = 0

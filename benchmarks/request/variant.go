@@ -16,7 +16,9 @@ const (
 	none      = "none"
 	reference = "otelhttp + SDK + otlptracegrpc"
 	pipelined = "perfline.Start + middleware"
+	exported  = "otelhttp + SDK + our exporter"
 	bridged   = "otelhttp + SDK + bridge.NewProcessor, otlptracegrpc"
+	both      = "otelhttp + SDK + bridge.NewProcessor, our exporter"
 )
 
 // variants begins with the two that the others are compared with. A further variant is a
@@ -24,6 +26,8 @@ const (
 var variants = []variant{
 	{none, bare, nothing},
 	{reference, contrib, sdk(batched)},
+	{exported, contrib, sdk(ours)},
 	{pipelined, native, perflineStart},
 	{bridged, beside, sdk(inFront(batched))},
+	{both, beside, sdk(inFront(ours))},
 }

@@ -150,6 +150,15 @@ func (b *fields) nextOfAny() (f field, err error) {
 	return f, nil
 }
 
+// count returns how many fields with this tag come next, of those in the usual form.
+func (b fields) count(tag uint64) (n int) {
+	for size := b.short(); size > 0 && uint64(b[0]) == tag; size = b.short() {
+		b = b[size:]
+		n++
+	}
+	return n
+}
+
 // nextSpan removes the first field, which must be a span.
 func (b *fields) nextSpan() (fields, error) {
 	f, err := b.next()
@@ -163,28 +172,48 @@ func malformed(n int) error {
 	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
 }
 
+// decode has the usual forms of a header's fields in line, because every span in memory pays for it.
 func (h *Header) decode(b fields) error {
 	for len(b) > 0 {
-		switch n := b.short(); {
+		n := b.short()
+		switch {
 		case n > 0 && b[0] > byte(spanParentSpanID): // name, attributes, events, links, status
-			b = b[n:]
-		case len(b) > 8 && b[0] == byte(spanStart):
-			h.Start = moment(binary.LittleEndian.Uint64(b[1:]))
-			b = b[9:]
-		case len(b) > 8 && b[0] == byte(spanEnd):
-			h.End = moment(binary.LittleEndian.Uint64(b[1:]))
-			b = b[9:]
+		case len(b) >= 2 && b[0] == byte(spanKind) && b[1] < 1<<7:
+			n = 2
+		case n == 2+len(h.TraceID) && b[0] == byte(spanTraceID):
+			h.TraceID = trace.TraceID(b[2:n])
+		case n == 2+len(h.SpanID) && b[0] == byte(spanSpanID):
+			h.SpanID = trace.SpanID(b[2:n])
+		case n == 2+len(h.ParentID) && b[0] == byte(spanParentSpanID):
+			h.ParentID = trace.SpanID(b[2:n])
+		case len(b) >= 9 && b[0] == byte(spanStart):
+			n = 9
+			h.Start = moment(binary.LittleEndian.Uint64(b[1:n]))
+		case len(b) >= 9 && b[0] == byte(spanEnd):
+			n = 9
+			h.End = moment(binary.LittleEndian.Uint64(b[1:n]))
+		case len(b) >= 6 && b[0] == byte(spanFlags&0x7f|0x80) && b[1] == byte(spanFlags>>7):
+			n = 6
+			h.flags(uint64(binary.LittleEndian.Uint32(b[2:n])))
 		default:
-			f, err := b.next()
-			if err != nil {
-				return err
-			}
-			if err := h.field(f); err != nil {
+			var err error
+			if n, err = h.first(b); err != nil {
 				return err
 			}
 		}
+		b = b[n:]
 	}
 	return nil
+}
+
+// first decodes a field of any form, and returns its size.
+func (h *Header) first(b fields) (size int, err error) {
+	rest := b
+	f, err := rest.next()
+	if err != nil {
+		return 0, err
+	}
+	return len(b) - len(rest), h.field(f)
 }
 
 func (h *Header) field(f field) error {
@@ -200,10 +229,12 @@ func (h *Header) field(f field) error {
 	case spanEnd:
 		h.End = moment(f.number)
 	case spanFlags:
-		h.Remote, h.TraceFlags = f.number&isRemote != 0, trace.TraceFlags(f.number)
+		h.flags(f.number)
 	}
 	return nil
 }
+
+func (h *Header) flags(n uint64) { h.Remote, h.TraceFlags = n&isRemote != 0, trace.TraceFlags(n) }
 
 func decodeID(id, b []byte) error {
 	if len(b) != len(id) && len(b) != 0 {
@@ -224,6 +255,12 @@ func (s *Span) decode(b fields) error {
 		f, err := b.next()
 		if err != nil {
 			return err
+		}
+		switch {
+		case f.tag == spanAttributes && s.Attributes == nil:
+			s.Attributes = make([]attribute.KeyValue, 0, 1+b.count(f.tag))
+		case f.tag == spanEvents && s.Events == nil:
+			s.Events = make([]sdktrace.Event, 0, 1+b.count(f.tag))
 		}
 		if err := s.field(f); err != nil {
 			return err

@@ -40,14 +40,14 @@ func serve(p *sdktrace.TracerProvider, i int) {
 func BenchmarkOnEnd(b *testing.B) {
 	k := &keep{}
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(k))
-	for i := range 2048 {
+	for i := range 256 {
 		serve(p, i)
 	}
-	r := requests.NewRecent(requests.Config{})
+	r := requests.NewRecent(requests.Config{Slowest: -1})
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		at := i % 2048 * 3
+		at := i % 256 * 3
 		for _, s := range k.spans[at : at+3] {
 			r.OnEnd(s)
 		}
@@ -57,7 +57,7 @@ func BenchmarkOnEnd(b *testing.B) {
 func BenchmarkAccept(b *testing.B) {
 	k := &keep{}
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(k))
-	for i := range 2048 {
+	for i := range 256 {
 		serve(p, i)
 	}
 	var groups otlpenc.Groups
@@ -65,18 +65,18 @@ func BenchmarkAccept(b *testing.B) {
 	for _, s := range k.spans {
 		all = append(all, groups.Encode(s))
 	}
-	r := requests.NewRecent(requests.Config{})
+	r := requests.NewRecent(requests.Config{Slowest: -1})
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		at := i % 2048 * 3
+		at := i % 256 * 3
 		for _, s := range all[at : at+3] {
 			r.Accept(s)
 		}
 	}
 }
 
-func BenchmarkRoots(b *testing.B) {
+func BenchmarkSnapshots(b *testing.B) {
 	r := requests.NewRecent(requests.Config{})
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r))
 	for i := range 100 {
@@ -100,23 +100,30 @@ func BenchmarkRequests(b *testing.B) {
 	}
 }
 
-func TestBytesPerRequest(t *testing.T) {
-	const n = 20_000
+// A request in memory is little more than its encoded spans, in one object for the garbage collector.
+func TestMemoryOfRequests(t *testing.T) {
+	const n = 10_000
 	r := requests.NewRecent(requests.Config{Requests: n, MaxPending: n})
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r))
-	heap := func() (bytes, objects uint64) {
+	heap := func() (bytes, objects float64) {
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return m.HeapAlloc, m.HeapObjects
+		return float64(m.HeapAlloc), float64(m.HeapObjects)
 	}
-	b0, o0 := heap()
+	bytes, objects := heap()
 	for i := range n {
 		serve(p, i)
 	}
-	b1, o1 := heap()
-	t.Logf("%d bytes, %.1f objects for each request", (b1-b0)/n, float64(o1-o0)/n)
-	runtime.KeepAlive(r)
+	after, objectsAfter := heap()
+	bytes, objects = (after-bytes)/n, (objectsAfter-objects)/n
+	t.Logf("%.0f bytes and %.2f objects for each request", bytes, objects)
+	if bytes > 1500 || objects > 1.5 {
+		t.Errorf("%.0f bytes and %.2f objects for each request, want 1500 and 1.5 at most", bytes, objects)
+	}
+	if s := r.Stats(); s.Requests != n || s.Evicted != 0 {
+		t.Errorf("stats %+v", s)
+	}
 	runtime.KeepAlive(p)
 }

@@ -26,6 +26,8 @@
 //
 //   - Config.MaxBytes does not count resources and scopes, which spans share, and some hundred
 //     bytes for each trace. Spans in memory have 1024 tracers at most; then the oldest go.
+//   - Times are wall-clock times, as in OTLP. After the system's clock is set, samples of
+//     a profile whose origin is older are apart from the spans by as much.
 //   - Requests are not on disk: they are gone when the process ends.
 //   - Recent sees the spans that the sampler records, and no others.
 package requests

@@ -38,10 +38,10 @@ type Recent struct {
 	share   int
 	encoder otlpenc.Groups
 
-	mu       sync.Mutex // guards what follows
-	traces   map[trace.TraceID]int32
-	kept     slab[keptTrace]
-	requests slab[keptRequest]
+	mu       sync.Mutex              // guards what follows
+	byID     map[trace.TraceID]int32 // places in traces
+	traces   slab[traceData]
+	requests slab[requestData]
 	waiting  order   // traces without a request
 	newest   order   // requests
 	slowest  []int32 // requests, by descending duration
@@ -61,7 +61,7 @@ type Stats struct {
 	Bytes        uint64 // memory for spans now, at most MaxBytes
 }
 
-type keptTrace struct {
+type traceData struct {
 	id       trace.TraceID
 	spans    []byte // records
 	count    int    // of them
@@ -72,7 +72,7 @@ type keptTrace struct {
 	arrival  uint64
 }
 
-type keptRequest struct {
+type requestData struct {
 	trace   int32
 	lists   int32 // that have it, and one while it is added
 	at      int   // of the root's record in the trace's, unless own has it
@@ -98,7 +98,7 @@ func NewRecent(c Config) *Recent {
 	orDefault(&c.MaxSpans, 512)
 	orDefault(&c.MaxPending, 1024)
 	orDefault(&c.MaxBytes, 16<<20)
-	return &Recent{c: c, share: c.MaxBytes / maxShare, traces: map[trace.TraceID]int32{}}
+	return &Recent{c: c, share: c.MaxBytes / maxShare, byID: map[trace.TraceID]int32{}}
 }
 
 // OnStart does nothing.
@@ -134,7 +134,7 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 
 func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest == 0 }
 
-// Accept keeps a copy of spans, sampled or not. What cannot be decoded is counted as dropped.
+// Accept keeps a copy of spans, sampled or not. Bytes that are not spans count as dropped spans.
 func (r *Recent) Accept(s otlpenc.Spans) {
 	if r.off() {
 		return
@@ -160,16 +160,16 @@ func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
 	if r.closed {
 		return
 	}
-	i := r.traces[h.TraceID]
+	i := r.byID[h.TraceID]
 	if i == none {
-		i = r.kept.add(keptTrace{id: h.TraceID, arrival: r.arrivals})
+		i = r.traces.add(traceData{id: h.TraceID, arrival: r.arrivals})
 		r.arrivals++
-		r.traces[h.TraceID] = i
+		r.byID[h.TraceID] = i
 		r.waiting.push(i)
 	}
-	t := r.kept.at(i)
+	t := r.traces.at(i)
 	t.users++ // it stays while others go
-	q, ok := r.write(i, s, root)
+	at, own, ok := r.write(i, s, root)
 	if !ok {
 		t.dropped++
 		r.stats.SpansDropped++
@@ -181,8 +181,7 @@ func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
 		}
 		t.requests++
 		if ok {
-			q.trace, q.root, q.took = i, h.SpanID, h.Duration()
-			r.keep(q)
+			r.keep(requestData{trace: i, at: at, own: own, root: h.SpanID, took: h.Duration()})
 		} else {
 			r.stats.Evicted++
 		}
@@ -193,42 +192,42 @@ func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
 	}
 }
 
-// write adds a span to its trace. A root for which the trace has no room is kept with its request. ok is false if
-// there is room in neither.
-func (r *Recent) write(i int32, s otlpenc.Spans, root bool) (q keptRequest, ok bool) {
-	t := r.kept.at(i)
+// write adds a span to its trace, and returns its place among the bytes. A root for which the trace has no room gets a
+// buffer of its own. ok is false if memory has no room either.
+func (r *Recent) write(i int32, s otlpenc.Spans, root bool) (at int, own []byte, ok bool) {
+	t := r.traces.at(i)
 	size := recordSize(s)
 	fits := t.count < r.c.MaxSpans && len(t.spans)+size <= r.share
 	if size > r.share || !fits && !root {
-		return q, false
+		return 0, nil, false
 	}
 	group, ok := r.groups.find(s.Group)
 	for ; !ok; group, ok = r.groups.find(s.Group) {
 		if !r.letGo(i) {
-			return q, false
+			return 0, nil, false
 		}
 	}
 	if fits {
 		if !r.grow(i, size) {
-			return q, false
+			return 0, nil, false
 		}
-		q.at = len(t.spans)
+		at = len(t.spans)
 		t.spans = appendRecord(t.spans, group, s)
 		t.count++
 	} else {
 		buf := r.buffer(size, i)
 		if buf == nil {
-			return q, false
+			return 0, nil, false
 		}
-		q.own = appendRecord(buf, group, s)
+		own = appendRecord(buf, group, s)
 	}
 	r.groups.uses[group]++
-	return q, true
+	return at, own, true
 }
 
 // grow makes room in a trace. It returns false if there is none.
 func (r *Recent) grow(i int32, size int) bool {
-	t := r.kept.at(i)
+	t := r.traces.at(i)
 	if cap(t.spans)-len(t.spans) >= size {
 		return true
 	}
@@ -264,7 +263,7 @@ func (r *Recent) buffer(n int, i int32) []byte {
 func (r *Recent) letGo(i int32) bool {
 	w, q := r.waiting.oldestBut(i), r.newest.oldest
 	switch {
-	case w != none && (q == none || r.kept.at(w).arrival < r.requests.at(q).arrival):
+	case w != none && (q == none || r.traces.at(w).arrival < r.requests.at(q).arrival):
 		r.abandon(w)
 		return true
 	case q != none:
@@ -283,11 +282,11 @@ func (r *Recent) letGo(i int32) bool {
 }
 
 // keep adds a request to both lists and lets go of those it displaces.
-func (r *Recent) keep(q keptRequest) {
+func (r *Recent) keep(q requestData) {
 	q.arrival, q.lists = r.arrivals, 1
 	r.arrivals++
 	i := r.requests.add(q)
-	r.kept.at(q.trace).users++
+	r.traces.at(q.trace).users++
 	if r.c.Requests > 0 {
 		r.requests.at(i).lists++
 		r.newest.push(i)
@@ -333,7 +332,7 @@ func (r *Recent) release(i int32) bool {
 
 // leave ends a use of a trace. One whose requests have all gone goes, too.
 func (r *Recent) leave(i int32) {
-	t := r.kept.at(i)
+	t := r.traces.at(i)
 	t.users--
 	if t.users == 0 && t.requests > 0 {
 		r.remove(i)
@@ -348,10 +347,10 @@ func (r *Recent) abandon(i int32) {
 }
 
 func (r *Recent) remove(i int32) {
-	t := r.kept.at(i)
+	t := r.traces.at(i)
 	r.forget(t.spans, t.shared)
-	delete(r.traces, t.id)
-	r.kept.remove(i)
+	delete(r.byID, t.id)
+	r.traces.remove(i)
 }
 
 // forget takes back the buffer of records.

@@ -35,7 +35,7 @@ type Snapshot struct {
 	bytes   int
 }
 
-// Bytes returns the memory of the spans that the snapshot holds on to: all those of its trace.
+// Bytes returns the memory of the spans that the snapshot holds on to: all spans of its trace.
 func (s Snapshot) Bytes() int { return s.bytes }
 
 // Group returns the root span's resource and scope.
@@ -43,10 +43,16 @@ func (s Snapshot) Group() *otlpenc.Group { return s.groups[s.root.group] }
 
 // Root decodes the request's root span.
 func (s Snapshot) Root() otlpenc.Span {
-	for root := range s.encoded(s.root).All() {
-		return root
+	root, _ := s.decode(s.root)
+	return root
+}
+
+// decode returns a span. ok is false if that is only its beginning, because the rest of the bytes is malformed.
+func (s Snapshot) decode(r record) (span otlpenc.Span, ok bool) {
+	for span, err := range s.encoded(r).All() {
+		return span, err == nil
 	}
-	return otlpenc.Span{}
+	return otlpenc.Span{}, false
 }
 
 func (s Snapshot) encoded(r record) otlpenc.Spans {
@@ -96,14 +102,13 @@ func (s Snapshot) Request() Request {
 	}
 	slices.SortStableFunc(below[1:], func(a, b span) int { return a.Start.Compare(b.Start) })
 	q := Request{Dropped: s.dropped}
-	for _, c := range below {
-		for decoded, err := range s.encoded(c.record).All() {
-			if err != nil && len(q.Spans) > 0 {
-				q.Dropped++
-				break
-			}
-			q.Spans = append(q.Spans, &decoded)
+	for i, c := range below {
+		decoded, ok := s.decode(c.record)
+		if !ok && i > 0 {
+			q.Dropped++
+			continue
 		}
+		q.Spans = append(q.Spans, &decoded)
 	}
 	q.Root = q.Spans[0]
 	return q
@@ -112,7 +117,7 @@ func (s Snapshot) Request() Request {
 // snapshot returns a request in memory. r.mu is held.
 func (r *Recent) snapshot(i int32) Snapshot {
 	q := r.requests.at(i)
-	t := r.kept.at(q.trace)
+	t := r.traces.at(q.trace)
 	t.shared, q.shared = true, true
 	s := Snapshot{TraceID: t.id, SpanID: q.root, spans: t.spans, groups: r.groups.list, alone: t.requests == 1, dropped: t.dropped, bytes: cap(t.spans) + cap(q.own)}
 	if q.own != nil {
@@ -123,13 +128,13 @@ func (r *Recent) snapshot(i int32) Snapshot {
 	return s
 }
 
-// Requests returns the most recent requests, the newest first.
+// Requests returns the most recent requests, the newest first. It decodes all their spans.
 func (r *Recent) Requests() []Request {
 	newest, _ := r.Snapshots()
 	return decoded(newest)
 }
 
-// Slowest returns the slowest requests since the start, the slowest first.
+// Slowest returns the slowest requests since the start, the slowest first. It decodes all their spans.
 func (r *Recent) Slowest() []Request {
 	_, slowest := r.Snapshots()
 	return decoded(slowest)
@@ -143,8 +148,8 @@ func decoded(all []Snapshot) []Request {
 	return out
 }
 
-// Snapshots returns the most recent requests, the newest first, and the slowest requests, the slowest first. It costs
-// much less than Requests and Slowest.
+// Snapshots returns the most recent requests, the newest first, and the slowest requests, the slowest first. It decodes
+// nothing.
 func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +168,7 @@ func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.traces[id]
+	t := r.byID[id]
 	if t == none {
 		return Snapshot{}, false
 	}

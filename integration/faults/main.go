@@ -33,8 +33,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/perfline/perfline/integration/document"
 	"github.com/perfline/perfline/integration/trial"
+	"github.com/perfline/perfline/internal/document"
 )
 
 func main() {

@@ -7,18 +7,17 @@ import (
 
 // measured is what the arithmetic for a fleet starts from: this run's figures.
 type measured struct {
-	spans                    float64       // a request
-	without, with, unsampled time.Duration // CPU of the service, a request: no telemetry, all sampled, nothing sampled
-	wire, gzip               float64       // bytes of a sampled request on the wire, plain and compressed
-	collectorCPU             time.Duration // a span
-	inMemory                 float64       // bytes of a span in the Collector's memory
-	onDisk                   float64       // bytes of a span on Jaeger's disk, with Badger
-	profiles                 float64       // of a service, a second
-	profileWire              float64       // bytes of a profile, on the wire
-	profileStored            float64       // bytes of a profile, on Pyroscope's disk
+	spans         float64       // a request
+	wire, gzip    float64       // bytes of a sampled request on the wire, plain and compressed
+	collectorCPU  time.Duration // a span
+	inMemory      float64       // bytes of a span in the Collector's memory
+	onDisk        float64       // bytes of a span on Jaeger's disk, with Badger
+	profiles      float64       // of a service, a second
+	profileWire   float64       // bytes of a profile, on the wire
+	profileStored float64       // bytes of a profile, on Pyroscope's disk
 }
 
-// A fleet is many services, each like the one that was measured.
+// A fleet is many services, whose requests are the shop's.
 type fleet struct {
 	services int
 	rate     int     // requests a second of each
@@ -68,17 +67,6 @@ func (f fleet) wire(m measured) float64 { return f.requests() * f.sampled * m.wi
 
 // gzip is what does when they compress it.
 func (f fleet) gzip(m measured) float64 { return f.requests() * f.sampled * m.gzip }
-
-// serviceCores is what telemetry takes of all services' processors together.
-func (f fleet) serviceCores(m measured) float64 {
-	each := (m.unsampled - m.without).Seconds() + f.sampled*(m.with-m.unsampled).Seconds()
-	return f.requests() * each
-}
-
-// share is serviceCores of what the services take without.
-func (f fleet) share(m measured) float64 {
-	return f.serviceCores(m) / (f.requests() * m.without.Seconds())
-}
 
 // collectors is how many are needed for spans a second.
 func collectors(spans float64, m measured) float64 {

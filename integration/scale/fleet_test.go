@@ -7,13 +7,12 @@ import (
 )
 
 var figures = measured{
-	spans: 3, without: 100 * time.Microsecond, with: 150 * time.Microsecond, unsampled: 110 * time.Microsecond,
-	wire: 1000, gzip: 100, collectorCPU: 8 * time.Microsecond, inMemory: 500, onDisk: 700,
+	spans: 3, wire: 1000, gzip: 100, collectorCPU: 8 * time.Microsecond, inMemory: 500, onDisk: 700,
 	profiles: 0.5, profileWire: 4000, profileStored: 1000,
 }
 
 func TestFleet(t *testing.T) {
-	whole, tenth, none := fleet{1000, 1000, 1}, fleet{1000, 1000, 0.1}, fleet{1000, 1000, 0}
+	whole, tenth := fleet{1000, 1000, 1}, fleet{1000, 1000, 0.1}
 	first, second := tenth.tailCollectors(figures)
 	large := figures
 	large.inMemory *= 3.2 // 96 GB at 8 GB each
@@ -42,13 +41,9 @@ func TestFleet(t *testing.T) {
 	}{
 		{"spans, all sampled", whole.spans(figures), 3e6},
 		{"spans, a tenth sampled", tenth.spans(figures), 3e5},
-		{"spans, nothing sampled", none.spans(figures), 0},
+		{"spans, nothing sampled", fleet{1000, 1000, 0}.spans(figures), 0},
 		{"bytes, all sampled", whole.wire(figures), 1e9},
 		{"bytes, a tenth sampled, compressed", tenth.gzip(figures), 1e7},
-		{"cores, all sampled: 50 µs of a million requests", whole.serviceCores(figures), 50},
-		{"cores, a tenth sampled: 10 µs and a tenth of 40 µs", tenth.serviceCores(figures), 14},
-		{"cores, nothing sampled: 10 µs", none.serviceCores(figures), 10},
-		{"share of the services' own", whole.share(figures), 0.5},
 		{"Collectors: 24 cores, at 2.4 each", collectors(whole.spans(figures), figures), 10},
 		{"Collectors for nothing", collectors(0, figures), 0},
 		{"what waits for its tail does not depend on the head's share", tenth.tailMemory(figures), 3e6 * 10 * 500 * 2},

@@ -51,13 +51,6 @@ func size(v float64) string {
 	return fmt.Sprintf("%.*f %s", digits, v, units[i])
 }
 
-func ratio(of, to float64) string {
-	if to == 0 {
-		return none
-	}
-	return fmt.Sprintf("%.2f ×", of/to)
-}
-
 // none is in a table where there is no figure.
 const none = "–"
 

@@ -29,8 +29,6 @@ func TestFormats(t *testing.T) {
 		{"bytes", size(512), "512 B"},
 		{"few megabytes", size(1_234_567), "1.2 MB"},
 		{"terabytes", size(123e12), "123 TB"},
-		{"ratio", ratio(3, 2), "1.50 ×"},
-		{"ratio to nothing", ratio(3, 0), "–"},
 		{"table", grid.String(), "| a | b | c |\n|---|---:|---:|\n| x | 1 | y |\n"},
 		{"table with explanations", explained.String(), "| a | b | c |\n|---|---:|---|\n| x | 1 | y |\n"},
 	} {

@@ -1,19 +1,16 @@
-// Command scale measures what one service with perfline takes and holds, what one
-// Collector carries and how much is stored, and computes from that what many services
-// take:
+// Command scale measures what one Collector carries and how much is stored, and computes from
+// that and from the shop's requests what the spans and profiles of many services take:
 //
 //	go run -C integration ./scale
 //
-// The service is a process of its own. Its spans go through a proxy that counts bytes to
-// the Collector of deploy/collector.yaml, and from there to a receiver that forgets them.
-// The load, the Collector and the receiver are on the same machine and take of the same
-// cores: the highest rates are lower bounds. CPU a request depends little on it, bytes a
-// request not at all. Whoever is measured takes turns with the others, so that the machine's
-// own unrest meets all of them.
+// Spans are sent to the Collector of deploy/collector.yaml, and from there to a receiver that
+// forgets them. The sender, the Collector and the receiver share the machine's cores: the
+// highest rates are lower bounds. CPU and bytes a span depend little on the load.
 //
-// With -into the tables are written into a document, between its markers, and with -svg
-// the curves are drawn. With -short every part runs once and briefly: it shows that all
-// works, and its figures mean nothing.
+// The command request of the module benchmarks measures the CPU of the services.
+//
+// With -into the tables are written into a document, between its markers. With -short every
+// part runs once and briefly: it shows that all works, and its figures mean nothing.
 package main
 
 import (
@@ -27,12 +24,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/perfline/perfline/integration/document"
-	"github.com/perfline/perfline/integration/trial"
+	"github.com/perfline/perfline/internal/document"
 )
 
 func main() {
-	trial.Main()
 	o, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -51,15 +46,11 @@ func main() {
 // options are what the command is told, and what -short makes of it.
 type options struct {
 	length   time.Duration // of one measurement
-	rounds   int           // of all that is measured at given rates
 	services int           // of the fleet
 	rate     int           // requests a second, of each service of the fleet
-	svg      string
 	into     string
 	short    bool
 
-	wait     time.Duration // of spans in the service for their batch, at most; the default of five seconds were long
-	highest  int           // rate of requests that is tried
 	spans    float64       // highest rate of spans that is tried
 	halvings int           // of a search
 	shop     time.Duration // how long the shop runs
@@ -71,10 +62,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.DurationVar(&o.length, "length", 2*time.Second, "how long each measurement is, at least 100ms")
-	f.IntVar(&o.rounds, "rounds", 2, "how often each given rate is measured, at least 1")
 	f.IntVar(&o.services, "services", 1000, "services of the fleet that is computed")
-	f.IntVar(&o.rate, "rate", 1000, "requests a second of each of them, at which all ways are compared")
-	f.StringVar(&o.svg, "svg", "", "file to draw the curves into")
+	f.IntVar(&o.rate, "rate", 1000, "requests a second of each of them")
 	f.StringVar(&o.into, "into", "", "document to write the tables into, between its markers")
 	f.BoolVar(&o.short, "short", false, "run every part once and briefly: the figures mean nothing")
 	if err := f.Parse(args); err != nil {
@@ -85,29 +74,27 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 		return o, fmt.Errorf("arguments %q: there are none", f.Args())
 	case o.length < 100*time.Millisecond:
 		return o, fmt.Errorf("-length %v: must be at least 100ms", o.length)
-	case o.rounds < 1:
-		return o, fmt.Errorf("-rounds %d: must be at least 1", o.rounds)
 	case o.services < 1:
 		return o, fmt.Errorf("-services %d: must be at least 1", o.services)
-	case o.rate < 10:
-		return o, fmt.Errorf("-rate %d: must be at least 10", o.rate)
+	case o.rate < 1:
+		return o, fmt.Errorf("-rate %d: must be at least 1", o.rate)
 	case o.short && o.into != "":
 		return o, errors.New("-short with -into: its figures mean nothing and belong in no document")
 	}
-	o.highest, o.spans, o.halvings, o.disk = 200_000, 5e6, 2, 200_000
-	o.wait, o.shop, o.uploads = time.Second, 50*time.Second, 15*time.Second // the uploads are by default
+	o.spans, o.halvings, o.disk = 5e6, 2, 200_000
+	o.shop, o.uploads = 50*time.Second, 15*time.Second // the uploads are by default
 	if o.short {
-		o.length, o.rounds, o.rate = 300*time.Millisecond, 1, 2*lowest
-		o.highest, o.spans, o.halvings, o.disk = 2*lowest, 2*lowestSpans, 0, 20_000
-		o.wait, o.shop, o.uploads = 200*time.Millisecond, 3500*time.Millisecond, time.Second
+		o.length = 300 * time.Millisecond
+		o.spans, o.halvings, o.disk = 2*lowestSpans, 0, 20_000
+		o.shop, o.uploads = 3500*time.Millisecond, time.Second
 	}
 	return o, nil
 }
 
 // partNames are the document's markers.
-var partNames = []string{"scale: service", "scale: collector", "scale: storage", "scale: fleet", "scale: public figures"}
+var partNames = []string{"scale: collector", "scale: storage", "scale: fleet", "scale: public figures"}
 
-// run measures all, and prints, draws and writes what was asked for.
+// run measures all, prints the tables and writes them into the document.
 func run(ctx context.Context, o options, out io.Writer) error {
 	if o.into != "" {
 		if err := document.Check(o.into, partNames...); err != nil {
@@ -117,10 +104,6 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	began := time.Now()
 	say := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%5.0f s: %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
-	c, err := measureCurve(ctx, o, say)
-	if err != nil {
-		return err
 	}
 	say("the shop runs for %v", o.shop)
 	sh, err := shop(ctx, o.shop, o.uploads)
@@ -140,19 +123,13 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m := c.measured(targets[0], sh)
-	m.onDisk, m.inMemory = onDisk, inMemory
+	m := figuresOf(targets[0], sh, inMemory, onDisk)
 	var parts []document.Part
-	for i, text := range []string{serviceText(o, c), collectorText(o, targets, sh), storageText(o, m, sh), fleetText(o, m), publicText()} {
+	for i, text := range []string{collectorText(o, targets, sh), storageText(o, m, sh), fleetText(o, m), publicText()} {
 		parts = append(parts, document.Part{Name: partNames[i], Text: text})
 	}
 	for _, p := range parts {
 		fmt.Fprintf(out, "<!-- %s -->\n\n%s\n<!-- /%s -->\n\n", p.Name, p.Text, p.Name)
-	}
-	if o.svg != "" {
-		if err := c.draw(o.svg); err != nil {
-			return err
-		}
 	}
 	if o.into != "" {
 		if err := document.Write(o.into, parts...); err != nil {

@@ -2,27 +2,19 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/integration/document"
-	"github.com/perfline/perfline/integration/trial"
+	"github.com/perfline/perfline/internal/document"
 )
-
-func TestMain(m *testing.M) {
-	trial.Main()
-	os.Exit(m.Run())
-}
 
 func TestFlagsErrors(t *testing.T) {
 	for _, c := range []struct{ name, args, want string }{
 		{"an argument", "now", `arguments ["now"]`},
 		{"too short", "-length 99ms", "-length 99ms: must be at least 100ms"},
-		{"no rounds", "-rounds 0", "-rounds 0: must be at least 1"},
 		{"no services", "-services 0", "-services 0: must be at least 1"},
-		{"hardly a rate", "-rate 9", "-rate 9: must be at least 10"},
+		{"no rate", "-rate 0", "-rate 0: must be at least 1"},
 		{"a short run into a document", "-short -into scale.md", "its figures mean nothing"},
 		{"no duration", "-length soon", `invalid value "soon"`},
 		{"unknown", "-fast", "not defined: -fast"},
@@ -47,19 +39,18 @@ func TestShortIsShort(t *testing.T) {
 	for _, c := range []struct {
 		name, args string
 		length     time.Duration
-		rounds     int
 		halvings   int
 	}{
-		{"in full", "-length 5s -rounds 3", 5 * time.Second, 3, 2},
-		{"short", "-short -length 5s -rounds 3", 300 * time.Millisecond, 1, 0},
+		{"in full", "-length 5s", 5 * time.Second, 2},
+		{"short", "-short -length 5s", 300 * time.Millisecond, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := parse(strings.Fields(c.args), new(bytes.Buffer))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o.length != c.length || o.rounds != c.rounds || o.halvings != c.halvings {
-				t.Errorf("length %v, rounds %d, halvings %d, want %v, %d and %d", o.length, o.rounds, o.halvings, c.length, c.rounds, c.halvings)
+			if o.length != c.length || o.halvings != c.halvings {
+				t.Errorf("length %v, halvings %d, want %v and %d", o.length, o.halvings, c.length, c.halvings)
 			}
 		})
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +25,9 @@ const shopRate = 100
 type shopped struct {
 	batch         *batch        // of its spans
 	spanBytes     float64       // of a span in OTLP, not compressed
+	requestSpans  float64       // of a request
+	requestWire   float64       // bytes of a request's spans on the wire, not compressed
+	compressed    float64       // the share of a batch that gzip leaves
 	length        time.Duration // of the run
 	interval      time.Duration // between uploads of profiles
 	profiles      int           // that Pyroscope took
@@ -55,15 +60,20 @@ func shop(ctx context.Context, length, interval time.Duration) (s shopped, err e
 	if err != nil {
 		return s, err
 	}
-	proxy, err := trial.NewProxy(ctx, pyroscope.URL())
+	toProfiles, err := trial.NewProxy(ctx, pyroscope.URL())
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, proxy.Close()) }()
+	defer func() { err = errors.Join(err, toProfiles.Close()) }()
+	toSpans, err := trial.NewProxy(ctx, spans.address)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, toSpans.Close()) }()
 
 	cmd := exec.CommandContext(ctx, program, "-for", length.String(), "-rps", strconv.Itoa(shopRate))
-	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+spans.address,
-		"PYROSCOPE_SERVER_ADDRESS="+proxy.URL(), "PYROSCOPE_UPLOAD_INTERVAL="+interval.String())
+	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+toSpans.URL(),
+		"PYROSCOPE_SERVER_ADDRESS="+toProfiles.URL(), "PYROSCOPE_UPLOAD_INTERVAL="+interval.String())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return s, fmt.Errorf("the shop: %w\n%s", err, out)
@@ -72,9 +82,19 @@ func shop(ctx context.Context, length, interval time.Duration) (s shopped, err e
 	if s.profiles, err = profilesSent(out); err != nil {
 		return s, err
 	}
-	up, _ := proxy.Bytes()
-	s.profileWire = float64(up) / float64(s.profiles)
+	requests, err := requestsSent(out)
+	if err != nil {
+		return s, err
+	}
+	profileBytes, _ := toProfiles.Bytes()
+	s.profileWire = float64(profileBytes) / float64(s.profiles)
+	spanBytes, _ := toSpans.Bytes()
+	s.requestWire = float64(spanBytes) / float64(requests)
+	s.requestSpans = float64(spans.spans.Load()) / float64(requests)
 	if s.batch, err = spans.batch(); err != nil {
+		return s, err
+	}
+	if s.compressed, err = compressed(s.batch.request); err != nil {
 		return s, err
 	}
 	s.spanBytes = float64(spans.bytes.Load()) / float64(spans.spans.Load())
@@ -99,6 +119,32 @@ func profilesSent(output []byte) (int, error) {
 		return 0, fmt.Errorf("of the shop's profiles %s were delivered and %s lost: must be some, and none", m[2], m[3])
 	}
 	return strconv.Atoi(string(m[2]))
+}
+
+var requestsLine = regexp.MustCompile(`(?m)^load: .* (\d+) requests  (\d+) failed$`)
+
+// requestsSent reads how many requests the shop says that it has answered.
+func requestsSent(output []byte) (int, error) {
+	all := requestsLine.FindAllSubmatch(output, -1)
+	if all == nil {
+		return 0, fmt.Errorf("the shop does not say how many requests it has answered:\n%s", output)
+	}
+	last := all[len(all)-1]
+	if string(last[1]) == "0" || string(last[2]) != "0" {
+		return 0, fmt.Errorf("the shop had %s requests, and %s failed: must be some, and none", last[1], last[2])
+	}
+	return strconv.Atoi(string(last[1]))
+}
+
+// compressed returns the share of b that gzip leaves.
+func compressed(b []byte) (share float64, err error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(b); err != nil {
+		return 0, err
+	}
+	err = w.Close()
+	return float64(out.Len()) / float64(len(b)), err
 }
 
 // perSecond is how many profiles a service sends each second: those of an upload, of which

@@ -7,12 +7,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // what the Collector compresses with
-
-	"github.com/perfline/perfline/integration/backend"
 )
 
 // A sink takes spans by OTLP over gRPC, counts them and forgets them.
@@ -56,19 +53,6 @@ func (s *sink) take(request []byte) error {
 		}
 	}
 	return nil
-}
-
-// settled waits until the sink has want spans, or gets none for a time, and returns how
-// many it has.
-func (s *sink) settled(ctx context.Context, want int64, quiet time.Duration) (int64, error) {
-	last, since := s.spans.Load(), time.Now()
-	err := backend.Poll(ctx, func() (bool, error) {
-		if n := s.spans.Load(); n != last {
-			last, since = n, time.Now()
-		}
-		return last >= want || time.Since(since) > quiet, nil
-	})
-	return last, err
 }
 
 // batch is the request with the most spans of those taken.

@@ -3,103 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/perfline/perfline/integration/trial"
 )
-
-// serviceText is what one service takes and holds.
-func serviceText(o options, c *curve) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "Measured on %s, by `go run -C integration ./scale -length %v -rounds %d`. A request makes %d spans and %d events where there is telemetry. ",
-		machine(), o.length, o.rounds, trial.SpansOfRequest, trial.Marks)
-	fmt.Fprintf(&out, "A rate is held when no request fails, p99 since a request was due is at most %s, at the end no more requests wait than are due in %s, and no span is lost; one that is not is tried once more. Figures at a rate are medians of the rounds that held it. ",
-		duration(heldP99), duration(heldBacklog))
-	fmt.Fprintf(&out, "“Highest” is a lower bound: the load, the Collector and what is behind it take of the same %d cores.\n\n", runtime.NumCPU())
-	out.WriteString(c.highestTable().String())
-	out.WriteString("\nThe same at the rates that were tried with all, the median of the rounds:\n\n")
-	out.WriteString(c.ratesTable().String())
-	fmt.Fprintf(&out, "\nAt %s requests/s, with %d processors:\n\n", number(float64(c.rate)), runtime.NumCPU())
-	out.WriteString(c.waysTable().String())
-	return out.String()
-}
-
-func (c *curve) highestTable() *table {
-	t := &table{}
-	t.add("processors, telemetry", "highest rate held, requests/s", "of that without", "what gave way above", "p50", "p99", "CPU a request", "bytes a request on the wire", "spans a request")
-	for _, s := range c.subjects {
-		if s.search == nil {
-			continue
-		}
-		label := fmt.Sprintf("%d, %s", s.procs, s.way.name)
-		m, ok := s.heldAt()
-		if !ok {
-			t.add(label, "none", none, s.failed.why(), none, none, none, none, none)
-			continue
-		}
-		above := s.failed.why()
-		if math.IsInf(s.search.not, 1) {
-			above = "nothing: no higher rate was tried"
-		}
-		t.add(label, number(s.search.held), ratio(s.search.held, c.find(curveWays[0].name, s.procs).search.held), above,
-			duration(m.p50), duration(m.p99), duration(m.cpu), number(m.wire), number(m.spans))
-	}
-	return t
-}
-
-func (c *curve) ratesTable() *table {
-	t := &table{}
-	head := []string{"processors, requests/s"}
-	for _, w := range curveWays {
-		head = append(head, "p99 "+w.name)
-	}
-	for _, w := range curveWays {
-		head = append(head, "CPU a request "+w.name)
-	}
-	t.add(append(head, curveWays[1].name+" adds", "of what "+curveWays[2].name+" adds")...)
-	for _, procs := range processors(runtime.NumCPU()) {
-		for _, rate := range c.rates() {
-			var p99, cpu []string
-			var took []time.Duration
-			for _, w := range curveWays {
-				m, ok := c.find(w.name, procs).at(rate)
-				if !ok || m.why() != "" {
-					p99, cpu = append(p99, none), append(cpu, none)
-					continue
-				}
-				p99, cpu = append(p99, duration(m.p99)), append(cpu, duration(m.cpu))
-				took = append(took, m.cpu)
-			}
-			if len(took) == 0 {
-				continue
-			}
-			adds, of := none, none
-			if len(took) == len(curveWays) {
-				adds, of = duration(took[1]-took[0]), ratio(float64(took[1]-took[0]), float64(max(0, took[2]-took[0])))
-			}
-			t.add(slices.Concat([]string{fmt.Sprintf("%d, %s", procs, number(float64(rate)))}, p99, cpu, []string{adds, of})...)
-		}
-	}
-	return t
-}
-
-func (c *curve) waysTable() *table {
-	t := &table{}
-	t.add("telemetry", "p50", "p99", "CPU a request", "of that without", "memory, at most", "bytes a request on the wire", "spans a request", "spans lost")
-	without, _ := c.find(curveWays[0].name, runtime.NumCPU()).at(c.rate)
-	for _, s := range c.subjects {
-		m, ok := s.at(c.rate)
-		if s.procs != runtime.NumCPU() || !ok {
-			continue
-		}
-		t.add(s.way.name, duration(m.p50), duration(m.p99), duration(m.cpu), ratio(float64(m.cpu), float64(without.cpu)),
-			size(float64(m.memory)), number(m.wire), number(m.spans), number(float64(m.lost)))
-	}
-	return t
-}
 
 // collectorText is what one Collector carries.
 func collectorText(o options, targets []*target, sh shopped) string {
@@ -107,7 +15,7 @@ func collectorText(o options, targets []*target, sh shopped) string {
 	fmt.Fprintf(&out, "Measured on %s: batches of %d of the shop's spans, %s a span, sent over %d connections at rates that double, %v each, through the Collector of deploy/collector.yaml. ",
 		machine(), sh.batch.spans(), size(float64(len(sh.batch.request))/float64(sh.batch.spans())), connections, o.length)
 	fmt.Fprintf(&out, "A rate is held when nothing is refused, p99 of the answers is at most %s, and as long after the end no more is left in the Collector's queue than it is to take in %s. ", duration(heldSpans), duration(heldQueue))
-	out.WriteString("“Highest” is a lower bound, as above; CPU a span depends little on the others, and a core has as many spans as fit into a second of it.\n\n")
+	out.WriteString("“Highest” is a lower bound: the sender, the Collector and the receiver share the cores. CPU a span depends little on the load, and a core has as many spans as fit into a second of it.\n\n")
 	t := &table{}
 	t.add("the spans go to", "highest rate held, spans/s", "what gave way above", "p99 of the answers", "CPU of the Collector a span", "spans/s and core", "memory of the Collector, at most", "CPU of what is behind it a span")
 	for _, target := range targets {
@@ -161,8 +69,8 @@ var shares = []float64{1, 0.1, 0.01}
 // fleetText is what many services take.
 func fleetText(o options, m measured) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Computed by the same run from its own figures, for %s services of %s requests/s each, all alike the one above; lines with a public figure in them are estimates, and so are those that say it.\n\n",
-		number(float64(o.services)), number(float64(o.rate)))
+	fmt.Fprintf(&out, "Computed by the same run from its own figures, for %s services of %s requests/s each. Their requests are the shop's: %s spans and %s on the wire each. Lines with a public figure in them are estimates, and so are those that say it.\n\n",
+		number(float64(o.services)), number(float64(o.rate)), number(m.spans), size(m.wire))
 	t := &table{explained: true}
 	head := []string{"what"}
 	for _, share := range shares {
@@ -179,9 +87,7 @@ func fleetText(o options, m measured) string {
 	line("requests/s", "services × rate; metrics count all of them", func(f fleet) string { return number(f.requests()) })
 	line("spans/s", "× share × spans a request", func(f fleet) string { return number(f.spans(m)) })
 	line("bytes/s on the wire", "requests/s × share × bytes a request", func(f fleet) string { return size(f.wire(m)) })
-	line("the same with gzip", "", func(f fleet) string { return size(f.gzip(m)) })
-	line("cores for perfline in all services", "requests/s × (CPU unsampled − without + share × (sampled − unsampled))", func(f fleet) string { return aboveNoise(f.serviceCores(m), number(f.serviceCores(m))) })
-	line("of what the services take without it", "", func(f fleet) string { return aboveNoise(f.share(m), fmt.Sprintf("%.1f %%", 100*f.share(m))) })
+	line("the same with gzip", "× what gzip leaves of a batch of the shop's spans", func(f fleet) string { return size(f.gzip(m)) })
 	line(fmt.Sprintf("Collectors of %d cores, %.0f %% busy", collectorCores, collectorBusy*100), "spans/s × CPU a span, to a receiver that forgets them",
 		func(f fleet) string { return number(collectors(f.spans(m), m)) })
 	line("the same by the public figure", fmt.Sprintf("spans/s ÷ %s a core", number(collectorPublic)),
@@ -221,15 +127,6 @@ func fleetText(o options, m measured) string {
 	return out.String()
 }
 
-// aboveNoise is the text, unless the difference that v was computed of is below nothing:
-// then it was too small for this run.
-func aboveNoise(v float64, text string) string {
-	if v < 0 {
-		return "not measurable"
-	}
-	return text
-}
-
 func publicText() string {
 	t := &table{explained: true}
 	t.add("figure", "value", "source")
@@ -239,17 +136,26 @@ func publicText() string {
 	return t.String()
 }
 
-// measured is what the fleet is computed of.
-func (c *curve) measured(receiver *target, sh shopped) measured {
-	at := func(name string) sample {
-		m, _ := c.find(name, runtime.NumCPU()).at(c.rate) // compare has measured all of them
-		return m
-	}
-	with := at(curveWays[1].name)
+// figuresOf returns the figures that the fleet is computed from.
+func figuresOf(receiver *target, sh shopped, inMemory, onDisk float64) measured {
 	best, _ := receiver.best() // measureTargets has seen to it
 	return measured{
-		spans: with.spans, without: at(curveWays[0].name).cpu, with: with.cpu, unsampled: at(furtherWays[1].name).cpu,
-		wire: with.wire, gzip: at(furtherWays[0].name).wire, collectorCPU: best.cpu,
+		spans: sh.requestSpans, wire: sh.requestWire, gzip: sh.requestWire * sh.compressed,
+		collectorCPU: best.cpu, inMemory: inMemory, onDisk: onDisk,
 		profiles: sh.perSecond(), profileWire: sh.profileWire, profileStored: sh.profileStored,
 	}
+}
+
+// machine says where the figures are from.
+func machine() string {
+	model := "an unknown processor"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(info)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%d cores (%s), %s, %s/%s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -30,8 +30,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
-	"github.com/perfline/perfline/integration/document"
 	"github.com/perfline/perfline/integration/trial"
+	"github.com/perfline/perfline/internal/document"
 )
 
 func main() {

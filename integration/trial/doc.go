@@ -21,8 +21,7 @@
 //
 // The service answers GET /task: a server span, [Measures] measures in it, each of
 // which perfline makes a span, and [Marks] marks, for some tens of microseconds of
-// CPU. With [OpenTelemetry] the same spans and events are otelhttp's and the SDK's,
-// with [None] there are none.
+// CPU. With [None] there are none.
 //
 // A load is open: requests are sent at times that are fixed beforehand, whether
 // those before were answered or not, and a latency counts from when the request was

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -30,8 +29,6 @@ type Load struct {
 	end      context.CancelFunc
 	slots    chan struct{} // one for each request under way
 	ended    chan struct{} // closed when the last request is answered
-	due      atomic.Int64  // requests that were due until now
-	done     atomic.Int64  // of them, answered or failed
 
 	mu    sync.Mutex // guards what follows
 	total Results    // since the load began, without latencies
@@ -98,11 +95,9 @@ func (l *Load) run(ctx context.Context) {
 				return
 			}
 		}
-		l.due.Store(int64(i) + 1)
 		select {
 		case l.slots <- struct{}{}:
 		case <-ctx.Done():
-			l.due.Store(int64(i)) // this one is not sent
 			return
 		}
 		requests.Go(func() {
@@ -141,7 +136,6 @@ func (l *Load) request() error {
 func (l *Load) settle(took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.done.Add(1)
 	if err != nil {
 		for _, r := range []*Results{&l.taken, &l.total} {
 			r.Failed++
@@ -152,17 +146,6 @@ func (l *Load) settle(took time.Duration, err error) {
 	l.total.Answered++
 	l.taken.Answered++
 	l.taken.Latencies = append(l.taken.Latencies, took)
-}
-
-// Backlog is how many requests were due and are not answered.
-func (l *Load) Backlog() int {
-	due := l.due.Load()
-	select {
-	case <-l.ended:
-	default: // those that the loop is late with are due as well
-		due = max(due, int64(time.Since(l.began)/l.interval))
-	}
-	return int(max(0, due-l.done.Load()))
 }
 
 // Total returns what became of all requests since the load began, whoever took their

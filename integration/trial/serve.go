@@ -40,7 +40,6 @@ func Main() {
 // orders is what the service is told by whoever starts it.
 type orders struct {
 	Telemetry Telemetry
-	InUse     int
 	Deadline  time.Duration
 }
 
@@ -62,8 +61,6 @@ func serve(raw string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	inUse := make([]byte, o.InUse)
-	defer runtime.KeepAlive(inUse)
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	t, err := o.Telemetry.start(ctx)
 	if err != nil {

@@ -25,10 +25,6 @@ type ServiceConfig struct {
 	// OTEL_EXPORTER_OTLP_ENDPOINT=….
 	Env []string
 
-	// InUse is how many bytes without pointers the service holds besides, as every
-	// service has some: with next to nothing in use, garbage is collected all the time.
-	InUse int
-
 	// Deadline is how long the service may take to end; 0 means ten seconds.
 	Deadline time.Duration
 
@@ -50,7 +46,7 @@ type Service struct {
 // returns when it listens. The caller calls Terminate or Kill.
 func StartService(ctx context.Context, c ServiceConfig) (*Service, error) {
 	raw, err := json.Marshal(orders{
-		Telemetry: cmp.Or(c.Telemetry, Perfline), InUse: c.InUse, Deadline: cmp.Or(c.Deadline, 10*time.Second),
+		Telemetry: cmp.Or(c.Telemetry, Perfline), Deadline: cmp.Or(c.Deadline, 10*time.Second),
 	})
 	if err != nil {
 		return nil, err

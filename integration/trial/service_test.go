@@ -98,7 +98,7 @@ func TestServiceAccount(t *testing.T) {
 }
 
 func TestServiceTelemetry(t *testing.T) {
-	for _, kind := range []Telemetry{Perfline, OpenTelemetry, None} {
+	for _, kind := range []Telemetry{Perfline, None} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "no URL") // of the caller: nothing to the service
 			s := startService(t, ServiceConfig{Telemetry: kind, Deadline: time.Second})

@@ -9,12 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
@@ -32,9 +26,8 @@ type Telemetry string
 
 // The kinds of telemetry.
 const (
-	Perfline      Telemetry = "perfline"      // perfline.Start and bridge.Middleware; the environment says the rest
-	OpenTelemetry Telemetry = "opentelemetry" // otelhttp, the SDK's batches, OTLP over gRPC
-	None          Telemetry = "none"
+	Perfline Telemetry = "perfline" // perfline.Start and bridge.Middleware; the environment says the rest
+	None     Telemetry = "none"
 )
 
 // instruments are a service with one kind of telemetry.
@@ -53,21 +46,11 @@ func (t Telemetry) start(ctx context.Context) (*instruments, error) {
 			return nil, err
 		}
 		return &instruments{bridge.Middleware, marked, pl.Stats, pl.Shutdown}, nil
-	case OpenTelemetry:
-		exporter, err := otlptracegrpc.New(ctx)
-		if err != nil {
-			return nil, err
-		}
-		tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
-		wrap := func(h http.Handler) http.Handler {
-			return otelhttp.NewHandler(h, "GET /task", otelhttp.WithTracerProvider(tp))
-		}
-		return &instruments{wrap, traced(tp.Tracer("trial")), noStats, tp.Shutdown}, nil
 	case None:
 		nothing := func(context.Context) error { return nil }
 		return &instruments{func(h http.Handler) http.Handler { return h }, bare, noStats, nothing}, nil
 	}
-	return nil, fmt.Errorf("telemetry %q: must be %q, %q or %q", t, Perfline, OpenTelemetry, None)
+	return nil, fmt.Errorf("telemetry %q: must be %q or %q", t, Perfline, None)
 }
 
 func marked(w http.ResponseWriter, r *http.Request) {
@@ -82,22 +65,6 @@ func marked(w http.ResponseWriter, r *http.Request) {
 	timing.End()
 	marks.Mark(r.Context(), "rendered", slog.Int("bytes", len(body)))
 	_, _ = w.Write(body) // the client is gone: nobody to tell
-}
-
-func traced(tracer trace.Tracer) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		request := trace.SpanFromContext(r.Context())
-		_, span := tracer.Start(r.Context(), "load", trace.WithAttributes(attribute.Int("items", items)))
-		list := load()
-		span.End()
-		request.AddEvent("loaded", trace.WithAttributes(attribute.Int("items", len(list))))
-		_, span = tracer.Start(r.Context(), "render")
-		span.AddEvent("rendering")
-		body := render(list)
-		span.End()
-		request.AddEvent("rendered", trace.WithAttributes(attribute.Int("bytes", len(body))))
-		_, _ = w.Write(body) // the client is gone: nobody to tell
-	}
 }
 
 func bare(w http.ResponseWriter, _ *http.Request) {

@@ -152,7 +152,7 @@ var variables = []Variable{
 		Must: millisecondsRule, Default: "10000",
 	},
 	{
-		Name: "OTEL_BSP_MAX_QUEUE_SIZE", Sets: "How many spans may wait for delivery. Further ones are dropped and counted. `Config.Queue.QueueSize` wins.",
+		Name: "OTEL_BSP_MAX_QUEUE_SIZE", Sets: "How many spans may wait for delivery. Further ones are dropped and counted. `Config.Traces.QueueSize` wins.",
 		Must: countRule, Default: "8192",
 	},
 	{

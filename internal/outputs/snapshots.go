@@ -25,7 +25,7 @@ type Snapshots struct {
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 
 // NewSnapshots starts a processor for e. OTEL_BSP_* and queueSize, if it is not 0, say how many spans wait and travel
-// together. The name is that of e in messages. The caller has to shut the processor down, which shuts e down.
+// together. Messages call e by name. The caller has to shut the processor down, which shuts e down.
 func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int, log *slog.Logger) *Snapshots {
 	b := otlp.ReadBatch(vars, queueSize)
 	return &Snapshots{exporter: e, queue: queue.New(queue.Config[snapshot]{

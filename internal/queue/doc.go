@@ -11,14 +11,16 @@
 // # What it guarantees
 //
 //   - [Queue.Add] takes one short lock. It never waits for the receiver and never fails; it counts.
-//   - What waits is bounded, together with the batch that is being sent.
+//   - The waiting items are bounded, together with the batch that is being sent.
 //   - The books balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
 //   - One goroutine sends, one batch at a time, oldest items first, but for those that [Answer].Aside puts behind the others.
 //   - An empty queue does nothing: no goroutine wakes up, no timer runs.
 //   - A pause between two attempts is 0.3 s at first and grows to 3 s, less up to a half of it by chance. A pause that the receiver
-//     asks for replaces it, up to 5 minutes. Flush and Shutdown end a pause.
-//   - The log has one line when delivery begins to fail, with the reason, and one when it works again, with the number of lost items.
-//     What the receiver turns down, and what finds the queue full while delivery works, has a line an hour for each reason.
+//     asks for replaces it, up to 5 minutes. Flush and Shutdown end a pause, and while they wait no pause is longer than 3 s.
+//   - The log has a line with the reason when delivery begins to fail, and one with the number of lost items when it works again.
+//     It has five such pairs a minute at most.
+//   - Items that the receiver turns down have a line an hour for each reason. Items that find the queue full while delivery works
+//     have a line an hour.
 //   - After [Queue.Shutdown] no goroutine is left, unless Send ignores its context.
 //
 // # Limitations

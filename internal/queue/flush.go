@@ -22,9 +22,9 @@ type flush struct {
 	done     chan struct{} // closed when it is over
 }
 
-// Flush sends what waits, without Delay or pause, and returns when it is delivered, failed or dropped. It does not wait for
-// items that are added later. The error says how many were lost and why, that attempts failed [Config].GiveUp times in a row,
-// or that ctx ended; what waits then goes on waiting.
+// Flush sends the waiting items, without Delay or pause, and returns when they are delivered, failed or dropped. It does not
+// wait for items that are added later. The error says how many items were lost and why, or that the items still wait because
+// ctx ended or [Config].GiveUp attempts failed in a row. After Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,11 +54,12 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 	}
 }
 
-// Shutdown sends what waits, and returns when the sending goroutine has ended. Items that are added later are dropped. It gives
-// up when ctx ends or when [Config].GiveUp attempts fail in a row: it cancels the attempt under way, waits a second at most for
-// its end, and leaves in Pending what was not settled. The error says how many of what waited were not delivered, and why.
-// Further calls wait for the same end and return the same; the first of their contexts to end counts. The books are final
-// then.
+// Shutdown sends the waiting items, and returns when the sending goroutine has ended. The books are final then. Items that are
+// added later are dropped.
+//
+// Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the attempt under way and waits a
+// second at most for its end. Items that are not settled stay in Pending. The error says how many of the waiting items were not
+// delivered, and why. Further calls wait for the same end and return the same; the first of their contexts to end counts.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.closing {
@@ -98,7 +99,7 @@ func (q *Queue[T]) end() {
 	q.time.Stop()
 	q.waiting, q.aside = fifo[T]{}, nil
 	for _, f := range q.flushes {
-		q.finish(f, fmt.Errorf("%s still wait for %s: the queue is shut down", q.c.What, q.c.To))
+		q.release(f, fmt.Errorf("%s still wait for %s: %w", q.c.What, q.c.To, errShut))
 	}
 	q.flushes = nil
 	close(q.done)
@@ -115,6 +116,7 @@ func (q *Queue[T]) hurry() {
 
 // lose tells flushes of items that are lost: count in all, numbered from first on.
 func (q *Queue[T]) lose(first uint64, why error, count uint64, items ...T) {
+	q.reason = why
 	for _, f := range q.flushes {
 		var n uint64
 		for i, item := range items {
@@ -144,15 +146,15 @@ func (q *Queue[T]) oldest() uint64 {
 	return number
 }
 
-// release ends the flushes all of whose items are settled.
-func (q *Queue[T]) release() {
+// releaseAll ends the flushes all of whose items are settled.
+func (q *Queue[T]) releaseAll() {
 	if len(q.flushes) == 0 {
 		return
 	}
 	oldest := q.oldest()
 	q.flushes = slices.DeleteFunc(q.flushes, func(f *flush) bool {
 		if oldest > f.upTo {
-			q.finish(f, f.err)
+			q.release(f, f.err)
 		}
 		return f.over
 	})
@@ -169,13 +171,13 @@ func (q *Queue[T]) giveUp(err error) {
 			if f == &q.last {
 				q.kill(err)
 			} else if !q.closing { // whose end is near
-				q.finish(f, why)
+				q.release(f, why)
 			}
 		}
 	}
 }
 
-func (q *Queue[T]) finish(f *flush, err error) {
+func (q *Queue[T]) release(f *flush, err error) {
 	if !f.over {
 		f.over, f.err = true, err
 		if f.done != nil {

@@ -114,7 +114,7 @@ func TestFlushesCountTheirOwn(t *testing.T) {
 	})
 }
 
-// A flush is over when its items were dropped, and says so.
+// A flush is over when its items were dropped, and returns the number.
 func TestFlushOfDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, config{MaxBytes: 4, BatchCount: 1, DropOldest: true}, away)
@@ -133,7 +133,7 @@ func TestFlushOfDropped(t *testing.T) {
 	})
 }
 
-// Flush ends with its context. What waits goes on waiting.
+// Flush ends with its context. The items go on waiting.
 func TestFlushEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, config{}, away)
@@ -181,7 +181,7 @@ func TestFlushGivesUp(t *testing.T) {
 	})
 }
 
-// Shutdown delivers what waits, whatever it waits for. What comes later is dropped.
+// Shutdown delivers the waiting items without delay or pause. Later items are dropped.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, config{Delay: time.Hour, BatchCount: 2}, away)
@@ -216,7 +216,7 @@ func TestShutdownOfNothing(t *testing.T) {
 	}
 }
 
-// Shutdown gives up with its context or after some attempts. What is given up stays pending, unless the receiver may have it.
+// Shutdown gives up with its context or after some attempts. The items stay pending, unless the receiver may have them.
 func TestShutdownGivesUp(t *testing.T) {
 	over := "the context of Shutdown: context deadline exceeded"
 	for _, c := range []struct {
@@ -282,8 +282,17 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// Shutdown does not wait as long as a receiver asks: its context would end before.
-func TestShutdownOfAReceiverThatAsksForTime(t *testing.T) {
+// Neither Flush nor Shutdown wait as long as a receiver asks: their contexts would end before.
+func TestReceiverThatAsksForTime(t *testing.T) {
+	for name, call := range map[string]func(*setUp) error{
+		"flush":    func(s *setUp) error { return s.Flush(s.t.Context()) },
+		"shutdown": func(s *setUp) error { return s.Shutdown(s.t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) { testAsksForTime(t, call) })
+	}
+}
+
+func testAsksForTime(t *testing.T, call func(*setUp) error) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		s := start(t, config{}, func(context.Context, []item) queue.Answer {
@@ -295,10 +304,10 @@ func TestShutdownOfAReceiverThatAsksForTime(t *testing.T) {
 		s.add("a")
 		synctest.Wait()
 		began := time.Now()
-		s.stop()
-		if took := time.Since(began); took != maxPause {
-			t.Errorf("it took %v", took)
+		if err := call(s); err != nil || time.Since(began) != maxPause {
+			t.Errorf("error %v after %v", err, time.Since(began))
 		}
+		s.stop()
 	})
 }
 

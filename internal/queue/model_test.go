@@ -69,8 +69,8 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 	return a
 })
 
-// Whatever is added, answered, flushed and shut down in whatever order: the books balance at each step and agree with the
-// receiver, bounds and order are kept, and nothing arrives twice.
+// Items are added, flushed, answered and shut down at random. At each step the books balance and agree with the receiver,
+// bounds and order are kept, and no item arrives twice.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := config{
@@ -179,7 +179,7 @@ func (m *model) check(when string, s queue.Stats, accepted uint64, down bool) {
 	if s.Delivered != m.want.Delivered {
 		m.wrong("%s: the receiver took %d, books are %+v", when, m.want.Delivered, s)
 	}
-	// What a Timeout gives up has failed without the receiver's doing; what is refused while Shutdown ends may be given up.
+	// Items that a Timeout gives up have failed without the receiver's doing; items that are refused while Shutdown ends may be given up.
 	if s.Failed < m.want.Failed && !down || s.Failed > m.want.Failed && m.c.Timeout == 0 {
 		m.wrong("%s: the receiver turned down %d, books are %+v", when, m.want.Failed, s)
 	}

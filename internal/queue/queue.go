@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-var errFull = errors.New("the queue is full")
+var (
+	errFull = errors.New("the queue is full")
+	errShut = errors.New("the queue is shut down")
+)
 
 // An Item is what a queue delivers. Its methods always return the same.
 type Item interface {
@@ -84,8 +87,9 @@ type Queue[T Item] struct {
 
 	mu      sync.Mutex // guards what follows
 	stats   Stats
+	reason  error // of the last loss
 	waiting fifo[T]
-	added   uint64 // items ever in waiting; an item's number is that of its addition
+	added   uint64 // items ever in waiting; items are numbered from 1 on
 	due     uint64 // the number up to which items do not wait for a batch to fill
 	armed   bool
 	state   state
@@ -97,10 +101,14 @@ type Queue[T Item] struct {
 	tries int
 	aside []setAside[T]
 
-	failures int    // attempts in a row that ask for a pause
-	rush     bool   // Flush or Shutdown want no pause before the next attempt
-	failing  bool   // as the log says
-	reported uint64 // items lost up to the last answer without an error
+	failures int  // attempts in a row that ask for a pause
+	rush     bool // Flush or Shutdown want no pause before the next attempt
+
+	failing  bool        // the last attempt failed
+	warned   bool        // as the log says
+	warnings []time.Time // of the last minute
+	seen     uint64      // lost items up to the last answer
+	unsaid   uint64      // items lost while delivery failed, which no line has counted
 
 	flushes []*flush
 	closing bool
@@ -149,8 +157,14 @@ func (q *Queue[T]) Add(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stats.Accepted += uint64(count)
-	if q.closing || !q.makeRoom(count, bytes) {
+	if q.closing {
 		q.stats.Dropped += uint64(count)
+		q.reason = errShut
+		return
+	}
+	if !q.makeRoom(count, bytes) {
+		q.stats.Dropped += uint64(count)
+		q.reason = errFull
 		q.due = q.added // even half a batch makes room
 		q.rouse()
 		return
@@ -172,6 +186,13 @@ func (q *Queue[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stats
+}
+
+// Reason returns why items were lost last, nil if none were.
+func (q *Queue[T]) Reason() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reason
 }
 
 // full reports whether a whole batch waits.
@@ -204,21 +225,21 @@ func (q *Queue[T]) makeRoom(count, bytes int) bool {
 	if !q.c.DropOldest {
 		return false
 	}
-	var held uint64 // by the batch that is being sent
-	var heldBytes int
+	var fixed uint64 // in the batch that is being sent
+	var fixedBytes int
 	if q.state == sending {
 		for _, item := range q.batch {
-			held += uint64(item.Count())
-			heldBytes += item.Bytes()
+			fixed += uint64(item.Count())
+			fixedBytes += item.Bytes()
 		}
 	}
-	if !fits(held, heldBytes) {
+	if !fits(fixed, fixedBytes) {
 		return false
 	}
 	for !fits(q.stats.Pending, q.stats.PendingBytes) {
 		q.dropOldest()
 	}
-	q.release()
+	q.releaseAll()
 	return true
 }
 

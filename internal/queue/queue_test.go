@@ -50,7 +50,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// The delay is that of the items that wait, not of those that went before.
+// The delay of an item begins when the item is added, not with items that are sent.
 func TestDelayBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, config{BatchCount: 2, Delay: time.Second}, fine)
@@ -129,7 +129,7 @@ func TestFullBeforeABatch(t *testing.T) {
 	})
 }
 
-// At a bound the newest item is dropped. What is being sent counts.
+// At a bound the newest item is dropped. The batch that is being sent counts.
 func TestBounds(t *testing.T) {
 	for name, c := range map[string]config{
 		"count": {MaxCount: 4, BatchCount: 2},

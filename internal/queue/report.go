@@ -1,8 +1,13 @@
 package queue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
+	maxWarnings = 5 // in a minute, about delivery that begins to fail
+
 	saidFor  = time.Hour // in which a reason is logged once
 	maxSaids = 8         // reasons in that time
 )
@@ -30,7 +35,7 @@ type news struct {
 	refused bool   // with begins: another attempt would not help
 	works   bool   // delivery works again
 	dropped bool   // items were dropped while delivery worked
-	lost    uint64 // with works and dropped: since the last answer
+	lost    uint64 // with works and dropped
 	turned  uint64 // items that the receiver turned down
 	message string // why, or a warning
 }
@@ -38,17 +43,42 @@ type news struct {
 // news returns what there is to log about an answer; lost is how many items were lost before it.
 func (q *Queue[T]) news(a Answer, lost uint64) (n news) {
 	if a.Err != nil {
-		if !q.failing {
+		lost = q.stats.lost()
+	}
+	more := lost - q.seen
+	q.seen = q.stats.lost()
+	if a.Err != nil || q.failing {
+		q.unsaid += more
+	}
+	if a.Err != nil {
+		q.failing = true
+		if !q.warned && q.mayWarn() {
+			q.warned = true
 			n.begins, n.refused = a.Err, !a.Retry && !a.Unanswered
 		}
-		q.failing = true
 		return n
 	}
-	n.lost, n.turned, n.message = lost-q.reported, uint64(a.Rejected), a.Message //nolint:gosec // not negative
-	n.works = q.failing
-	n.dropped = !q.failing && !q.closing && n.lost > 0
-	q.failing, q.reported = false, q.stats.lost()
+	n.turned, n.message = uint64(a.Rejected), a.Message //nolint:gosec // not negative
+	switch {
+	case q.warned:
+		n.works, n.lost = true, q.unsaid
+		q.unsaid = 0
+	case !q.failing && !q.closing && more > 0:
+		n.dropped, n.lost = true, more
+	}
+	q.failing, q.warned = false, false
 	return n
+}
+
+// mayWarn reports whether there is room for a warning: a receiver that fails every other time must not fill the log.
+func (q *Queue[T]) mayWarn() bool {
+	now := time.Now()
+	q.warnings = slices.DeleteFunc(q.warnings, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if len(q.warnings) >= maxWarnings {
+		return false
+	}
+	q.warnings = append(q.warnings, now)
+	return true
 }
 
 // tell logs. The logger is the program's: it may take its time, add items itself, or panic.

@@ -169,7 +169,7 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
 	}
 	n = q.news(a, before)
 	q.giveUp(a.Err)
-	q.release()
+	q.releaseAll()
 	return pause, n
 }
 
@@ -231,8 +231,8 @@ func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
 	}
 	q.failures = min(q.failures+1, 10)
 	limit := maxAfter
-	if q.closing {
-		limit = maxPause // Shutdown's context may end before
+	if len(q.flushes) > 0 {
+		limit = maxPause // callers of Flush and Shutdown wait
 	}
 	if after > 0 {
 		return min(after, limit)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -137,7 +138,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// What an answer says becomes of the books and of the log.
+// Every answer has its effect on the books and on the log.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -170,6 +171,9 @@ func TestAnswers(t *testing.T) {
 				s := start(t, config{BatchCount: 4, Delay: time.Second}, c.answer)
 				s.add("abc")
 				wantError(t, s.Flush(t.Context()), c.flush)
+				if why := s.Reason(); (why == nil) != (c.flush == "<nil>") || why != nil && !strings.HasSuffix(c.flush, why.Error()) {
+					t.Errorf("the reason is %v", why)
+				}
 				s.set(fine)
 				s.add("d")
 				s.stop()
@@ -321,7 +325,32 @@ func TestReasonsAreBounded(t *testing.T) {
 	})
 }
 
-// A queue that drops while delivery works says so.
+// A receiver that fails every other time does not fill the log, and one that goes on failing is in it. No loss is left out.
+func TestWarningsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, nil)
+		for i := range 100 {
+			s.set(refuse)
+			s.add("a")
+			synctest.Wait()
+			if i < 99 {
+				s.set(fine)
+			} else {
+				s.set(away)
+			}
+			s.add("b")
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Minute)
+		s.set(fine)
+		s.stop()
+		s.wantStats(queue.Stats{Accepted: 200, Delivered: 100, Failed: 100, Retries: s.Stats().Retries})
+		first := []string{"refused", "again\" to=http://receiver lost=1"}
+		s.log.want(t, append(slices.Repeat(first, 5), "not delivered", "again\" to=http://receiver lost=95")...)
+	})
+}
+
+// A queue that drops while delivery works logs it.
 func TestDropsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, config{MaxCount: 2}, func(context.Context, []item) queue.Answer {

@@ -8,8 +8,8 @@ import (
 // A Sender sends one request and waits for the answer, or for the end of ctx.
 //
 //   - Send is called by one goroutine at a time.
-//   - Send returns soon after ctx ends. The error may then be that of ctx.
-//   - Send neither changes body nor uses it after it has returned.
+//   - Send returns soon after ctx ends. The error may then be the error of ctx.
+//   - Send does not change body. It does not use body after it has returned, except after an error.
 //   - Err and Message must name no secrets: the queue logs both.
 //   - A panic counts as an error that cannot be repaired by sending again.
 type Sender interface {
@@ -33,13 +33,13 @@ const keepBody = 1 << 20
 // Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s. appendTo appends the request of
 // a batch to body. The buffer is used again after a request that was answered: after an error, the transport may still read it.
 func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context, []T) Answer {
-	var kept []byte
+	var spare []byte
 	return func(ctx context.Context, batch []T) Answer {
-		body := appendTo(kept[:0], batch)
-		kept = nil
+		body := appendTo(spare[:0], batch)
+		spare = nil
 		a := s.Send(ctx, body)
 		if a.Err == nil && cap(body) <= keepBody {
-			kept = body
+			spare = body
 		}
 		return a
 	}

@@ -19,53 +19,47 @@ import (
 	"time"
 
 	"github.com/grafana/pyroscope-go/upstream"
-	"github.com/grafana/pyroscope-go/upstream/remote"
 
+	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
 )
 
 const (
-	answerTimeout = time.Minute // of a client of our own
-	maxAnswer     = 1 << 10     // bytes read of an answer's body
+	answerTimeout = time.Minute     // of a client of our own
+	maxAnswer     = 1 << 10         // bytes read of an answer's body
+	maxRetryAfter = 5 * time.Minute // what a server may ask for
+	profileTries  = 5               // of a profile before it lets the others go first
 )
 
-// An outcome is what became of an attempt to deliver a profile.
-type outcome int
+// An upload is a profile that waits for delivery.
+type upload struct {
+	kind string
+	job  upstream.UploadJob
 
-const (
-	refused    outcome = iota // for good; also when no request could be made of it
-	sent                      // the server has it
-	unanswered                // the server may have it
-	retryable                 // the server has it not, and may take it later
-	cancelled                 // it was stopped before the server had it
-)
-
-// A result is an outcome and why.
-type result struct {
-	outcome outcome
-	err     error         // nil if sent
-	profile bool          // it is about this profile, not whoever sends one
-	suspect bool          // it may be: the server failed
-	after   time.Duration // the server asked for a pause
+	// The client's.
+	tries  int
+	before uint64 // profiles that the server had taken when this one was tried first
 }
 
-// A client delivers a profile by pyroscope-go's Remote, one at a time, and learns what
-// became of it as the HTTP client of the Remote, which itself does not tell.
+// Count returns 1.
+func (*upload) Count() int { return 1 }
+
+// Bytes returns the size of the profile as it is sent.
+func (u *upload) Bytes() int { return len(u.job.Profile) }
+
+// A client sends profiles, one at a time.
 type client struct {
-	remote *remote.Remote
+	config Config
 	http   *http.Client
-	end    context.CancelFunc // of the connections of a client of our own
+	close  context.CancelFunc // closes the connections of a client of our own
 	now    func() time.Time
 	hidden *strings.Replacer // takes secrets out of what the server or the network says
-
-	// Of the one upload that is under way.
-	ctx    context.Context //nolint:containedctx // Remote has no parameter for it
-	result result
+	taken  uint64            // profiles
 }
 
-func newClient(c Config, now func() time.Time) (*client, error) {
+func newClient(c Config, now func() time.Time) *client {
 	life, end := context.WithCancel(context.Background())
-	cl := &client{http: c.HTTPClient, end: end, now: now, hidden: hide(c)}
+	cl := &client{config: c, http: c.HTTPClient, close: end, now: now, hidden: hide(c)}
 	if cl.http == nil {
 		cl.http = &http.Client{
 			Timeout: answerTimeout,
@@ -74,36 +68,7 @@ func newClient(c Config, now func() time.Time) (*client, error) {
 			Transport:     newTransport(life),
 		}
 	}
-	var err error
-	cl.remote, err = remote.NewRemote(remote.Config{
-		Address: c.ServerAddress, BasicAuthUser: c.BasicAuthUser, BasicAuthPassword: c.BasicAuthPassword,
-		TenantID: c.TenantID, HTTPHeaders: c.Headers, Threads: 1, Logger: silent{}, HTTPClient: cl,
-	})
-	if err != nil {
-		end()
-		return nil, fmt.Errorf("pyroscope: server %s: %w", secret.URL(c.ServerAddress), err)
-	}
-	return cl, nil
-}
-
-// start starts the Remote's goroutine, which inherits the caller's labels.
-func (c *client) start() { c.remote.Start() }
-
-// stop returns when that goroutine has ended. Nothing is under way.
-func (c *client) stop() {
-	c.remote.Stop()
-	c.end()
-}
-
-// send delivers a profile, or tries to until ctx is over.
-func (c *client) send(ctx context.Context, job *upstream.UploadJob) result {
-	c.ctx, c.result = ctx, result{err: errors.New("no request could be made of it"), profile: true}
-	c.remote.Upload(job)
-	c.remote.Flush()
-	if c.result.err != nil {
-		c.result.err = errors.New(c.hidden.Replace(c.result.err.Error()))
-	}
-	return c.result
+	return cl
 }
 
 // hide takes c's secrets out of texts.
@@ -113,64 +78,96 @@ func hide(c Config) *strings.Replacer {
 	return secret.Hide(append(secrets, secret.InURL(c.ServerAddress)...)...)
 }
 
-// Do is the Remote's HTTP client.
-func (c *client) Do(req *http.Request) (*http.Response, error) {
-	var written atomic.Bool // the whole request
-	ctx := httptrace.WithClientTrace(c.ctx, &httptrace.ClientTrace{
-		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
-	})
-	resp, err := c.http.Do(req.WithContext(ctx))
-	if err != nil {
-		c.result = c.failed(err, written.Load())
-		return nil, err
+// send sends the one profile of a batch.
+func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
+	u := batch[0]
+	if u.tries++; u.tries == 1 {
+		u.before = c.taken
 	}
-	defer resp.Body.Close()
-	// What cannot be read of the body says nothing about the profile.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	c.result = c.answered(resp, c.hidden.Replace(strings.TrimSpace(string(body)))) // before it is quoted
-	return &http.Response{StatusCode: resp.StatusCode, Body: http.NoBody}, nil
+	a, fault := c.post(ctx, &u.job)
+	if a.Err == nil {
+		c.taken++
+		return a
+	}
+	a.Err = errors.New(c.hidden.Replace(a.Err.Error()))
+	often := a.Retry && u.tries >= profileTries
+	switch {
+	// The profile is at fault when the server answers that, or fails while it takes others; not when a connection fails.
+	case fault == certain && (!a.Retry || often), fault == possible && often && c.taken > u.before:
+		return queue.Answer{Rejected: 1, Message: u.kind + ": " + a.Err.Error()}
+	default:
+		a.Aside = often && fault != none
+		return a
+	}
 }
 
-// failed is the result of a request without an answer.
-func (c *client) failed(err error, written bool) result {
+// A fault says whether an answer is about the profile, rather than about the program that sends it or about the server.
+type fault int
+
+const (
+	none fault = iota
+	possible
+	certain
+)
+
+// post sends a profile once.
+func (c *client) post(ctx context.Context, job *upstream.UploadJob) (queue.Answer, fault) {
+	var written atomic.Bool // the whole request
+	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
+	}), job)
+	if err != nil {
+		return queue.Answer{Err: fmt.Errorf("no request could be made of it: %w", err)}, certain
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return failed(ctx, err, written.Load()), none
+	}
+	defer resp.Body.Close()
+	// An error here says nothing about the profile.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return c.answered(resp, c.hidden.Replace(strings.TrimSpace(string(body)))) // before it is quoted
+}
+
+// failed is the answer for a request without one.
+func failed(ctx context.Context, err error, written bool) queue.Answer {
 	// Without the URL: it may have a password, and is the same for all.
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	r := result{outcome: retryable, err: err}
-	timeout := (net.Error)(nil)
-	switch {
-	case c.ctx.Err() != nil:
-		r.err = errors.New("no answer before Shutdown's deadline")
-		r.outcome = cancelled
-		if written {
-			r.outcome = unanswered
-		}
-	case written && errors.As(err, &timeout) && timeout.Timeout():
-		r.outcome = unanswered
+	if ctx.Err() != nil {
+		err = errors.New("no answer before Shutdown's deadline")
 	}
-	return r
+	timeout := (net.Error)(nil)
+	if written && (ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout()) {
+		return queue.Answer{Err: err, Unanswered: true}
+	}
+	return queue.Answer{Err: err, Retry: true}
 }
 
 // transient are reasons for which Pyroscope 1.12 refuses with a 422 what it may take a
 // moment later: its rate limit, and ingesters that are not ready.
 var transient = regexp.MustCompile(`rate limit|empty ring|unhealthy instances|live replicas`)
 
-// answered is the result of a request with an answer.
-func (c *client) answered(resp *http.Response, body string) result {
-	r := result{err: fmt.Errorf("the server answered %d %s: %q", resp.StatusCode, http.StatusText(resp.StatusCode), body)}
+// answered is what the server's answer means.
+func (c *client) answered(resp *http.Response, body string) (queue.Answer, fault) {
+	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s: %q", resp.StatusCode, http.StatusText(resp.StatusCode), body)}
 	switch status := resp.StatusCode; {
 	case status/100 == 2:
-		return result{outcome: sent}
+		return queue.Answer{}, none
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
-		r.outcome, r.suspect = retryable, status >= 500
-		r.after = retryAfter(resp.Header.Get("Retry-After"), c.now())
+		a.Retry, a.After = true, retryAfter(resp.Header.Get("Retry-After"), c.now())
+		if status >= 500 {
+			return a, possible
+		}
+		return a, none
 	case status == http.StatusUnprocessableEntity && transient.MatchString(body):
-		r.outcome, r.profile = retryable, true
+		a.Retry = true
+		return a, certain
 	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
-		r.profile = true
+		return a, certain
 	}
-	return r
+	return a, none
 }
 
 // retryAfter reads the header of that name (RFC 9110, section 10.2.3): seconds or a date.
@@ -183,10 +180,3 @@ func retryAfter(header string, now time.Time) time.Duration {
 	}
 	return 0
 }
-
-// silent is the Remote's logger: what it would say names the URL, and is said by the report.
-type silent struct{}
-
-func (silent) Infof(string, ...any)  {}
-func (silent) Debugf(string, ...any) {}
-func (silent) Errorf(string, ...any) {}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/grafana/pyroscope-go/upstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.uber.org/goleak"
@@ -264,16 +263,10 @@ func (echo) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestEchoedSecretIsHidden(t *testing.T) {
-	c, err := newClient(Config{
-		ServerAddress: "http://h", BasicAuthUser: "user", BasicAuthPassword: `quo"ted`, HTTPClient: &http.Client{Transport: echo{}},
-	}, time.Now)
-	if err != nil {
-		t.Fatal(err)
+	var log testLog
+	p := play(t, Config{BasicAuthUser: "user", BasicAuthPassword: `quo"ted`, HTTPClient: &http.Client{Transport: echo{}}, Logger: log.logger()}, time.Now, &played{})
+	if err := p.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), `"not xxxxx"`) {
+		t.Errorf("error %v, want one with the password hidden", err)
 	}
-	c.start()
-	defer c.stop()
-	r := c.send(t.Context(), &upstream.UploadJob{})
-	if r.outcome != refused || !strings.Contains(r.err.Error(), `"not xxxxx"`) {
-		t.Errorf("got %v, want refused and the password hidden", r.err)
-	}
+	log.want(t, `\"not xxxxx\"`)
 }

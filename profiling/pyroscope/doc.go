@@ -45,22 +45,23 @@
 //
 //   - The program never waits for the server. Two goroutines take profiles and deliver
 //     them; what waits is bounded by [Config].QueueSize.
-//   - Profiles are delivered oldest first. Those the server cannot take now (no
-//     connection, 408, 429, 5xx) are sent again after a pause that doubles from half a
-//     second to 30 s, or that the server asks for, until there is no room left for them.
-//     One that failed five times lets the others go first, and is given up if the server
-//     fails (5xx) at it again after it has taken others, or if it was refused for its rate,
-//     which Pyroscope 1.12 answers with 422.
-//     What is refused otherwise (other 3xx and 4xx) is dropped at once.
+//   - Profiles are delivered oldest first. A profile that the server cannot take now (no
+//     connection, 408, 429, 5xx) is sent again after a pause, which is 0.3 s at first and grows
+//     to 3 s, or which the server asks for. It waits until the queue has no room left for it.
+//   - A profile that the server failed at five times (5xx) lets the others go first. It is given
+//     up if the server fails at it again after it has taken others. A profile that was refused five
+//     times for its rate, which Pyroscope 1.12 answers with 422, is given up, too.
+//   - A profile that is refused otherwise (other 3xx and 4xx) is dropped at once.
 //   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
 //     or pending; see [Stats].
 //   - No label, whatever it holds, makes the server refuse a profile: names and values
 //     are made fit for it.
 //   - A profile's time is by the wall clock when it was taken, and its length by the
 //     monotonic clock: a clock that jumps counts from then on.
-//   - Logged is when delivery begins to fail and when it works again, not every failure;
-//     for what is wrong with profiles themselves (400, 413, 422), by their kind.
-//     Passwords, header values and what an address has before its host are never logged.
+//   - The log has a line when delivery begins to fail, and one when it works again, not one for
+//     every failure. A profile that is refused for what it is (400, 413, 422) has a line an hour
+//     for its kind and the reason. Passwords, header values and the part of an address before its
+//     host are never logged.
 //   - After [Pusher.Shutdown] nothing of it runs.
 //
 // It does not guarantee that a profile arrives once only. One whose answer does not come in

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,8 +80,12 @@ type network struct {
 	t      *testing.T
 	mu     sync.Mutex
 	got    []*received
-	answer int // 0 means 200
+	at     []time.Time
+	answer func(kind string, n int) (status int, body string) // of request n of all; nil is 200
 }
+
+// away is the status of a server that is not there.
+const away = -1
 
 func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, err := receive(req)
@@ -90,12 +95,37 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.got = append(n.got, r)
-	status := n.answer
-	if status == 0 {
-		status = http.StatusOK
+	n.got, n.at = append(n.got, r), append(n.at, time.Now())
+	status, body := http.StatusOK, ""
+	if n.answer != nil {
+		status, body = n.answer(r.kind(), len(n.got))
 	}
-	return &http.Response{StatusCode: status, Body: io.NopCloser(bytes.NewReader(nil)), Header: http.Header{}, Request: req}, nil
+	if status == away {
+		return nil, errors.New("connection refused")
+	}
+	header := http.Header{}
+	if status == http.StatusTooManyRequests {
+		header.Set("Retry-After", "120")
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Header: header, Request: req}, nil
+}
+
+// set changes how it answers.
+func (n *network) set(status int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.answer = func(string, int) (int, string) { return status, "" }
+}
+
+// kinds are those of all requests.
+func (n *network) kinds() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var kinds []string
+	for _, r := range n.got {
+		kinds = append(kinds, r.kind())
+	}
+	return strings.Join(kinds, " ")
 }
 
 func (n *network) of(kind string) (got []*received) {
@@ -220,4 +250,44 @@ func play(t *testing.T, c Config, now func() time.Time, sessions ...*played) *Pu
 	}
 	t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
 	return p
+}
+
+// A testLog keeps what is logged, for a test to count lines. It may be used concurrently.
+type testLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *testLog) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// want fails unless the lines have these texts, one each.
+func (l *testLog) want(t *testing.T, texts ...string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := strings.FieldsFunc(l.buf.String(), func(r rune) bool { return r == '\n' })
+	bad := len(lines) != len(texts)
+	for i := range min(len(lines), len(texts)) {
+		bad = bad || !strings.Contains(lines[i], texts[i])
+	}
+	if bad {
+		t.Errorf("log:\n%s\nwant %d lines with %q", l.buf.String(), len(texts), texts)
+	}
+}
+
+// wantStats fails unless each profile is counted once and the counts are these.
+func wantStats(t *testing.T, got, want Stats) {
+	t.Helper()
+	if got.Accepted != got.Sent+got.Refused+got.Unanswered+got.Overflow+got.Pending {
+		t.Errorf("%+v do not add up", got)
+	}
+	if got != want {
+		t.Errorf("counts are %+v, want %+v", got, want)
+	}
 }

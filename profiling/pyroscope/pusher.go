@@ -12,13 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 )
 
-// afterDeadline is how long a Shutdown whose context is over waits for the request that it
-// has just cancelled, so that its counts are final.
-const afterDeadline = time.Second
+// lastTries is how many attempts in a row may fail before Flush and Shutdown give up.
+const lastTries = 3
 
 // A Pusher profiles the program and delivers what it finds. Its methods may be called
 // concurrently.
@@ -29,7 +30,9 @@ type Pusher struct {
 	interval  time.Duration
 	now       func() time.Time
 	log       *slog.Logger
-	delivery  *delivery
+	client    *client
+	queue     *queue.Queue[*upload]
+	to        string // the server, without secrets
 
 	last  time.Time       // when profiles were taken last; the loop's
 	said  map[string]bool // kinds that could not be taken, and were logged; the loop's
@@ -74,10 +77,6 @@ func start(c Config, of process) (*Pusher, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl, err := newClient(c, of.now)
-	if err != nil {
-		return nil, err
-	}
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails
 	fit := newFitter(len(tags), c.TraceIDs)
@@ -85,12 +84,12 @@ func start(c Config, of process) (*Pusher, error) {
 		cpu:      cpuProfile{start: of.session, full: make(chan struct{}, 1), fit: fit},
 		series:   seriesName(c.ApplicationName, hex.EncodeToString(id), tags),
 		interval: c.UploadInterval, now: of.now, log: c.Logger,
+		client: newClient(c, of.now), to: secret.URL(c.ServerAddress),
 		last: of.now(), said: map[string]bool{}, flush: make(chan chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	p.delivery = newDelivery(c.QueueSize, newReport(c), func(ctx context.Context, u *upload) result { return cl.send(ctx, &u.job) })
 	if err := p.cpu.begin(); err != nil {
-		cl.end()
+		p.client.close()
 		return nil, err
 	}
 	p.snapshots = of.snapshots(fit)
@@ -99,14 +98,17 @@ func start(c Config, of process) (*Pusher, error) {
 		// told when it is due.
 		_, _ = p.snapshots[i].uploads(of.now(), of.now())
 	}
+	ready := make(chan struct{})
 	go func() {
-		defer close(p.delivery.done)
-		unlabel()
-		cl.start()
-		p.delivery.run()
-		cl.stop()
+		unlabel() // the queue's goroutine, too
+		p.queue = queue.New(queue.Config[*upload]{
+			What: "profiles", To: p.to, MaxBytes: c.QueueSize, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
+			Send: p.client.send, Logger: c.Logger,
+		})
+		close(ready)
+		p.run()
 	}()
-	go p.run()
+	<-ready
 	return p, nil
 }
 
@@ -117,7 +119,6 @@ func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
 // run takes profiles.
 func (p *Pusher) run() {
 	defer close(p.done)
-	unlabel()
 	tick := time.NewTicker(p.interval)
 	defer tick.Stop()
 	for {
@@ -187,7 +188,7 @@ func (p *Pusher) takeCPU(last bool) {
 
 func (p *Pusher) add(u *upload) {
 	u.job.Name = p.series
-	p.delivery.add(u)
+	p.queue.Add(u)
 }
 
 // fail counts a profile that could not be taken.
@@ -211,24 +212,32 @@ func (p *Pusher) once(what, message string, err error) {
 	p.log.Warn(message, "error", err)
 }
 
-// Flush takes profiles now, and returns when all that wait are delivered or lost, of which
-// an error tells, when the server did not take one three times in a row, or when ctx is over:
-// what waits then goes on waiting. After Shutdown it does nothing.
+// Flush takes profiles now, and returns when all that wait are delivered or lost. The error
+// says how many were lost and why. Profiles go on waiting when three attempts in a row failed,
+// or when ctx ended, which are errors, too. After Shutdown it does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
-	taken, lost := make(chan struct{}), p.delivery.counts().gone()
+	taken, before := make(chan struct{}), p.queue.Stats()
 	select {
 	case p.flush <- taken:
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("pyroscope: flushing to %s: %w", p.delivery.report.to, context.Cause(ctx))
+		return fmt.Errorf("pyroscope: flushing to %s: %w", p.to, context.Cause(ctx))
 	}
 	select {
 	case <-taken:
 	case <-ctx.Done():
-		return fmt.Errorf("pyroscope: flushing to %s: %w", p.delivery.report.to, context.Cause(ctx))
+		return fmt.Errorf("pyroscope: flushing to %s: %w", p.to, context.Cause(ctx))
 	}
-	return p.delivery.flush(ctx, lost)
+	if err := p.queue.Flush(ctx); err != nil {
+		return fmt.Errorf("pyroscope: %w", err)
+	}
+	// Profiles may have been lost before the queue's Flush began.
+	after := p.queue.Stats()
+	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
+		return fmt.Errorf("pyroscope: %d profiles not delivered to %s: %w", n, p.to, p.queue.Reason())
+	}
+	return nil
 }
 
 // Shutdown takes the last profiles and delivers what waits. It gives up when ctx is over,
@@ -243,14 +252,25 @@ func (p *Pusher) Shutdown(ctx context.Context) error {
 		case <-ctx.Done():
 			p.err = fmt.Errorf("pyroscope: the last profiles were not taken before Shutdown's context was over: %w", context.Cause(ctx))
 		}
-		p.err = errors.Join(p.err, p.delivery.close(ctx))
+		err := p.queue.Shutdown(ctx)
+		p.client.close()
+		s := p.Stats()
+		if s.Lost() == 0 {
+			return
+		}
+		p.err = errors.Join(p.err, fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s: %w",
+			s.Lost(), s.Accepted, p.to, s.causes(), cmp.Or(errors.Unwrap(err), p.queue.Reason())))
 	})
 	return p.err
 }
 
 // Stats returns the counts.
 func (p *Pusher) Stats() Stats {
-	s := p.delivery.counts()
+	q := p.queue.Stats()
+	s := Stats{
+		Accepted: q.Accepted, Sent: q.Delivered, Refused: q.Failed - q.Unanswered, Unanswered: q.Unanswered, Overflow: q.Dropped,
+		Pending: q.Pending, PendingBytes: q.PendingBytes, Retries: q.Retries,
+	}
 	s.State = p.cpu.state()
 	s.Engine, s.Fallback = p.cpu.engine()
 	p.mu.Lock()

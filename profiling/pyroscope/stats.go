@@ -55,6 +55,3 @@ func (s Stats) causes() string {
 	}
 	return strings.Join(causes, ", ")
 }
-
-// gone is how many profiles have been lost up to now.
-func (s Stats) gone() uint64 { return s.Refused + s.Unanswered + s.Overflow }

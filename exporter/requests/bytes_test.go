@@ -1,0 +1,281 @@
+package requests
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+func ofText(n int) func(*tracetest.SpanStub) {
+	return func(s *tracetest.SpanStub) {
+		s.Attributes = append(s.Attributes, attribute.String("text", strings.Repeat("x", n)))
+	}
+}
+
+func rootNames(all []Request) (out []string) {
+	for _, q := range all {
+		out = append(out, q.Root.Name)
+	}
+	return out
+}
+
+// Room is made by the oldest, whether it has ended or not.
+func TestRecentLetsTheOldestGo(t *testing.T) {
+	r := NewRecent(Config{MaxBytes: 16 << 10, Slowest: 1}) // for 16 of these
+	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, ofText(850)))
+	r.OnEnd(span(2, 1, 0, "first", 0, ms, ofText(850)))
+	r.OnEnd(span(3, 2, 1, "of the second", 0, ms, ofText(850))) // pending, older than the third
+	r.OnEnd(span(4, 1, 0, "third", 0, ms, ofText(850)))
+	for i := range 12 {
+		r.OnEnd(span(10+i, 1, 0, "new", 0, ms, ofText(850)))
+	}
+	for i, want := range []struct {
+		requests           []string
+		abandoned, evicted uint64
+	}{
+		{[]string{"third", "first", "slow"}, 0, 0},
+		{[]string{"third"}, 0, 1}, // the slow one is still among the slowest
+		{[]string{"third"}, 1, 1},
+		{nil, 1, 2},
+	} {
+		if i > 0 {
+			r.OnEnd(span(100+i, 1, 0, "new", 0, ms, ofText(850)))
+		}
+		got := slices.DeleteFunc(rootNames(r.Requests()), func(name string) bool { return name == "new" })
+		if s := r.Stats(); !slices.Equal(got, want.requests) || s.Abandoned != want.abandoned || s.Evicted != want.evicted {
+			t.Errorf("%d: %q and %+v, want %+v", i, got, s, want)
+		}
+		if got := rootNames(r.Slowest()); !slices.Equal(got, []string{"slow"}) {
+			t.Errorf("%d: the slowest are %q", i, got)
+		}
+	}
+}
+
+// When there are slow requests only, the fastest of them goes.
+func TestRecentLetsTheFastestOfTheSlowestGo(t *testing.T) {
+	r := NewRecent(Config{MaxBytes: 16 << 10, Requests: 1, Slowest: 100})
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(40) {
+		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration(i+1)*ms, ofText(850)))
+	}
+	got := rootNames(r.Slowest())
+	var want []string
+	for i := range got {
+		want = append(want, fmt.Sprint(39-i))
+	}
+	if s := r.Stats(); len(got) < 14 || !slices.Equal(got, want) || s.Evicted < 24 || len(r.Requests()) != 1 {
+		t.Errorf("the slowest are %q, stats %+v", got, s)
+	}
+}
+
+// A span with more than a sixteenth of all bytes is dropped. Its request goes if it is the root.
+func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
+	r := NewRecent(Config{MaxBytes: 64 << 10})
+	r.OnEnd(span(1, 2, 1, "large", 0, ms, ofText(5000)))
+	r.OnEnd(span(1, 1, 0, "root", 0, ms, ofText(3000)))
+	r.OnEnd(span(2, 2, 1, "child", 0, ms))
+	r.OnEnd(span(2, 1, 0, "large root", 0, ms, ofText(5000)))
+	q := r.Requests()
+	if len(q) != 1 || !slices.Equal(spanNames(q[0]), []string{"root"}) || q[0].Dropped != 1 {
+		t.Errorf("got %v", q)
+	}
+	r.OnEnd(span(3, 2, 1, "almost all", 0, ms, ofText(3000)))
+	r.OnEnd(span(3, 3, 1, "too many bytes", 0, ms, ofText(3000)))
+	r.OnEnd(span(3, 1, 0, "root without room", 0, ms, ofText(3000))) // is kept with its request
+	if got := r.Requests()[0]; !slices.Equal(spanNames(got), []string{"root without room", "almost all"}) || got.Dropped != 1 {
+		t.Errorf("got %q, dropped %d", spanNames(got), got.Dropped)
+	}
+	if s := r.Stats(); s.Requests != 3 || s.SpansDropped != 3 || s.Evicted != 1 || s.Abandoned != 0 {
+		t.Errorf("stats %+v", s)
+	}
+	none := NewRecent(Config{MaxBytes: -1})
+	none.OnEnd(span(1, 1, 0, "root", 0, ms))
+	if s := none.Stats(); len(none.Requests()) != 0 || s.Evicted != 1 || s.Bytes != 0 {
+		t.Errorf("without bytes: stats %+v", s)
+	}
+}
+
+// A program may make tracers without end: spans in memory have a thousand at most.
+func TestRecentIsBoundedInTracers(t *testing.T) {
+	r := NewRecent(Config{Requests: 5000, Slowest: -1})
+	const n = 4000
+	for i := range n {
+		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, ms, func(s *tracetest.SpanStub) {
+			s.InstrumentationScope = instrumentation.Scope{Name: fmt.Sprint("scope ", i)}
+		}))
+	}
+	q := r.Requests()
+	if len(q) != maxGroups || r.Stats().Evicted != n-maxGroups || len(r.groups.list) != maxGroups || len(r.groups.number) != maxGroups {
+		t.Errorf("%d requests with %d groups, stats %+v", len(q), len(r.groups.number), r.Stats())
+	}
+	for i, q := range q {
+		if want := fmt.Sprint(n - 1 - i); q.Root.Name != want || q.Root.Group.Scope().Name != "scope "+want {
+			t.Errorf("request %d is %s of %s, want %s", i, q.Root.Name, q.Root.Group.Scope().Name, want)
+		}
+	}
+}
+
+// Groups that have gone make room for others, and those in use keep their numbers.
+func TestRecentForgetsTracers(t *testing.T) {
+	r := NewRecent(Config{Requests: 10, Slowest: 1})
+	scope := func(name string) func(*tracetest.SpanStub) {
+		return func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = name }
+	}
+	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, scope("of the slow one")))
+	r.OnEnd(span(0, 1, 0, "gone", 0, ms, scope("of the one that is gone")))
+	all, _ := r.Snapshots()
+	const n = 5000
+	for i := range n {
+		r.OnEnd(span(2+i, 1, 0, "fast", 0, ms, scope(fmt.Sprint(i))))
+		if i == 1500 {
+			newest, _ := r.Snapshots()
+			all = append(all, newest[0])
+		}
+	}
+	_, slowest := r.Snapshots()
+	all = append(all, slowest...)
+	for i, want := range []string{"of the one that is gone", "of the slow one", "1500", "of the slow one"} {
+		s := all[i]
+		if q := s.Request(); q.Root.Group.Scope().Name != want || s.Group() != q.Root.Group {
+			t.Errorf("got %+v, want a span %s", q.Root, want)
+		}
+	}
+	for i, q := range r.Requests() {
+		if got, want := q.Root.Group.Scope().Name, fmt.Sprint(n-1-i); got != want {
+			t.Errorf("request %d is of %s, want %s", i, got, want)
+		}
+	}
+	if s := r.Stats(); s.Evicted != 0 || len(r.groups.list) > maxGroups {
+		t.Errorf("%d groups, stats %+v", len(r.groups.list), s)
+	}
+}
+
+// Several spans of one or of several traces may come at once. Bytes that are no spans are counted.
+func TestRecentAccept(t *testing.T) {
+	var groups otlpenc.Groups
+	spans := otlpenc.Spans{}
+	for _, s := range []sdktrace.ReadOnlySpan{span(1, 2, 1, "a", ms, 2*ms), span(1, 1, 0, "one", 0, 9*ms), span(2, 1, 0, "two", 0, ms), span(1, 3, 1, "late", 3*ms, 4*ms)} {
+		spans.Group = groups.Of(s)
+		spans.Bytes = otlpenc.AppendSpan(spans.Bytes, s)
+		spans.Count++
+	}
+	r := NewRecent(Config{})
+	r.Accept(spans)
+	q := r.Requests()
+	if len(q) != 2 || !slices.Equal(spanNames(q[0]), []string{"two"}) || !slices.Equal(spanNames(q[1]), []string{"one", "a", "late"}) {
+		t.Errorf("got %v", q)
+	}
+	cut := spans
+	cut.Bytes = cut.Bytes[:len(cut.Bytes)-1]
+	r.Accept(cut)                               // the first three are there
+	r.Accept(otlpenc.Spans{Bytes: spans.Bytes}) // of no group
+	r.Accept(otlpenc.Spans{Group: spans.Group}) // none
+	r.Accept(otlpenc.Spans{Group: spans.Group, Bytes: []byte("\xff")})
+	if s := r.Stats(); s.Requests != 4 || s.SpansDropped != 3 {
+		t.Errorf("stats %+v, want 1 dropped of each that is wrong", s)
+	}
+}
+
+// A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
+func TestRecentWithMalformedSpans(t *testing.T) {
+	var groups otlpenc.Groups
+	malformed := func(s sdktrace.ReadOnlySpan) otlpenc.Spans {
+		spans := groups.Encode(s)
+		at := bytes.Index(spans.Bytes, []byte("text")) - 1 // the length of the attribute's key
+		spans.Bytes[at] = 100
+		return spans
+	}
+	r := NewRecent(Config{})
+	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
+	r.Accept(groups.Encode(span(1, 3, 1, "right", 0, ms, ofText(10))))
+	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
+	q := r.Requests()[0]
+	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {
+		t.Errorf("got %q, dropped %d", spanNames(q), q.Dropped)
+	}
+	newest, _ := r.Snapshots()
+	if root := newest[0].Root(); root.Name != "root" {
+		t.Errorf("the root is %+v", root)
+	}
+}
+
+// A snapshot does not change, whatever becomes of the request, and its bytes are not used for others.
+func TestSnapshotStays(t *testing.T) {
+	r := NewRecent(Config{Requests: 3, Slowest: -1, MaxSpans: 4})
+	var all []Snapshot
+	var want []Request
+	for i := range 200 {
+		r.OnEnd(span(i, 2, 1, fmt.Sprint("child ", i), 0, ms, ofText(i*7%900)))
+		r.OnEnd(span(i, 1, 0, fmt.Sprint("root ", i), 0, ms, ofText(i*13%500)))
+		take := func() {
+			newest, _ := r.Snapshots()
+			all, want = append(all, newest[0]), append(want, newest[0].Request())
+		}
+		if i%3 == 0 {
+			take()
+		}
+		r.OnEnd(span(i, 3, 1, "late", 0, ms, ofText(100)))
+		r.OnEnd(span(i, 4, 9, "another root", 0, ms, ofText(100), remote))
+		r.OnEnd(span(i, 5, 9, fmt.Sprint("its trace has no room for ", i), 0, ms, ofText(100), remote))
+		if i%3 == 1 {
+			take()
+		}
+	}
+	for i, s := range all {
+		if got := s.Request(); !reflect.DeepEqual(got, want[i]) || len(got.Spans) != 2-i%2 {
+			t.Errorf("request %d was %q, is %q", i, spanNames(want[i]), spanNames(got))
+		}
+	}
+}
+
+// Requests can be read while spans end, of the same traces too.
+func TestRecentReadersAndWriters(t *testing.T) {
+	r := NewRecent(Config{Requests: 8, Slowest: 2, MaxBytes: 64 << 10})
+	var writers, readers sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	for w := range 2 {
+		writers.Go(func() {
+			for i := range 2000 {
+				id := i/3*2 + w // late spans come
+				r.OnEnd(span(id, 2+i%3, 1, "child", 0, ms, ofText(i%700)))
+				if i%3 == 0 {
+					r.OnEnd(span(id, 1, 0, "root", 0, ms))
+				}
+			}
+		})
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				newest, slowest := r.Snapshots()
+				for _, s := range append(newest, slowest...) {
+					q := s.Request()
+					if root := s.Root(); root.Name != "root" || q.Root.Name != "root" || q.Dropped != 0 {
+						t.Errorf("got %q, with %d spans and %d dropped", root.Name, len(q.Spans), q.Dropped)
+						return
+					}
+					for _, c := range q.Spans[1:] {
+						if c.Name != "child" {
+							t.Errorf("a span is %q", c.Name)
+						}
+					}
+				}
+				r.Stats()
+			}
+		})
+	}
+	writers.Wait()
+	stop()
+	readers.Wait()
+}

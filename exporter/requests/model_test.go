@@ -1,0 +1,270 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+// A model keeps spans as they are, and has no bound in bytes.
+type model struct {
+	c       Config
+	traces  map[trace.TraceID]*modelTrace
+	pending []trace.TraceID
+	newest  []*modelRequest // the newest first
+	slowest []*modelRequest
+	stats   Stats
+}
+
+type modelTrace struct {
+	spans          []sdktrace.ReadOnlySpan
+	dropped, ended int
+}
+
+type modelRequest struct {
+	trace *modelTrace
+	root  sdktrace.ReadOnlySpan
+}
+
+func (q *modelRequest) took() time.Duration { return q.root.EndTime().Sub(q.root.StartTime()) }
+
+func (m *model) end(s sdktrace.ReadOnlySpan) {
+	root := !s.Parent().IsValid() || s.Parent().IsRemote()
+	id := s.SpanContext().TraceID()
+	t := m.traces[id]
+	if t == nil {
+		t = &modelTrace{}
+		m.traces[id] = t
+		m.pending = append(m.pending, id)
+	}
+	switch {
+	case len(t.spans) < m.c.MaxSpans:
+		t.spans = append(t.spans, s)
+	case !root:
+		t.dropped++
+		m.stats.SpansDropped++
+	}
+	isTrace := func(other trace.TraceID) bool { return other == id }
+	if root {
+		t.ended++
+		m.stats.Requests++
+		m.pending = slices.DeleteFunc(m.pending, isTrace)
+		q := &modelRequest{t, s}
+		m.newest = slices.Insert(m.newest, 0, q)
+		m.newest = m.newest[:min(len(m.newest), m.c.Requests)]
+		at, _ := slices.BinarySearchFunc(m.slowest, q, func(a, b *modelRequest) int { return cmp.Compare(b.took(), a.took()) })
+		m.slowest = slices.Insert(m.slowest, at, q)
+		m.slowest = m.slowest[:min(len(m.slowest), m.c.Slowest)]
+	}
+	for id, t := range m.traces {
+		of := func(q *modelRequest) bool { return q.trace == t }
+		if t.ended > 0 && !slices.ContainsFunc(m.newest, of) && !slices.ContainsFunc(m.slowest, of) {
+			delete(m.traces, id)
+		}
+	}
+	for len(m.pending) > m.c.MaxPending {
+		delete(m.traces, m.pending[0])
+		m.pending = m.pending[1:]
+		m.stats.Abandoned++
+	}
+}
+
+// spans are the root and what is below it.
+func (q *modelRequest) spans() []sdktrace.ReadOnlySpan {
+	id := func(s sdktrace.ReadOnlySpan) trace.SpanID { return s.SpanContext().SpanID() }
+	all := []sdktrace.ReadOnlySpan{q.root}
+	add := func(is func(sdktrace.ReadOnlySpan) bool) {
+		for _, s := range q.trace.spans {
+			known := slices.ContainsFunc(all, func(other sdktrace.ReadOnlySpan) bool { return id(other) == id(s) })
+			if is(s) && !known {
+				all = append(all, s)
+			}
+		}
+	}
+	if q.trace.ended == 1 {
+		add(func(s sdktrace.ReadOnlySpan) bool {
+			return id(q.root) != s.Parent().SpanID() && !slices.ContainsFunc(q.trace.spans, func(p sdktrace.ReadOnlySpan) bool { return id(p) == s.Parent().SpanID() })
+		})
+	}
+	for i := 0; i < len(all); i++ {
+		add(func(s sdktrace.ReadOnlySpan) bool { return s.Parent().SpanID() == id(all[i]) })
+	}
+	slices.SortStableFunc(all[1:], func(a, b sdktrace.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
+	return all
+}
+
+// difference says how a decoded span differs from what it was.
+func difference(got *otlpenc.Span, want sdktrace.ReadOnlySpan) string {
+	sc, parent := want.SpanContext(), want.Parent()
+	for _, c := range []struct {
+		name      string
+		got, want any
+	}{
+		{"trace", got.TraceID, sc.TraceID()},
+		{"span", got.SpanID, sc.SpanID()},
+		{"parent", got.ParentID, parent.SpanID()},
+		{"remote", got.Remote, parent.IsRemote()},
+		{"flags", got.TraceFlags, sc.TraceFlags()},
+		{"name", got.Name, want.Name()},
+		{"kind", got.Kind, want.SpanKind()},
+		{"start", got.Start.UnixNano(), want.StartTime().UnixNano()},
+		{"end", got.End.UnixNano(), want.EndTime().UnixNano()},
+		{"attributes", got.Attributes, want.Attributes()},
+		{"status", got.Status, want.Status()},
+		{"scope", got.Group.Scope(), want.InstrumentationScope()},
+		{"resource", got.Group.Resource(), want.Resource()},
+		{"events", len(got.Events), len(want.Events())},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			return fmt.Sprintf("%s is %v, want %v", c.name, c.got, c.want)
+		}
+	}
+	for i, e := range want.Events() {
+		if g := got.Events[i]; g.Name != e.Name || !g.Time.Equal(e.Time) || !reflect.DeepEqual(g.Attributes, e.Attributes) {
+			return fmt.Sprintf("event is %v, want %v", g, e)
+		}
+	}
+	return ""
+}
+
+func compareLists(t *testing.T, what string, got []Request, want []*modelRequest) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d %s requests, want %d", len(got), what, len(want))
+	}
+	for i, q := range got {
+		spans := want[i].spans()
+		if len(q.Spans) != len(spans) || q.Dropped != want[i].trace.dropped || q.Root != q.Spans[0] {
+			t.Fatalf("%s request %d has %q and %d dropped, want %d spans and %d", what, i, spanNames(q), q.Dropped, len(spans), want[i].trace.dropped)
+		}
+		for j, s := range q.Spans {
+			if d := difference(s, spans[j]); d != "" {
+				t.Fatalf("%s request %d, span %d: %s", what, i, j, d)
+			}
+		}
+	}
+}
+
+var (
+	someResource = resource.NewSchemaless(attribute.String("service.name", "shop"))
+	someScopes   = []instrumentation.Scope{{}, {Name: measureScope}, {Name: "a", Version: "1"}, {Name: "b", SchemaURL: "https://example.com"}}
+)
+
+// randomSpan is one of few traces, with few ids, so that parents are often missing, in a circle or twice there.
+func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
+	traceID, id, parent := r.IntN(6), 1+r.IntN(12), r.IntN(12)
+	start := time.Duration(r.IntN(50)) * ms
+	return span(traceID, id, parent, fmt.Sprint("span ", i), start, start+time.Duration(r.IntN(20))*ms, func(s *tracetest.SpanStub) {
+		s.Resource, s.InstrumentationScope = someResource, someScopes[r.IntN(len(someScopes))]
+		s.SpanKind = trace.SpanKind(1 + r.IntN(5))
+		if parent != 0 && r.IntN(4) == 0 {
+			remote(s)
+		}
+		if r.IntN(5) == 0 {
+			s.SpanContext = s.SpanContext.WithTraceFlags(0)
+		}
+		for k := range r.IntN(3) {
+			s.Attributes = append(s.Attributes, attribute.Int(fmt.Sprint(k), r.IntN(1000)), attribute.String("text", strings.Repeat("x", r.IntN(text))))
+			event("mark", start, s.Attributes...)(s)
+		}
+		if r.IntN(4) == 0 {
+			s.Status = sdktrace.Status{Code: codes.Error, Description: "failed"}
+		}
+	})
+}
+
+// Requests in memory are the same, and count the same, as requests of spans that are kept as they are.
+func TestRecentDecodesToTheSameSpans(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
+		m := &model{c: c, traces: map[trace.TraceID]*modelTrace{}}
+		recent := NewRecent(c)
+		for i := range 60 {
+			s := randomSpan(r, i, 200)
+			m.end(s)
+			recent.OnEnd(s)
+			compareLists(t, "newest", recent.Requests(), m.newest)
+			compareLists(t, "slowest", recent.Slowest(), m.slowest)
+			got := recent.Stats()
+			if got.Bytes = 0; got != m.stats {
+				t.Fatalf("seed %d, span %d: stats are %+v, want %+v", seed, i, got, m.stats)
+			}
+		}
+	}
+}
+
+// However large spans are, memory is bounded. Requests in it are right, and the others are counted.
+func TestRecentIsBoundedInBytes(t *testing.T) {
+	const most, unbounded = 32 << 10, 1 << 20
+	var evicted, dropped, abandoned uint64
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		recent := NewRecent(Config{Requests: unbounded, Slowest: -1, MaxPending: unbounded, MaxBytes: most})
+		ended := map[trace.TraceID]string{} // roots, by their traces
+		spans := map[string]sdktrace.ReadOnlySpan{}
+		var order []string
+		for i := range 200 {
+			id, first := 1+i/8, 1+i%8 // eight spans for each trace, of which the last may be the root
+			parent, size := 8, r.IntN(1500)
+			if first == 8 && r.IntN(4) > 0 {
+				parent = 0
+			}
+			s := span(id, first, parent, fmt.Sprint("span ", i), 0, ms, func(s *tracetest.SpanStub) {
+				s.Attributes = []attribute.KeyValue{attribute.String("text", strings.Repeat("x", size))}
+				s.InstrumentationScope = someScopes[r.IntN(len(someScopes))]
+				if r.IntN(30) == 0 {
+					s.Attributes = append(s.Attributes, attribute.String("large", strings.Repeat("x", 4<<10)))
+				}
+			})
+			spans[s.Name()] = s
+			if parent == 0 {
+				ended[s.SpanContext().TraceID()] = s.Name()
+				order = append(order, s.Name())
+			}
+			recent.OnEnd(s)
+			if got := recent.Stats(); got.Bytes > most {
+				t.Fatalf("seed %d, span %d: %d bytes are held, want %d at most", seed, i, got.Bytes, most)
+			}
+		}
+		got, last := recent.Requests(), len(order)
+		stats := recent.Stats()
+		if len(got)+int(stats.Evicted) != len(order) || int(stats.Requests) != len(order) {
+			t.Errorf("seed %d: %d requests are kept, want %d without those evicted: %+v", seed, len(got), len(order), stats)
+		}
+		for _, q := range got {
+			at := slices.Index(order, q.Root.Name)
+			if at < 0 || at >= last {
+				t.Fatalf("seed %d: %q is not in the order %q", seed, q.Root.Name, order)
+			}
+			last = at
+			for _, s := range q.Spans {
+				if d := difference(s, spans[s.Name]); d != "" {
+					t.Fatalf("seed %d, %q: %s", seed, s.Name, d)
+				}
+			}
+			if len(q.Spans)+q.Dropped != 8 {
+				t.Errorf("seed %d: %d spans and %d dropped, want 8", seed, len(q.Spans), q.Dropped)
+			}
+		}
+		evicted, dropped, abandoned = evicted+stats.Evicted, dropped+stats.SpansDropped, abandoned+stats.Abandoned
+	}
+	if evicted == 0 || dropped == 0 || abandoned == 0 {
+		t.Errorf("%d evicted, %d dropped, %d abandoned: not all bounds were met", evicted, dropped, abandoned)
+	}
+}
