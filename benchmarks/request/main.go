@@ -4,6 +4,8 @@
 //	go run -C benchmarks ./request           # the gate: one process, CPU time up to encoded OTLP
 //	go run -C benchmarks ./request report    # services and receivers in processes of their own, over loopback
 //	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
+//	go run -C benchmarks ./request exporter  # the exporters alone, without the spans that they get
+//	go run -C benchmarks ./request heap      # what spans take while they wait
 //	go run -C benchmarks ./request counts    # fails when allocations, modules or sizes exceed their limits
 //
 // The gate gives prepared requests to a handler. Variants take turns in rounds, each time in a
@@ -82,6 +84,8 @@ var commands = []command{
 	{"gate", 20, 200 * time.Millisecond, "", everyProcs(runGate)},
 	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
 	{"budgets", 20, 200 * time.Millisecond, "", runBudgets},
+	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(runExporter)},
+	{"heap", 0, 0, "", runHeap},
 	{"counts", 0, 0, "", func(ctx context.Context, o options) error { return counts(ctx, o.out) }},
 	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
 }
@@ -132,7 +136,7 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be gate, report, budgets or counts, after the flags", f.Args())
+		return c, o, fmt.Errorf("command %q: must be gate, report, budgets, exporter, heap or counts, after the flags", f.Args())
 	}
 	c = commands[i]
 	if o.rounds == 0 {

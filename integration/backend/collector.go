@@ -14,7 +14,10 @@ import (
 // A Collector is an OpenTelemetry Collector process that runs deploy/collector.yaml:
 // what it has acknowledged and not passed on is in files of its folder, which Kill
 // leaves. Its methods are for one goroutine at a time.
-type Collector struct{ *server }
+type Collector struct {
+	*server
+	scheme string // of its endpoints
+}
 
 // CollectorConfig says where a Collector's exporters go.
 type CollectorConfig struct {
@@ -27,6 +30,9 @@ type CollectorConfig struct {
 	// Metrics takes them by OTLP over HTTP, below the URL's /v1/metrics. Empty means a
 	// port where nobody listens: metrics are taken, and lost after a minute.
 	Metrics string
+
+	// Certificate and Key are files in PEM. With them, services speak TLS with it.
+	Certificate, Key string
 
 	// Tail has it run deploy/collector-tail.yaml, too.
 	Tail bool
@@ -54,6 +60,16 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if c.Tail {
 		s.args = append(s.args, "--config", strings.TrimSuffix(config, ".yaml")+"-tail.yaml")
 	}
+	scheme := "http"
+	if c.Certificate != "" {
+		second, err := repository("integration", "backend", "collector-tls.yaml")
+		if err != nil {
+			return nil, err
+		}
+		scheme = "https"
+		s.args = append(s.args, "--config", second)
+		s.env = append(s.env, "COLLECTOR_CERTIFICATE="+c.Certificate, "COLLECTOR_KEY="+c.Key)
+	}
 	for name, port := range s.ports {
 		s.env = append(s.env, fmt.Sprintf("COLLECTOR_%s_PORT=%d", name, port))
 	}
@@ -70,14 +86,18 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
-	return &Collector{s}, nil
+	return &Collector{s, scheme}, nil
 }
 
 // OTLPGRPC is the endpoint for OTLP over gRPC.
-func (c *Collector) OTLPGRPC() string { return c.url("OTLP_GRPC") }
+func (c *Collector) OTLPGRPC() string { return c.endpoint("OTLP_GRPC") }
 
 // OTLPHTTP is the endpoint for OTLP over HTTP.
-func (c *Collector) OTLPHTTP() string { return c.url("OTLP_HTTP") }
+func (c *Collector) OTLPHTTP() string { return c.endpoint("OTLP_HTTP") }
+
+func (c *Collector) endpoint(listener string) string {
+	return c.scheme + strings.TrimPrefix(c.url(listener), "http")
+}
 
 // Count is what it says that it has counted since it started, by the name of the
 // metric: the sum of those whose labels have the label, such as

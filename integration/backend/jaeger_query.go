@@ -8,6 +8,10 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // A Span is a span as Jaeger tells it. Times have microseconds.
@@ -70,6 +74,38 @@ func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span,
 		}
 	}
 	return traces, nil
+}
+
+// Trace asks for a trace, with all that OTLP has of it. It is empty before Jaeger has any of its spans.
+func (j *Jaeger) Trace(ctx context.Context, id trace.TraceID) (*tracepb.TracesData, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url("QUERY")+"/api/v3/traces/"+id.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data := &tracepb.TracesData{}
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		return data, nil
+	case http.StatusOK:
+	default:
+		return nil, fmt.Errorf("jaeger answers %s for trace %s", resp.Status, id)
+	}
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("jaeger's answer: %w", err)
+	}
+	// IDs are hexadecimal in OTLP's JSON. The digits pass for base64, too: these are other bytes, but the same for the same ID.
+	if err := protojson.Unmarshal(answer.Result, data); err != nil {
+		return nil, fmt.Errorf("jaeger's answer: %w", err)
+	}
+	return data, nil
 }
 
 type spanJSON struct {

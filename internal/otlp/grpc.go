@@ -21,9 +21,9 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// longestReconnect bounds gRPC's wait between two attempts to connect. gRPC's own bound of two minutes would delay
-// delivery after the receiver's return.
-const longestReconnect = 5 * time.Second
+// longestReconnect bounds gRPC's wait between two attempts to connect, in which requests fail at once. The queue's pauses
+// come on top: with gRPC's own bound of two minutes, a receiver that is back for a while would not be noticed.
+const longestReconnect = time.Second
 
 // target returns a host as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
 func target(host string) string { return "dns:///" + host }
