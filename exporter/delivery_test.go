@@ -134,14 +134,13 @@ func TestDelivery(t *testing.T) {
 	if err := d.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "refused") || !strings.Contains(s, "lost=15") {
-		t.Errorf("three failures and a success must be two log lines:\n%s", s)
-	}
-
 	for range 2 {
 		if err := d.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "refused") || !strings.Contains(s, "lost=15") {
+		t.Errorf("three failures and a success must be two log lines:\n%s", s)
 	}
 	end(d, 1)
 	if s := d.Stats(); counts(s) != [5]uint64{27, 11, 15, 1} || s.Lost() != 16 {
