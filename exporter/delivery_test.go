@@ -142,7 +142,6 @@ func TestDelivery(t *testing.T) {
 	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "refused") || !strings.Contains(s, "lost=15") {
 		t.Errorf("three failures and a success must be two log lines:\n%s", s)
 	}
-
 	end(d, 1)
 	if s := d.Stats(); counts(s) != [5]uint64{27, 11, 15, 1} || s.Lost() != 16 {
 		t.Errorf("stats %+v", s)

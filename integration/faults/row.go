@@ -41,8 +41,8 @@ func faultRow(subject string, f fault) row {
 
 const (
 	lookEvery = 200 * time.Millisecond
-	// recoverWithin is how long a row waits until the service has recovered: gRPC and the
-	// pusher try again after two minutes and half a minute at the latest.
+	// recoverWithin is how long a row waits until the service has recovered. An attempt ends after ten seconds,
+	// and the next one begins within three.
 	recoverWithin = 3 * time.Minute
 	// moreGoroutines is what may be more after a fault, besides connections: a request
 	// under way has a second one, and so has a delivery.

@@ -88,12 +88,11 @@ type Loss struct {
 	N     uint64
 }
 
-// Spans is the book of spans. A batch that failed may have arrived: only its answer did
-// not.
+// Spans is the book of spans. What was not answered may have arrived, and so may a batch that was given up at the end.
 func Spans(s perfline.Stats) Book {
 	d := s.Delivery
 	return Book{
-		Accepted: d.Accepted, Delivered: d.Delivered, Pending: d.Pending, Perhaps: d.Failed,
+		Accepted: d.Accepted, Delivered: d.Delivered, Pending: d.Pending, Perhaps: d.Unanswered + d.Pending,
 		Lost: []Loss{{"failed", d.Failed}, {"dropped", d.Dropped}},
 	}
 }

@@ -119,7 +119,7 @@ func wants(t *testing.T, err error, want string) {
 
 func TestBook(t *testing.T) {
 	s := perfline.Stats{
-		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1},
+		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1, Unanswered: 2},
 		Profiles: pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1, Retries: 7},
 	}
 	for _, c := range []struct {

@@ -95,11 +95,12 @@ type Queue[T Item] struct {
 	state   state
 
 	// The batch is being sent, or waits for its next attempt.
-	batch []T
-	first uint64    // the number of its first item
-	since time.Time // its first attempt
-	tries int
-	aside []setAside[T]
+	batch      []T
+	first      uint64    // the number of its first item
+	since      time.Time // its first attempt
+	tries      int
+	unanswered bool // an attempt was not answered: the receiver may have it
+	aside      []setAside[T]
 
 	failures int  // attempts in a row that ask for a pause
 	rush     bool // Flush or Shutdown want no pause before the next attempt
@@ -119,10 +120,11 @@ type Queue[T Item] struct {
 
 // A setAside is an item that goes behind those that wait.
 type setAside[T Item] struct {
-	item   T
-	number uint64
-	since  time.Time
-	tries  int
+	item       T
+	number     uint64
+	since      time.Time
+	tries      int
+	unanswered bool
 }
 
 // New starts a queue. The caller has to shut it down. It panics if c.Send is nil.

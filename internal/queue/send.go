@@ -97,7 +97,7 @@ func (q *Queue[T]) cut() bool {
 		return true
 	}
 	if q.waiting.items > 0 && (q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.due || q.full()) {
-		q.first, q.tries = q.oldestWaiting(), 0
+		q.first, q.tries, q.unanswered = q.oldestWaiting(), 0, false
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
 			c, b := item.Count(), item.Bytes()
@@ -121,7 +121,7 @@ func (q *Queue[T]) cut() bool {
 	if len(q.aside) > 0 {
 		a := q.aside[0]
 		q.aside = removed(q.aside, 0)
-		q.batch, q.first, q.since, q.tries = append(q.batch, a.item), a.number, a.since, a.tries
+		q.batch, q.first, q.since, q.tries, q.unanswered = append(q.batch, a.item), a.number, a.since, a.tries, a.unanswered
 		return true
 	}
 	return false
@@ -149,7 +149,8 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state = busy
-	if q.ended || a.Err != nil && !a.Unanswered && q.life.Err() != nil {
+	q.unanswered = q.unanswered || a.Unanswered
+	if q.ended || a.Err != nil && !q.unanswered && q.life.Err() != nil {
 		return 0, n // given up
 	}
 	before := q.stats.lost()
@@ -199,7 +200,7 @@ func (q *Queue[T]) failed(a Answer) {
 		count += uint64(item.Count())
 	}
 	q.stats.Failed += count
-	if a.Unanswered {
+	if q.unanswered {
 		q.stats.Unanswered += count
 	}
 	q.lose(q.first, a.Err, count, q.batch...)
@@ -217,7 +218,7 @@ func (q *Queue[T]) clearBatch() {
 // putAside puts the batch's items behind the others, each to be sent alone.
 func (q *Queue[T]) putAside() {
 	for i, item := range q.batch {
-		q.aside = append(q.aside, setAside[T]{item, q.first + uint64(i), q.since, q.tries})
+		q.aside = append(q.aside, setAside[T]{item, q.first + uint64(i), q.since, q.tries, q.unanswered})
 	}
 	clear(q.batch)
 	q.batch = q.batch[:0]

@@ -188,6 +188,29 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// The receiver may have taken a batch at an attempt that it did not answer, whatever it says to the next ones. That is of this
+// batch alone, and lasts while an item is set aside.
+func TestUnansweredAttempt(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			attempt := 0
+			s := start(t, config{BatchCount: 3}, func(context.Context, []item) queue.Answer {
+				if attempt++; attempt == 1 {
+					return queue.Answer{Err: errors.New("no answer"), Unanswered: true, Retry: true, Aside: aside}
+				}
+				return queue.Answer{Err: errors.New("401 Unauthorized")}
+			})
+			s.add("a")
+			wantError(t, s.Flush(t.Context()), "1 letters not delivered to http://receiver: 401 Unauthorized")
+			s.add("b")
+			wantError(t, s.Flush(t.Context()), "1 letters not delivered to http://receiver: 401 Unauthorized")
+			s.stop()
+			s.want(t, "a a b")
+			s.wantStats(queue.Stats{Accepted: 2, Failed: 2, Unanswered: 1, Retries: 1})
+		})
+	}
+}
+
 // An item that may be at fault goes behind the others, and the items of its batch travel alone from then on.
 func TestAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
