@@ -88,7 +88,7 @@ type Loss struct {
 	N     uint64
 }
 
-// Spans is the book of spans. What was not answered may have arrived, and so may a batch that was given up at the end.
+// Spans is the book of spans. Unanswered spans may have arrived, and so may a batch that was given up at the end.
 func Spans(s perfline.Stats) Book {
 	d := s.Delivery
 	return Book{
