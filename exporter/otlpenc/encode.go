@@ -2,22 +2,32 @@ package otlpenc
 
 import sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-// maxScratch is the largest capacity of a buffer that [Groups.Encode] uses again.
-const maxScratch = 64 << 10
+// Spans are encoded one after another into rooms of roomSize bytes, which are allocated together. A span begins
+// in a room with at least usualSize bytes left; one that does not fit has an allocation of its own.
+const (
+	roomSize  = 8 << 10
+	usualSize = 512
+)
 
-// Encode returns s encoded, with its group. It makes one allocation, of the encoded span's length, unless
-// s has lists, maps or text that is not UTF-8. s must have ended.
+// Encode returns s encoded, with its group. The bytes of some twenty spans share an allocation, which is garbage when
+// none of them is in use. A span that is larger than most has its own, of its length. Lists, maps and text that
+// is not UTF-8 need further ones. s must have ended.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan) Spans {
-	buffer, ok := t.scratch.Get().(*[]byte)
+	var other snapshot
+	span := snapshotOf(s, &other)
+	room, ok := t.rooms.Get().(*[]byte)
 	if !ok {
-		buffer = new([]byte)
+		room = new([]byte)
 	}
-	b := AppendSpan((*buffer)[:0], s)
-	spans := Spans{Group: t.Of(s), Bytes: make([]byte, len(b)), Count: 1}
-	copy(spans.Bytes, b)
-	if cap(b) <= maxScratch {
-		*buffer = b
-		t.scratch.Put(buffer)
+	if cap(*room) < usualSize {
+		*room = make([]byte, 0, roomSize)
 	}
-	return spans
+	b := appendSpan(*room, span)
+	if n := len(b); n <= cap(*room) {
+		*room = b[n:n:cap(b)]
+	} else {
+		b = append(make([]byte, 0, n), b...) // not the room that append left
+	}
+	t.rooms.Put(room)
+	return Spans{Group: t.of(span), Bytes: b[:len(b):len(b)], Count: 1}
 }

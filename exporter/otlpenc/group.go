@@ -40,7 +40,7 @@ const (
 // group appears twice in a request.
 type Groups struct {
 	recent  [slots]atomic.Pointer[Group]
-	scratch sync.Pool // of *[]byte, see Encode
+	rooms sync.Pool // of *[]byte, see Encode
 
 	mu        sync.Mutex // guards what follows
 	groups    map[groupKey]*Group
@@ -60,18 +60,23 @@ type groupKey struct {
 // Of returns the group of s. It takes no lock and allocates nothing for a group that was in use recently.
 // Resources are the same if their pointers are, which all spans of a provider share.
 func (t *Groups) Of(s sdktrace.ReadOnlySpan) *Group {
-	res, scope := s.Resource(), s.InstrumentationScope()
+	var room snapshot
+	return t.of(snapshotOf(s, &room))
+}
+
+func (t *Groups) of(s *snapshot) *Group {
+	res, scope := s.resource, &s.instrumentationScope
 	at := slot(scope.Name)
 	for i := range uint(probes) {
 		g := t.recent[(at+i)%slots].Load()
 		if g == nil {
 			break // slots fill in this order
 		}
-		if g.resource == res && g.scope == scope {
+		if g.resource == res && g.scope == *scope {
 			return g
 		}
 	}
-	return t.find(res, scope, at)
+	return t.find(res, *scope, at)
 }
 
 // slot is made of the end of a scope's name, which is an import path.

@@ -10,32 +10,34 @@ import (
 // AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
 // allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8. s must have ended.
 func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	b, at := beginMessage(b, scopeSpansSpans)
-	return endMessage(appendSpan(b, s), at)
+	var room snapshot
+	return appendSpan(b, snapshotOf(s, &room))
 }
 
-func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	sc, parent := s.SpanContext(), s.Parent()
-	b = appendIDs(b, sc)
+func appendSpan(b []byte, s *snapshot) []byte {
+	b, start := beginMessage(b, scopeSpansSpans)
+	sc, parent := &s.spanContext, &s.parent
+	b = appendIDs(b, *sc)
 	b = appendTraceState(b, sc.TraceState())
 	if id := parent.SpanID(); id.IsValid() {
 		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)
 	}
-	b = appendText(b, spanName, s.Name())
-	if kind := s.SpanKind(); kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
+	b = appendText(b, spanName, s.name)
+	if kind := s.spanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
 	}
-	b = appendFixed64(b, spanStart, nanos(s.StartTime()))
-	b = appendFixed64(b, spanEnd, nanos(s.EndTime()))
-	b = appendAttributes(b, spanAttributes, s.Attributes(), 0)
-	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributes())
-	b = appendEvents(b, s.Events())
-	b = appendCount(b, spanDroppedEvents, s.DroppedEvents())
-	b = appendLinks(b, s.Links())
-	b = appendCount(b, spanDroppedLinks, s.DroppedLinks())
-	b = appendStatus(b, s.Status())
+	b = appendFixed64(b, spanStart, nanos(s.startTime))
+	b = appendFixed64(b, spanEnd, nanos(s.endTime))
+	b = appendAttributes(b, spanAttributes, s.attributes, 0)
+	b = appendCount(b, spanDroppedAttributes, s.droppedAttributeCount)
+	b = appendEvents(b, s.events)
+	b = appendCount(b, spanDroppedEvents, s.droppedEventCount)
+	b = appendLinks(b, s.links)
+	b = appendCount(b, spanDroppedLinks, s.droppedLinkCount)
+	b = appendStatus(b, s.status)
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
-	return protowire.AppendFixed32(b, flags(sc.TraceFlags(), parent))
+	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
+	return endMessage(b, start)
 }
 
 // appendIDs appends the ids of a span or of a link: the fields have the same numbers.
