@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestReadBatch(t *testing.T) {
 		{size, "1e3", 0, usual, "must be a whole number from 1"},
 		{size, "9000", 300, with(func(b *Batch) { b.QueueSize, b.BatchSize = 300, 300 }), ""},
 		{size, "many", 9000, with(func(b *Batch) { b.QueueSize = 9000 }), "must be a whole number from 1"},
-		{size, "", 1 << 62, with(func(b *Batch) { b.QueueSize = 1 << 24 }), ""},
+		{size, "", math.MaxInt, with(func(b *Batch) { b.QueueSize = 1 << 24 }), ""},
 		{batch, "64", 0, with(func(b *Batch) { b.BatchSize = 64 }), ""},
 		{batch, "10000", 0, with(func(b *Batch) { b.BatchSize = 8192 }), ""},
 		{batch, "-5", 0, usual, "must be a whole number from 1"},
