@@ -1,6 +1,7 @@
 package otlpenc_test
 
 import (
+	"math"
 	"fmt"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func TestSpanIsTheSDKs(t *testing.T) {
 		"consumer":        {SpanKind: trace.SpanKindConsumer},
 		"dropped":         {DroppedAttributes: 1, DroppedEvents: 2, DroppedLinks: 3},
 		"dropped too few": {DroppedAttributes: -1, DroppedEvents: -2, DroppedLinks: -3},
-		"dropped a lot":   {DroppedAttributes: 1 << 32, DroppedEvents: 1 << 40, DroppedLinks: 1<<32 - 1},
+		"dropped a lot":   {DroppedAttributes: math.MaxInt, DroppedEvents: math.MaxInt - 1, DroppedLinks: math.MaxInt32},
 		"times":           {StartTime: testTime, EndTime: testTime.Add(time.Hour)},
 		"before 1970":     {StartTime: time.Unix(-1, 0), EndTime: time.Unix(0, 0)},
 		"after 2262":      {StartTime: time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC), EndTime: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
