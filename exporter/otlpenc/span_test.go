@@ -1,8 +1,8 @@
 package otlpenc_test
 
 import (
-	"math"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
