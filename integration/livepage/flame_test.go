@@ -47,6 +47,8 @@ func TestFlameGraphs(t *testing.T) {
 // flame is the functions that are drawn, each on a line, and the milliseconds of all.
 func (p tab) flame() (functions string, all float64) {
 	p.t.Helper()
+	// The graph may have come under the pointer, and then it tells of the function there.
+	eval[bool](p, `document.querySelector("#flame [role=treeitem]").dispatchEvent(new PointerEvent("pointerover", {bubbles: true}))`)
 	functions = eval[string](p, `[...document.querySelectorAll("#flame [role=treeitem]")].map((n) => n.dataset.name).join("\n")`)
 	about := regexp.MustCompile(`^all 100\.0 % of all, ([0-9.]+) (ms|s)`).FindStringSubmatch(p.text("#flame-about"))
 	if about == nil {
