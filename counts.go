@@ -3,6 +3,7 @@ package perfline
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/perfline/perfline/exporter"
 )
@@ -15,10 +16,10 @@ func (p *Pipeline) Counts() []exporter.Count { return p.exist(p.Stats().Counts()
 // exist leaves out the groups of what is not there.
 func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
 	return slices.DeleteFunc(counts, func(c exporter.Count) bool {
-		switch c.Group {
-		case "perfline.delivery":
+		switch {
+		case strings.HasPrefix(c.Group, "perfline.delivery"):
 			return p.delivery == nil
-		case "perfline.profiles", engineGroup, "perfline.profiling.lost", "perfline.profiling.gaps":
+		case strings.HasPrefix(c.Group, "perfline.profil"):
 			return p.profiles == nil
 		}
 		return false
@@ -28,7 +29,9 @@ func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
 // engineGroup has one member, which is not a count: the engine in use.
 const engineGroup = "perfline.profiling.engine"
 
-// Counts lists the counts by group, each group in the order in which things happen.
+// Counts lists the counts by group, each group in the order in which things happen. Each span of
+// perfline.delivery has one outcome besides accepted. Counts of other things, and of parts of an outcome, are groups of
+// their own.
 func (s Stats) Counts() []exporter.Count {
 	var all []exporter.Count
 	for _, kind := range slices.Sorted(maps.Keys(s.Timeline)) {
@@ -70,19 +73,22 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
 		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},
 		exporter.Count{Name: "pending", N: d.Pending, Now: true, What: "spans that wait"},
-		exporter.Count{Name: "retried", N: d.Retries, What: "how often a request with spans was sent again"},
 		exporter.Count{Name: "failed", N: d.Failed, Lost: true, What: "spans not taken by the backend"},
-		exporter.Count{Name: "unanswered", N: d.Unanswered, What: "spans among the failed ones that the backend may have taken"},
 		exporter.Count{Name: "dropped", N: d.Dropped, Lost: true, What: "spans dropped at the full queue"})
+	add("perfline.delivery.unanswered",
+		exporter.Count{N: d.Unanswered, What: "failed spans that the backend may have taken: its answer did not arrive"})
+	add("perfline.delivery.retries",
+		exporter.Count{N: d.Retries, What: "requests with spans that were sent again"})
 	add("perfline.profiles",
 		exporter.Count{Name: "accepted", N: f.Accepted, What: "profiles to be delivered"},
 		exporter.Count{Name: "sent", N: f.Sent, What: "profiles that the server took"},
 		exporter.Count{Name: "pending", N: f.Pending, Now: true, What: "profiles that wait"},
-		exporter.Count{Name: "retried", N: f.Retries, What: "how often a profile was sent again"},
 		exporter.Count{Name: "refused", N: f.Refused, Lost: true, What: "profiles refused by the server"},
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
 		exporter.Count{Name: "overflow", N: f.Overflow, Lost: true, What: "profiles dropped at the full queue"},
 		exporter.Count{Name: "failed", N: f.Failed, Lost: true, What: "profiles that could not be taken"})
+	add("perfline.profiles.retries",
+		exporter.Count{N: f.Retries, What: "requests with a profile that were sent again"})
 	if f.Engine != "" {
 		what := "samples for continuous profiling"
 		if f.Fallback != "" {

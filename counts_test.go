@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 // Each count has a name and words of its own, and none of those that Stats has is missing.
@@ -42,11 +44,33 @@ func TestCountsAreComplete(t *testing.T) {
 	}
 }
 
+// The outcomes of a delivery are of the same things: without the accepted ones, they add up to them.
+func TestOutcomesAddUp(t *testing.T) {
+	s := perfline.Stats{
+		Delivery: exporter.Stats{Accepted: 100, Delivered: 60, Failed: 20, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
+		Profiles: pyroscope.Stats{Accepted: 100, Sent: 60, Refused: 10, Unanswered: 10, Overflow: 15, Pending: 5, Retries: 7},
+	}
+	sums := map[string]uint64{}
+	for _, c := range s.Counts() {
+		if c.Name != "accepted" {
+			sums[c.Group] += c.N
+		}
+	}
+	for group, want := range map[string]uint64{
+		"perfline.delivery": 100, "perfline.delivery.unanswered": 5, "perfline.delivery.retries": 7,
+		"perfline.profiles": 100, "perfline.profiles.retries": 7,
+	} {
+		if got := sums[group]; got != want {
+			t.Errorf("%s: the outcomes are %d, want %d", group, got, want)
+		}
+	}
+}
+
 // What is not there is not counted.
 func TestCountsOfWhatExists(t *testing.T) {
 	pl, _, _ := start(t, perfline.Config{})
 	for _, c := range pl.Counts() {
-		if c.Group == "perfline.delivery" || c.Group == "perfline.profiles" {
+		if strings.HasPrefix(c.Group, "perfline.delivery") || strings.HasPrefix(c.Group, "perfline.profil") {
 			t.Errorf("without a backend there is %+v", c)
 		}
 	}

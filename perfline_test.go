@@ -210,9 +210,10 @@ func TestMetrics(t *testing.T) {
 		}, "perfline.delivery"},
 		{"spans to deliver", perfline.Config{Traces: exporter.Config{Endpoint: gone.URL}}, map[string]int64{
 			"perfline.delivery accepted": 1, "perfline.delivery delivered": 0, "perfline.delivery.pending": 1,
+			"perfline.delivery.retries": 0, "perfline.delivery.unanswered": 0,
 		}, "perfline.profil"},
 		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
-			"perfline.profiles accepted": 0, "perfline.profiles.pending": 0, "perfline.profiling.lost": 0, "perfline.profiling.gaps": 0,
+			"perfline.profiles accepted": 0, "perfline.profiles.pending": 0, "perfline.profiles.retries": 0, "perfline.profiling.lost": 0, "perfline.profiling.gaps": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
 		}, "perfline.delivery"},
 	} {

@@ -97,8 +97,10 @@ func (s Stats) overflow() uint64 {
 //	perfline.bridge            by perfline.outcome
 //	perfline.delivery          by perfline.outcome
 //	perfline.delivery.pending  now
+//	perfline.delivery.unanswered, perfline.delivery.retries
 //	perfline.profiles          by perfline.outcome
 //	perfline.profiles.pending  now
+//	perfline.profiles.retries
 //	perfline.profiling.lost, perfline.profiling.gaps, perfline.profiling.gap_time
 //	perfline.profiling.engine  1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state   1 for the state that perfline.profiling.state names, 0 for the others
@@ -114,7 +116,10 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.entries", "{entry}", "Entries of the timeline, by what became of them."},
 		{"perfline.bridge", "{item}", "Marks, measures and spans at the bridge to OpenTelemetry, by what became of them."},
 		{"perfline.delivery", "{span}", "Spans on their way to the backend, by what became of them."},
+		{"perfline.delivery.unanswered", "{span}", "Failed spans that the backend may have taken."},
+		{"perfline.delivery.retries", "{request}", "Requests with spans that were sent again."},
 		{"perfline.profiles", "{profile}", "Profiles on their way to Pyroscope, by what became of them."},
+		{"perfline.profiles.retries", "{request}", "Requests with a profile that were sent again."},
 		{"perfline.profiling.lost", "{sample}", "Samples of continuous profiling that the engine could not keep."},
 		{"perfline.profiling.gaps", "{gap}", "How often continuous profiling sampled nothing for a time."},
 	} {

@@ -7,12 +7,17 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
+const (
+	batchedAlone = "BatchSpanProcessor + otlptrace"
+	oursAlone    = "exporter.Delivery"
+)
+
 // exporters have the same instrumentation and the same SDK. The first one does nothing with the spans, and so the
 // others add what an exporter takes from the end of a span until its client has the bytes.
 var exporters = []variant{
 	{none, contrib, sdk(func(context.Context, setting) (sdktrace.SpanProcessor, error) { return discard{}, nil })},
-	{"BatchSpanProcessor + otlptrace", contrib, sdk(batched)},
-	{"exporter.Delivery", contrib, sdk(ours)},
+	{batchedAlone, contrib, sdk(batched)},
+	{oursAlone, contrib, sdk(ours)},
 }
 
 // discard is a processor that does nothing.
@@ -29,7 +34,7 @@ func runExporter(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\n| exporter | a span of | CPU, ns | × | 95 %% | allocations | bytes allocated |\n|---|---|---:|---:|---:|---:|---:|\n", o.conditions())
+	fmt.Fprintf(o.out, "%s\n\n| exporter | a span of | CPU, ns | × | 95 %% | allocations | bytes allocated |\n|---|---|---:|---:|---:|---:|---:|\n", o.conditions())
 	for k, r := range results {
 		spans := float64(o.shapes[k].spans)
 		if spans == 0 {
@@ -37,9 +42,23 @@ func runExporter(ctx context.Context, o options) error {
 		}
 		for i := 1; i < len(r.names); i++ {
 			a := r.against(i)
-			fmt.Printf("| %s | %s | %.0f | %.2f | %.2f … %.2f | %.2f | %.0f |\n", r.names[i], o.shapes[k].name, median(r.added(i, cpuTime))/spans,
+			fmt.Fprintf(o.out, "| %s | %s | %.0f | %.2f | %.2f … %.2f | %.2f | %.0f |\n", r.names[i], o.shapes[k].name, median(r.added(i, cpuTime))/spans,
 				a.median, a.low, a.high, median(r.added(i, allocations))/spans, median(r.added(i, allocated))/spans)
 		}
 	}
 	return nil
+}
+
+// aloneBudgets are of the exporters' spans of the first shape.
+func aloneBudgets(ctx context.Context, o options) ([]budget, error) {
+	results, err := gate(ctx, o, exporters, shapes[:1])
+	if err != nil {
+		return nil, err
+	}
+	what := shapes[0].name + ", " + oursAlone
+	r, ours := results[0], len(exporters)-1
+	return []budget{
+		ratioBudget(what+cpuRatioAlone, r.against(ours)),
+		{what + allocationsOfSpan, median(r.added(ours, allocations)) / float64(shapes[0].spans), ""},
+	}, nil
 }

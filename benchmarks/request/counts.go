@@ -14,9 +14,10 @@ import (
 
 // The figures that are counted, after the name of a variant or a program.
 const (
-	allocationsAdded = ": allocations added"
-	megabytesAdded   = ": MB added to a program"
-	modulesLinked    = ": modules"
+	allocationsAdded  = ": allocations added"
+	allocationsOfSpan = ": allocations added to a span"
+	megabytesAdded    = ": MB added to a program"
+	modulesLinked     = ": modules"
 )
 
 // A count is a figure that is the same in every run.
@@ -32,6 +33,11 @@ func counts(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	spans, err := countAllocationsOfSpans(ctx)
+	if err != nil {
+		return err
+	}
+	all = append(all, spans...)
 	programs, err := sizes(ctx)
 	if err != nil {
 		return err
@@ -74,22 +80,48 @@ func countAllocations(ctx context.Context) ([]count, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var all []count
 	for _, s := range shapes {
-		base := 0.0
-		for i, v := range variants {
-			fmt.Fprintf(os.Stderr, "\rcounting %s, %s\x1b[K", s.name, v.name)
-			got, err := fewest(ctx, v, s)
-			if err != nil {
-				return nil, err
-			}
-			if i == 0 {
-				base = got
-			} else {
-				all = append(all, count{s.name + ", " + v.name + allocationsAdded, math.Round(got - base), i == 1})
-			}
+		added, err := addedAllocations(ctx, variants, s)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range variants[1:] {
+			all = append(all, count{s.name + ", " + v.name + allocationsAdded, math.Round(added[i]), i == 0})
 		}
 	}
-	fmt.Fprintln(os.Stderr)
 	return all, nil
+}
+
+// countAllocationsOfSpans counts the allocations that each exporter adds to a span of the first shape, in hundredths.
+func countAllocationsOfSpans(ctx context.Context) ([]count, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := shapes[0]
+	added, err := addedAllocations(ctx, exporters, s)
+	if err != nil {
+		return nil, err
+	}
+	var all []count
+	for i, v := range exporters[1:] {
+		all = append(all, count{s.name + ", " + v.name + allocationsOfSpan, math.Round(added[i]/float64(s.spans)*100) / 100, i == 0})
+	}
+	return all, nil
+}
+
+// addedAllocations returns the allocations that each variant adds to a request with the first one.
+func addedAllocations(ctx context.Context, vs []variant, s shape) ([]float64, error) {
+	var all []float64
+	for _, v := range vs {
+		fmt.Fprintf(os.Stderr, "\rcounting %s, %s\x1b[K", s.name, v.name)
+		got, err := fewest(ctx, v, s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got)
+	}
+	fmt.Fprintln(os.Stderr)
+	for i := range all[1:] {
+		all[i+1] -= all[0]
+	}
+	return all[1:], nil
 }
 
 // fewest returns the allocations of a request: the fewest of several turns, because what the

@@ -41,6 +41,11 @@ func gate(ctx context.Context, o options, vs []variant, ss []shape) ([]result, e
 	return results, nil
 }
 
+// platform names what a table was measured on.
+func platform() string {
+	return fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 // conditions says what a table was measured with.
 func (o options) conditions() string {
 	metrics, compression := "none", "none"
@@ -50,7 +55,7 @@ func (o options) conditions() string {
 	if o.gzip {
 		compression = "gzip"
 	}
-	return fmt.Sprintf("%s, %s/%s, %d of %d processors, %d rounds of %v. On both sides: metrics: %s; propagators: tracecontext, baggage; "+
+	return fmt.Sprintf("%s, %d of %d processors, %d rounds of %v. On both sides: metrics: %s; propagators: tracecontext, baggage; "+
 		"resource: the attributes that perfline.Start detects; compression: %s; batches of 512 spans, a queue of %s.",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, o.procs, runtime.NumCPU(), o.rounds, o.length, metrics, compression, queueSize)
+		platform(), o.procs, runtime.NumCPU(), o.rounds, o.length, metrics, compression, queueSize)
 }

@@ -41,10 +41,6 @@ import (
 	"github.com/perfline/perfline/internal/document"
 )
 
-// inUse is memory without pointers, as every service has some in use: with the little that
-// these keep, garbage would be collected after every few hundred requests.
-var inUse = make([]byte, 16<<20)
-
 type options struct {
 	rounds  int
 	length  time.Duration
@@ -81,17 +77,16 @@ type command struct {
 }
 
 var commands = []command{
-	{"gate", 20, 200 * time.Millisecond, "", everyProcs(runGate)},
+	{"gate", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runGate))},
 	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
-	{"budgets", 20, 200 * time.Millisecond, "", runBudgets},
-	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(runExporter)},
+	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
+	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
 	{"heap", 0, 0, "", runHeap},
-	{"counts", 0, 0, "", func(ctx context.Context, o options) error { return counts(ctx, o.out) }},
+	{"counts", 0, 0, "", inProcess(func(ctx context.Context, o options) error { return counts(ctx, o.out) })},
 	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
 }
 
 func run(ctx context.Context, args []string) error {
-	defer runtime.KeepAlive(inUse)
 	c, o, err := parse(args)
 	if err != nil {
 		return err
@@ -193,6 +188,17 @@ func everyProcs(run func(context.Context, options) error) func(context.Context, 
 			}
 		}
 		return nil
+	}
+}
+
+// inProcess runs a command that measures requests in its own process. The process holds memory without pointers, as
+// services do: with a smaller heap, garbage would be collected after every few hundred requests. [service.Run] does the
+// same for services in processes of their own.
+func inProcess(run func(context.Context, options) error) func(context.Context, options) error {
+	return func(ctx context.Context, o options) error {
+		inUse := make([]byte, 16<<20)
+		defer runtime.KeepAlive(inUse)
+		return run(ctx, o)
 	}
 }
 

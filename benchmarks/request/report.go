@@ -35,6 +35,23 @@ func report(ctx context.Context, o options, s shape) (err error) {
 	if err != nil {
 		return err
 	}
+	loads, err := measure(ctx, o, s, services, rates)
+	if err != nil {
+		return err
+	}
+	switches, err := idle(ctx, services, o.idle)
+	if err != nil {
+		return err
+	}
+	for _, m := range loads {
+		fmt.Fprintf(o.out, "\n%s", m.table())
+	}
+	fmt.Fprintf(o.out, "\n%s", idleTable(services, switches, o.idle))
+	return nil
+}
+
+// measure loads the services in rounds: in each, every service has its turn at every rate.
+func measure(ctx context.Context, o options, s shape, services []*served, rates []int) ([]*measured, error) {
 	var loads []*measured
 	for _, rate := range rates {
 		m := &measured{rate: rate, latencies: make([][]time.Duration, len(services)), result: result{title: s.title, samples: make([][]sample, len(services))}}
@@ -48,22 +65,14 @@ func report(ctx context.Context, o options, s shape) (err error) {
 			for k := range services {
 				i := (k + round) % len(services)
 				if err := m.turn(ctx, i, services[i], o.length); err != nil {
-					return fmt.Errorf("%s, %s: %w", s.name, services[i].name, err)
+					return nil, fmt.Errorf("%s, %s: %w", s.name, services[i].name, err)
 				}
 			}
 		}
 		fmt.Fprintf(os.Stderr, "\r%s: round %d of %d ", s.name, round+1, o.rounds)
 	}
 	fmt.Fprintln(os.Stderr)
-	switches, err := idle(ctx, services, o.idle)
-	if err != nil {
-		return err
-	}
-	for _, m := range loads {
-		fmt.Fprintf(o.out, "\n%s", m.table())
-	}
-	fmt.Fprintf(o.out, "\n%s", idleTable(services, switches, o.idle))
-	return nil
+	return loads, nil
 }
 
 // turn loads a service for the given length, after a part of it that is not measured.

@@ -16,7 +16,7 @@ var programs = []struct {
 	peers        bool
 }{
 	{"sdk", "SDK + otlptracegrpc", true},
-	{"exporter", exported, false},
+	{"exporter", "SDK + our exporter", false},
 	{"start", pipelined, false},
 }
 

@@ -96,21 +96,37 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// runHeap compares the heap of waiting spans.
-func runHeap(ctx context.Context, o options) error {
-	spans := float64(shapes[0].spans)
-	requests := (waitingSpans + int(spans) - 1) / int(spans)
-	fmt.Printf("%s\n\n| %d spans wait in | MB | bytes a span | × |\n|---|---:|---:|---:|\n", o.conditions(), requests*int(spans))
-	first := 0.0
-	for i, q := range queues {
+// heaps returns how many bytes the waiting spans take in each of the queues, and how many spans wait.
+func heaps(ctx context.Context) (bytes []float64, spans int, err error) {
+	each := int(shapes[0].spans)
+	requests := (waitingSpans + each - 1) / each
+	for _, q := range queues {
 		n, err := q.heap(ctx, requests)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		if i == 0 {
-			first = float64(n)
-		}
-		fmt.Printf("| %s | %.1f | %.0f | %.2f |\n", q.name, float64(n)/1e6, float64(n)/spans/float64(requests), float64(n)/first)
+		bytes = append(bytes, float64(n))
+	}
+	return bytes, requests * each, nil
+}
+
+// runHeap compares the heap of waiting spans.
+func runHeap(ctx context.Context, o options) error {
+	bytes, spans, err := heaps(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "%s. Both queues have room for all spans.\n\n| %d spans wait in | MB | bytes a span | × |\n|---|---:|---:|---:|\n", platform(), spans)
+	for i, q := range queues {
+		fmt.Fprintf(o.out, "| %s | %.1f | %.0f | %.2f |\n", q.name, bytes[i]/1e6, bytes[i]/float64(spans), bytes[i]/bytes[0])
 	}
 	return nil
+}
+
+func heapBudgets(ctx context.Context) ([]budget, error) {
+	bytes, _, err := heaps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []budget{{oursAlone + heapRatio, bytes[1] / bytes[0], ""}}, nil
 }

@@ -6,7 +6,10 @@ const titles = {
   'perfline.entries': 'The timeline: marks, measures, requests',
   'perfline.bridge': 'The bridge to OpenTelemetry',
   'perfline.delivery': 'Delivery of spans to the backend',
+  'perfline.delivery.unanswered': 'Spans without an answer',
+  'perfline.delivery.retries': 'Repeated requests with spans',
   'perfline.profiles': 'Delivery of profiles',
+  'perfline.profiles.retries': 'Repeated requests with profiles',
   'perfline.profiling.engine': 'The engine of continuous profiling',
   'perfline.profiling.gaps': 'Continuous profiling',
   'perfline.recent': 'Requests kept for this page',
@@ -48,7 +51,7 @@ function makeGroup(name) {
 }
 
 function makeCount(c) {
-  return el('tr', { data: { count: c.name } }, el('th', { scope: 'row' }, c.name || 'gaps'), el('td', { class: 'num' }), el('td', { class: 'muted' }, c.what));
+  return el('tr', { data: { count: c.name } }, el('th', { scope: 'row' }, c.name || c.group.split('.').pop()), el('td', { class: 'num' }), el('td', { class: 'muted' }, c.what));
 }
 
 // matrix has a row for each kind and a column for each count.
