@@ -5,9 +5,11 @@
 package otlpenc_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
@@ -64,22 +66,59 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// The bytes of spans share allocations, of which most spans make none, and a large span makes one.
-func TestAllocEncode(t *testing.T) {
+// A span's bytes are one allocation of their length, whatever the size of the spans before.
+func TestAllocEncodeOfAllSizes(t *testing.T) {
 	var groups otlpenc.Groups
-	const runs = 1000
-	for _, s := range request(t) {
-		n := testing.AllocsPerRun(1, func() {
-			for range runs {
-				groups.Encode(s)
+	var sizes []sdktrace.ReadOnlySpan
+	for n := 40; n < 64_000; n = n*5/4 + 1 {
+		sizes = append(sizes, tracetest.SpanStub{Name: strings.Repeat("x", n)}.Snapshot())
+	}
+	for name, spans := range map[string][]sdktrace.ReadOnlySpan{"each size alone": nil, "a size after another": sizes, "an HTTP request": request(t)} {
+		if spans != nil {
+			if n := testing.AllocsPerRun(100, func() { encodeAll(t, &groups, spans) }); n > float64(len(spans)) {
+				t.Errorf("%s: %v allocations for %d spans", name, n, len(spans))
 			}
-		})
-		if rooms := float64(runs * len(groups.Encode(s).Bytes) / (7 << 10)); n > rooms+2 {
-			t.Errorf("%v allocations for %d spans, want some %v", n, runs, rooms)
+			continue
+		}
+		for _, s := range sizes {
+			if n := testing.AllocsPerRun(100, func() { encodeAll(t, &groups, []sdktrace.ReadOnlySpan{s}) }); n > 1 {
+				t.Errorf("%s: %v allocations for a span of %d bytes", name, n, len(groups.Encode(s).Bytes))
+			}
 		}
 	}
-	huge := tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot()
-	if b := groups.Encode(huge).Bytes; cap(b) != len(b) {
-		t.Errorf("a huge span of %d bytes takes %d", len(b), cap(b))
+	encodeAll(t, &groups, []sdktrace.ReadOnlySpan{tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot()})
+}
+
+func encodeAll(t *testing.T, groups *otlpenc.Groups, spans []sdktrace.ReadOnlySpan) {
+	t.Helper()
+	for _, s := range spans {
+		if b := groups.Encode(s).Bytes; cap(b) != len(b) {
+			t.Errorf("a span of %d bytes takes %d", len(b), cap(b))
+		}
 	}
+}
+
+// A span that waits keeps no other span's bytes in memory.
+func TestMemoryOfWaitingSpans(t *testing.T) {
+	var groups otlpenc.Groups
+	s := request(t)[0]
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const waiting = 1000
+	kept := make([][]byte, 0, waiting)
+	before := heap()
+	for range waiting {
+		kept = append(kept, groups.Encode(s).Bytes)
+		for range 20 {
+			groups.Encode(s)
+		}
+	}
+	if used, most := heap()-before, uint64(waiting*len(kept[0])*3/2); used > most {
+		t.Errorf("%d spans of %d bytes take %d, want %d at most", waiting, len(kept[0]), used, most)
+	}
+	runtime.KeepAlive(kept)
 }
