@@ -43,15 +43,6 @@ func TestAlloc(t *testing.T) {
 		},
 		"AppendRequest": func() { otlpenc.AppendRequest(buf, all) },
 		"RequestSize":   func() { otlpenc.RequestSize(all) },
-		"Headers": func() {
-			for _, one := range all {
-				for _, err := range one.Headers() {
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		},
 		"First": func() {
 			for _, one := range all {
 				if _, _, err := one.First(); err != nil {
@@ -121,4 +112,19 @@ func TestMemoryOfWaitingSpans(t *testing.T) {
 		t.Errorf("%d spans of %d bytes take %d, want %d at most", waiting, len(kept[0]), used, most)
 	}
 	runtime.KeepAlive(kept)
+}
+
+// A request is one allocation, however many spans it has.
+func TestAllocAppendRequest(t *testing.T) {
+	var groups otlpenc.Groups
+	var all []otlpenc.Spans
+	spans := request(t)
+	for range 100 {
+		for _, s := range spans {
+			all = append(all, groups.Encode(s))
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(nil, all) }); n > 1 {
+		t.Errorf("%v allocations for a request of %d spans, want 1", n, len(all))
+	}
 }
