@@ -16,15 +16,7 @@ import (
 
 // The bytes say which spans there are. Their request is equal to the SDK's, and decodes to the same spans.
 func FuzzSpan(f *testing.F) {
-	f.Add([]byte{})
-	source := rand.New(rand.NewPCG(1, 2))
-	for n := range 40 {
-		seed := make([]byte, 1+n*n*4)
-		for i := range seed {
-			seed[i] = byte(source.Uint32())
-		}
-		f.Add(seed)
-	}
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &random{data: data}
 		var spans []sdktrace.ReadOnlySpan
@@ -38,6 +30,37 @@ func FuzzSpan(f *testing.F) {
 		}
 		severalDecode(t, all)
 	})
+}
+
+// The bytes say which spans a program makes with the SDK. These are read in place: their request is equal to the SDK's,
+// and to the one of the same spans that are read by their methods.
+func FuzzSDKSpan(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &random{data: data}
+		spans := r.sdkSpans(t)
+		got, all := byUs(t, spans)
+		equal(t, got, bySDK(t, spans))
+		for i, one := range all {
+			if want := otlpenc.AppendSpan(nil, scoped{spans[i], spans[i].InstrumentationScope()}); !bytes.Equal(one.Bytes, want) {
+				t.Errorf("read in place\n%x\nby its methods\n%x", one.Bytes, want)
+			}
+			decodesTo(t, one, spans[i], r.repaired)
+		}
+	})
+}
+
+func addSeeds(f *testing.F) {
+	f.Helper()
+	f.Add([]byte{})
+	source := rand.New(rand.NewPCG(1, 2))
+	for n := range 40 {
+		seed := make([]byte, 1+n*n*4)
+		for i := range seed {
+			seed[i] = byte(source.Uint32())
+		}
+		f.Add(seed)
+	}
 }
 
 // decodesTo compares the only span of one with the span that it was made of.
