@@ -64,7 +64,7 @@ func end(s *Snapshots, n int) {
 }
 
 func books(s exporter.Stats) [5]uint64 {
-	return [5]uint64{s.Accepted, s.Delivered, s.Failed, s.Dropped, s.Pending}
+	return [5]uint64{s.Accepted, s.Delivered, s.Failed, s.Dropped, s.Pclosers}
 }
 
 // The exporter gets all sampled spans in their order, in batches of the variable's size at most.
@@ -128,7 +128,7 @@ func TestSnapshotsContextEnds(t *testing.T) {
 		t.Errorf("Shutdown returned %v", err)
 	}
 	b := s.Stats()
-	if b.Accepted != 15 || b.Dropped != 5 || b.Delivered != 0 || b.Failed+b.Pending != 10 || e.shutdowns != 1 {
+	if b.Accepted != 15 || b.Dropped != 5 || b.Delivered != 0 || b.Failed+b.Pclosers != 10 || e.shutdowns != 1 {
 		t.Errorf("books %+v, %d shutdowns of the exporter", b, e.shutdowns)
 	}
 }
@@ -137,15 +137,15 @@ func TestSnapshotsContextEnds(t *testing.T) {
 func TestSnapshotsShutdownOnce(t *testing.T) {
 	e := &exporterStub{close: errors.New("cannot close")}
 	s := newSnapshots(e, 0)
-	var ending sync.WaitGroup
+	var closers sync.WaitGroup
 	for range 4 {
-		ending.Go(func() {
+		closers.Go(func() {
 			if err := s.Shutdown(t.Context()); !errors.Is(err, e.close) {
 				t.Errorf("Shutdown returned %v", err)
 			}
 		})
 	}
-	ending.Wait()
+	closers.Wait()
 	if e.shutdowns != 1 {
 		t.Errorf("the exporter was shut down %d times, want once", e.shutdowns)
 	}
