@@ -95,7 +95,8 @@ type Pipeline struct {
 //     exporter, an address that is no URL, a header that cannot be sent, an unreadable
 //     certificate. The error names the field or the variable, and the rule.
 //
-// On an error nothing is started, and OpenTelemetry's globals are what they were. docs/variables.md
+// On an error nothing is started, and OpenTelemetry's globals are what they were. There is one exception: when
+// OpenTelemetry cannot make its exporter of metrics, its error handler and logger stay perfline's. docs/variables.md
 // has all variables. A backend that is not there is no error, nor is
 // PERFLINE_PROFILING=off, with which nothing is profiled. With
 // OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and nothing
@@ -141,8 +142,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		}
 	}
 
-	// Whatever can fail has not. OpenTelemetry's exporters and providers read the variables,
-	// too, and report wrong ones to these two.
+	// Only the reader of metrics can fail from here on. OpenTelemetry's exporters and providers read the variables,
+	// too, and report wrong ones to these two. The logger that was set before cannot be read, so it cannot be restored.
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))

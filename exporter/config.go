@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/perfline/perfline/internal/otlp"
-	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
 )
 
@@ -53,16 +52,6 @@ type Config struct {
 
 	Logger *slog.Logger // nil means slog.Default()
 }
-
-// A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message
-// queue, a file, a test. Each body is one ExportTraceServiceRequest. The queue calls Send for one request at a
-// time. Send must not change body, must not use it after it has returned without an error, and has to return soon
-// after ctx ends.
-type Sender = queue.Sender
-
-// An Answer says what became of a request. The zero value says that the receiver took all of it. Its Err
-// and Message go to the log and must name no secrets.
-type Answer = queue.Answer
 
 // String leaves out what is often secret: the values of headers, and what is before the
 // endpoint's host or in its query.

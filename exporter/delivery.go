@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -20,9 +21,10 @@ import (
 // A Delivery is a span processor that sends spans over OTLP. The goroutine that ends a span encodes it;
 // from then on, only its bytes wait. Methods may be called concurrently.
 type Delivery struct {
-	groups otlpenc.Groups
-	queue  *queue.Queue[encoded]
-	sender Sender
+	groups  otlpenc.Groups
+	queue   *queue.Queue[encoded]
+	invalid atomic.Uint64 // spans that were dropped before the queue
+	close   func() error  // closes the sender once, and returns the same error again
 }
 
 // withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no deadline.
@@ -36,7 +38,7 @@ type Stats struct {
 	Accepted  uint64 // sampled spans that have ended
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	Dropped   uint64 // found the queue full, or ended after Shutdown
+	Dropped   uint64 // found the queue full, ended after Shutdown, or were given to Accept without what they need
 	Pending   uint64 // waiting or being sent; after Shutdown, given up
 
 	PendingBytes int    // of Pending
@@ -57,21 +59,11 @@ func New(c Config) (*Delivery, error) {
 	}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	vars := environ.NewReader(c.Logger)
-	d := &Delivery{sender: c.Sender}
-	to := fmt.Sprintf("%T", c.Sender)
-	if named, ok := c.Sender.(fmt.Stringer); ok {
-		to = named.String()
+	sender, to, err := c.sender(vars)
+	if err != nil {
+		return nil, err
 	}
-	if d.sender == nil {
-		settings, err := otlp.Resolve(vars, otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, otlp.Traces)
-		if err != nil {
-			return nil, err
-		}
-		if d.sender, err = settings.Sender(); err != nil {
-			return nil, err
-		}
-		to = settings.Name
-	}
+	d := &Delivery{close: sync.OnceValue(sender.Close)}
 	b := otlp.ReadBatch(vars, c.QueueSize)
 	var batch []otlpenc.Spans // of the request that is encoded
 	d.queue = queue.New(queue.Config[encoded]{
@@ -86,7 +78,7 @@ func New(c Config) (*Delivery, error) {
 			body = otlpenc.AppendRequest(body, batch)
 			clear(batch)
 			return body
-		}, d.sender),
+		}, sender),
 	})
 	return d, nil
 }
@@ -94,11 +86,11 @@ func New(c Config) (*Delivery, error) {
 // encoded are spans in the queue.
 type encoded struct{ spans otlpenc.Spans }
 
-// besides is what the queue needs for an item besides its bytes.
-const besides = 40
+// itemOverhead is the memory of an item in the queue without its bytes.
+const itemOverhead = 40
 
 func (e encoded) Count() int { return e.spans.Count }
-func (e encoded) Bytes() int { return len(e.spans.Bytes) + besides }
+func (e encoded) Bytes() int { return len(e.spans.Bytes) + itemOverhead }
 
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -110,8 +102,15 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// Accept queues spans that are encoded already, or drops them when the queue is full. It never blocks.
-func (d *Delivery) Accept(s otlpenc.Spans) { d.queue.Add(encoded{s}) }
+// Accept queues spans that are encoded already, or drops them when the queue is full. It never blocks. Spans without a
+// group, bytes or a count of at least 1 are dropped, too, and count as at least one.
+func (d *Delivery) Accept(s otlpenc.Spans) {
+	if s.Group == nil || len(s.Bytes) == 0 || s.Count < 1 {
+		d.invalid.Add(uint64(max(s.Count, 1)))
+		return
+	}
+	d.queue.Add(encoded{s})
+}
 
 // ForceFlush sends what waits. It returns when all spans that were accepted before the call are
 // delivered or lost, with an error if some are lost or ctx ended. A ctx without a deadline gets one,
@@ -131,11 +130,7 @@ func (d *Delivery) ForceFlush(ctx context.Context) error {
 func (d *Delivery) Shutdown(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	err := d.queue.Shutdown(ctx)
-	if c, ok := d.sender.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
-	}
-	if err != nil {
+	if err := errors.Join(d.queue.Shutdown(ctx), d.close()); err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}
 	return nil
@@ -151,4 +146,9 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Stats returns the counts.
-func (d *Delivery) Stats() Stats { return Stats(d.queue.Stats()) }
+func (d *Delivery) Stats() Stats {
+	s, invalid := Stats(d.queue.Stats()), d.invalid.Load()
+	s.Accepted += invalid
+	s.Dropped += invalid
+	return s
+}

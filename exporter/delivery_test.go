@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,6 +30,8 @@ type receiver struct {
 	answer func(ctx context.Context) exporter.Answer
 	names  []string // of the spans that it took
 	closed int
+
+	closeErr error // Close returns it
 }
 
 func (r *receiver) Send(ctx context.Context, body []byte) exporter.Answer {
@@ -58,8 +61,10 @@ func (r *receiver) Send(ctx context.Context, body []byte) exporter.Answer {
 func (r *receiver) String() string { return "the backend" }
 
 func (r *receiver) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.closed++
-	return nil
+	return r.closeErr
 }
 
 func (r *receiver) taken() int {
@@ -146,8 +151,57 @@ func TestDelivery(t *testing.T) {
 	if s := d.Stats(); counts(s) != [5]uint64{27, 11, 15, 1} || s.Lost() != 16 {
 		t.Errorf("stats %+v", s)
 	}
-	if r.closed == 0 {
-		t.Error("the sender was not closed")
+	if r.closed != 1 {
+		t.Errorf("the sender was closed %d times, want once", r.closed)
+	}
+}
+
+// TestDeliveryClosesTheSenderOnce has several goroutines that shut the delivery down. All get the sender's error.
+func TestDeliveryClosesTheSenderOnce(t *testing.T) {
+	d, r, _ := newDelivery(t, fine, 0)
+	r.closeErr = errors.New("cannot close")
+	var ending sync.WaitGroup
+	for range 4 {
+		ending.Go(func() {
+			if err := d.Shutdown(t.Context()); !errors.Is(err, r.closeErr) {
+				t.Errorf("Shutdown returned %v, want the error of Close", err)
+			}
+		})
+	}
+	ending.Wait()
+	if r.closed != 1 {
+		t.Errorf("the sender was closed %d times, want once", r.closed)
+	}
+}
+
+// TestDeliveryAcceptChecksSpans gives the delivery spans that no request can have. They are dropped and counted.
+func TestDeliveryAcceptChecksSpans(t *testing.T) {
+	var groups otlpenc.Groups
+	good := groups.Encode(sampled)
+	d, r, _ := newDelivery(t, fine, 0)
+	for _, c := range []struct {
+		name    string
+		spans   otlpenc.Spans
+		dropped uint64
+	}{
+		{"nothing", otlpenc.Spans{}, 1},
+		{"no group", otlpenc.Spans{Bytes: good.Bytes, Count: 1}, 1},
+		{"no count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes}, 1},
+		{"a negative count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
+		{"no bytes", otlpenc.Spans{Group: good.Group, Count: 3}, 3},
+	} {
+		before := d.Stats()
+		d.Accept(c.spans)
+		if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
+			t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
+		}
+	}
+	d.Accept(good)
+	if err := d.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := d.Stats(); counts(s) != [5]uint64{8, 1, 0, 7} || r.taken() != 1 {
+		t.Errorf("stats %+v, want 1 of 8 delivered and 7 dropped", s)
 	}
 }
 
@@ -272,15 +326,24 @@ func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
 // A healthy receiver gets every span of a small queue: a batch is half of the queue at most, so
 // that the other half fills meanwhile.
 func TestDeliverySmallQueue(t *testing.T) {
-	d, r, _ := newDelivery(t, fine, 256)
-	for range 3000 {
-		for d.Stats().Pending > 200 { // spans that end faster than any receiver takes them are not meant
-			time.Sleep(time.Millisecond)
-		}
-		end(d, 1)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000") // only a full batch is sent
+	const size, batches = 256, 20
+	sending, proceed := make(chan struct{}), make(chan struct{})
+	d, r, _ := newDelivery(t, func(context.Context) exporter.Answer {
+		sending <- struct{}{}
+		<-proceed
+		return exporter.Answer{}
+	}, size)
+	end(d, size/2)
+	for range batches - 1 {
+		<-sending
+		end(d, size/2)
+		proceed <- struct{}{}
 	}
-	if err := d.Shutdown(t.Context()); err != nil || r.taken() != 3000 {
-		t.Errorf("%v, %d of 3000 arrived", err, r.taken())
+	<-sending
+	close(proceed)
+	if err := d.Shutdown(t.Context()); err != nil || r.taken() != batches*size/2 {
+		t.Errorf("%v, %d of %d arrived", err, r.taken(), batches*size/2)
 	}
 }
 

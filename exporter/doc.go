@@ -21,7 +21,10 @@
 //   - The counts balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
 //   - One goroutine sends, one request at a time. An idle delivery wakes nothing up.
 //   - The log has one line when delivery begins to fail, with the reason, and one when it works again, with the
-//     number of lost spans. Neither names secrets of the configuration.
+//     number of lost spans. There are five such pairs a minute at most.
+//   - The log also has a line when spans find the queue full although delivery works, when the receiver turns spans
+//     down, and when it warns. Each reason has one line an hour, of eight reasons at most.
+//   - No line names secrets of the configuration.
 //   - ForceFlush and Shutdown return when their context ends, or after 10 seconds without a deadline.
 //   - After Shutdown the counts are final and no goroutine is left. Shutdown waits a second at most for a [Sender]
 //     that ignores the end of its context, and leaves it behind then.

@@ -5,9 +5,11 @@
 package otlpenc_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
@@ -41,15 +43,6 @@ func TestAlloc(t *testing.T) {
 		},
 		"AppendRequest": func() { otlpenc.AppendRequest(buf, all) },
 		"RequestSize":   func() { otlpenc.RequestSize(all) },
-		"Headers": func() {
-			for _, one := range all {
-				for _, err := range one.Headers() {
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		},
 		"First": func() {
 			for _, one := range all {
 				if _, _, err := one.First(); err != nil {
@@ -64,22 +57,74 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// The bytes of spans share allocations, of which most spans make none, and a large span makes one.
-func TestAllocEncode(t *testing.T) {
+// A span's bytes are one allocation of their length, whatever the size of the spans before.
+func TestAllocEncodeOfAllSizes(t *testing.T) {
 	var groups otlpenc.Groups
-	const runs = 1000
-	for _, s := range request(t) {
-		n := testing.AllocsPerRun(1, func() {
-			for range runs {
-				groups.Encode(s)
+	var sizes []sdktrace.ReadOnlySpan
+	for n := 40; n < 64_000; n = n*5/4 + 1 {
+		sizes = append(sizes, tracetest.SpanStub{Name: strings.Repeat("x", n)}.Snapshot())
+	}
+	for name, spans := range map[string][]sdktrace.ReadOnlySpan{"each size alone": nil, "a size after another": sizes, "an HTTP request": request(t)} {
+		if spans != nil {
+			if n := testing.AllocsPerRun(100, func() { encodeAll(t, &groups, spans) }); n > float64(len(spans)) {
+				t.Errorf("%s: %v allocations for %d spans", name, n, len(spans))
 			}
-		})
-		if rooms := float64(runs * len(groups.Encode(s).Bytes) / (7 << 10)); n > rooms+2 {
-			t.Errorf("%v allocations for %d spans, want some %v", n, runs, rooms)
+			continue
+		}
+		for _, s := range sizes {
+			if n := testing.AllocsPerRun(100, func() { encodeAll(t, &groups, []sdktrace.ReadOnlySpan{s}) }); n > 1 {
+				t.Errorf("%s: %v allocations for a span of %d bytes", name, n, len(groups.Encode(s).Bytes))
+			}
 		}
 	}
-	huge := tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot()
-	if b := groups.Encode(huge).Bytes; cap(b) != len(b) {
-		t.Errorf("a huge span of %d bytes takes %d", len(b), cap(b))
+	encodeAll(t, &groups, []sdktrace.ReadOnlySpan{tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot()})
+}
+
+func encodeAll(t *testing.T, groups *otlpenc.Groups, spans []sdktrace.ReadOnlySpan) {
+	t.Helper()
+	for _, s := range spans {
+		if b := groups.Encode(s).Bytes; cap(b) != len(b) {
+			t.Errorf("a span of %d bytes takes %d", len(b), cap(b))
+		}
+	}
+}
+
+// A span that waits keeps no other span's bytes in memory.
+func TestMemoryOfWaitingSpans(t *testing.T) {
+	var groups otlpenc.Groups
+	s := request(t)[0]
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const count = 1000
+	waiting := make([][]byte, 0, count)
+	before := heap()
+	for range count {
+		waiting = append(waiting, groups.Encode(s).Bytes)
+		for range 20 {
+			groups.Encode(s)
+		}
+	}
+	if used, most := heap()-before, uint64(count*len(waiting[0])*3/2); used > most {
+		t.Errorf("%d spans of %d bytes take %d, want %d at most", count, len(waiting[0]), used, most)
+	}
+	runtime.KeepAlive(waiting)
+}
+
+// A request is one allocation, however many spans it has.
+func TestAllocAppendRequest(t *testing.T) {
+	var groups otlpenc.Groups
+	var all []otlpenc.Spans
+	spans := request(t)
+	for range 100 {
+		for _, s := range spans {
+			all = append(all, groups.Encode(s))
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(nil, all) }); n > 1 {
+		t.Errorf("%v allocations for a request of %d spans, want 1", n, len(all))
 	}
 }

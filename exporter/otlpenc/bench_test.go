@@ -88,18 +88,6 @@ func encoded(tb testing.TB) otlpenc.Spans {
 	return spans
 }
 
-func BenchmarkHeaders(b *testing.B) {
-	spans := encoded(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range spans.Headers() {
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}
-
 func BenchmarkFirst(b *testing.B) {
 	spans := encoded(b)
 	b.ReportAllocs()

@@ -23,9 +23,6 @@ type Header struct {
 	Start, End time.Time
 }
 
-// Sampled reports whether the span is for export. Processors also get spans that are recorded only.
-func (h Header) Sampled() bool { return h.TraceFlags.IsSampled() }
-
 // Duration returns the time from the span's start to its end.
 func (h Header) Duration() time.Duration { return h.End.Sub(h.Start) }
 
@@ -42,22 +39,6 @@ type Span struct {
 	Status     sdktrace.Status
 
 	DroppedAttributes, DroppedEvents, DroppedLinks int
-}
-
-// Headers yields the headers of the spans in order. It allocates nothing. After an error it ends.
-func (s Spans) Headers() iter.Seq2[Header, error] {
-	return func(yield func(Header, error) bool) {
-		for b := fields(s.Bytes); len(b) > 0; {
-			h := Header{Start: epoch, End: epoch}
-			body, err := b.nextSpan()
-			if err == nil {
-				err = h.decode(body)
-			}
-			if !yield(h, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // First returns the header and the encoding of the first span. It allocates nothing. It returns an error if the

@@ -30,5 +30,8 @@
 //   - Links are sent without their trace state, as by the SDK's exporter.
 //   - OTLP has no child span count, so a decoded span has none. A decoded slice is a BOOLSLICE, INT64SLICE,
 //     FLOAT64SLICE or STRINGSLICE if all its elements are of this kind; otherwise, or if it is empty, it is a SLICE.
+//   - Spans of the SDK's own type are read in place, without its methods, each of which copies the whole span. This
+//     type is private to the SDK. Its fields are compared with those that this package knows, once and when the program
+//     runs. Spans of an SDK with other fields are read by their methods: it costs more, and the bytes are the same.
 //   - The length of a request is not limited. [RequestSize] returns it before the request is made.
 package otlpenc

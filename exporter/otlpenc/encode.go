@@ -2,32 +2,25 @@ package otlpenc
 
 import sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-// Spans are encoded one after another into rooms of roomSize bytes, which are allocated together. A span begins
-// in a room with at least usualSize bytes left; one that does not fit has an allocation of its own.
-const (
-	roomSize  = 8 << 10
-	usualSize = 512
-)
+// maxScratch is the largest capacity of a buffer that [Groups.Encode] uses again.
+const maxScratch = 128 << 10
 
-// Encode returns s encoded, with its group. The bytes of some twenty spans share an allocation, which is garbage when
-// none of them is in use. A span that is larger than most has its own, of its length. Lists, maps and text that
-// is not UTF-8 need further ones. s must have ended.
+// Encode returns s encoded, with its group. It makes one allocation, of the encoded span's length: a span that
+// waits takes no more memory than its bytes. Lists, maps and text that is not UTF-8 need further allocations, and spans of
+// more than 64 KiB need larger buffers on the way. s must have ended.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan) Spans {
-	var other snapshot
-	span := snapshotOf(s, &other)
-	room, ok := t.rooms.Get().(*[]byte)
+	var room snapshot
+	span := snapshotOf(s, &room)
+	scratch, ok := t.scratch.Get().(*[]byte)
 	if !ok {
-		room = new([]byte)
+		scratch = new([]byte)
 	}
-	if cap(*room) < usualSize {
-		*room = make([]byte, 0, roomSize)
+	b := appendSpan((*scratch)[:0], span)
+	encoded := make([]byte, len(b))
+	copy(encoded, b)
+	if cap(b) <= maxScratch {
+		*scratch = b
+		t.scratch.Put(scratch)
 	}
-	b := appendSpan(*room, span)
-	if n := len(b); n <= cap(*room) {
-		*room = b[n:n:cap(b)]
-	} else {
-		b = append(make([]byte, 0, n), b...) // not the room that append left
-	}
-	t.rooms.Put(room)
-	return Spans{Group: t.of(span), Bytes: b[:len(b):len(b)], Count: 1}
+	return Spans{Group: t.of(span), Bytes: encoded, Count: 1}
 }

@@ -33,7 +33,7 @@ func TestFirst(t *testing.T) {
 		if err != nil || h.SpanID != s.SpanContext().SpanID() || !bytes.Equal(one.Bytes, otlpenc.AppendSpan(nil, s)) || one.Group != rest.Group || one.Count != 1 {
 			t.Fatalf("got %+v %+v, %v, want span %v", h, one, err, s.SpanContext().SpanID())
 		}
-		if !h.Sampled() || h.Duration() != s.EndTime().Sub(s.StartTime()) {
+		if !h.TraceFlags.IsSampled() || h.Duration() != s.EndTime().Sub(s.StartTime()) {
 			t.Errorf("got %+v", h)
 		}
 		rest.Bytes = rest.Bytes[len(one.Bytes):]

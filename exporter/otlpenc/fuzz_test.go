@@ -16,15 +16,7 @@ import (
 
 // The bytes say which spans there are. Their request is equal to the SDK's, and decodes to the same spans.
 func FuzzSpan(f *testing.F) {
-	f.Add([]byte{})
-	source := rand.New(rand.NewPCG(1, 2))
-	for n := range 40 {
-		seed := make([]byte, 1+n*n*4)
-		for i := range seed {
-			seed[i] = byte(source.Uint32())
-		}
-		f.Add(seed)
-	}
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &random{data: data}
 		var spans []sdktrace.ReadOnlySpan
@@ -40,6 +32,37 @@ func FuzzSpan(f *testing.F) {
 	})
 }
 
+// The bytes say which spans a program makes with the SDK. These are read in place: their request is equal to the SDK's,
+// and to the one of the same spans that are read by their methods.
+func FuzzSDKSpan(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &random{data: data}
+		spans := r.sdkSpans(t)
+		got, all := byUs(t, spans)
+		equal(t, got, bySDK(t, spans))
+		for i, one := range all {
+			if want := otlpenc.AppendSpan(nil, scoped{spans[i], spans[i].InstrumentationScope()}); !bytes.Equal(one.Bytes, want) {
+				t.Errorf("read in place\n%x\nby its methods\n%x", one.Bytes, want)
+			}
+			decodesTo(t, one, spans[i], r.repaired)
+		}
+	})
+}
+
+func addSeeds(f *testing.F) {
+	f.Helper()
+	f.Add([]byte{})
+	source := rand.New(rand.NewPCG(1, 2))
+	for n := range 40 {
+		seed := make([]byte, 1+n*n*4)
+		for i := range seed {
+			seed[i] = byte(source.Uint32())
+		}
+		f.Add(seed)
+	}
+}
+
 // decodesTo compares the only span of one with the span that it was made of.
 func decodesTo(t *testing.T, one otlpenc.Spans, s sdktrace.ReadOnlySpan, repaired bool) {
 	t.Helper()
@@ -53,10 +76,8 @@ func decodesTo(t *testing.T, one otlpenc.Spans, s sdktrace.ReadOnlySpan, repaire
 		if len(again) != len(one.Bytes) || !repaired && !bytes.Equal(again, one.Bytes) {
 			t.Fatalf("decoded and encoded again\n%x\nwant\n%x\nof %+v", again, one.Bytes, decoded)
 		}
-		for h, err := range one.Headers() {
-			if err != nil || h != decoded.Header {
-				t.Errorf("header %v, %v, want %v", h, err, decoded.Header)
-			}
+		if h, first, err := one.First(); err != nil || h != decoded.Header || len(first.Bytes) != len(one.Bytes) {
+			t.Errorf("header %v, %v, want %v", h, err, decoded.Header)
 		}
 		sc := s.SpanContext()
 		if decoded.TraceID != sc.TraceID() || decoded.SpanID != sc.SpanID() || decoded.ParentID != s.Parent().SpanID() ||
@@ -109,10 +130,12 @@ func FuzzDecode(f *testing.F) {
 		spans := otlpenc.Spans{Group: group, Bytes: data}
 		var failed error
 		count, headers := 0, 0
-		for _, err := range spans.Headers() {
-			if err == nil {
-				headers++
+		for rest := spans; len(rest.Bytes) > 0; headers++ {
+			_, one, err := rest.First()
+			if err != nil {
+				break
 			}
+			rest.Bytes = rest.Bytes[len(one.Bytes):]
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -39,8 +39,8 @@ const (
 // make providers and tracers without end. Older groups remain valid. A scope with an older and a newer
 // group appears twice in a request.
 type Groups struct {
-	recent [slots]atomic.Pointer[Group]
-	rooms  sync.Pool // of *[]byte, see Encode
+	recent  [slots]atomic.Pointer[Group]
+	scratch sync.Pool // of *[]byte, see Encode
 
 	mu        sync.Mutex // guards what follows
 	groups    map[groupKey]*Group

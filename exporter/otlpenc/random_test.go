@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -224,4 +225,46 @@ func (r *random) span() sdktrace.ReadOnlySpan {
 		}),
 	}
 	return scoped{s.Snapshot(), r.scope()}
+}
+
+// sdkSpans makes spans as a program does, by the SDK.
+func (r *random) sdkSpans(tb testing.TB) []sdktrace.ReadOnlySpan {
+	tb.Helper()
+	var e recorder
+	limits := sdktrace.NewSpanLimits()
+	if r.below(2) == 1 {
+		limits.AttributeValueLengthLimit, limits.AttributeCountLimit = int(r.byte()), r.below(4)
+		limits.EventCountLimit, limits.LinkCountLimit = r.below(4), r.below(4)
+		limits.AttributePerEventCountLimit, limits.AttributePerLinkCountLimit = r.below(4), r.below(4)
+	}
+	providers := map[*resource.Resource]*sdktrace.TracerProvider{}
+	ctx := tb.Context()
+	for range 1 + r.below(8) {
+		res := r.resource()
+		if providers[res] == nil {
+			options := []sdktrace.TracerProviderOption{sdktrace.WithSpanProcessor(&e), sdktrace.WithRawSpanLimits(limits)}
+			if res != nil {
+				options = append(options, sdktrace.WithResource(res))
+			}
+			providers[res] = sdktrace.NewTracerProvider(options...)
+		}
+		scope := r.scope()
+		tracer := providers[res].Tracer(scope.Name, trace.WithInstrumentationVersion(scope.Version), trace.WithSchemaURL(scope.SchemaURL),
+			trace.WithInstrumentationAttributeSet(scope.Attributes))
+		if r.below(2) == 1 {
+			ctx = trace.ContextWithSpanContext(ctx, r.context().WithTraceFlags(trace.FlagsSampled))
+		}
+		child, span := tracer.Start(ctx, r.text(), trace.WithSpanKind(trace.SpanKind(r.below(8)-1)), trace.WithTimestamp(r.time()), trace.WithAttributes(r.attributes(0)...),
+			trace.WithLinks(list(r, func() trace.Link { return trace.Link{SpanContext: r.context(), Attributes: r.attributes(0)} })...))
+		span.SetAttributes(r.attributes(0)...)
+		for range r.below(8) {
+			span.AddEvent(r.text(), trace.WithTimestamp(r.time()), trace.WithAttributes(r.attributes(0)...))
+		}
+		span.SetStatus(codes.Code(r.below(5)), r.text())
+		span.End(trace.WithTimestamp(r.time()))
+		if r.below(2) == 1 {
+			ctx = child
+		}
+	}
+	return e.spans
 }

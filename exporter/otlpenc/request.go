@@ -10,10 +10,12 @@ type Spans struct {
 }
 
 // AppendRequest appends an ExportTraceServiceRequest with all spans, by resource and then by group.
-// Resources, groups and spans are in the order in which they first appear in all.
+// Resources, groups and spans are in the order in which they first appear in all. It grows b
+// once, to the length of the request.
 func AppendRequest(b []byte, all []Spans) []byte {
 	var room [16]part
 	parts := split(room[:0], all)
+	b = slices.Grow(b, requestSize(parts))
 	for i, p := range parts {
 		if p.done {
 			continue
@@ -40,7 +42,11 @@ func AppendRequest(b []byte, all []Spans) []byte {
 // longer than the sum of the requests of each of them.
 func RequestSize(all []Spans) int {
 	var room [16]part
-	parts := split(room[:0], all)
+	return requestSize(split(room[:0], all))
+}
+
+// requestSize returns the size of a request.
+func requestSize(parts []part) int {
 	size := 0
 	for i, p := range parts {
 		if slices.IndexFunc(parts, func(q part) bool { return q.group.resource == p.group.resource }) == i {

@@ -99,7 +99,7 @@ func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c exp
 		if err != nil {
 			return err
 		}
-		o.Sender, o.opened = sender, append(o.opened, closing{sender})
+		o.Sender, o.opened = spanSender{sender}, append(o.opened, closing{sender})
 		return nil
 	case "console":
 		o.Spans, err = stdouttrace.New()
@@ -112,6 +112,14 @@ func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c exp
 	o.Name = name
 	o.opened = append(o.opened, o.Spans)
 	return nil
+}
+
+// A spanSender is the OTLP sender of spans as an exporter.Sender.
+type spanSender struct{ *otlp.Sender }
+
+func (s spanSender) Send(ctx context.Context, body []byte) exporter.Answer {
+	a := s.Sender.Send(ctx, body)
+	return exporter.Answer{Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Rejected: a.Rejected, Message: a.Message}
 }
 
 // closing has the Shutdown of what only has a Close.

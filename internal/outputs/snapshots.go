@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -17,9 +18,14 @@ import (
 // Snapshots is a span processor for an exporter that takes the SDK's spans: the console, or one of the
 // program. It has the queue and the counts of [exporter.Delivery], but no bound in bytes, and leaves retries to the
 // exporter.
+//
+// The SDK's batch processor is not used. It drops spans at its Shutdown without a count, panics for some sizes of
+// OTEL_BSP_* and keeps a CPU busy for a delay of 0. With one queue, the books of all exporters are the same.
 type Snapshots struct {
 	queue    *queue.Queue[snapshot]
 	exporter sdktrace.SpanExporter
+	shutdown sync.Once // of exporter
+	err      error     // of its Shutdown
 }
 
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
@@ -65,9 +71,12 @@ func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown exports what waits, within ctx, and shuts the exporter down.
+// Shutdown exports what waits, within ctx, and shuts the exporter down. Further calls wait for the same end and return the
+// same error.
 func (s *Snapshots) Shutdown(ctx context.Context) error {
-	if err := errors.Join(s.queue.Shutdown(ctx), s.exporter.Shutdown(ctx)); err != nil {
+	err := s.queue.Shutdown(ctx)
+	s.shutdown.Do(func() { s.err = s.exporter.Shutdown(ctx) })
+	if err := errors.Join(err, s.err); err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}
 	return nil

@@ -1,0 +1,71 @@
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message
+// queue, a file, a test.
+//
+//   - Each body is one ExportTraceServiceRequest of OTLP.
+//   - One goroutine calls Send, for one request at a time.
+//   - Send returns soon after ctx ends. The error may then be the error of ctx.
+//   - Send does not change body. It does not use body after it has returned, except after an error.
+//   - A panic counts as an error without Retry.
+type Sender interface {
+	Send(ctx context.Context, body []byte) Answer
+}
+
+// An Answer says whether the receiver took a request. The zero value says that it took all spans.
+type Answer struct {
+	Err        error         // nil: the receiver took the request, except for Rejected; it goes to the log and must name no secrets
+	Retry      bool          // with Err: the same request may succeed later; otherwise its spans are lost
+	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves the pause to the delivery, which takes 5 minutes at most
+	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
+	Rejected   int64         // without Err: how many spans the receiver turned down, for the reason in Message
+	Message    string        // the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets
+}
+
+// sender returns the sender of requests, and its name for messages.
+func (c Config) sender(vars *environ.Reader) (s sendCloser, name string, err error) {
+	if c.Sender != nil {
+		if named, ok := c.Sender.(fmt.Stringer); ok {
+			return customSender{c.Sender}, named.String(), nil
+		}
+		return customSender{c.Sender}, fmt.Sprintf("%T", c.Sender), nil
+	}
+	settings, err := otlp.Resolve(vars, otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, otlp.Traces)
+	if err != nil {
+		return nil, "", err
+	}
+	s, err = settings.Sender()
+	return s, settings.Name, err
+}
+
+type sendCloser interface {
+	queue.Sender
+	io.Closer
+}
+
+// A customSender is a Sender as the queue takes it.
+type customSender struct{ sender Sender }
+
+func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
+	a := c.sender.Send(ctx, body)
+	return queue.Answer{Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Rejected: a.Rejected, Message: a.Message}
+}
+
+// Close closes the sender if it can be closed.
+func (c customSender) Close() error {
+	if closer, ok := c.sender.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
