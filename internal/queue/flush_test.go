@@ -236,6 +236,16 @@ func TestShutdownGivesUp(t *testing.T) {
 			<-ctx.Done()
 			return queue.Answer{Err: context.Cause(ctx), Unanswered: true}
 		}, 5 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"hanging with the request sent, as OTLP's sender answers", 0, func(ctx context.Context, _ []item) queue.Answer {
+			<-ctx.Done()
+			return queue.Answer{Err: context.Cause(ctx), Retry: true, Unanswered: true}
+		}, 5 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"silent, and away afterwards", 0, silentOnce(queue.Answer{Err: errors.New("connection refused"), Retry: true}), 5 * time.Second,
+			queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"silent, and asking for an hour afterwards", 0, silentOnce(queue.Answer{Err: errors.New("429"), Retry: true, After: time.Hour}), 5 * time.Second,
+			queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"silent, with items set aside", 0, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Unanswered: true, Aside: true}), 5 * time.Second,
+			queue.Stats{Failed: 4, Unanswered: 4}, "4 letters not delivered to http://receiver: " + over},
 		{"taking it at last", 0, func(ctx context.Context, _ []item) queue.Answer {
 			<-ctx.Done()
 			return queue.Answer{}
@@ -249,7 +259,7 @@ func TestShutdownGivesUp(t *testing.T) {
 		{"ignoring its context", 0, func(context.Context, []item) queue.Answer {
 			time.Sleep(time.Minute)
 			return queue.Answer{}
-		}, 6 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+		}, 6 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -279,6 +289,17 @@ func TestShutdownGivesUp(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// silentOnce does not answer the first attempt, and answers a to the others.
+func silentOnce(a queue.Answer) func(context.Context, []item) queue.Answer {
+	attempts := 0
+	return func(context.Context, []item) queue.Answer {
+		if attempts++; attempts == 1 {
+			return queue.Answer{Err: errors.New("no answer"), Retry: true, Unanswered: true}
+		}
+		return a
 	}
 }
 

@@ -150,8 +150,8 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
 	defer q.mu.Unlock()
 	q.state = busy
 	q.unanswered = q.unanswered || a.Unanswered
-	if q.ended || a.Err != nil && !q.unanswered && q.life.Err() != nil {
-		return 0, n // given up
+	if q.ended || a.Err != nil && q.life.Err() != nil {
+		return 0, n // given up: end enters it in the books
 	}
 	before := q.stats.lost()
 	if a.Err == nil {

@@ -319,7 +319,7 @@ func TestSenderEndsItsGoroutine(t *testing.T) {
 		if err := s.Shutdown(t.Context()); err == nil {
 			t.Error("Shutdown says nothing of what is lost")
 		}
-		s.wantStats(queue.Stats{Accepted: 2, Pending: 1, PendingBytes: 1, Dropped: 1})
+		s.wantStats(queue.Stats{Accepted: 2, Failed: 1, Unanswered: 1, Dropped: 1})
 	})
 }
 
