@@ -22,8 +22,8 @@ type flush struct {
 	done     chan struct{} // closed when it is over
 }
 
-// Flush sends the waiting items, without Delay or pause, and returns when they are delivered, failed or dropped. It does not
-// wait for items that are added later. The error says how many items were lost and why, or that the items still wait because
+// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or dropped. It does not
+// wait for items that are added later. It ends a pause of the queue, and shortens one that the receiver asked for to 3 s. The error says how many items were lost and why, or that the items still wait because
 // ctx ended or [Config].GiveUp attempts failed in a row. After Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
@@ -128,7 +128,7 @@ func (q *Queue[T]) failUnanswered(why error) {
 	}
 }
 
-// hurry ends all waits of the sending goroutine.
+// hurry ends the waits of the sending goroutine, except for a pause that is shortened already.
 func (q *Queue[T]) hurry() {
 	q.due, q.rush = q.added, true
 	if q.state == pausing {
