@@ -67,10 +67,11 @@ func (s Stats) lost() uint64 { return s.Failed + s.Dropped }
 type state int
 
 const (
-	busy    state = iota // with what it will look at again before it waits
-	sending              // the batch, which it reads without the lock
-	pausing              // until the next attempt
-	idle                 // until there is a batch to send
+	busy      state = iota // with what it will look at again before it waits
+	sending                // the batch, which it reads without the lock
+	pausing                // until the next attempt
+	shortened              // the same; Flush and Shutdown do not wake it
+	idle                   // until there is a batch to send
 )
 
 // A Queue is made by [New]. Its methods may be called concurrently.
@@ -102,8 +103,9 @@ type Queue[T Item] struct {
 	unanswered bool // an attempt was not answered: the receiver may have it
 	aside      []setAside[T]
 
-	failures int  // attempts in a row that ask for a pause
-	rush     bool // Flush or Shutdown want no pause before the next attempt
+	failures  int  // attempts in a row that ask for a pause
+	throttled bool // the receiver asked for the pause
+	rush      bool // Flush or Shutdown want no pause before the next attempt
 
 	failing  bool        // the last attempt failed
 	warned   bool        // as the log says
