@@ -99,19 +99,19 @@ func TestMemoryOfWaitingSpans(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	const waiting = 1000
-	kept := make([][]byte, 0, waiting)
+	const count = 1000
+	waiting := make([][]byte, 0, count)
 	before := heap()
-	for range waiting {
-		kept = append(kept, groups.Encode(s).Bytes)
+	for range count {
+		waiting = append(waiting, groups.Encode(s).Bytes)
 		for range 20 {
 			groups.Encode(s)
 		}
 	}
-	if used, most := heap()-before, uint64(waiting*len(kept[0])*3/2); used > most {
-		t.Errorf("%d spans of %d bytes take %d, want %d at most", waiting, len(kept[0]), used, most)
+	if used, most := heap()-before, uint64(count*len(waiting[0])*3/2); used > most {
+		t.Errorf("%d spans of %d bytes take %d, want %d at most", count, len(waiting[0]), used, most)
 	}
-	runtime.KeepAlive(kept)
+	runtime.KeepAlive(waiting)
 }
 
 // A request is one allocation, however many spans it has.

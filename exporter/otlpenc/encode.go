@@ -6,8 +6,8 @@ import sdktrace "go.opentelemetry.io/otel/sdk/trace"
 const maxScratch = 128 << 10
 
 // Encode returns s encoded, with its group. It makes one allocation, of the encoded span's length: a span that
-// waits takes no more memory than its bytes. Lists, maps and text that is not UTF-8 need further ones. So do spans of more
-// than 64 KiB. s must have ended.
+// waits takes no more memory than its bytes. Lists, maps and text that is not UTF-8 need further allocations, and spans of
+// more than 64 KiB need larger buffers on the way. s must have ended.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan) Spans {
 	var room snapshot
 	span := snapshotOf(s, &room)

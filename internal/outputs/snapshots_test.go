@@ -137,15 +137,15 @@ func TestSnapshotsContextEnds(t *testing.T) {
 func TestSnapshotsShutdownOnce(t *testing.T) {
 	e := &exporterStub{close: errors.New("cannot close")}
 	s := newSnapshots(e, 0)
-	var ending sync.WaitGroup
+	var closers sync.WaitGroup
 	for range 4 {
-		ending.Go(func() {
+		closers.Go(func() {
 			if err := s.Shutdown(t.Context()); !errors.Is(err, e.close) {
 				t.Errorf("Shutdown returned %v", err)
 			}
 		})
 	}
-	ending.Wait()
+	closers.Wait()
 	if e.shutdowns != 1 {
 		t.Errorf("the exporter was shut down %d times, want once", e.shutdowns)
 	}
