@@ -100,6 +100,9 @@ const besides = 40
 func (e encoded) Count() int { return e.spans.Count }
 func (e encoded) Bytes() int { return len(e.spans.Bytes) + besides }
 
+// Request returns the length of a request with these spans alone. They never add more to one with others.
+func (e encoded) Request() int { return otlpenc.RequestSize([]otlpenc.Spans{e.spans}) }
+
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 

@@ -100,7 +100,7 @@ func (q *Queue[T]) cut() bool {
 		q.first, q.tries, q.unanswered = q.oldestWaiting(), 0, false
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
-			c, b := item.Count(), item.Bytes()
+			c, b := item.Count(), item.Request()
 			if len(q.batch) > 0 && (c > q.c.BatchCount-count || b > q.c.BatchBytes-bytes) {
 				break
 			}
