@@ -88,11 +88,11 @@ type Loss struct {
 	N     uint64
 }
 
-// Spans is the book of spans. Unanswered spans may have arrived, and so may a batch that was given up at the end.
+// Spans is the book of spans. Only unanswered spans may have arrived: Shutdown counts a request that it cancels as unanswered.
 func Spans(s perfline.Stats) Book {
 	d := s.Delivery
 	return Book{
-		Accepted: d.Accepted, Delivered: d.Delivered, Pending: d.Pending, Perhaps: d.Unanswered + d.Pending,
+		Accepted: d.Accepted, Delivered: d.Delivered, Pending: d.Pending, Perhaps: d.Unanswered,
 		Lost: []Loss{{"failed", d.Failed}, {"dropped", d.Dropped}},
 	}
 }

@@ -26,9 +26,6 @@ func Whole(value string) (int, bool) {
 	return n, err == nil
 }
 
-// MaxQueueSize is the largest number of spans that a queue may hold.
-const MaxQueueSize = 1 << 24
-
 // Count accepts whole numbers from 1 to most.
 func Count(most int) func(string) (int, bool) {
 	return func(value string) (int, bool) {

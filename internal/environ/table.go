@@ -148,7 +148,7 @@ var variables = []Variable{
 		Name: otlp + "COMPRESSION", Signals: true, Sets: "How requests are compressed.", Choices: []string{"gzip", "none"}, Default: "none",
 	},
 	{
-		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long the exporter waits for the answer to a request, in milliseconds. 0 means no limit.",
+		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long an attempt to send spans may take, in milliseconds. Metrics have this time for all attempts over gRPC, and for each attempt over HTTP. 0 means no limit.",
 		Must: millisecondsRule, Default: "10000",
 	},
 	{
@@ -156,7 +156,7 @@ var variables = []Variable{
 		Must: countRule, Default: "8192",
 	},
 	{
-		Name: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", Sets: "How many spans a request has at most. More than the queue holds count as the queue's size.",
+		Name: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", Sets: "How many spans a request has at most. It has at most half of `OTEL_BSP_MAX_QUEUE_SIZE`.",
 		Must: countRule, Default: "512",
 	},
 	{

@@ -8,19 +8,21 @@ import (
 
 // A Batch says how spans wait and travel together.
 type Batch struct {
-	QueueSize int           // spans that may wait, 1 or more
-	BatchSize int           // spans of a request, from 1 to QueueSize
+	QueueSize int           // spans that may wait, from 1 to MaxQueueSize
+	BatchSize int           // spans of a request, 1 or more; the queue takes half of its own size at most
 	Delay     time.Duration // how long a span waits for others; 0 means not at all
 	Timeout   time.Duration // how long delivery of a batch is tried; 0 means no limit
 }
 
-// DefaultQueueSize is the number of spans that may wait unless a variable has another one.
-const DefaultQueueSize = 8192
+const (
+	DefaultQueueSize = 8192    // spans that may wait, unless a field or a variable has another number
+	MaxQueueSize     = 1 << 24 // the largest number that a field or a variable may have
+)
 
-// ReadBatch reads the variables OTEL_BSP_*. A queueSize that is not 0 wins over its variable. A batch that is larger
-// than the queue is cut to the queue's size.
+// ReadBatch reads the variables OTEL_BSP_*. A queueSize that is not 0 wins over its variable. The caller has checked that it is
+// from 0 to [MaxQueueSize].
 func ReadBatch(vars *environ.Reader, queueSize int) Batch {
-	count := environ.Count(environ.MaxQueueSize)
+	count := environ.Count(MaxQueueSize)
 	b := Batch{
 		QueueSize: environ.Read(vars, DefaultQueueSize, count, "OTEL_BSP_MAX_QUEUE_SIZE"),
 		BatchSize: environ.Read(vars, 512, count, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"),
@@ -28,8 +30,7 @@ func ReadBatch(vars *environ.Reader, queueSize int) Batch {
 		Timeout:   environ.Read(vars, 30*time.Second, environ.Milliseconds(0), "OTEL_BSP_EXPORT_TIMEOUT"),
 	}
 	if queueSize > 0 {
-		b.QueueSize = min(queueSize, environ.MaxQueueSize)
+		b.QueueSize = queueSize
 	}
-	b.BatchSize = min(b.BatchSize, b.QueueSize)
 	return b
 }

@@ -59,11 +59,14 @@ func newGRPCWire(s *Settings) (*grpcWire, error) {
 func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
 	request := message{bytes: body}
 	var answer message
-	var header, trailer metadata.MD // an answer has at least its content type in one of them
+	var header, trailer metadata.MD
 	options := slices.Concat(w.options, []grpc.CallOption{grpc.Header(&header), grpc.Trailer(&trailer)})
 	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, &request, &answer, options...); err != nil {
 		retry, after := retryable(status.Convert(err))
-		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && len(header)+len(trailer) == 0}
+		// A receiver refuses by trailers alone. After headers, gRPC itself may have made the status, about an answer that it could
+		// not read: such a receiver may have taken the request.
+		refused := len(header) == 0 && len(trailer) > 0
+		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && !refused}
 	}
 	return taken(answer.bytes)
 }

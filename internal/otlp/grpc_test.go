@@ -99,7 +99,18 @@ func asGRPC(message []byte) http.HandlerFunc {
 	}
 }
 
-// Answers that are not OTLP's count by their status.
+// packedGRPC answers with a message of which it says how it is packed.
+func packedGRPC(how string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Grpc-Encoding", how)
+		w.Header().Set("Trailer", "Grpc-Status")
+		_, _ = w.Write([]byte{1, 0, 0, 0, 1, 'x'})
+		w.Header().Set("Grpc-Status", "0")
+	}
+}
+
+// Answers that are not OTLP's count by their status. Without one that can be read, the receiver may have taken the request.
 func TestGarbageGRPC(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -108,7 +119,19 @@ func TestGarbageGRPC(t *testing.T) {
 		says   string
 	}{
 		{"a message that is none", asGRPC([]byte("\xff\xff\xff")), queue.Answer{Message: unreadable}, ""},
-		{"a message that is too long", asGRPC(make([]byte, 4<<20+1)), queue.Answer{}, "larger than max"},
+		{"a message that is too long", asGRPC(make([]byte, 4<<20+1)), queue.Answer{Unanswered: true}, "larger than max"},
+		{"a message that is too long, with other trailers", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Trailer", "X-Served-By")
+			asGRPC(make([]byte, 4<<20+1))(w, r)
+			w.Header().Set("X-Served-By", "a")
+		}, queue.Answer{Unanswered: true}, "larger than max"},
+		{"a packed message that is not", packedGRPC("gzip"), queue.Answer{Unanswered: true}, "code = Internal"},
+		{"a message packed in another way", packedGRPC("zstd"), queue.Answer{Unanswered: true}, "Decompressor is not installed"},
+		{"no status", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/grpc")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, queue.Answer{Unanswered: true}, "code = Internal"},
 		{"HTTP", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, queue.Answer{Unanswered: true}, "unexpected HTTP status code"},
 		{"HTTP that is unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, queue.Answer{Retry: true, Unanswered: true}, "code = Unavailable"},
 		{"details that are none", func(w http.ResponseWriter, _ *http.Request) {

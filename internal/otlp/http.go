@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
@@ -134,21 +132,9 @@ func refusal(response *http.Response) queue.Answer {
 	}
 	switch response.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		a.Retry, a.After = true, retryAfter(response.Header, time.Now())
+		a.Retry, a.After = true, queue.RetryAfter(response.Header, time.Now())
 	}
 	return a
-}
-
-// retryAfter returns the delay that a receiver asks for, in seconds or by a date; 0 if there is none.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	value := header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second //nolint:gosec // bounded
-	}
-	if date, err := http.ParseTime(value); err == nil {
-		return max(0, date.Sub(now))
-	}
-	return 0
 }
 
 // reason returns the reason in an error of net/http without the URL, which may have secrets.

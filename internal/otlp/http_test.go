@@ -63,18 +63,6 @@ func TestStatusHTTP(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for value, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, " ": 0, "1.5": 0,
-		"Thu, 01 Jan 2026 00:01:00 GMT": time.Minute, "Wed, 31 Dec 2025 23:59:00 GMT": 0,
-	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
-			t.Errorf("Retry-After %q is %v, want %v", value, got, want)
-		}
-	}
-}
-
 // An answer with success counts as one, whatever is in it.
 func TestGarbageHTTP(t *testing.T) {
 	const protobuf = "application/x-protobuf"

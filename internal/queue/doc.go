@@ -15,8 +15,10 @@
 //   - The books balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
 //   - One goroutine sends, one batch at a time, oldest items first, but for those that [Answer].Aside puts behind the others.
 //   - An empty queue does nothing: no goroutine wakes up, no timer runs.
-//   - A pause between two attempts is 0.3 s at first and grows to 3 s, less up to a half of it by chance. A pause that the receiver
-//     asks for replaces it, up to 5 minutes. Flush and Shutdown end a pause, and while they wait no pause is longer than 3 s.
+//   - A pause between two attempts is 0.3 s at first and grows to 3 s, less up to a half of it by chance.
+//   - A receiver may ask for a longer pause, up to 5 minutes. Up to a tenth is added to it by chance.
+//   - Flush and Shutdown end a pause of the queue. They shorten a pause that the receiver asked for to 3 s, once for each pause.
+//     While they wait, no pause is longer than 3 s.
 //   - The log has a line with the reason when delivery begins to fail, and one with the number of lost items when it works again.
 //     It has five such pairs a minute at most.
 //   - Items that the receiver turns down have a line an hour for each reason. Items that find the queue full while delivery works

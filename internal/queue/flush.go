@@ -22,8 +22,8 @@ type flush struct {
 	done     chan struct{} // closed when it is over
 }
 
-// Flush sends the waiting items, without Delay or pause, and returns when they are delivered, failed or dropped. It does not
-// wait for items that are added later. The error says how many items were lost and why, or that the items still wait because
+// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or dropped. It does not
+// wait for items that are added later. It ends a pause of the queue, and shortens one that the receiver asked for to 3 s. The error says how many items were lost and why, or that the items still wait because
 // ctx ended or [Config].GiveUp attempts failed in a row. After Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
@@ -58,8 +58,8 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 // added later are dropped.
 //
 // Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the attempt under way and waits a
-// second at most for its end. Items that are not settled stay in Pending. The error says how many of the waiting items were not
-// delivered, and why. Further calls wait for the same end and return the same; the first of their contexts to end counts.
+// second at most for its end. Items that are not settled stay in Pending. If the receiver may have them, because an attempt was not
+// answered, they count as Failed and Unanswered. The error says how many of the waiting items were not delivered, and why. Further calls wait for the same end and return the same; the first of their contexts to end counts.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.closing {
@@ -93,7 +93,9 @@ func (q *Queue[T]) end() {
 	}
 	q.closing, q.ended = true, true
 	if n := q.stats.Pending + q.last.lost; n > 0 {
-		q.err = fmt.Errorf("%d %s not delivered to %s: %w", n, q.c.What, q.c.To, cmp.Or(context.Cause(q.life), q.last.err))
+		why := cmp.Or(context.Cause(q.life), q.last.err, errShut)
+		q.failUnanswered(why)
+		q.err = fmt.Errorf("%d %s not delivered to %s: %w", n, q.c.What, q.c.To, why)
 	}
 	q.kill(nil)
 	q.time.Stop()
@@ -105,7 +107,28 @@ func (q *Queue[T]) end() {
 	close(q.done)
 }
 
-// hurry ends all waits of the sending goroutine.
+// failUnanswered counts the pending items that the receiver may have as lost. It leaves the batch alone: a Sender that ignores its
+// context still reads it.
+func (q *Queue[T]) failUnanswered(why error) {
+	fail := func(item T) {
+		q.forget(item)
+		q.stats.Failed += uint64(item.Count())
+		q.stats.Unanswered += uint64(item.Count())
+		q.reason = why
+	}
+	if q.unanswered || q.state == sending {
+		for _, item := range q.batch {
+			fail(item)
+		}
+	}
+	for _, a := range q.aside {
+		if a.unanswered {
+			fail(a.item)
+		}
+	}
+}
+
+// hurry ends the waits of the sending goroutine, except for a pause that is shortened already.
 func (q *Queue[T]) hurry() {
 	q.due, q.rush = q.added, true
 	if q.state == pausing {

@@ -45,8 +45,14 @@ func TestFlushAtOnce(t *testing.T) {
 	})
 }
 
-// A flush during an attempt that fails is followed by another attempt at once.
+// A flush during an attempt that fails is followed by another attempt at once, or after 3 s if the receiver asks for time.
 func TestFlushDuringAnAttempt(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{0: 0, time.Minute: maxPause} {
+		testFlushDuringAnAttempt(t, after, want)
+	}
+}
+
+func testFlushDuringAnAttempt(t *testing.T, after, want time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan queue.Answer)
 		s := start(t, config{}, func(context.Context, []item) queue.Answer { return <-release })
@@ -57,9 +63,9 @@ func TestFlushDuringAnAttempt(t *testing.T) {
 		synctest.Wait()
 		s.set(fine)
 		began := time.Now()
-		release <- queue.Answer{Err: errors.New("429"), Retry: true, After: time.Minute}
-		if err := <-flushed; err != nil || time.Since(began) != 0 {
-			t.Errorf("error %v after %v", err, time.Since(began))
+		release <- queue.Answer{Err: errors.New("429"), Retry: true, After: after}
+		if err := <-flushed; err != nil || time.Since(began) != want {
+			t.Errorf("error %v after %v, want none after %v", err, time.Since(began), want)
 		}
 		s.stop()
 	})
@@ -236,6 +242,16 @@ func TestShutdownGivesUp(t *testing.T) {
 			<-ctx.Done()
 			return queue.Answer{Err: context.Cause(ctx), Unanswered: true}
 		}, 5 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"hanging with the request sent, as OTLP's sender answers", 0, func(ctx context.Context, _ []item) queue.Answer {
+			<-ctx.Done()
+			return queue.Answer{Err: context.Cause(ctx), Retry: true, Unanswered: true}
+		}, 5 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"silent, and away afterwards", 0, silentOnce(queue.Answer{Err: errors.New("connection refused"), Retry: true}), 5 * time.Second,
+			queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"silent, and asking for an hour afterwards", 0, silentOnce(queue.Answer{Err: errors.New("429"), Retry: true, After: time.Hour}), 5 * time.Second,
+			queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		{"silent, with items set aside", 0, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Unanswered: true, Aside: true}), 5 * time.Second,
+			queue.Stats{Failed: 4, Unanswered: 4}, "4 letters not delivered to http://receiver: " + over},
 		{"taking it at last", 0, func(ctx context.Context, _ []item) queue.Answer {
 			<-ctx.Done()
 			return queue.Answer{}
@@ -249,7 +265,7 @@ func TestShutdownGivesUp(t *testing.T) {
 		{"ignoring its context", 0, func(context.Context, []item) queue.Answer {
 			time.Sleep(time.Minute)
 			return queue.Answer{}
-		}, 6 * time.Second, queue.Stats{Pending: 4}, "4 letters not delivered to http://receiver: " + over},
+		}, 6 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -282,7 +298,18 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// Neither Flush nor Shutdown wait as long as a receiver asks: their contexts would end before.
+// silentOnce does not answer the first attempt, and answers a to the others.
+func silentOnce(a queue.Answer) func(context.Context, []item) queue.Answer {
+	attempts := 0
+	return func(context.Context, []item) queue.Answer {
+		if attempts++; attempts == 1 {
+			return queue.Answer{Err: errors.New("no answer"), Retry: true, Unanswered: true}
+		}
+		return a
+	}
+}
+
+// Neither Flush nor Shutdown wait as long as a receiver asks: their contexts would end before. They do not end the pause, either.
 func TestReceiverThatAsksForTime(t *testing.T) {
 	for name, call := range map[string]func(*setUp) error{
 		"flush":    func(s *setUp) error { return s.Flush(s.t.Context()) },
@@ -302,10 +329,55 @@ func testAsksForTime(t *testing.T, call func(*setUp) error) {
 			return queue.Answer{}
 		})
 		s.add("a")
-		synctest.Wait()
+		time.Sleep(time.Minute)
 		began := time.Now()
-		if err := call(s); err != nil || time.Since(began) != maxPause {
+		if err := call(s); err != nil || time.Since(began) != 2*maxPause {
 			t.Errorf("error %v after %v", err, time.Since(began))
+		}
+		s.stop()
+	})
+}
+
+// Flushes in a row shorten a pause once. One that ends soon is not made longer.
+func TestFlushesShortenAPauseOnce(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{time.Minute: time.Second + maxPause, 2 * time.Second: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start(t, config{}, always(queue.Answer{Err: errors.New("429"), Retry: true, After: after}))
+			s.add("a")
+			synctest.Wait()
+			s.set(fine)
+			time.Sleep(time.Second)
+			for s.Stats().Pending > 0 {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				_ = s.Flush(ctx)
+				cancel()
+			}
+			if got := s.when(1).Sub(s.when(0)); got < want || got > want+jitter(2*time.Second) {
+				t.Errorf("asked for %v, sent again after %v, want %v", after, got, want)
+			}
+			s.stop()
+		})
+	}
+}
+
+// Flushes during the pauses of a receiver that throttles leave the queue's own pauses long.
+func TestFlushKeepsPausesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, away)
+		s.add("a")
+		time.Sleep(time.Minute) // the pauses are long now
+		s.set(always(queue.Answer{Err: errors.New("429"), Retry: true, After: time.Minute}))
+		time.Sleep(maxPause)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = s.Flush(ctx)
+		s.set(away)
+		time.Sleep(maxPause)
+		n := s.requests() - 1
+		s.set(fine)
+		time.Sleep(maxPause)
+		if got := s.when(n + 1).Sub(s.when(n)); got < maxPause/2 {
+			t.Errorf("the pause after a flush is %v, want %v or more", got, maxPause/2)
 		}
 		s.stop()
 	})
@@ -332,7 +404,7 @@ func TestConcurrently(t *testing.T) {
 		n++
 		switch n % 7 {
 		case 1:
-			return queue.Answer{Err: errors.New("503"), Retry: true, After: time.Microsecond}
+			return queue.Answer{Err: errors.New("503"), Retry: true}
 		case 3:
 			return queue.Answer{Err: errors.New("400")}
 		case 5:

@@ -109,8 +109,9 @@ func (m *model) wrong(format string, args ...any) {
 // A numbered item has a number for a name.
 type numbered struct{ number, count, bytes int }
 
-func (n numbered) Count() int { return n.count }
-func (n numbered) Bytes() int { return n.bytes }
+func (n numbered) Count() int   { return n.count }
+func (n numbered) Bytes() int   { return n.bytes }
+func (n numbered) Request() int { return n.bytes }
 
 func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 	m.mu.Lock()

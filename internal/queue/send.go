@@ -14,7 +14,7 @@ import (
 const (
 	minPause = 300 * time.Millisecond
 	maxPause = 3 * time.Second
-	maxAfter = 5 * time.Minute // what a receiver may ask for
+	maxAfter = 5 * time.Minute // what a receiver may ask for, plus a tenth by chance
 )
 
 // maxKept is how many items the slice of a batch has room for at most between batches.
@@ -100,7 +100,7 @@ func (q *Queue[T]) cut() bool {
 		q.first, q.tries, q.unanswered = q.oldestWaiting(), 0, false
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
-			c, b := item.Count(), item.Bytes()
+			c, b := item.Count(), item.Request()
 			if len(q.batch) > 0 && (c > q.c.BatchCount-count || b > q.c.BatchBytes-bytes) {
 				break
 			}
@@ -150,8 +150,8 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
 	defer q.mu.Unlock()
 	q.state = busy
 	q.unanswered = q.unanswered || a.Unanswered
-	if q.ended || a.Err != nil && !q.unanswered && q.life.Err() != nil {
-		return 0, n // given up
+	if q.ended || a.Err != nil && q.life.Err() != nil {
+		return 0, n // given up: end enters it in the books
 	}
 	before := q.stats.lost()
 	if a.Err == nil {
@@ -224,25 +224,29 @@ func (q *Queue[T]) putAside() {
 	q.batch = q.batch[:0]
 }
 
-// nextPause returns the pause before the next attempt.
+// nextPause returns the pause before the next attempt. A part of it is chance: programs that lost their receiver together, or
+// were throttled together, do not come back together.
 func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
 	pause := minPause
 	for range q.failures {
 		pause = min(pause*3/2, maxPause)
 	}
 	q.failures = min(q.failures+1, 10)
-	limit := maxAfter
-	if len(q.flushes) > 0 {
-		limit = maxPause // callers of Flush and Shutdown wait
+	pause = pause/2 + rand.N(pause/2+1) //nolint:gosec // no secret
+	if q.throttled = after > 0; q.throttled {
+		after = min(after, maxAfter)
+		after += rand.N(after/10 + 1) //nolint:gosec // no secret
+		if len(q.flushes) > 0 {
+			after = min(after, maxPause) // callers of Flush and Shutdown wait
+		}
+		pause = max(pause, after)
 	}
-	if after > 0 {
-		return min(after, limit)
-	}
-	return pause/2 + rand.N(pause/2+1) //nolint:gosec // programs that lost their receiver together do not come back together
+	return pause
 }
 
-// pause waits until the next attempt, or until Flush or Shutdown want it.
+// pause waits until the next attempt. Flush and Shutdown end the queue's own pause, and shorten the receiver's.
 func (q *Queue[T]) pause(d time.Duration) {
+	end := time.Now().Add(d)
 	t := time.NewTimer(d)
 	defer t.Stop()
 	q.mu.Lock()
@@ -250,7 +254,12 @@ func (q *Queue[T]) pause(d time.Duration) {
 	if !q.rush {
 		q.wait(pausing, t.C)
 	}
-	if q.rush {
+	switch {
+	case !q.rush:
+	case q.throttled:
+		t.Reset(min(time.Until(end), maxPause))
+		q.wait(shortened, t.C)
+	default:
 		q.failures = 0
 	}
 }

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -57,42 +58,67 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// Programs that lost their receiver together do not come back together.
+// Programs that lost their receiver together, or were throttled together, do not come back together.
 func TestPausesDiffer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		seen := map[time.Duration]bool{}
-		for range 8 {
-			s := start(t, config{}, away)
-			s.add("a")
-			time.Sleep(minPause)
-			seen[s.when(1).Sub(s.when(0))] = true
-			s.set(fine)
-			s.stop()
-		}
-		if len(seen) < 2 {
-			t.Errorf("8 queues all waited %v", seen)
-		}
-	})
+	for _, after := range []time.Duration{0, time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			seen := map[time.Duration]bool{}
+			for range 8 {
+				s := start(t, config{}, always(queue.Answer{Err: errors.New("503"), Retry: true, After: after}))
+				s.add("a")
+				time.Sleep(max(minPause, min(after, 5*time.Minute)+jitter(5*time.Minute)))
+				seen[s.when(1).Sub(s.when(0))] = true
+				s.set(fine)
+				s.stop()
+			}
+			if len(seen) < 2 {
+				t.Errorf("asked for %v, 8 queues all waited %v", after, seen)
+			}
+		})
+	}
 }
 
-// The pause that a receiver asks for is kept, up to 5 minutes.
+// jitter is the most that is added to a pause that the receiver asks for.
+func jitter(pause time.Duration) time.Duration { return pause / 10 }
+
+// The pause that a receiver asks for is kept, up to 5 minutes, and is no shorter than the queue's own.
 func TestAfter(t *testing.T) {
-	for after, want := range map[time.Duration]time.Duration{
-		2 * time.Minute: 2 * time.Minute, time.Hour: 5 * time.Minute, 1: 1,
+	for _, c := range []struct{ after, least, most time.Duration }{
+		{2 * time.Minute, 2 * time.Minute, 2*time.Minute + jitter(2*time.Minute)},
+		{time.Hour, 5 * time.Minute, 5*time.Minute + jitter(5*time.Minute)},
+		{math.MaxInt64, 5 * time.Minute, 5*time.Minute + jitter(5*time.Minute)},
+		{1, minPause / 2, minPause},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := start(t, config{}, always(queue.Answer{Err: errors.New("429"), Retry: true, After: after}))
+			s := start(t, config{}, always(queue.Answer{Err: errors.New("429"), Retry: true, After: c.after}))
 			began := time.Now()
 			s.add("a")
 			synctest.Wait()
 			s.set(fine)
 			time.Sleep(time.Hour)
-			if got := s.when(1).Sub(began); got != want {
-				t.Errorf("sent again after %v, want %v", got, want)
+			if got := s.when(1).Sub(began); got < c.least || got > c.most {
+				t.Errorf("asked for %v, sent again after %v, want between %v and %v", c.after, got, c.least, c.most)
 			}
 			s.stop()
 		})
 	}
+}
+
+// A receiver that asks for nearly no time does not make the queue spin.
+func TestAfterNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{Timeout: 30 * time.Second}, func(context.Context, []item) queue.Answer {
+			time.Sleep(time.Millisecond) // on the way
+			return queue.Answer{Err: errors.New("429"), Retry: true, After: 1}
+		})
+		s.add("a")
+		time.Sleep(30 * time.Second)
+		if n := s.requests(); n > 40 {
+			t.Errorf("%d attempts in 30 s", n)
+		}
+		s.set(fine)
+		s.stop()
+	})
 }
 
 // A batch is given up when its time is over. The receiver's pause lasts for the next one, too.
@@ -106,7 +132,7 @@ func TestTimeout(t *testing.T) {
 		{"hanging", hang, 1, 10 * time.Second},
 		{"away", away, 0, 10 * time.Second},
 		{"asking for more time", always(queue.Answer{Err: errors.New("429"), Retry: true, After: 10 * time.Second}), 1, 0},
-		{"asking for less time", always(queue.Answer{Err: errors.New("429"), Retry: true, After: 6 * time.Second}), 2, 6 * time.Second},
+		{"asking for less time", always(queue.Answer{Err: errors.New("429"), Retry: true, After: 6 * time.Second}), 2, 6 * time.Second}, // and a little by chance
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +143,7 @@ func TestTimeout(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					synctest.Wait()
 				}
-				if took := time.Since(began); took > c.took+time.Millisecond || c.tries > 0 && took < c.took {
+				if took := time.Since(began); took > c.took+jitter(c.took)+time.Millisecond || c.tries > 0 && took < c.took {
 					t.Errorf("given up after %v, want %v", took, c.took)
 				}
 				if n := s.requests(); n != c.tries && c.tries > 0 || n < 1 {
@@ -319,7 +345,7 @@ func TestSenderEndsItsGoroutine(t *testing.T) {
 		if err := s.Shutdown(t.Context()); err == nil {
 			t.Error("Shutdown says nothing of what is lost")
 		}
-		s.wantStats(queue.Stats{Accepted: 2, Pending: 1, PendingBytes: 1, Dropped: 1})
+		s.wantStats(queue.Stats{Accepted: 2, Failed: 1, Unanswered: 1, Dropped: 1})
 	})
 }
 

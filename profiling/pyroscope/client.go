@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,10 +24,9 @@ import (
 )
 
 const (
-	answerTimeout = time.Minute     // of a client of our own
-	maxAnswer     = 1 << 10         // bytes read of an answer's body
-	maxRetryAfter = 5 * time.Minute // what a server may ask for
-	profileTries  = 5               // of a profile before it lets the others go first
+	answerTimeout = time.Minute // of a client of our own
+	maxAnswer     = 1 << 10     // bytes read of an answer's body
+	profileTries  = 5           // of a profile before it lets the others go first
 )
 
 // An upload is a profile that waits for delivery.
@@ -46,6 +44,9 @@ func (*upload) Count() int { return 1 }
 
 // Bytes returns the size of the profile as it is sent.
 func (u *upload) Bytes() int { return len(u.job.Profile) }
+
+// Request returns the same: a profile is a request.
+func (u *upload) Request() int { return u.Bytes() }
 
 // A client sends profiles, one at a time.
 type client struct {
@@ -156,7 +157,7 @@ func (c *client) answered(resp *http.Response, body string) (queue.Answer, fault
 	case status/100 == 2:
 		return queue.Answer{}, none
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
-		a.Retry, a.After = true, retryAfter(resp.Header.Get("Retry-After"), c.now())
+		a.Retry, a.After = true, queue.RetryAfter(resp.Header, c.now())
 		if status >= 500 {
 			return a, possible
 		}
@@ -168,15 +169,4 @@ func (c *client) answered(resp *http.Response, body string) (queue.Answer, fault
 		return a, certain
 	}
 	return a, none
-}
-
-// retryAfter reads the header of that name (RFC 9110, section 10.2.3): seconds or a date.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.Atoi(header); err == nil {
-		return time.Duration(min(max(seconds, 0), int(maxRetryAfter/time.Second))) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(at.Sub(now), 0), maxRetryAfter)
-	}
-	return 0
 }

@@ -287,19 +287,3 @@ func TestShutdownWhileAnUploadHangs(t *testing.T) {
 		})
 	}
 }
-
-func TestRetryAfterHeader(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		header string
-		want   time.Duration
-	}{
-		{"", 0}, {"0", 0}, {"-5", 0}, {"soon", 0}, {"2", 2 * time.Second}, {"300", maxRetryAfter}, {"301", maxRetryAfter},
-		{"9223372036854775807", maxRetryAfter}, {"99999999999999999999", 0},
-		{"Sat, 21 Nov 2026 12:00:30 GMT", 30 * time.Second}, {"Sat, 21 Nov 2026 11:00:00 GMT", 0}, {"Sun, 22 Nov 2026 12:00:00 GMT", maxRetryAfter},
-	} {
-		if got := retryAfter(c.header, now); got != c.want {
-			t.Errorf("Retry-After: %s is %v, want %v", c.header, got, c.want)
-		}
-	}
-}
