@@ -85,7 +85,7 @@ type Queue[T Item] struct {
 	done chan struct{} // closed when the books are final
 	time *time.Timer   // of Delay; runs while armed
 
-	said said // the sending goroutine's
+	logged logLimiter // the sending goroutine's
 
 	mu      sync.Mutex // guards what follows
 	stats   Stats
@@ -108,11 +108,11 @@ type Queue[T Item] struct {
 	throttled bool // the receiver asked for the pause
 	rush      bool // Flush or Shutdown want no pause before the next attempt
 
-	failing  bool        // the last attempt failed
-	warned   bool        // as the log says
-	warnings []time.Time // of the last minute
-	seen     uint64      // lost items up to the last answer
-	unsaid   uint64      // items lost while delivery failed, which no line has counted
+	failing    bool        // the last attempt failed
+	warned     bool        // as the log says
+	warnings   []time.Time // of the last minute
+	lostBefore uint64      // lost items up to the last answer
+	unlogged   uint64      // items lost while delivery failed, which no line has counted
 
 	flushes []*flush
 	closing bool
@@ -141,7 +141,7 @@ func New[T Item](c Config[T]) *Queue[T] {
 	c.MaxCount, c.MaxBytes = unbounded(c.MaxCount), unbounded(c.MaxBytes)
 	c.BatchCount = min(unbounded(c.BatchCount), max(c.MaxCount/2, 1))
 	c.BatchBytes = min(unbounded(c.BatchBytes), max(c.MaxBytes/2, 1))
-	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), said: said{}, done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
+	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), logged: logLimiter{}, done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
 	q.time.Stop()
 	q.life, q.kill = context.WithCancelCause(context.Background())
 	go q.run()
