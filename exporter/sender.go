@@ -27,7 +27,7 @@ type Sender interface {
 type Answer struct {
 	Err        error         // nil: the receiver took the request, except for Rejected; it goes to the log and must name no secrets
 	Retry      bool          // with Err: the same request may succeed later; otherwise its spans are lost
-	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves the pause to the delivery, which takes 5 minutes at most
+	After      time.Duration // with Retry: the pause that the receiver wants, 5 minutes at most; 0 leaves it to the delivery
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
 	Rejected   int64         // without Err: how many spans the receiver turned down, for the reason in Message
 	Message    string        // the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets

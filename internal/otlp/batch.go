@@ -14,8 +14,9 @@ type Batch struct {
 	Timeout   time.Duration // how long delivery of a batch is tried; 0 means no limit
 }
 
+// The number of spans that may wait.
 const (
-	DefaultQueueSize = 8192    // spans that may wait, unless a field or a variable has another number
+	DefaultQueueSize = 8192    // unless a field or a variable has another number
 	MaxQueueSize     = 1 << 24 // the largest number that a field or a variable may have
 )
 

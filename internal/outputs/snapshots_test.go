@@ -64,7 +64,7 @@ func end(s *Snapshots, n int) {
 }
 
 func books(s exporter.Stats) [5]uint64 {
-	return [5]uint64{s.Accepted, s.Delivered, s.Failed, s.Dropped, s.Pclosers}
+	return [5]uint64{s.Accepted, s.Delivered, s.Failed, s.Dropped, s.Pending}
 }
 
 // The exporter gets all sampled spans in their order, in batches of the variable's size at most.

@@ -17,8 +17,9 @@ type span struct {
 	count int
 }
 
-func (s span) Count() int { return s.count }
-func (s span) Bytes() int { return len(s.bytes) }
+func (s span) Count() int   { return s.count }
+func (s span) Bytes() int   { return len(s.bytes) }
+func (s span) Request() int { return len(s.bytes) }
 
 func spans(c queue.Config[span]) *queue.Queue[span] {
 	if c.Send == nil {

@@ -12,9 +12,9 @@ type fifo[T Item] struct {
 	spare      *block[T]
 	spares     int
 
-	items int
-	count int // sum of Count
-	bytes int // sum of Bytes
+	items   int
+	count   int // sum of Count
+	request int // sum of Request
 }
 
 type block[T Item] struct {
@@ -22,7 +22,7 @@ type block[T Item] struct {
 	next  *block[T]
 }
 
-func (f *fifo[T]) push(item T, count, bytes int) {
+func (f *fifo[T]) push(item T, count, request int) {
 	if f.tail == nil || f.end == blockLen {
 		b := f.spare
 		if b == nil {
@@ -42,20 +42,20 @@ func (f *fifo[T]) push(item T, count, bytes int) {
 	f.end++
 	f.items++
 	f.count += count
-	f.bytes += bytes
+	f.request += request
 }
 
 // front returns the oldest item. There is one.
 func (f *fifo[T]) front() T { return f.head.items[f.first] }
 
 // pop removes the oldest item, which has these sizes.
-func (f *fifo[T]) pop(count, bytes int) {
+func (f *fifo[T]) pop(count, request int) {
 	var zero T
 	f.head.items[f.first] = zero
 	f.first++
 	f.items--
 	f.count -= count
-	f.bytes -= bytes
+	f.request -= request
 	if f.items > 0 && f.first < blockLen {
 		return
 	}

@@ -24,8 +24,9 @@ type item struct {
 	count, bytes int
 }
 
-func (i item) Count() int { return i.count }
-func (i item) Bytes() int { return i.bytes }
+func (i item) Count() int   { return i.count }
+func (i item) Bytes() int   { return i.bytes }
+func (i item) Request() int { return i.bytes }
 
 type config = queue.Config[item]
 

@@ -16,8 +16,9 @@ var (
 
 // An Item is what a queue delivers. Its methods always return the same.
 type Item interface {
-	Count() int // how many spans, profiles … it stands for, in which all books are kept
-	Bytes() int // what it takes of memory and of a request
+	Count() int   // how many spans, profiles … it stands for, in which all books are kept
+	Bytes() int   // what it takes of memory
+	Request() int // how many bytes it adds to a request, or more, but never less
 }
 
 // Config configures [New]. Only Send has to be set.
@@ -25,12 +26,12 @@ type Config[T Item] struct {
 	What string // in log lines and errors: "spans"
 	To   string // the receiver, in log lines and errors; no secrets
 
-	// MaxCount and MaxBytes bound what waits, with the batch that is being sent; 0 means no bound. An item that exceeds a bound by
+	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and Bytes; 0 means no bound. An item that exceeds a bound by
 	// itself is accepted when the queue is empty, and dropped otherwise.
 	MaxCount, MaxBytes int
 
-	// BatchCount and BatchBytes bound a batch; 0 means no bound. An item that exceeds one by itself travels alone. They are at
-	// most half of MaxCount and MaxBytes: one half fills while the other one is sent.
+	// BatchCount and BatchBytes bound a batch, by Count and Request; 0 means no bound. An item that exceeds one by itself travels
+	// alone. They are at most half of MaxCount and MaxBytes: one half fills while the other one is sent.
 	BatchCount, BatchBytes int
 
 	// DropOldest makes room for a new item by dropping the oldest ones, except those that are being sent. Otherwise the
@@ -84,7 +85,7 @@ type Queue[T Item] struct {
 	done chan struct{} // closed when the books are final
 	time *time.Timer   // of Delay; runs while armed
 
-	said said // the sending goroutine's
+	logged logLimiter // the sending goroutine's
 
 	mu      sync.Mutex // guards what follows
 	stats   Stats
@@ -107,11 +108,11 @@ type Queue[T Item] struct {
 	throttled bool // the receiver asked for the pause
 	rush      bool // Flush or Shutdown want no pause before the next attempt
 
-	failing  bool        // the last attempt failed
-	warned   bool        // as the log says
-	warnings []time.Time // of the last minute
-	seen     uint64      // lost items up to the last answer
-	unsaid   uint64      // items lost while delivery failed, which no line has counted
+	failing    bool        // the last attempt failed
+	warned     bool        // as the log says
+	warnings   []time.Time // of the last minute
+	lostBefore uint64      // lost items up to the last answer
+	unlogged   uint64      // items lost while delivery failed, which no line has counted
 
 	flushes []*flush
 	closing bool
@@ -140,7 +141,7 @@ func New[T Item](c Config[T]) *Queue[T] {
 	c.MaxCount, c.MaxBytes = unbounded(c.MaxCount), unbounded(c.MaxBytes)
 	c.BatchCount = min(unbounded(c.BatchCount), max(c.MaxCount/2, 1))
 	c.BatchBytes = min(unbounded(c.BatchBytes), max(c.MaxBytes/2, 1))
-	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), said: said{}, done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
+	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), logged: logLimiter{}, done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
 	q.time.Stop()
 	q.life, q.kill = context.WithCancelCause(context.Background())
 	go q.run()
@@ -157,7 +158,7 @@ func unbounded(n int) int {
 // Add queues an item, or drops one and counts it. It never blocks on the receiver, and does not allocate but for room in the
 // queue.
 func (q *Queue[T]) Add(item T) {
-	count, bytes := item.Count(), item.Bytes()
+	count, bytes, request := item.Count(), item.Bytes(), item.Request()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stats.Accepted += uint64(count)
@@ -173,7 +174,7 @@ func (q *Queue[T]) Add(item T) {
 		q.rouse()
 		return
 	}
-	q.waiting.push(item, count, bytes)
+	q.waiting.push(item, count, request)
 	q.added++
 	q.stats.Pending += uint64(count)
 	q.stats.PendingBytes += bytes
@@ -201,7 +202,7 @@ func (q *Queue[T]) Reason() error {
 
 // full reports whether a whole batch waits.
 func (q *Queue[T]) full() bool {
-	return q.waiting.count >= q.c.BatchCount || q.waiting.bytes >= q.c.BatchBytes
+	return q.waiting.count >= q.c.BatchCount || q.waiting.request >= q.c.BatchBytes
 }
 
 // arm starts the timer of Delay.
@@ -266,7 +267,7 @@ func (q *Queue[T]) dropOldest() {
 		q.aside = removed(q.aside, at)
 	default:
 		item, number = q.waiting.front(), q.oldestWaiting()
-		q.waiting.pop(item.Count(), item.Bytes())
+		q.waiting.pop(item.Count(), item.Request())
 	}
 	q.stats.Dropped += uint64(item.Count())
 	q.lose(number, errFull, uint64(item.Count()), item)

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,42 @@ func TestBatches(t *testing.T) {
 		s.want(t, "l")
 		s.wantStats(queue.Stats{Accepted: 6 + 2 + 3 + 9 + 2, Delivered: 6 + 2 + 3 + 9 + 2})
 		s.log.want(t)
+	})
+}
+
+// A sized item takes more of a request than of memory, or less.
+type sized struct{ bytes, request int }
+
+func (sized) Count() int     { return 1 }
+func (s sized) Bytes() int   { return s.bytes }
+func (s sized) Request() int { return s.request }
+
+// BatchBytes bounds what items add to a request, and MaxBytes what they take of memory.
+func TestBytesOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var batches []int
+		release := make(chan struct{})
+		q := queue.New(queue.Config[sized]{MaxBytes: 30, BatchBytes: 10, Delay: time.Second, Send: func(_ context.Context, batch []sized) queue.Answer {
+			batches = append(batches, len(batch))
+			<-release
+			return queue.Answer{}
+		}})
+		q.Add(sized{bytes: 1, request: 5})
+		q.Add(sized{bytes: 1, request: 5}) // a batch
+		synctest.Wait()
+		q.Add(sized{bytes: 12, request: 1})
+		q.Add(sized{bytes: 12, request: 1})
+		q.Add(sized{bytes: 12, request: 1}) // no room
+		if s := q.Stats(); s.PendingBytes != 26 || s.Dropped != 1 {
+			t.Errorf("books are %+v", s)
+		}
+		close(release)
+		if err := q.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(batches, []int{2, 2}) {
+			t.Errorf("batches of %v items, want two of 2", batches)
+		}
 	})
 }
 
@@ -292,6 +329,32 @@ func TestEncoded(t *testing.T) {
 	large := call(strings.Repeat("l", 2<<20))
 	if last := call("m"); same(large, last) || same(after, last) {
 		t.Error("a large buffer is kept")
+	}
+}
+
+// A request after one whose buffer is given away has as much room from the beginning: a failed batch is sent again.
+func TestEncodedGrowsOnce(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		size   int
+		answer queue.Answer
+	}{
+		{"after an error", 100_000, queue.Answer{Err: errors.New("503"), Retry: true}},
+		{"after a large request", 3 << 20, queue.Answer{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			room := 0
+			send := queue.Encoded(func(body []byte, _ []item) []byte {
+				room = cap(body)
+				return append(body, make([]byte, c.size)...)
+			}, senderFunc(func(context.Context, []byte) queue.Answer { return c.answer }))
+			for range 3 {
+				send(t.Context(), nil)
+			}
+			if room < c.size {
+				t.Errorf("room for %d bytes of %d", room, c.size)
+			}
+		})
 	}
 }
 

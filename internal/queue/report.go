@@ -8,66 +8,67 @@ import (
 const (
 	maxWarnings = 5 // in a minute, about delivery that begins to fail
 
-	saidFor  = time.Hour // in which a reason is logged once
-	maxSaids = 8         // reasons in that time
+	repeatAfter = time.Hour // a reason is logged once in this time
+	maxReasons  = 8         // in this time
 )
 
-// said are the reasons that were logged, and when.
-type said map[string]time.Time
+// A logLimiter has the reasons that were logged, and when.
+type logLimiter map[string]time.Time
 
-// again reports whether a reason was logged within saidFor, or too many others were, and otherwise counts it as logged now.
-func (s said) again(reason string) bool {
-	for other, at := range s {
-		if time.Since(at) >= saidFor {
-			delete(s, other)
+// allow reports whether a reason may be logged, and counts it as logged now. It may not within repeatAfter of the last time, or
+// when too many others were logged.
+func (l logLimiter) allow(reason string) bool {
+	for other, at := range l {
+		if time.Since(at) >= repeatAfter {
+			delete(l, other)
 		}
 	}
-	if _, ok := s[reason]; ok || len(s) >= maxSaids {
-		return true
+	if _, ok := l[reason]; ok || len(l) >= maxReasons {
+		return false
 	}
-	s[reason] = time.Now()
-	return false
+	l[reason] = time.Now()
+	return true
 }
 
-// news are what an attempt gives the log.
-type news struct {
-	begins  error  // delivery begins to fail
-	refused bool   // with begins: another attempt would not help
-	works   bool   // delivery works again
-	dropped bool   // items were dropped while delivery worked
-	lost    uint64 // with works and dropped
-	turned  uint64 // items that the receiver turned down
-	message string // why, or a warning
+// An event is what an attempt gives the log.
+type event struct {
+	failure   error  // delivery begins to fail
+	refused   bool   // with failure: another attempt would not help
+	recovered bool   // delivery works again
+	overflow  bool   // items were dropped while delivery worked
+	lost      uint64 // with recovered and overflow
+	rejected  uint64 // items that the receiver turned down
+	message   string // why, or a warning
 }
 
-// news returns what there is to log about an answer; lost is how many items were lost before it.
-func (q *Queue[T]) news(a Answer, lost uint64) (n news) {
+// event returns what there is to log about an answer; lost is how many items were lost before it.
+func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 	if a.Err != nil {
 		lost = q.stats.lost()
 	}
-	more := lost - q.seen
-	q.seen = q.stats.lost()
+	more := lost - q.lostBefore
+	q.lostBefore = q.stats.lost()
 	if a.Err != nil || q.failing {
-		q.unsaid += more
+		q.unlogged += more
 	}
 	if a.Err != nil {
 		q.failing = true
 		if !q.warned && q.mayWarn() {
 			q.warned = true
-			n.begins, n.refused = a.Err, !a.Retry && !a.Unanswered
+			e.failure, e.refused = a.Err, !a.Retry && !a.Unanswered
 		}
-		return n
+		return e
 	}
-	n.turned, n.message = uint64(a.Rejected), a.Message //nolint:gosec // not negative
+	e.rejected, e.message = uint64(a.Rejected), a.Message //nolint:gosec // not negative
 	switch {
 	case q.warned:
-		n.works, n.lost = true, q.unsaid
-		q.unsaid = 0
+		e.recovered, e.lost = true, q.unlogged
+		q.unlogged = 0
 	case !q.failing && !q.closing && more > 0:
-		n.dropped, n.lost = true, more
+		e.overflow, e.lost = true, more
 	}
 	q.failing, q.warned = false, false
-	return n
+	return e
 }
 
 // mayWarn reports whether there is room for a warning: a receiver that fails every other time must not fill the log.
@@ -81,27 +82,27 @@ func (q *Queue[T]) mayWarn() bool {
 	return true
 }
 
-// tell logs. The logger is the program's: it may take its time, add items itself, or panic.
-func (q *Queue[T]) tell(n news) {
+// log logs an event. The logger is the program's: it may take its time, add items itself, or panic.
+func (q *Queue[T]) log(e event) {
 	defer func() { _ = recover() }()
 	switch {
-	case n.begins != nil && n.refused:
-		q.c.Logger.Warn("perfline: "+q.c.What+" are refused and dropped; requests are not affected, check the receiver's address and the credentials",
-			"to", q.c.To, "error", n.begins)
-	case n.begins != nil:
+	case e.failure != nil && e.refused:
+		q.c.Logger.Warn("perfline: "+q.c.What+" are refused and dropped; requests are not affected, the error names the cause",
+			"to", q.c.To, "error", e.failure)
+	case e.failure != nil:
 		q.c.Logger.Warn("perfline: "+q.c.What+" are not delivered; requests are not affected, what does not fit the queue is dropped and counted",
-			"to", q.c.To, "error", n.begins)
-	case n.works:
-		q.c.Logger.Info("perfline: "+q.c.What+" are delivered again", "to", q.c.To, "lost", n.lost)
-	case n.dropped && !q.said.again("dropped"):
+			"to", q.c.To, "error", e.failure)
+	case e.recovered:
+		q.c.Logger.Info("perfline: "+q.c.What+" are delivered again", "to", q.c.To, "lost", e.lost)
+	case e.overflow && q.logged.allow("overflow"):
 		q.c.Logger.Warn("perfline: "+q.c.What+" are dropped because the queue is full; requests are not affected, such losses are counted",
-			"to", q.c.To, "dropped", n.lost)
+			"to", q.c.To, "dropped", e.lost)
 	}
 	switch {
-	case n.turned > 0 && !q.said.again("turned down: "+n.message):
+	case e.rejected > 0 && q.logged.allow("rejected: "+e.message):
 		q.c.Logger.Warn("perfline: the receiver turned down some "+q.c.What+"; more of them for the same reason are only counted",
-			"to", q.c.To, q.c.What, n.turned, "reason", n.message)
-	case n.turned == 0 && n.message != "" && !q.said.again("warning: "+n.message):
-		q.c.Logger.Warn("perfline: the receiver of "+q.c.What+" warns", "to", q.c.To, "warning", n.message)
+			"to", q.c.To, q.c.What, e.rejected, "reason", e.message)
+	case e.rejected == 0 && e.message != "" && q.logged.allow("warning: "+e.message):
+		q.c.Logger.Warn("perfline: the receiver of "+q.c.What+" warns", "to", q.c.To, "warning", e.message)
 	}
 }

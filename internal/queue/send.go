@@ -31,8 +31,8 @@ func (q *Queue[T]) run() {
 		if batch == nil {
 			return
 		}
-		pause, news := q.settle(q.attempt(batch, until))
-		q.tell(news)
+		pause, e := q.settle(q.attempt(batch, until))
+		q.log(e)
 		if pause > 0 {
 			q.pause(pause)
 		}
@@ -100,7 +100,7 @@ func (q *Queue[T]) cut() bool {
 		q.first, q.tries, q.unanswered = q.oldestWaiting(), 0, false
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
-			c, b := item.Count(), item.Bytes()
+			c, b := item.Count(), item.Request()
 			if len(q.batch) > 0 && (c > q.c.BatchCount-count || b > q.c.BatchBytes-bytes) {
 				break
 			}
@@ -145,13 +145,13 @@ func (q *Queue[T]) attempt(batch []T, until time.Time) (a Answer) {
 
 // settle enters in the books what became of the batch, and returns how long to wait before the next attempt and what there is
 // to log.
-func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
+func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state = busy
 	q.unanswered = q.unanswered || a.Unanswered
 	if q.ended || a.Err != nil && q.life.Err() != nil {
-		return 0, n // given up: end enters it in the books
+		return 0, e // given up: end enters it in the books
 	}
 	before := q.stats.lost()
 	if a.Err == nil {
@@ -168,10 +168,10 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, n news) {
 			q.putAside()
 		}
 	}
-	n = q.news(a, before)
+	e = q.event(a, before)
 	q.giveUp(a.Err)
 	q.releaseAll()
-	return pause, n
+	return pause, e
 }
 
 // delivered counts the batch, of which the receiver may have turned down some.

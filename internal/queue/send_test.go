@@ -175,7 +175,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"taken", fine, queue.Stats{Accepted: 4, Delivered: 4}, "<nil>", nil},
 		{"refused", refuse, queue.Stats{Accepted: 4, Failed: 3, Delivered: 1}, "3 letters not delivered to http://receiver: 401 Unauthorized",
-			[]string{"letters are refused and dropped; requests are not affected, check the receiver's address and the credentials\" to=http://receiver error=\"401 Unauthorized\"", "lost=3"}},
+			[]string{"letters are refused and dropped; requests are not affected, the error names the cause\" to=http://receiver error=\"401 Unauthorized\"", "lost=3"}},
 		{"unanswered", silence, queue.Stats{Accepted: 4, Failed: 3, Unanswered: 3, Delivered: 1}, "3 letters not delivered to http://receiver: no answer",
 			[]string{"letters are not delivered", "lost=3"}},
 		{"in part", always(queue.Answer{Rejected: 2, Message: "too old"}), queue.Stats{Accepted: 4, Failed: 2, Delivered: 2}, "2 letters not delivered to http://receiver: too old",

@@ -32,11 +32,16 @@ const keepBody = 1 << 20
 
 // Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s. appendTo appends the request of
 // a batch to body. The buffer is used again after a request that was answered: after an error, the transport may still read it.
+// A new buffer has room for a request as long as the last one, which may be sent again.
 func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context, []T) Answer {
 	var spare []byte
+	last := 0
 	return func(ctx context.Context, batch []T) Answer {
+		if spare == nil {
+			spare = make([]byte, 0, last)
+		}
 		body := appendTo(spare[:0], batch)
-		spare = nil
+		spare, last = nil, len(body)
 		a := s.Send(ctx, body)
 		if a.Err == nil && cap(body) <= keepBody {
 			spare = body
