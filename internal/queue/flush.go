@@ -22,9 +22,10 @@ type flush struct {
 	done     chan struct{} // closed when it is over
 }
 
-// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or dropped. It does not
-// wait for items that are added later. It ends a pause of the queue, and shortens one that the receiver asked for to 3 s. The error says how many items were lost and why, or that the items still wait because
-// ctx ended or [Config].GiveUp attempts failed in a row. After Shutdown, Flush returns the error of Shutdown.
+// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or dropped. It ends a pause of the
+// queue, and shortens one that the receiver asked for to 3 s. It does not wait for items that are added later. The error says how
+// many items were lost and why, or that the items still wait because ctx ended or [Config].GiveUp attempts failed in a row. After
+// Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -59,7 +60,8 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 //
 // Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the attempt under way and waits a
 // second at most for its end. Items that are not settled stay in Pending. If the receiver may have them, because an attempt was not
-// answered, they count as Failed and Unanswered. The error says how many of the waiting items were not delivered, and why. Further calls wait for the same end and return the same; the first of their contexts to end counts.
+// answered, they count as Failed and Unanswered. The error says how many of the waiting items were not delivered, and why. Further
+// calls wait for the same end and return the same; the first of their contexts to end counts.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.closing {

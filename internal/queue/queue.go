@@ -26,8 +26,8 @@ type Config[T Item] struct {
 	What string // in log lines and errors: "spans"
 	To   string // the receiver, in log lines and errors; no secrets
 
-	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and Bytes; 0 means no bound. An item that exceeds a bound by
-	// itself is accepted when the queue is empty, and dropped otherwise.
+	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and Bytes; 0 means no bound. An item that
+	// exceeds a bound by itself is accepted when the queue is empty, and dropped otherwise.
 	MaxCount, MaxBytes int
 
 	// BatchCount and BatchBytes bound a batch, by Count and Request; 0 means no bound. An item that exceeds one by itself travels
