@@ -128,7 +128,7 @@ func TestSnapshotsContextEnds(t *testing.T) {
 		t.Errorf("Shutdown returned %v", err)
 	}
 	b := s.Stats()
-	if b.Accepted != 15 || b.Dropped != 5 || b.Delivered != 0 || b.Failed+b.Pclosers != 10 || e.shutdowns != 1 {
+	if b.Accepted != 15 || b.Dropped != 5 || b.Delivered != 0 || b.Failed+b.Pending != 10 || e.shutdowns != 1 {
 		t.Errorf("books %+v, %d shutdowns of the exporter", b, e.shutdowns)
 	}
 }
