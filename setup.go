@@ -16,6 +16,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -52,6 +53,9 @@ func (c Config) check() error {
 		if f.value < 0 {
 			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
 		}
+	}
+	if n := c.Traces.QueueSize; n > otlp.MaxQueueSize {
+		return fmt.Errorf("Traces.QueueSize %d: must be %d or less", n, otlp.MaxQueueSize)
 	}
 	return nil
 }

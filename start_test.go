@@ -52,6 +52,7 @@ func TestStartErrors(t *testing.T) {
 		{"header over gRPC", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
 		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
 		{"queue", perfline.Config{Traces: exporter.Config{QueueSize: -1}}, nil, "perfline: Traces.QueueSize -1: must not be negative"},
+		{"queue that is too large", perfline.Config{Traces: exporter.Config{QueueSize: 1<<24 + 1}}, nil, "perfline: Traces.QueueSize 16777217: must be 16777216 or less"},
 		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
 		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
