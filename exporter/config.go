@@ -76,5 +76,8 @@ func (c Config) check() error {
 			return fmt.Errorf("exporter: %s %d: must not be negative", f.name, f.value)
 		}
 	}
+	if c.QueueSize > otlp.MaxQueueSize {
+		return fmt.Errorf("exporter: QueueSize %d: must be %d or less", c.QueueSize, otlp.MaxQueueSize)
+	}
 	return nil
 }
