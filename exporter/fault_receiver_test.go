@@ -130,7 +130,7 @@ func (s *server) answer(ctx context.Context, q *coltracepb.ExportTraceServiceReq
 			select {
 			case <-s.healthy:
 			case <-ctx.Done():
-				return reply{code: codes.Aborted, status: http.StatusServiceUnavailable} // to a client that is gone
+				return reply{code: codes.DeadlineExceeded, status: http.StatusServiceUnavailable} // as a server that knows the deadline, too
 			}
 		} else {
 			r = s.fault.reply

@@ -62,10 +62,12 @@ func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
 	var header, trailer metadata.MD
 	options := slices.Concat(w.options, []grpc.CallOption{grpc.Header(&header), grpc.Trailer(&trailer)})
 	if err := w.conn.Invoke(metadata.NewOutgoingContext(ctx, w.headers), w.method, &request, &answer, options...); err != nil {
-		retry, after := retryable(status.Convert(err))
+		answered := status.Convert(err)
+		retry, after := retryable(answered)
 		// A receiver refuses by trailers alone. After headers, gRPC itself may have made the status, about an answer that it could
-		// not read: such a receiver may have taken the request.
-		refused := len(header) == 0 && len(trailer) > 0
+		// not read: such a receiver may have taken the request. So may one that was interrupted.
+		interrupted := answered.Code() == codes.Canceled || answered.Code() == codes.DeadlineExceeded
+		refused := len(header) == 0 && len(trailer) > 0 && !interrupted
 		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && !refused}
 	}
 	return taken(answer.bytes)

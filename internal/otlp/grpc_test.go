@@ -48,9 +48,9 @@ func TestRetryGRPC(t *testing.T) {
 						t.Fatal(err)
 					}
 					answer = s.Err()
-					var want queue.Answer
+					want := queue.Answer{Unanswered: code == codes.Canceled || code == codes.DeadlineExceeded}
 					if retried[code] || code == codes.ResourceExhausted && c.asked {
-						want = queue.Answer{Retry: true, After: c.after}
+						want.Retry, want.After = true, c.after
 					}
 					check(t, sender.Send(t.Context(), requestOf(t, 1)), want, "code = "+code.String()+" desc = not now")
 				})
