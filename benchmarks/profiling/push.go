@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -128,24 +126,7 @@ func (d *delivering) turn(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-func (d *delivering) ask(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.process.Requests+"/work", http.NoBody)
-	if err != nil {
-		return err
-	}
-	res, err := d.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return errors.New(res.Status)
-	}
-	return nil
-}
+func (d *delivering) ask(ctx context.Context) error { return d.process.Get(ctx, d.client, "/work") }
 
 func (d *delivering) line(without *delivering) string {
 	added := "– | –"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -135,22 +134,7 @@ func (v *served) ask(ctx context.Context) error {
 		_, err := healthpb.NewHealthClient(v.calls).Check(ctx, &healthpb.HealthCheckRequest{Service: "shop"})
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.process.Requests+path, http.NoBody)
-	if err != nil {
-		return err
-	}
-	res, err := v.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return errors.New(res.Status)
-	}
-	return nil
+	return v.process.Get(ctx, v.client, path)
 }
 
 // load makes requests for the given length at a rate, and returns how long each took.

@@ -70,20 +70,9 @@ func decodeValue(b fields, depth int) (v attribute.Value, err error) {
 }
 
 func decodeMap(b fields, depth int) (attribute.Value, error) {
-	var members []attribute.KeyValue
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return attribute.Value{}, err
-		}
-		if f.tag != listValues {
-			continue
-		}
-		kv, err := decodeKeyValue(f.body, depth)
-		if err != nil {
-			return attribute.Value{}, err
-		}
-		members = append(members, kv)
+	members, err := decodeList(b, depth, decodeKeyValue)
+	if err != nil {
+		return attribute.Value{}, err
 	}
 	return attribute.MapValue(members...), nil
 }
@@ -91,20 +80,9 @@ func decodeMap(b fields, depth int) (attribute.Value, error) {
 // decodeArray returns a slice of bools, numbers or texts if all elements are of one such kind, because
 // OTLP does not tell them from a slice of such values.
 func decodeArray(b fields, depth int) (attribute.Value, error) {
-	var all []attribute.Value
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return attribute.Value{}, err
-		}
-		if f.tag != listValues {
-			continue
-		}
-		v, err := decodeValue(f.body, depth)
-		if err != nil {
-			return attribute.Value{}, err
-		}
-		all = append(all, v)
+	all, err := decodeList(b, depth, decodeValue)
+	if err != nil {
+		return attribute.Value{}, err
 	}
 	if len(all) == 0 {
 		return attribute.SliceValue(), nil
@@ -135,4 +113,24 @@ func each[T any](all []attribute.Value, as func(attribute.Value) T) []T {
 		out[i] = as(v)
 	}
 	return out
+}
+
+// decodeList decodes the elements of an array or a map.
+func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error)) ([]T, error) {
+	var all []T
+	for len(b) > 0 {
+		f, err := b.next()
+		if err != nil {
+			return nil, err
+		}
+		if f.tag != listValues {
+			continue
+		}
+		element, err := decode(f.body, depth)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, element)
+	}
+	return all, nil
 }

@@ -41,6 +41,10 @@ func AppendRequest(b []byte, all []Spans) []byte {
 // RequestSize returns the length of what [AppendRequest] appends. A request of several Spans is never
 // longer than the sum of the requests of each of them.
 func RequestSize(all []Spans) int {
+	if len(all) == 1 { // for each span that a queue takes
+		g := all[0].Group
+		return fieldSize(len(g.resourceFields) + fieldSize(len(g.scopeFields)+len(all[0].Bytes)))
+	}
 	var room [16]part
 	return requestSize(split(room[:0], all))
 }

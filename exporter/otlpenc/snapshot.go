@@ -49,8 +49,8 @@ func snapshotOf(s sdktrace.ReadOnlySpan, room *snapshot) *snapshot {
 	return room
 }
 
-// compared is the SDK's type and whether a snapshot has the same fields; nil until a span has it.
-var compared atomic.Pointer[comparison]
+// sdkSnapshot is the SDK's type and whether a snapshot has the same fields; nil until a span has it.
+var sdkSnapshot atomic.Pointer[comparison]
 
 type comparison struct {
 	sdk  reflect.Type
@@ -60,14 +60,14 @@ type comparison struct {
 // isSnapshot reports whether t is a pointer to the SDK's type, and that type has the fields of a snapshot. The fields
 // are compared once, when the program runs: a later SDK may have others, and is read by its methods then.
 func isSnapshot(t reflect.Type) bool {
-	if c := compared.Load(); c != nil {
+	if c := sdkSnapshot.Load(); c != nil {
 		return c.sdk == t && c.same
 	}
 	if t.Kind() != reflect.Pointer || t.Elem().Name() != "snapshot" || t.Elem().PkgPath() != reflect.TypeFor[sdktrace.ReadOnlySpan]().PkgPath() {
 		return false
 	}
 	c := &comparison{t, sameFields(t.Elem(), reflect.TypeFor[snapshot]())}
-	compared.Store(c)
+	sdkSnapshot.Store(c)
 	return c.same
 }
 

@@ -28,7 +28,7 @@ func TestFlushAtOnce(t *testing.T) {
 			}
 		}
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("Flush waited %v for a receiver that is there", waited)
+			t.Errorf("Flush waited %v for a receiver that answers", waited)
 		}
 		// It does not shorten pauses to come.
 		s.set(away)
