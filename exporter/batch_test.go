@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -47,7 +48,9 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 				s.InstrumentationScope.Attributes = attribute.NewSet(attribute.String("text", strings.Repeat("s", c.scope)))
 				d.OnEnd(s.Snapshot())
 			}
-			if err := d.Shutdown(t.Context()); err != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a request of 1 MiB for every two spans
+			defer cancel()
+			if err := d.Shutdown(ctx); err != nil {
 				t.Error(err)
 			}
 			if r.taken() != c.spans {

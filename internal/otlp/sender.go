@@ -53,6 +53,9 @@ func (s *Sender) String() string { return s.name }
 // Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and messages may be printed.
 // After an answer with an error, gRPC may still read body.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
+	if s.life.Err() != nil {
+		return queue.Answer{Err: errClosed}
+	}
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.timeout > 0 {

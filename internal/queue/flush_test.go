@@ -180,7 +180,10 @@ func TestFlushGivesUp(t *testing.T) {
 		if err := s.Flush(t.Context()); err != nil {
 			t.Error(err)
 		}
-		s.set(refuse)
+		s.set(func(ctx context.Context, batch []item) queue.Answer {
+			time.Sleep(time.Millisecond) // passes when Flush waits
+			return refuse(ctx, batch)
+		})
 		s.add("ghi") // settled by the third failure: nothing is left to give up
 		wantError(t, s.Flush(t.Context()), "3 letters not delivered to http://receiver: 401 Unauthorized")
 		s.stop()
