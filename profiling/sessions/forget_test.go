@@ -146,9 +146,7 @@ func TestForgetFullSampler_SP25(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, s := waiting(t, true)
 			child := s.tl.NewChild()
-			if _, err := s.sampler.TakeTrace(); err != nil { // what was sampled before the request is not the session's
-				t.Fatal(err)
-			}
+			takeUntil(t, s.sampler, child.Origin().Add(time.Millisecond)) // what was sampled before the request is not the session's
 			profiling.ForceSample()
 			s.pass()
 			for range 1000 {
@@ -169,6 +167,21 @@ func TestForgetFullSampler_SP25(t *testing.T) {
 				t.Errorf("%d samples, want %d to %d; %+v", n, c.min, c.max, got.Stats())
 			}
 		})
+	}
+}
+
+// takeUntil takes samples until one was taken after the moment at. All later ones are, too: samples come in order.
+func takeUntil(t *testing.T, p *profiling.Profiler, at time.Time) {
+	t.Helper()
+	for range 1000 {
+		profiling.ForceSample()
+		trace, err := p.TakeTrace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(trace.Samples); n > 0 && trace.Origin.Add(trace.Samples[n-1].Timestamp).After(at) {
+			return
+		}
 	}
 }
 
