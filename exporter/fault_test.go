@@ -163,11 +163,11 @@ func underFault(t *testing.T, protocol string, f fault) {
 	if b.Accepted != all || b.Lost() != f.lost || taken < b.Delivered || taken > b.Delivered+b.Unanswered || b.Pending != 0 || b.PendingBytes != 0 {
 		t.Errorf("%d of %d spans arrived, want %d lost: %+v", taken, all, f.lost, b)
 	}
-	if f.waits {
-		faulty = b
-	}
-	if f.books != nil && !f.books(faulty) {
+	if f.books != nil && !f.waits && !f.books(faulty) {
 		t.Errorf("the cause is wrong in %+v", faulty)
+	}
+	if f.books != nil && (f.waits || f.env == nil) && !f.books(b) { // with short timeouts, spans may be lost afterwards, too
+		t.Errorf("the cause is wrong in %+v, at the end", b)
 	}
 }
 

@@ -41,9 +41,9 @@ func TestStatusHTTP(t *testing.T) {
 		{429, "Retry-After: 99999999999999999999", "", queue.Answer{Retry: true, After: 9223372036 * time.Second}, "429"},
 		{500, "Retry-After: 7", "", queue.Answer{}, "500"},
 		{501, "", "", queue.Answer{}, "501"},
-		{502, "", "", queue.Answer{Retry: true}, "502"},
+		{502, "", "", queue.Answer{Retry: true, Unanswered: true}, "502"},
 		{503, "Retry-After: 0", "<html>" + strings.Repeat("p", 1<<20), queue.Answer{Retry: true}, "503 Service Unavailable: <html>pp"},
-		{504, "", "", queue.Answer{Retry: true}, "504"},
+		{504, "", "", queue.Answer{Retry: true, Unanswered: true}, "504"},
 	} {
 		t.Run(fmt.Sprint(c.status, c.header), func(t *testing.T) {
 			endpoint := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
