@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/benchmarks/internal/process"
+	"github.com/perfline/perfline/benchmarks/internal/service"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
@@ -199,19 +200,7 @@ func openHTTP(ctx context.Context) (do func() error, done func()) {
 	srv := httptest.NewServer(bridge.Middleware(mux))
 	client := srv.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
-	return func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+"/work", http.NoBody)
-		if err != nil {
-			return err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	}, srv.Close
+	return func() error { return service.Get(ctx, client, srv.URL+"/work") }, srv.Close
 }
 
 // spin computes for a while; n is in some nanoseconds.

@@ -126,7 +126,9 @@ func (d *delivering) turn(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-func (d *delivering) ask(ctx context.Context) error { return d.process.Get(ctx, d.client, "/work") }
+func (d *delivering) ask(ctx context.Context) error {
+	return service.Get(ctx, d.client, "http://"+d.process.Requests+"/work")
+}
 
 func (d *delivering) line(without *delivering) string {
 	added := "– | –"

@@ -134,7 +134,7 @@ func (v *served) ask(ctx context.Context) error {
 		_, err := healthpb.NewHealthClient(v.calls).Check(ctx, &healthpb.HealthCheckRequest{Service: "shop"})
 		return err
 	}
-	return v.process.Get(ctx, v.client, path)
+	return service.Get(ctx, v.client, "http://"+v.process.Requests+path)
 }
 
 // load makes requests for the given length at a rate, and returns how long each took.

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/perfline/perfline/benchmarks/internal/service"
 )
 
 // stock is the callee of outgoing calls: it answers in the process, and is not traced.
@@ -19,24 +21,10 @@ func (stock) RoundTrip(r *http.Request) (*http.Response, error) {
 func openOutgoing(i instrumentation) (*workload, error) {
 	client := &http.Client{Transport: i.transport(stock{})}
 	return serving(i, func(w http.ResponseWriter, r *http.Request) {
-		if err := ask(r, client); err != nil {
+		if err := service.Get(r.Context(), client, "http://stock.example/parts/7"); err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		_, _ = io.WriteString(w, answer)
 	}), nil
-}
-
-func ask(r *http.Request, client *http.Client) error {
-	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://stock.example/parts/7", http.NoBody)
-	if err != nil {
-		return err
-	}
-	res, err := client.Do(q)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	return err
 }

@@ -50,26 +50,6 @@ func Start(command *exec.Cmd) (*Process, error) {
 // Stop ends the process by the end of its input, and waits for it.
 func (p *Process) Stop() error { return errors.Join(p.input.Close(), p.command.Wait()) }
 
-// Get makes a request, and reads the whole answer.
-func (p *Process) Get(ctx context.Context, client *http.Client, path string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Requests+path, http.NoBody)
-	if err != nil {
-		return err
-	}
-	res, err := client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return errors.New(res.Status)
-	}
-	return nil
-}
-
 // deliveryTime is how long a process may take to deliver what is left.
 const deliveryTime = 2 * time.Minute
 
