@@ -9,13 +9,13 @@ const maxScratch = 128 << 10
 // waits takes no more memory than its bytes. Lists, maps and text that is not UTF-8 need further allocations, and spans of
 // more than 64 KiB need larger buffers on the way. s must have ended.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan) Spans {
-	var room snapshot
+	var room Snapshot
 	span := snapshotOf(s, &room)
 	scratch, ok := t.scratch.Get().(*[]byte)
 	if !ok {
 		scratch = new([]byte)
 	}
-	b := appendSpan((*scratch)[:0], span)
+	b := span.Append((*scratch)[:0])
 	encoded := make([]byte, len(b))
 	copy(encoded, b)
 	if cap(b) <= maxScratch {

@@ -60,12 +60,18 @@ type groupKey struct {
 // Of returns the group of s. It takes no lock and allocates nothing for a group that was in use recently.
 // Resources are the same if their pointers are, which all spans of a provider share.
 func (t *Groups) Of(s sdktrace.ReadOnlySpan) *Group {
-	var room snapshot
+	var room Snapshot
 	return t.of(snapshotOf(s, &room))
 }
 
-func (t *Groups) of(s *snapshot) *Group {
-	res, scope := s.resource, &s.instrumentationScope
+// Group returns the group of spans with this resource and this scope. It takes a lock and makes a key, so callers
+// keep the result.
+func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
+	return t.find(res, scope, slot(scope.Name))
+}
+
+func (t *Groups) of(s *Snapshot) *Group {
+	res, scope := s.Resource, &s.InstrumentationScope
 	at := slot(scope.Name)
 	for i := range uint(probes) {
 		g := t.recent[(at+i)%slots].Load()

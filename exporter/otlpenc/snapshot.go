@@ -2,6 +2,7 @@ package otlpenc
 
 import (
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,44 +13,47 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A snapshot has the same fields as the SDK's type of this name, which its processors receive. Each
-// method of that type copies all of its 408 bytes, and a span takes fifteen calls. That is as much time as
-// the encoding, so that spans of the SDK are read in place: see [snapshotOf].
-type snapshot struct {
-	name                  string
-	spanContext           trace.SpanContext
-	parent                trace.SpanContext
-	spanKind              trace.SpanKind
-	startTime             time.Time
-	endTime               time.Time
-	attributes            []attribute.KeyValue
-	events                []sdktrace.Event
-	links                 []sdktrace.Link
-	status                sdktrace.Status
-	childSpanCount        int
-	droppedAttributeCount int
-	droppedEventCount     int
-	droppedLinkCount      int
-	resource              *resource.Resource
-	instrumentationScope  instrumentation.Scope
+// A Snapshot has the data of a span that has ended. It is for callers that have no [sdktrace.ReadOnlySpan]. The
+// encoder does not read the child span count, the resource and the scope: the last two belong to the span's [Group].
+//
+// The fields are those of the SDK's own type, which its processors receive. Each method of that type copies all of
+// its 408 bytes, and a span takes fifteen calls. That takes as long as the encoding, so spans of the SDK are read in
+// place: see [snapshotOf].
+type Snapshot struct {
+	Name                  string
+	SpanContext           trace.SpanContext
+	Parent                trace.SpanContext
+	SpanKind              trace.SpanKind
+	StartTime             time.Time
+	EndTime               time.Time
+	Attributes            []attribute.KeyValue
+	Events                []sdktrace.Event
+	Links                 []sdktrace.Link
+	Status                sdktrace.Status
+	ChildSpanCount        int
+	DroppedAttributeCount int
+	DroppedEventCount     int
+	DroppedLinkCount      int
+	Resource              *resource.Resource
+	InstrumentationScope  instrumentation.Scope
 }
 
 // snapshotOf returns the fields of s, which must not be changed. A span of the SDK is returned itself. The fields of
 // other spans go to room.
-func snapshotOf(s sdktrace.ReadOnlySpan, room *snapshot) *snapshot {
+func snapshotOf(s sdktrace.ReadOnlySpan, room *Snapshot) *Snapshot {
 	if isSnapshot(reflect.TypeOf(s)) {
-		return (*snapshot)(reflect.ValueOf(s).UnsafePointer())
+		return (*Snapshot)(reflect.ValueOf(s).UnsafePointer())
 	}
-	*room = snapshot{
-		name: s.Name(), spanContext: s.SpanContext(), parent: s.Parent(), spanKind: s.SpanKind(), startTime: s.StartTime(), endTime: s.EndTime(),
-		attributes: s.Attributes(), events: s.Events(), links: s.Links(), status: s.Status(),
-		droppedAttributeCount: s.DroppedAttributes(), droppedEventCount: s.DroppedEvents(), droppedLinkCount: s.DroppedLinks(),
-		resource: s.Resource(), instrumentationScope: s.InstrumentationScope(),
+	*room = Snapshot{
+		Name: s.Name(), SpanContext: s.SpanContext(), Parent: s.Parent(), SpanKind: s.SpanKind(), StartTime: s.StartTime(), EndTime: s.EndTime(),
+		Attributes: s.Attributes(), Events: s.Events(), Links: s.Links(), Status: s.Status(),
+		DroppedAttributeCount: s.DroppedAttributes(), DroppedEventCount: s.DroppedEvents(), DroppedLinkCount: s.DroppedLinks(),
+		Resource: s.Resource(), InstrumentationScope: s.InstrumentationScope(),
 	}
 	return room
 }
 
-// sdkSnapshot is the SDK's type and whether a snapshot has the same fields; nil until a span has it.
+// sdkSnapshot is the SDK's type and whether a Snapshot has the same fields; nil until a span has it.
 var sdkSnapshot atomic.Pointer[comparison]
 
 type comparison struct {
@@ -57,7 +61,7 @@ type comparison struct {
 	same bool
 }
 
-// isSnapshot reports whether t is a pointer to the SDK's type, and that type has the fields of a snapshot. The fields
+// isSnapshot reports whether t is a pointer to the SDK's type, and that type has the fields of a Snapshot. The fields
 // are compared once, when the program runs: a later SDK may have others, and is read by its methods then.
 func isSnapshot(t reflect.Type) bool {
 	if c := sdkSnapshot.Load(); c != nil {
@@ -66,19 +70,20 @@ func isSnapshot(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Name() != "snapshot" || t.Elem().PkgPath() != reflect.TypeFor[sdktrace.ReadOnlySpan]().PkgPath() {
 		return false
 	}
-	c := &comparison{t, sameFields(t.Elem(), reflect.TypeFor[snapshot]())}
+	c := &comparison{t, sameFields(t.Elem(), reflect.TypeFor[Snapshot]())}
 	sdkSnapshot.Store(c)
 	return c.same
 }
 
-// sameFields reports whether two structs have fields of the same names and types at the same places.
+// sameFields reports whether two structs have fields of the same names and types at the same places. The first letters
+// of the names may differ in case.
 func sameFields(a, b reflect.Type) bool {
 	if a.Kind() != reflect.Struct || a.NumField() != b.NumField() || a.Size() != b.Size() {
 		return false
 	}
 	for i := range a.NumField() {
 		f, g := a.Field(i), b.Field(i)
-		if f.Name != g.Name || f.Type != g.Type || f.Offset != g.Offset {
+		if !strings.EqualFold(f.Name, g.Name) || f.Type != g.Type || f.Offset != g.Offset {
 			return false
 		}
 	}

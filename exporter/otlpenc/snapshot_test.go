@@ -36,7 +36,7 @@ func TestSnapshotHasTheFieldsOfTheSDK(t *testing.T) {
 	parent.End()
 	var groups Groups
 	for _, s := range e.spans {
-		var room snapshot
+		var room Snapshot
 		if snapshotOf(s, &room) == &room {
 			t.Errorf("%s is read by its methods", s.Name())
 		}
@@ -48,8 +48,8 @@ func TestSnapshotHasTheFieldsOfTheSDK(t *testing.T) {
 		}
 	}
 	stub := tracetest.SpanStub{Name: "stub"}.Snapshot()
-	var room snapshot
-	if snapshotOf(stub, &room) != &room || room.name != "stub" {
+	var room Snapshot
+	if snapshotOf(stub, &room) != &room || room.Name != "stub" {
 		t.Errorf("%T is read as %+v", stub, room)
 	}
 }

@@ -10,31 +10,32 @@ import (
 // AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
 // allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8. s must have ended.
 func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	var room snapshot
-	return appendSpan(b, snapshotOf(s, &room))
+	var room Snapshot
+	return snapshotOf(s, &room).Append(b)
 }
 
-func appendSpan(b []byte, s *snapshot) []byte {
+// Append is [AppendSpan] for a Snapshot.
+func (s *Snapshot) Append(b []byte) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
-	sc, parent := &s.spanContext, &s.parent
+	sc, parent := &s.SpanContext, &s.Parent
 	b = appendIDs(b, *sc)
 	b = appendTraceState(b, sc.TraceState())
 	if id := parent.SpanID(); id.IsValid() {
 		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)
 	}
-	b = appendText(b, spanName, s.name)
-	if kind := s.spanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
+	b = appendText(b, spanName, s.Name)
+	if kind := s.SpanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
 	}
-	b = appendFixed64(b, spanStart, nanos(s.startTime))
-	b = appendFixed64(b, spanEnd, nanos(s.endTime))
-	b = appendAttributes(b, spanAttributes, s.attributes, 0)
-	b = appendCount(b, spanDroppedAttributes, s.droppedAttributeCount)
-	b = appendEvents(b, s.events)
-	b = appendCount(b, spanDroppedEvents, s.droppedEventCount)
-	b = appendLinks(b, s.links)
-	b = appendCount(b, spanDroppedLinks, s.droppedLinkCount)
-	b = appendStatus(b, s.status)
+	b = appendFixed64(b, spanStart, nanos(s.StartTime))
+	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
+	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
+	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
+	b = appendEvents(b, s.Events)
+	b = appendCount(b, spanDroppedEvents, s.DroppedEventCount)
+	b = appendLinks(b, s.Links)
+	b = appendCount(b, spanDroppedLinks, s.DroppedLinkCount)
+	b = appendStatus(b, s.Status)
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	return endMessage(b, start)
