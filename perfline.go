@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/outputs"
+	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -125,7 +126,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		return p, nil
 	}
 	res := newResource(ctx, c, vars)
-	limits, sampler := spanLimits(vars), c.sampler(vars)
+	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	out, err := outputs.Resolve(ctx, vars, c.Traces)
 	if err != nil {
 		return nil, err

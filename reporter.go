@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/spanconfig"
 )
 
 // A reporter logs the errors that OpenTelemetry cannot return to a caller. Some come
@@ -68,9 +69,9 @@ func (r *reporter) known(err error) bool {
 	var number *strconv.NumError
 	switch text := err.Error(); {
 	case strings.HasPrefix(text, "unsupported sampler: "):
-		return r.vars.Wrong(tracesSampler)
+		return r.vars.Wrong(spanconfig.Sampler)
 	case strings.HasPrefix(text, "parsing sampler argument: "), strings.HasPrefix(text, "invalid trace ID ratio: "):
-		return r.vars.Wrong(tracesSamplerArg)
+		return r.vars.Wrong(spanconfig.SamplerArg)
 	case errors.Is(err, resource.ErrPartialResource), errors.As(err, &escape):
 		return r.vars.Wrong(resourceAttributes)
 	case errors.As(err, &number):

@@ -23,8 +23,6 @@ import (
 const (
 	serviceName        = "OTEL_SERVICE_NAME"
 	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
-	tracesSampler      = "OTEL_TRACES_SAMPLER"
-	tracesSamplerArg   = "OTEL_TRACES_SAMPLER_ARG"
 	cardinalityLimit   = "OTEL_GO_X_CARDINALITY_LIMIT"
 	knownMethods       = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"
 )
@@ -143,48 +141,6 @@ func propagators(vars *environ.Reader) propagation.TextMapPropagator {
 		vars.Warn(variable, environ.Default(variable))
 	}
 	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
-}
-
-// sampler returns c's or the one that OTEL_TRACES_SAMPLER names.
-func (c Config) sampler(vars *environ.Reader) sdktrace.Sampler {
-	otherwise := environ.Default(tracesSampler)
-	if c.Sampler != nil {
-		otherwise = "Config.Sampler"
-	}
-	name := environ.Read(vars, otherwise, environ.Choice(tracesSampler), tracesSampler)
-	if c.Sampler != nil {
-		return c.Sampler
-	}
-	name, parentBased := strings.CutPrefix(name, "parentbased_")
-	var s sdktrace.Sampler
-	switch name {
-	case "always_off":
-		s = sdktrace.NeverSample()
-	case "traceidratio":
-		s = sdktrace.TraceIDRatioBased(environ.Read(vars, 1, environ.Ratio, tracesSamplerArg))
-	default:
-		s = sdktrace.AlwaysSample()
-	}
-	if parentBased {
-		s = sdktrace.ParentBased(s)
-	}
-	return s
-}
-
-// spanLimits returns the limits of spans that the variables set.
-func spanLimits(vars *environ.Reader) sdktrace.SpanLimits {
-	limit := func(otherwise int, names ...string) int {
-		return environ.Read(vars, otherwise, environ.Whole, names...)
-	}
-	return sdktrace.SpanLimits{
-		AttributeValueLengthLimit:   limit(sdktrace.DefaultAttributeValueLengthLimit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
-		AttributeValueDepthLimit:    sdktrace.DefaultAttributeValueDepthLimit,
-		AttributeCountLimit:         limit(sdktrace.DefaultAttributeCountLimit, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
-		EventCountLimit:             limit(sdktrace.DefaultEventCountLimit, "OTEL_SPAN_EVENT_COUNT_LIMIT"),
-		LinkCountLimit:              limit(sdktrace.DefaultLinkCountLimit, "OTEL_SPAN_LINK_COUNT_LIMIT"),
-		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
-		AttributePerLinkCountLimit:  limit(sdktrace.DefaultAttributePerLinkCountLimit, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
-	}
 }
 
 // checkOthers logs wrong variables that other packages read. These packages use the defaults then.

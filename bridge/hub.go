@@ -2,9 +2,7 @@ package bridge
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -137,13 +135,6 @@ func (h *hub) tracer(parent trace.Span) (trace.Tracer, *Processor) {
 		return nil, nil
 	}
 	return otel.GetTracerProvider().Tracer(ScopeName), nil
-}
-
-func newSpanID() (id trace.SpanID) {
-	for !id.IsValid() {
-		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
-	}
-	return id
 }
 
 // Collect implements [observer.Bridge].

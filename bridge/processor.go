@@ -114,9 +114,9 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	l := p.hub.ends(s)
 	var posted bool
 	if l.by == nil {
-		posted = p.hub.tl.Post(&endedSpan{span: s, to: p})
+		posted = p.hub.tl.Post(&postedSpan{span: s, to: p})
 	} else {
-		posted = p.hub.tl.Post(&labelledSpan{endedSpan{span: s, to: p}, l})
+		posted = p.hub.tl.Post(&labelledSpan{postedSpan{span: s, to: p}, l})
 	}
 	if !posted {
 		// No room: better the span without its marks than no span.

@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,14 +150,6 @@ func (s *startedSpan) RecordError(err error, o ...trace.EventOption) {
 		attribute.String("exception.type", typeName(err)),
 		attribute.String("exception.message", valid(err.Error())),
 	))...)
-}
-
-func typeName(err error) string {
-	t := reflect.TypeOf(err)
-	if t.PkgPath() == "" && t.Name() == "" {
-		return t.String()
-	}
-	return fmt.Sprintf("%s.%s", t.PkgPath(), t.Name())
 }
 
 // Start implements [observer.Bridge].

@@ -61,7 +61,7 @@ func testSecondProcessor(t *testing.T, registeredLate bool) {
 		pass()
 	}
 	ended, ok := span.(sdktrace.ReadOnlySpan)
-	if !ok || !tl.Post(&endedSpan{span: ended, to: q}) {
+	if !ok || !tl.Post(&postedSpan{span: ended, to: q}) {
 		t.Fatal("the second end was not taken")
 	}
 	pass() // brings the second

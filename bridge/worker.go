@@ -57,22 +57,22 @@ type pendingSpan struct {
 // finish is a span that has ended: one of the SDK's, or one that marks.Start
 // began, with the measure that ended it.
 type finish struct {
-	ended   *endedSpan
+	ended   *postedSpan
 	label   label // of ended
 	started *startedSpan
 	measure *finishedSpan
 }
 
-// endedSpan is the message of a Processor's OnEnd.
-type endedSpan struct {
+// postedSpan is the message of a Processor's OnEnd.
+type postedSpan struct {
 	span sdktrace.ReadOnlySpan
 	to   *Processor
 }
 
-// labelledSpan is an endedSpan that had a label. It is a message of its own: most spans
+// labelledSpan is an postedSpan that had a label. It is a message of its own: most spans
 // have none, and theirs is half as large.
 type labelledSpan struct {
-	endedSpan
+	postedSpan
 	label label
 }
 
@@ -91,10 +91,10 @@ func (w *worker) pass(b *batch) {
 			w.measure(e)
 		default:
 			switch m := e.scope.(type) {
-			case *endedSpan:
+			case *postedSpan:
 				w.arrive(m.span.SpanContext().SpanID(), finish{ended: m})
 			case *labelledSpan:
-				w.arrive(m.span.SpanContext().SpanID(), finish{ended: &m.endedSpan, label: m.label})
+				w.arrive(m.span.SpanContext().SpanID(), finish{ended: &m.postedSpan, label: m.label})
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func (w *worker) handOver(f *finishedSpan, to []*Processor) {
 }
 
 // finishSDK hands over a span of the SDK's with its marks.
-func (w *worker) finishSDK(m *endedSpan, l label) {
+func (w *worker) finishSDK(m *postedSpan, l label) {
 	w.hub.stats.spans.Add(1)
 	id := m.span.SpanContext().SpanID()
 	span := l.attributed(m.span, m.to)

@@ -72,6 +72,13 @@ func (us *Units) New(ended bool) *Unit {
 	return &Unit{units: us, shard: &us.shards[rand.Uint64()%unitShards].unitShard, ended: ended}
 }
 
+// HandOver hands over the interval of a root that has nothing else in its unit.
+func (us *Units) HandOver(root Interval) {
+	j := newJournal()
+	j.append(root, 0)
+	j.handOver(us.tracer)
+}
+
 // Flush hands over everything that has finished before the call. It returns when the tracer has received it, including
 // the parts that other goroutines hand over. It does not wait for intervals that finish during the call. If ctx
 // ends first, it returns the cause.

@@ -1,0 +1,167 @@
+package bridge
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// SetAttributes sets attributes. An attribute that the span has gets the new value at its old place. Others are
+// dropped, and counted, when they exceed the limit.
+func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
+	if len(attrs) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recording() {
+		s.addAttributes(attrs)
+	}
+}
+
+// begin sets the attributes that the sampler and the caller gave to the new span.
+func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
+	limit := s.tracer.provider.limits.AttributeCountLimit
+	if len(sampler) == 0 && s.tracer.provider.ownSampler && (limit < 0 || len(caller) <= limit) {
+		s.attributes = caller[:0] // no one else has the slice
+	}
+	s.addAttributes(sampler)
+	s.addAttributes(caller)
+}
+
+// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them.
+// attrs may be the array of s.attributes, from its beginning. s.mu is held.
+func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
+	limits := &s.tracer.provider.limits
+	limit := limits.AttributeCountLimit
+	if limit == 0 {
+		s.droppedAttributes += len(attrs)
+		return
+	}
+	if limit > 0 && len(s.attributes)+len(attrs) > limit {
+		s.addOverLimit(attrs, limit)
+		return
+	}
+	for i := range attrs {
+		if !attrs[i].Valid() {
+			s.droppedAttributes++
+			continue
+		}
+		s.attributes = append(s.attributes, limitedAttribute(attrs[i], limits))
+	}
+	s.dirty = len(s.attributes) > 1
+}
+
+// addOverLimit adds attributes that may exceed the limit. s.mu is held.
+func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
+	s.distinct()
+	keys := placesOf(s.attributes, len(attrs))
+	for i := range attrs {
+		a := attrs[i]
+		if !a.Valid() {
+			s.droppedAttributes++
+			continue
+		}
+		at := keys.find(s.attributes, a.Key)
+		switch {
+		case at >= 0:
+			s.attributes[at] = limitedAttribute(a, &s.tracer.provider.limits)
+		case len(s.attributes) < limit:
+			keys.add(a.Key, len(s.attributes))
+			s.attributes = append(s.attributes, limitedAttribute(a, &s.tracer.provider.limits))
+		default:
+			s.droppedAttributes++
+		}
+	}
+}
+
+// distinct removes attributes whose keys come again: the last value takes the place of the first. s.mu is held.
+func (s *recordedSpan) distinct() {
+	if !s.dirty {
+		return
+	}
+	all := s.attributes
+	keys := placesOf(nil, len(all))
+	n := 0
+	for i := range all {
+		at := keys.find(all[:n], all[i].Key)
+		if at < 0 {
+			at = n
+			n++
+			keys.add(all[i].Key, at)
+		}
+		all[at] = all[i]
+	}
+	clear(all[n:])
+	s.attributes, s.dirty = all[:n], false
+}
+
+// places are those of keys in a list of attributes. It is nil for short lists, in which a loop is faster.
+type places map[attribute.Key]int
+
+const shortList = 32
+
+// placesOf returns the places of attributes, in which n keys will be looked for.
+func placesOf(attrs []attribute.KeyValue, n int) places {
+	if n <= shortList {
+		return nil
+	}
+	p := make(places, len(attrs))
+	for i := range attrs {
+		p[attrs[i].Key] = i
+	}
+	return p
+}
+
+// find returns the place of a key, and -1 without one.
+func (p places) find(attrs []attribute.KeyValue, key attribute.Key) int {
+	if p != nil {
+		if i, ok := p[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range attrs {
+		if attrs[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p places) add(key attribute.Key, at int) {
+	if p != nil {
+		p[key] = at
+	}
+}
+
+// limitedAttribute returns an attribute of a span whose value is within the limits.
+func limitedAttribute(a attribute.KeyValue, limits *sdktrace.SpanLimits) attribute.KeyValue {
+	switch a.Value.Type() {
+	case attribute.SLICE, attribute.MAP:
+		a.Value, _ = normalize(a.Value, limits.AttributeValueDepthLimit)
+	default:
+	}
+	if limits.AttributeValueLengthLimit >= 0 {
+		a.Value, _ = shortened(a.Value, limits.AttributeValueLengthLimit)
+	}
+	return a
+}
+
+// limitedList returns the attributes of an event or a link within the limits, and how many it dropped. It changes
+// attrs. The length of values is not limited there, and a key may come again.
+func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.KeyValue, dropped int) {
+	if limit >= 0 && len(attrs) > limit {
+		dropped = len(attrs) - limit
+		attrs = slices.Clone(attrs[:limit]) // the others take no memory
+	}
+	for i := range attrs {
+		switch attrs[i].Value.Type() {
+		case attribute.SLICE, attribute.MAP:
+			attrs[i].Value, _ = normalize(attrs[i].Value, depth)
+		default:
+		}
+	}
+	return attrs, dropped
+}

@@ -1,0 +1,179 @@
+package bridge
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// deepest is the depth of values without a limit. A receiver takes far less.
+const deepest = 10_000
+
+// normalize returns v with each key of a map once, the last one, and without what is nested deeper than depth. A value
+// by itself has the depth 1. A negative depth means no limit.
+func normalize(v attribute.Value, depth int) (_ attribute.Value, changed bool) {
+	if depth < 0 {
+		depth = deepest
+	}
+	switch v.Type() {
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.BYTESLICE:
+		if depth == 0 {
+			return attribute.Value{}, true
+		}
+	case attribute.SLICE:
+		if depth == 0 {
+			return attribute.Value{}, true
+		}
+		if all := v.AsSlice(); normalizeSlice(all, depth-1) {
+			return attribute.SliceValue(all...), true
+		}
+	case attribute.MAP:
+		if depth == 0 {
+			return attribute.Value{}, true
+		}
+		if all, changed := normalizeMap(v.AsMap(), depth-1); changed {
+			return attribute.MapValue(all...), true
+		}
+	default:
+	}
+	return v, false
+}
+
+func normalizeSlice(all []attribute.Value, depth int) (changed bool) {
+	for i := range all {
+		if v, ok := normalize(all[i], depth); ok {
+			all[i], changed = v, true
+		}
+	}
+	return changed
+}
+
+// normalizeMap normalizes a map's pairs, which are sorted by key. Of pairs with the same key the last one counts.
+func normalizeMap(all []attribute.KeyValue, depth int) (_ []attribute.KeyValue, changed bool) {
+	n := 0
+	for i, kv := range all {
+		if i+1 < len(all) && all[i+1].Key == kv.Key {
+			changed = true
+			continue
+		}
+		if v, ok := normalize(kv.Value, depth); ok {
+			kv.Value, changed = v, true
+		}
+		all[n] = kv
+		n++
+	}
+	return all[:n], changed
+}
+
+// shortened returns v without the characters of its texts after the first limit ones, and the bytes after the first
+// limit ones. It does the same in lists and maps.
+func shortened(v attribute.Value, limit int) (_ attribute.Value, changed bool) {
+	switch v.Type() {
+	case attribute.STRING:
+		s := v.AsString()
+		if short := firstRunes(s, limit); len(short) < len(s) {
+			return attribute.StringValue(short), true
+		}
+	case attribute.BYTESLICE:
+		if b := v.AsByteSlice(); len(b) > limit {
+			return attribute.ByteSliceValue(b[:limit]), true
+		}
+	case attribute.STRINGSLICE:
+		all := v.AsStringSlice()
+		for i, s := range all {
+			all[i] = firstRunes(s, limit)
+			changed = changed || len(all[i]) < len(s)
+		}
+		if changed {
+			return attribute.StringSliceValue(all), true
+		}
+	case attribute.SLICE:
+		all := v.AsSlice()
+		for i := range all {
+			if short, ok := shortened(all[i], limit); ok {
+				all[i], changed = short, true
+			}
+		}
+		if changed {
+			return attribute.SliceValue(all...), true
+		}
+	case attribute.MAP:
+		all := v.AsMap()
+		for i := range all {
+			if short, ok := shortened(all[i].Value, limit); ok {
+				all[i].Value, changed = short, true
+			}
+		}
+		if changed {
+			return attribute.MapValue(all...), true
+		}
+	default:
+	}
+	return v, false
+}
+
+// firstRunes returns the first limit characters of s, or s if it has no more bytes. When it has to count, it leaves out
+// bytes that are not UTF-8.
+func firstRunes(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n == limit {
+			return s[:i]
+		}
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return s[:i] + firstValidRunes(s[i:], limit-n)
+			}
+		}
+		n++
+	}
+	return s
+}
+
+func firstValidRunes(s string, limit int) string {
+	var b strings.Builder
+	for i := 0; i < len(s) && limit > 0; {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r != utf8.RuneError || size > 1 {
+			b.WriteString(s[i : i+size])
+			limit--
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// valueSize returns the memory of a value beyond the Value itself, in bytes, as an estimate.
+func valueSize(v attribute.Value) (size int) {
+	const value, pair, text = 48, 64, 16
+	switch v.Type() {
+	case attribute.STRING:
+		return len(v.AsString())
+	case attribute.BYTESLICE:
+		return len(v.AsByteSlice())
+	case attribute.BOOLSLICE:
+		return len(v.AsBoolSlice())
+	case attribute.INT64SLICE:
+		return 8 * len(v.AsInt64Slice())
+	case attribute.FLOAT64SLICE:
+		return 8 * len(v.AsFloat64Slice())
+	case attribute.STRINGSLICE:
+		for _, s := range v.AsStringSlice() {
+			size += text + len(s)
+		}
+	case attribute.SLICE:
+		for _, v := range v.AsSlice() {
+			size += value + valueSize(v)
+		}
+	case attribute.MAP:
+		for _, kv := range v.AsMap() {
+			size += pair + len(kv.Key) + valueSize(kv.Value)
+		}
+	default:
+	}
+	return size
+}

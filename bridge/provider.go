@@ -1,0 +1,297 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/spanconfig"
+	"github.com/perfline/perfline/observer"
+)
+
+// An Output takes encoded spans. Its methods may be called concurrently.
+type Output interface {
+	// Accept takes spans that have ended. It runs on a goroutine that ends a span: it must not block or panic.
+	Accept(otlpenc.Spans)
+
+	// ForceFlush and Shutdown are those of a span processor.
+	ForceFlush(context.Context) error
+	Shutdown(context.Context) error
+}
+
+// TracerProviderConfig configures [NewTracerProvider]. The zero value makes spans for nothing but the processors that
+// are registered later.
+type TracerProviderConfig struct {
+	Sampler  sdktrace.Sampler     // nil means OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Resource *resource.Resource   // nil means resource.Default()
+	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_* and the SDK's defaults; a negative limit means no limit
+	IDs      sdktrace.IDGenerator // nil means random ids
+
+	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders take these, and the spans that are
+	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
+	Exporters, Recorders []Output
+
+	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same as those of
+	// the SDK's provider.
+	Processors []sdktrace.SpanProcessor
+
+	// WithoutPanicRecording leaves out the event for a panic that [trace.Span]'s End meets.
+	WithoutPanicRecording bool
+}
+
+// A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. Its methods, its tracers and its
+// spans may be used concurrently.
+//
+// Spans wait in the journal of their local root, which is the span whose parent is not a span of this provider. They
+// are encoded together when the local root ends, on the goroutine that ends it; a long journal is encoded in
+// parts, see [observer.Unit]. A process that crashes loses the spans that have ended under a local root
+// that has not, up to 5 s of them.
+//
+// The differences from the SDK's provider are in docs/tracerprovider.md.
+type TracerProvider struct {
+	embedded.TracerProvider
+
+	sampler      sdktrace.Sampler
+	ownSampler   bool // all of it is the SDK's, which keeps no slice that it is given
+	ids          sdktrace.IDGenerator
+	limits       sdktrace.SpanLimits
+	resource     *resource.Resource
+	recordPanics bool
+
+	groups     otlpenc.Groups
+	units      *observer.Units
+	exporters  []Output
+	recorders  []Output
+	processors atomic.Pointer[[]*registered]
+	closed     atomic.Bool
+
+	mu      sync.Mutex // guards what follows, and changes of processors
+	tracers map[instrumentation.Scope]*tracer
+}
+
+var _ trace.TracerProvider = (*TracerProvider)(nil)
+
+// A registered processor is shut down once, by UnregisterSpanProcessor or by Shutdown.
+type registered struct {
+	sdktrace.SpanProcessor
+	down atomic.Bool
+}
+
+func (r *registered) Shutdown(ctx context.Context) error {
+	if r.down.Swap(true) {
+		return nil
+	}
+	return r.SpanProcessor.Shutdown(ctx)
+}
+
+// NewTracerProvider returns a provider. The caller has to shut it down.
+func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
+	vars := environ.NewReader(nil)
+	p := &TracerProvider{
+		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
+		exporters: c.Exporters, recorders: c.Recorders, tracers: map[instrumentation.Scope]*tracer{},
+	}
+	if p.sampler == nil {
+		p.sampler = spanconfig.ReadSampler(vars, nil)
+	}
+	p.ownSampler = isSDK(reflect.ValueOf(p.sampler))
+	if p.ids == nil {
+		p.ids = randomIDs{}
+	}
+	if c.Limits != nil {
+		p.limits = *c.Limits
+	} else {
+		p.limits = spanconfig.ReadLimits(vars)
+	}
+	if p.limits.AttributeValueDepthLimit == 0 {
+		p.limits.AttributeValueDepthLimit = sdktrace.DefaultAttributeValueDepthLimit
+	}
+	if p.resource == nil {
+		p.resource = resource.Default()
+	}
+	p.units = observer.NewUnits(p)
+	all := make([]*registered, len(c.Processors))
+	for i, sp := range c.Processors {
+		all[i] = &registered{SpanProcessor: sp}
+	}
+	p.processors.Store(&all)
+	return p
+}
+
+// isSDK reports whether a sampler, with all samplers in it, is of the SDK.
+func isSDK(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Interface:
+		return isSDK(v.Elem())
+	case reflect.Pointer:
+		return isSDK(v.Elem())
+	case reflect.Struct:
+		if v.Type().PkgPath() != reflect.TypeFor[sdktrace.SpanLimits]().PkgPath() {
+			return false
+		}
+		for i := range v.NumField() {
+			if f := v.Field(i); f.Kind() == reflect.Interface || f.Kind() == reflect.Struct || f.Kind() == reflect.Pointer {
+				if !isSDK(f) {
+					return false
+				}
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// tracerName is the name of tracers without one. It is the same as the SDK's.
+const tracerName = "go.opentelemetry.io/otel/sdk/tracer"
+
+// Tracer returns the tracer of an instrumentation scope. It is the same one for the same scope. After Shutdown, it is a
+// tracer that makes no spans.
+func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer {
+	if p.closed.Load() {
+		return noop.NewTracerProvider().Tracer(name, opts...)
+	}
+	c := trace.NewTracerConfig(opts...)
+	if name == "" {
+		name = tracerName
+	}
+	scope := instrumentation.Scope{
+		Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(),
+		Attributes: normalizeSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.tracers[scope]
+	if !ok {
+		t = &tracer{provider: p, scope: scope, group: p.groups.Group(p.resource, scope)}
+		p.tracers[scope] = t
+	}
+	return t
+}
+
+// RegisterSpanProcessor adds a processor. It does nothing after Shutdown.
+func (p *TracerProvider) RegisterSpanProcessor(sp sdktrace.SpanProcessor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return
+	}
+	old := *p.processors.Load()
+	all := append(make([]*registered, 0, len(old)+1), old...)
+	all = append(all, &registered{SpanProcessor: sp})
+	p.processors.Store(&all)
+}
+
+// UnregisterSpanProcessor removes a processor and shuts it down. It does nothing after Shutdown.
+func (p *TracerProvider) UnregisterSpanProcessor(sp sdktrace.SpanProcessor) {
+	if r := p.remove(sp); r != nil {
+		if err := r.Shutdown(context.Background()); err != nil {
+			otel.Handle(err)
+		}
+	}
+}
+
+// remove returns the processor that was registered last of those that equal sp, and nil without one.
+func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() || !reflect.ValueOf(sp).Comparable() {
+		return nil
+	}
+	old := *p.processors.Load()
+	for i := len(old) - 1; i >= 0; i-- {
+		if r := old[i]; reflect.ValueOf(r.SpanProcessor).Comparable() && r.SpanProcessor == sp {
+			all := append(make([]*registered, 0, len(old)-1), old[:i]...)
+			all = append(all, old[i+1:]...)
+			p.processors.Store(&all)
+			return r
+		}
+	}
+	return nil
+}
+
+// ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
+// processors. It returns all their errors.
+func (p *TracerProvider) ForceFlush(ctx context.Context) error {
+	err := p.flush(ctx)
+	for _, sp := range *p.processors.Load() {
+		if ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		err = errors.Join(err, sp.ForceFlush(ctx))
+	}
+	return err
+}
+
+// flush flushes the units and the outputs.
+func (p *TracerProvider) flush(ctx context.Context) error {
+	err := p.units.Flush(ctx)
+	for _, outputs := range [][]Output{p.recorders, p.exporters} {
+		for _, o := range outputs {
+			err = errors.Join(err, o.ForceFlush(ctx))
+		}
+	}
+	return err
+}
+
+// Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
+// It returns all their errors. Spans that end later are counted as dropped by the outputs. Further calls do
+// nothing.
+func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
+	p.mu.Lock()
+	all := *p.processors.Load()
+	closed := p.closed.Swap(true)
+	p.mu.Unlock()
+	if closed {
+		return nil
+	}
+	err = p.flush(ctx) // before processors, which may block or panic
+	defer func() {
+		err = errors.Join(err, p.units.Flush(ctx))
+		for _, outputs := range [][]Output{p.recorders, p.exporters} {
+			for _, o := range outputs {
+				err = errors.Join(err, o.Shutdown(ctx))
+			}
+		}
+	}()
+	for _, sp := range all {
+		err = errors.Join(err, sp.Shutdown(ctx))
+	}
+	p.processors.Store(new([]*registered))
+	return err
+}
+
+// UnitStats returns how many parts of units were handed over before the end of their root, by cause.
+func (p *TracerProvider) UnitStats() observer.UnitStats { return p.units.Stats() }
+
+// normalizeSet returns a set whose values are as those of spans.
+func normalizeSet(set attribute.Set, depth int) attribute.Set {
+	var changed []attribute.KeyValue
+	for i, kv := range set.ToSlice() {
+		v, ok := normalize(kv.Value, depth)
+		if !ok {
+			continue
+		}
+		if changed == nil {
+			changed = set.ToSlice()
+		}
+		changed[i].Value = v
+	}
+	if changed == nil {
+		return set
+	}
+	return attribute.NewSet(changed...)
+}

@@ -1,0 +1,210 @@
+package bridge
+
+import (
+	"context"
+	rt "runtime/trace"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// A recordedSpan is the handle of a span. It has the whole state while the span is open. After the span's end it
+// does not change, except for the unit of a local root, and the encoder reads it without the lock.
+type recordedSpan struct {
+	embedded.Span
+	sdktrace.ReadOnlySpan // nil: it only has the interface's unexported method
+
+	tracer      *tracer
+	spanContext trace.SpanContext
+	parent      trace.SpanContext
+	startTime   time.Time
+	kind        trace.SpanKind
+	root        bool // it is a local root
+
+	mu                sync.Mutex // guards what follows
+	dirty             bool       // attributes may have a key twice
+	name              string
+	endTime           time.Time // zero before the end
+	status            sdktrace.Status
+	attributes        []attribute.KeyValue
+	droppedAttributes int
+	events            latest[sdktrace.Event]
+	links             latest[sdktrace.Link]
+	children          int
+	unit              *observer.Unit // of a local root: nil before its first child
+	task              *rt.Task       // of a local root, while the execution tracer runs
+}
+
+var (
+	_ sdktrace.ReadWriteSpan = (*recordedSpan)(nil)
+	_ observer.Interval      = (*recordedSpan)(nil)
+)
+
+// child counts a child of the span, and returns the unit of both.
+func (s *recordedSpan) child() *observer.Unit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recording() {
+		s.children++
+	}
+	if s.unit == nil {
+		s.unit = s.tracer.provider.units.New(!s.recording())
+	}
+	return s.unit
+}
+
+// recording reports whether the span has not ended. s.mu is held.
+func (s *recordedSpan) recording() bool { return s.endTime.IsZero() }
+
+// IsRecording reports whether the span has not ended.
+func (s *recordedSpan) IsRecording() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recording()
+}
+
+// TracerProvider implements [trace.Span].
+func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
+
+// SetName implements [trace.Span].
+func (s *recordedSpan) SetName(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recording() {
+		s.name = name
+	}
+}
+
+// SetStatus sets the status unless it has one that is stronger: Ok is stronger than Error, and Error than Unset. Only Error
+// has a description.
+func (s *recordedSpan) SetStatus(code codes.Code, description string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.recording() || s.status.Code > code {
+		return
+	}
+	s.status = sdktrace.Status{Code: code}
+	if code == codes.Error {
+		s.status.Description = description
+	}
+}
+
+// AddEvent implements [trace.Span].
+func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
+	c := trace.NewEventConfig(options...)
+	s.addEvent(sdktrace.Event{Name: name, Attributes: c.Attributes(), Time: c.Timestamp()})
+}
+
+// addEvent adds an event whose attributes are the span's own.
+func (s *recordedSpan) addEvent(e sdktrace.Event) {
+	limits := &s.tracer.provider.limits
+	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recording() {
+		s.events.add(e, limits.EventCountLimit)
+	}
+}
+
+// AddLink adds a link unless it says nothing: it has no span context, no trace state and no attributes.
+func (s *recordedSpan) AddLink(link trace.Link) {
+	if !link.SpanContext.IsValid() && len(link.Attributes) == 0 && link.SpanContext.TraceState().Len() == 0 {
+		return
+	}
+	limits := &s.tracer.provider.limits
+	l := sdktrace.Link{SpanContext: link.SpanContext}
+	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, limits.AttributePerLinkCountLimit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recording() {
+		s.links.add(l, limits.LinkCountLimit)
+	}
+}
+
+// End ends the span, hands it over, and calls the processors. Under a panic, it records the panic, which goes on.
+func (s *recordedSpan) End(options ...trace.SpanEndOption) {
+	end := s.startTime.Add(time.Since(s.startTime)) // by the monotonic clock
+	if !s.IsRecording() {
+		return
+	}
+	config := trace.NewSpanEndConfig(options...)
+	if t := config.Timestamp(); !t.IsZero() {
+		end = t
+	}
+	if s.tracer.provider.recordPanics {
+		if p := recover(); p != nil { // works only in the deferred function itself, which is End
+			defer panic(p)
+			defer s.end(end) // also if a method of p panics or ends the goroutine
+			s.addEvent(panicEvent(p, config.StackTrace()))
+			return
+		}
+	}
+	s.end(end)
+}
+
+// end ends the span, unless another goroutine has ended it.
+func (s *recordedSpan) end(at time.Time) {
+	s.mu.Lock()
+	if !s.recording() {
+		s.mu.Unlock()
+		return
+	}
+	s.distinct()
+	s.events.settle()
+	s.links.settle()
+	s.endTime = at
+	unit, task := s.unit, s.task
+	s.task = nil
+	s.mu.Unlock()
+
+	if task != nil {
+		task.End()
+	}
+	s.handOver(unit)
+	for _, sp := range *s.tracer.provider.processors.Load() {
+		sp.OnEnd((*endedSpan)(s))
+	}
+}
+
+// handOver gives the ended span to its unit.
+func (s *recordedSpan) handOver(unit *observer.Unit) {
+	wanted := s.tracer.provider.wants(s.spanContext)
+	switch {
+	case unit == nil && wanted: // a root without children
+		s.tracer.provider.units.HandOver(s)
+	case unit == nil:
+	case s.root && wanted:
+		unit.End(s)
+	case s.root:
+		unit.Close()
+	case wanted:
+		unit.Finish(s)
+	}
+}
+
+// traceExecution notes the span in the execution trace: a local root is a task, another span a message.
+func (s *recordedSpan) traceExecution(ctx context.Context, name string) context.Context {
+	if !s.root {
+		rt.Log(ctx, "span", name)
+		return ctx
+	}
+	ctx, task := rt.NewTask(ctx, name)
+	s.mu.Lock()
+	ended := !s.recording()
+	if !ended {
+		s.task = task
+	}
+	s.mu.Unlock()
+	if ended {
+		task.End()
+	}
+	return ctx
+}

@@ -1,0 +1,104 @@
+package bridge
+
+import (
+	"context"
+	rt "runtime/trace"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/observer"
+)
+
+// A tracer makes the spans of one instrumentation scope.
+type tracer struct {
+	embedded.Tracer
+
+	provider *TracerProvider
+	scope    instrumentation.Scope
+	group    *otlpenc.Group
+}
+
+// Start implements [trace.Tracer].
+func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	config := trace.NewSpanStartConfig(options...)
+	parent, unit := t.parent(ctx)
+	decided := ctx // the context of the decision
+	if config.NewRoot() {
+		parent, unit = trace.SpanContext{}, nil
+		decided = trace.ContextWithSpanContext(ctx, parent)
+	}
+	sc, result := t.sample(decided, parent, name, &config)
+	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
+		s := &droppedSpan{tracer: t, spanContext: sc, unit: unit}
+		return trace.ContextWithSpan(ctx, s), s
+	}
+
+	s := &recordedSpan{
+		tracer: t, unit: unit, root: unit == nil,
+		spanContext: sc, parent: parent, kind: trace.ValidateSpanKind(config.SpanKind()), name: name, startTime: config.Timestamp(),
+	}
+	if s.startTime.IsZero() {
+		s.startTime = time.Now()
+	}
+	for _, l := range config.Links() {
+		s.AddLink(l)
+	}
+	s.begin(result.Attributes, config.Attributes())
+	started := trace.ContextWithSpan(ctx, s)
+	for _, sp := range *t.provider.processors.Load() {
+		sp.OnStart(ctx, s)
+	}
+	if rt.IsEnabled() {
+		started = s.traceExecution(started, name)
+	}
+	return started, s
+}
+
+// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider.
+func (t *tracer) parent(ctx context.Context) (trace.SpanContext, *observer.Unit) {
+	switch s := trace.SpanFromContext(ctx).(type) {
+	case *recordedSpan:
+		unit := s.child()
+		if s.tracer.provider != t.provider {
+			unit = nil
+		}
+		return s.spanContext, unit
+	case *droppedSpan:
+		if s.tracer.provider != t.provider {
+			return s.spanContext, nil
+		}
+		return s.spanContext, s.unit
+	default:
+		return s.SpanContext(), nil
+	}
+}
+
+// sample makes the ids of a span, and asks the sampler about it.
+func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, config *trace.SpanConfig) (trace.SpanContext, sdktrace.SamplingResult) {
+	var sc trace.SpanContextConfig
+	if parent.TraceID().IsValid() {
+		sc.TraceID = parent.TraceID()
+		sc.SpanID = t.provider.ids.NewSpanID(ctx, sc.TraceID)
+	} else {
+		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
+	}
+	result := t.provider.sampler.ShouldSample(sdktrace.SamplingParameters{
+		ParentContext: ctx,
+		TraceID:       sc.TraceID,
+		Name:          name,
+		Kind:          config.SpanKind(),
+		Attributes:    config.Attributes(),
+		Links:         config.Links(),
+	})
+	sc.TraceState = result.Tracestate
+	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
+	return trace.NewSpanContext(sc), result
+}

@@ -1,0 +1,59 @@
+// Package spanconfig reads the environment variables of OpenTelemetry's tracer provider: its sampler and its limits.
+package spanconfig
+
+import (
+	"strings"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/internal/environ"
+)
+
+// Names of variables.
+const (
+	Sampler    = "OTEL_TRACES_SAMPLER"
+	SamplerArg = "OTEL_TRACES_SAMPLER_ARG"
+)
+
+// ReadSampler returns configured, or the sampler that OTEL_TRACES_SAMPLER names if configured is nil. It also
+// logs a wrong variable that has no effect.
+func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sampler {
+	otherwise := environ.Default(Sampler)
+	if configured != nil {
+		otherwise = "Config.Sampler"
+	}
+	name := environ.Read(vars, otherwise, environ.Choice(Sampler), Sampler)
+	if configured != nil {
+		return configured
+	}
+	name, parentBased := strings.CutPrefix(name, "parentbased_")
+	var s sdktrace.Sampler
+	switch name {
+	case "always_off":
+		s = sdktrace.NeverSample()
+	case "traceidratio":
+		s = sdktrace.TraceIDRatioBased(environ.Read(vars, 1, environ.Ratio, SamplerArg))
+	default:
+		s = sdktrace.AlwaysSample()
+	}
+	if parentBased {
+		s = sdktrace.ParentBased(s)
+	}
+	return s
+}
+
+// ReadLimits returns the limits of spans that the variables set.
+func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
+	limit := func(otherwise int, names ...string) int {
+		return environ.Read(vars, otherwise, environ.Whole, names...)
+	}
+	return sdktrace.SpanLimits{
+		AttributeValueLengthLimit:   limit(sdktrace.DefaultAttributeValueLengthLimit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+		AttributeValueDepthLimit:    sdktrace.DefaultAttributeValueDepthLimit,
+		AttributeCountLimit:         limit(sdktrace.DefaultAttributeCountLimit, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		EventCountLimit:             limit(sdktrace.DefaultEventCountLimit, "OTEL_SPAN_EVENT_COUNT_LIMIT"),
+		LinkCountLimit:              limit(sdktrace.DefaultLinkCountLimit, "OTEL_SPAN_LINK_COUNT_LIMIT"),
+		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
+		AttributePerLinkCountLimit:  limit(sdktrace.DefaultAttributePerLinkCountLimit, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
+	}
+}
