@@ -33,7 +33,8 @@ var drawn = map[string]struct {
 	"observer":              {2, "records", "the timeline: bounded buffers, and the callbacks that watch it", 0},
 	"observer/observertest": {4, "records", "for tests of others", 0},
 	"marks":                 {0, "records", "Mark, Time, Start", 0},
-	"bridge":                {1, "OpenTelemetry", "spans, HTTP", 0},
+	"bridge":                {1, "OpenTelemetry", "spans", 0},
+	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 3}, // above bridgegrpc
 	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
 	"profiling":             {2, "profiles", "the sampler", 0},
 	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
@@ -51,7 +52,7 @@ var drawn = map[string]struct {
 var outside = map[string]struct{ column, layer float64 }{
 	"your code":     {-0.9, 1},
 	"gRPC":          {-0.9, 2},
-	"HTTP":          {0, 3},
+	"HTTP":          {-0.9, 3},
 	"Go's runtime":  {2.8, 0.5},
 	"Pyroscope":     {5, 2},
 	"OTLP backends": {1, 4},
@@ -67,8 +68,9 @@ var flows = []struct {
 }{
 	{"your code", "marks", nil},
 	{"marks", "observer", nil},
-	{"HTTP", "bridge", [][2]float64{{0.5, 3}}},
+	{"HTTP", "bridge/bridgehttp", nil},
 	{"gRPC", "bridge/bridgegrpc", nil},
+	{"bridge/bridgehttp", "bridge", nil},
 	{"bridge/bridgegrpc", "bridge", nil},
 	{"bridge", "observer", [][2]float64{{1.28, 0.5}}}, // requests, calls, spans of others
 	{"observer", "bridge", nil},

@@ -21,6 +21,8 @@ var allowed = map[string][]string{
 	"observer":          {},
 	"marks":             {"observer"},
 	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
+	"bridge/bridgehttp": {"internal", "observer", "bridge"},
+	"bridge/bridgegrpc": {"internal", "observer", "bridge"},
 	"profiling":         {"internal", "observer", "marks"},
 	"exporter":          {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":  {},
@@ -49,7 +51,7 @@ var onlyFor = map[string][]string{
 
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
-	"observer", "marks", "bridge/internal/servertiming",
+	"observer", "marks", "bridge/bridgehttp/internal/servertiming",
 	"internal/document", "internal/environ", "internal/goruntime", "internal/guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
 }
 

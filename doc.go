@@ -7,7 +7,7 @@
 //		return err
 //	}
 //	defer pl.Shutdown(context.Background())
-//	return http.ListenAndServe(":8080", bridge.Middleware(mux))
+//	return http.ListenAndServe(":8080", bridgehttp.Middleware(mux))
 //
 // and, anywhere below, in the service or in a library:
 //

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -27,7 +27,7 @@ func Example() {
 		marks.Mark(r.Context(), "cache.miss", slog.String("id", r.PathValue("id")))
 		defer marks.Time(r.Context(), "render").End()
 	})
-	handler := bridge.Middleware(mux)
+	handler := bridgehttp.Middleware(mux)
 
 	// What http.ListenAndServe(":8080", handler) does when a request comes:
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/products/7", nil))

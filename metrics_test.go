@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -37,7 +37,7 @@ func TestMetricsExporter(t *testing.T) {
 	pl, ctx, log := start(t, perfline.Config{Service: "shop"})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /things/{id}", func(http.ResponseWriter, *http.Request) {})
-	h := bridge.Server{Timeline: observer.FromContext(ctx)}.Middleware(mux)
+	h := bridgehttp.Server{Timeline: observer.FromContext(ctx)}.Middleware(mux)
 	for range 3 {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/things/7", http.NoBody))
 	}

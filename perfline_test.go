@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -66,7 +66,7 @@ func resourceOf(t *testing.T, pl *perfline.Pipeline) map[string]string {
 
 func TestWithoutEndpoint(t *testing.T) {
 	pl, ctx, log := start(t, perfline.Config{Service: "shop"})
-	h := bridge.Server{Timeline: observer.FromContext(ctx)}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := bridgehttp.Server{Timeline: observer.FromContext(ctx)}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		marks.Mark(r.Context(), "m")
 		marks.Time(r.Context(), "work").End()
 	}))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
@@ -120,8 +120,8 @@ func serveOne(ctx context.Context) {
 	if os.Getenv("HTTP_PROXY") != "" {
 		to = "http://upstream.invalid"
 	}
-	client := &http.Client{Transport: bridge.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment})}
-	h := bridge.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	client := &http.Client{Transport: bridgehttp.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment})}
+	h := bridgehttp.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		defer marks.Time(r.Context(), "work").End()
 		marks.Mark(r.Context(), "called")
 		req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, to+"/x?token="+canary+"#"+canary, http.NoBody)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -28,7 +29,7 @@ func (b *batch) add(e *observer.Entry) {
 	from := len(b.attrs)
 	b.attrs = e.AppendDetail(b.attrs)
 	b.items = append(b.items, item{
-		typ: e.Type(), name: valid(e.Name()), scope: e.Scope(),
+		typ: e.Type(), name: text.Valid(e.Name()), scope: e.Scope(),
 		start: e.Time(), duration: e.Duration(), from: from, to: len(b.attrs),
 	})
 }

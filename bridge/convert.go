@@ -4,10 +4,10 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // A slab hands out attribute slices from larger arrays: entries have few
@@ -81,7 +81,7 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if prefix != "" {
 		key = prefix + key
 	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(valid(key)), Value: value(a.Value)})
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(text.Valid(key)), Value: value(a.Value)})
 }
 
 func value(v slog.Value) attribute.Value {
@@ -98,7 +98,7 @@ func value(v slog.Value) attribute.Value {
 	case slog.KindFloat64:
 		return attribute.Float64Value(v.Float64())
 	case slog.KindString:
-		return attribute.StringValue(valid(v.String()))
+		return attribute.StringValue(text.Valid(v.String()))
 	case slog.KindDuration:
 		return attribute.Int64Value(int64(v.Duration()))
 	case slog.KindTime:
@@ -113,7 +113,7 @@ func listValue(list any) attribute.Value {
 	case []string:
 		texts := make([]string, len(x))
 		for i := range x {
-			texts[i] = valid(x[i])
+			texts[i] = text.Valid(x[i])
 		}
 		return attribute.StringSliceValue(texts)
 	case []bool:
@@ -126,15 +126,6 @@ func listValue(list any) attribute.Value {
 		b, _ := list.([]byte) // no other kind is left
 		return attribute.ByteSliceValue(b)
 	}
-}
-
-// valid is s with U+FFFD for what is not UTF-8, which OTLP cannot carry: one such
-// string and the whole batch of spans it is in would be lost.
-func valid(s string) string {
-	if utf8.ValidString(s) { // eight bytes at a time
-		return s
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // unique keeps the last value of each key, at the place of the first: spans and

@@ -1,14 +1,12 @@
 // Package bridge carries a timeline's marks and measures to OpenTelemetry, off
-// the request's path, puts HTTP requests, in and out, on a timeline, and with them
-// the spans that any other instrumentation makes.
+// the request's path. It puts the spans of any other instrumentation on the
+// request's timeline.
 //
 //	provider := sdktrace.NewTracerProvider(
 //		sdktrace.WithSpanProcessor(bridge.NewProcessor(sdktrace.NewBatchSpanProcessor(exporter))))
-//	client := &http.Client{Transport: bridge.Transport(nil)}
-//	http.ListenAndServe(addr, bridge.Middleware(mux))
 //
-// [Server] and [Client] are the two with settings; package bridgegrpc has the same
-// for gRPC.
+// Package bridgehttp gives HTTP requests their spans and timelines, package bridgegrpc
+// gives them to gRPC calls. Programs without HTTP or gRPC do not import these.
 //
 // # The mapping
 //
@@ -44,8 +42,6 @@
 //
 //	OpenTelemetry                       timeline
 //	-------------                       --------
-//	request served, Middleware          a timeline of its own; navigation entry
-//	request made, Transport             resource entry, "fetch"; its Server-Timing: server entries
 //	span of other instrumentation       entry of the request's timeline it was started under,
 //	                                    when it ends: kind client or producer a resource, with
 //	                                    initiatorType "db", "grpc" (rpc.system), "messaging",
@@ -66,7 +62,7 @@
 //
 // With a [Labeler] ([WithLabeler]) profilers know which span a goroutine works for: the
 // one that it started last of those that have not ended. A context carries the labels
-// from [Middleware], marks.Start and bridgegrpc's server on, for pprof.Do; under spans of
+// from marks.Start and the servers of bridgehttp and bridgegrpc on, for pprof.Do; under spans of
 // other instrumentation alone, whose contexts are their own, pprof.Do sets the program's
 // labels without the span's. Exported spans, those of measures begun with marks.Start too,
 // carry the attributes that the Labeler says of them, added off the request's path: within

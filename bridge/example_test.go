@@ -3,8 +3,6 @@ package bridge_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -14,9 +12,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// An OpenTelemetry set-up of one's own: the processor goes before the one that is there,
-// and the middleware around the mux. Most programs have one timeline and one provider, and leave out
-// what says which: observer.Default and otel.SetTracerProvider's are taken then.
+// In an OpenTelemetry set-up of one's own, the processor goes before the one that is there. Most
+// programs have one timeline and leave out which: it is observer.Default then.
 func ExampleNewProcessor() {
 	ctx := context.Background()
 	timeline := observer.NewTimeline(observer.TimelineOptions{})
@@ -25,15 +22,13 @@ func ExampleNewProcessor() {
 		bridge.NewProcessor(sdktrace.NewSimpleSpanProcessor(backend), bridge.WithTimeline(timeline))))
 	defer func() { _ = provider.Shutdown(ctx) }()
 
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /products/{id}", func(_ http.ResponseWriter, r *http.Request) {
-		marks.Mark(r.Context(), "cache.miss")
-		ctx, t := marks.Start(r.Context(), "checkout")
-		defer t.End()
-		marks.Time(ctx, "tariff").End()
-	})
-	handler := bridge.Server{TracerProvider: provider, Timeline: timeline}.Middleware(mux)
-	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/products/7", nil))
+	tracer := provider.Tracer("shop")
+	request, span := tracer.Start(observer.NewContext(ctx, timeline), "GET /products/{id}")
+	marks.Mark(request, "cache.miss")
+	checkout, t := marks.Start(request, "checkout")
+	marks.Time(checkout, "tariff").End()
+	t.End()
+	span.End()
 
 	// A program's end needs it, too, before Shutdown: measures under no span become spans here.
 	if err := provider.ForceFlush(ctx); err != nil {

@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // A Labeler tells a profiler for which span a goroutine works. profiling.SpanLabels
@@ -25,7 +27,7 @@ import (
 //     nothing. It is called off the request's path, when the span has ended, and may be
 //     called more than once. What the span has already, it keeps.
 //   - Value is what the context of the code that works under the span answers for a
-//     key, that of marks.Start, [Middleware] and bridgegrpc's server: the label, in the
+//     key, that of marks.Start, bridgehttp.Middleware and bridgegrpc's server: the label, in the
 //     profiler's way, and ctx.Value(key) for what is not of the profiler.
 //
 // They may be called concurrently, and must be quick and not block.
@@ -53,7 +55,7 @@ type label struct {
 
 // begin labels the calling goroutine; p labels.
 func (p *Processor) begin(ctx context.Context, span trace.SpanContext, name string, root bool) label {
-	if token := p.labeler.Begin(ctx, span, valid(name), root); token != nil {
+	if token := p.labeler.Begin(ctx, span, text.Valid(name), root); token != nil {
 		return label{p, token}
 	}
 	return label{}
@@ -75,7 +77,7 @@ func labelerOf(all []*Processor) *Processor {
 // end ends the label of a span of that name, "" when it is not known.
 func (l label) end(name string) {
 	if l.by != nil {
-		l.by.labeler.End(l.token, valid(name))
+		l.by.labeler.End(l.token, text.Valid(name))
 	}
 }
 

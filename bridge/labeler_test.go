@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -175,25 +173,19 @@ func TestLabelsBeginAndEndWithSpans(t *testing.T) {
 	root.End()
 	wantNames(t, "a root measure ended", f.running())
 
-	var within []string
-	h := Server{TracerProvider: tp, Timeline: observer.FromContext(base)}.Middleware(http.HandlerFunc(
-		func(_ http.ResponseWriter, r *http.Request) {
-			within = append(f.running(), carried(r.Context()))
-			_, span := tracer.Start(r.Context(), "foreign")
-			within = append(within, f.running()...)
-			span.End()
-			if n := len(observer.FromContext(r.Context()).EntriesByName("foreign")); n != 1 {
-				t.Errorf("the foreign span is %d entries of the request's timeline", n)
-			}
-		}))
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-	wantNames(t, "in a request", within, "GET", "GET", "GET", "foreign")
+	request := observer.FromContext(base).NewChild()
+	_, foreign := tracer.Start(observer.NewContext(base, request), "foreign")
+	wantNames(t, "under a request's timeline", f.running(), "foreign")
+	foreign.End()
+	if n := len(request.EntriesByName("foreign")); n != 1 {
+		t.Errorf("the foreign span is %d entries of the request's timeline", n)
+	}
 	wantNames(t, "after it", f.running())
 
 	if err := tp.ForceFlush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	wantNames(t, "all labelled", f.names(), "outer", "inner\uFFFD", "measure", "root measure", "GET", "foreign")
+	wantNames(t, "all labelled", f.names(), "outer", "inner\uFFFD", "measure", "root measure", "foreign")
 	if n := p[0].hub.foreign.waiting(); n != 0 {
 		t.Errorf("%d are kept", n)
 	}

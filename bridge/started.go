@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -148,7 +149,7 @@ func (s *startedSpan) RecordError(err error, o ...trace.EventOption) {
 	}
 	s.AddEvent("exception", append(o, trace.WithAttributes(
 		attribute.String("exception.type", typeName(err)),
-		attribute.String("exception.message", valid(err.Error())),
+		attribute.String("exception.message", text.Valid(err.Error())),
 	))...)
 }
 
@@ -183,7 +184,7 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		starting = &serving.Starting{}
 		ctx = starting.Under(ctx)
 	}
-	ctx, span := tracer.Start(ctx, valid(name), trace.WithTimestamp(start))
+	ctx, span := tracer.Start(ctx, text.Valid(name), trace.WithTimestamp(start))
 	if starting != nil {
 		ctx = starting.Carry(ctx)
 	}

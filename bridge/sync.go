@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -55,7 +56,7 @@ var _ observer.SyncBridge = (*synchronous)(nil)
 func (s *synchronous) Scope(ctx context.Context) (any, bool) { return s.spans.active(ctx) }
 
 func (s *synchronous) Start(ctx context.Context, name string, start time.Time) (context.Context, any) {
-	ctx, span := s.tracer(trace.SpanFromContext(ctx)).Start(ctx, valid(name), trace.WithTimestamp(start))
+	ctx, span := s.tracer(trace.SpanFromContext(ctx)).Start(ctx, text.Valid(name), trace.WithTimestamp(start))
 	if !span.IsRecording() {
 		return ctx, unsampled{}
 	}

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/observer"
@@ -117,8 +117,8 @@ func start(t *testing.T, j *backend.Jaeger, change func(*perfline.Config)) (*per
 	return pl, tl, lines
 }
 
-func server(pl *perfline.Pipeline, tl *observer.Timeline) bridge.Server {
-	return bridge.Server{TracerProvider: pl.TracerProvider(), Propagators: propagation.TraceContext{}, Timeline: tl}
+func server(pl *perfline.Pipeline, tl *observer.Timeline) bridgehttp.Server {
+	return bridgehttp.Server{TracerProvider: pl.TracerProvider(), Propagators: propagation.TraceContext{}, Timeline: tl}
 }
 
 var serial struct {

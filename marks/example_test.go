@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// request is a context as bridge.Middleware makes it, on a timeline with a clock
+// request is a context as bridgehttp.Middleware makes it, on a timeline with a clock
 // that the examples move by hand.
 func request() (ctx context.Context, tl *observer.Timeline, pass func(time.Duration)) {
 	var now time.Duration
@@ -85,7 +85,7 @@ func ExampleMeasure() {
 	// marks: measure "queue→sent": Start "sent": no mark of that name on this timeline: mark it first, under the same request and while that runs
 }
 
-// bridge.Middleware sets these moments; a measure can start from them.
+// bridgehttp.Middleware sets these moments; a measure can start from them.
 func ExampleNamed() {
 	ctx, tl, pass := request()
 

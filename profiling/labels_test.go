@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -124,7 +125,7 @@ func TestSpanLabels(t *testing.T) {
 	defer labels.Hold()()
 	tracer := tp.Tracer("t")
 	of := trace.SpanContextFromContext
-	h := bridge.Server{TracerProvider: tp, Timeline: observer.FromContext(base)}.Middleware(http.HandlerFunc(
+	h := bridgehttp.Server{TracerProvider: tp, Timeline: observer.FromContext(base)}.Middleware(http.HandlerFunc(
 		func(_ http.ResponseWriter, r *http.Request) {
 			ctx := r.Context()
 			request := of(ctx)

@@ -17,7 +17,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/benchmarks/internal/process"
 	"github.com/perfline/perfline/benchmarks/internal/service"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 )
@@ -197,7 +197,7 @@ func openHTTP(ctx context.Context) (do func() error, done func()) {
 		marks.Mark(ctx, "done")
 		_, _ = io.WriteString(w, "ok")
 	})
-	srv := httptest.NewServer(bridge.Middleware(mux))
+	srv := httptest.NewServer(bridgehttp.Middleware(mux))
 	client := srv.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	return func() error { return service.Get(ctx, client, srv.URL+"/work") }, srv.Close

@@ -18,7 +18,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/benchmarks/internal/service"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -111,7 +111,7 @@ func withPerfline(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return serving(bridge.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serving(bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, t := marks.Start(r.Context(), "work")
 		sink(spin(20_000))
 		marks.Mark(ctx, "done")

@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgegrpc"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -56,7 +56,7 @@ func contrib() instrumentation {
 func native() instrumentation {
 	return instrumentation{
 		handler:   middleware,
-		transport: bridge.Client{BodySizeMetrics: true}.Transport,
+		transport: bridgehttp.Client{BodySizeMetrics: true}.Transport,
 		grpc:      []grpc.ServerOption{grpc.StatsHandler(bridgegrpc.Server{}.Handler())},
 		database:  tracedDatabase,
 		work:      workWithMarks,
@@ -77,7 +77,7 @@ func beside() instrumentation {
 // middleware records the metrics that otelhttp does. Where there is no meter provider,
 // neither records any.
 func middleware(h http.Handler) http.Handler {
-	return bridge.Server{BodySizeMetrics: true}.Middleware(h)
+	return bridgehttp.Server{BodySizeMetrics: true}.Middleware(h)
 }
 
 func tracedDatabase(c driver.Connector) *sql.DB {

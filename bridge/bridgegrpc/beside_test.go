@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -95,7 +95,7 @@ func TestUnderMiddleware(t *testing.T) {
 	r := newRig(t).start(t)
 	srv := grpc.NewServer(grpc.StatsHandler(r.server.Handler()))
 	srv.RegisterService(&service, &r.shop)
-	handler := bridge.Server{TracerProvider: r.provider, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(srv)
+	handler := bridgehttp.Server{TracerProvider: r.provider, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(srv)
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

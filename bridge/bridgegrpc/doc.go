@@ -1,4 +1,4 @@
-// Package bridgegrpc does for gRPC calls what bridge.Middleware does for HTTP
+// Package bridgegrpc does for gRPC calls what bridgehttp.Middleware does for HTTP
 // requests: each gets a timeline and a span, and also a duration metric and an entry.
 //
 //	srv := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
@@ -56,7 +56,7 @@
 // Then the call keeps that span, sampled or not, and that handler's metrics; it gets
 // the timeline, which begins when a sampled span does, and the navigation entry. A
 // call that has a request's timeline already, by grpc.Server's ServeHTTP under
-// bridge.Middleware say, passes. On a client use one or the other: a span active in
+// bridgehttp.Middleware say, passes. On a client use one or the other: a span active in
 // the context may as well be the caller's, and one that is not sampled does not tell
 // which.
 //

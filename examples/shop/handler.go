@@ -15,7 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -34,7 +34,7 @@ func newHandler(s *store, payments string, shipping *grpc.ClientConn) http.Handl
 		payments: payments,
 		client: &http.Client{
 			Timeout:   5 * time.Second,
-			Transport: bridge.Transport(&http.Transport{MaxIdleConnsPerHost: 100}),
+			Transport: bridgehttp.Transport(&http.Transport{MaxIdleConnsPerHost: 100}),
 		},
 		shipping: shipping,
 		render:   marks.Timerify("render", renderHome, marks.TimerifyOptions{}),

@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
@@ -115,8 +115,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer store.Close()
-	payments, err := serve(ctx, "127.0.0.1:0", bridge.Server{
-		ServerTiming: bridge.ServerTiming{Names: []string{"bank"}},
+	payments, err := serve(ctx, "127.0.0.1:0", bridgehttp.Server{
+		ServerTiming: bridgehttp.ServerTiming{Names: []string{"bank"}},
 	}.Middleware(paymentHandler()))
 	if err != nil {
 		return fmt.Errorf("payment service: %w", err)
@@ -132,8 +132,8 @@ func run(ctx context.Context, o options) error {
 	}
 	defer conn.Close()
 	outer := http.NewServeMux()
-	outer.Handle("/", bridge.Server{
-		ServerTiming: bridge.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
+	outer.Handle("/", bridgehttp.Server{
+		ServerTiming: bridgehttp.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	var authorize func(*http.Request) error // nil lets in who is on this machine
 	if o.published {

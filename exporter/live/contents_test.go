@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -91,7 +91,7 @@ func TestContents(t *testing.T) {
 func (p *program) request(name string, d time.Duration) {
 	p.t.Helper()
 	method, route, _ := strings.Cut(name, " ")
-	s := bridge.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider(), Route: func(*http.Request) string { return route }}
+	s := bridgehttp.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider(), Route: func(*http.Request) string { return route }}
 	s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { burn(d) })).
 		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/", http.NoBody))
 }

@@ -5,7 +5,7 @@
 //
 //	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 //
-// where pl is what perfline.Start returned, outside of bridge.Middleware, or its own
+// where pl is what perfline.Start returned, outside of bridgehttp.Middleware, or its own
 // requests are among those it shows. Everything it needs is in the program; nothing is
 // loaded from elsewhere.
 //

@@ -7,11 +7,11 @@ import (
 	"net/http/httptest"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 )
 
-// The page is beside what bridge.Middleware wraps, so that its own requests are not among those it shows.
+// The page is beside what bridgehttp.Middleware wraps, so that its own requests are not among those it shows.
 func ExampleHandler() {
 	ctx := context.Background()
 	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
@@ -23,7 +23,7 @@ func ExampleHandler() {
 
 	shop := http.NewServeMux()
 	mux := http.NewServeMux()
-	mux.Handle("/", bridge.Middleware(shop))
+	mux.Handle("/", bridgehttp.Middleware(shop))
 	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 	server := httptest.NewServer(mux) // http.ListenAndServe in a service
 	defer server.Close()

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -60,7 +60,7 @@ func (p *program) serve(route, path string, h http.HandlerFunc) {
 	mux.HandleFunc(route, h)
 	method, _, _ := strings.Cut(route, " ")
 	r := httptest.NewRequest(method, path, http.NoBody)
-	bridge.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider()}.Middleware(mux).ServeHTTP(httptest.NewRecorder(), r)
+	bridgehttp.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider()}.Middleware(mux).ServeHTTP(httptest.NewRecorder(), r)
 	if err := p.pl.Flush(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/chromedp"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/profiling"
@@ -30,7 +30,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	var server asked
-	_, page := serve(t, bridge.Server{}, http.NotFound, sessions.Config{Policy: profiling.Policy{Remote: true}}, server.around)
+	_, page := serve(t, bridgehttp.Server{}, http.NotFound, sessions.Config{Policy: profiling.Policy{Remote: true}}, server.around)
 	const starting = "rpc/perfline.profiler.v1.ProfilerService/StartProfiler"
 	service := page + starting
 	before := sessionsShown(t, page)

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -49,7 +49,7 @@ func TestHostileText(t *testing.T) {
 		i := slices.IndexFunc(hostile, func(c struct{ name, text string }) bool { return c.name == r.URL.Query().Get("case") })
 		return hostile[i].text
 	}
-	base, page := serve(t, bridge.Server{SpanName: func(r *http.Request, _ string) string { return text(r) }}, func(_ http.ResponseWriter, r *http.Request) {
+	base, page := serve(t, bridgehttp.Server{SpanName: func(r *http.Request, _ string) string { return text(r) }}, func(_ http.ResponseWriter, r *http.Request) {
 		text := text(r)
 		trace.SpanFromContext(r.Context()).SetStatus(codes.Error, text)
 		ctx, m := marks.Start(r.Context(), text, slog.String(text, text))

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // Where sessions are not allowed from outside, the page says so and what to do, and offers none. Requests are shown.
 func TestSessionsNotAllowed(t *testing.T) {
-	base, page := serve(t, bridge.Server{}, http.NotFound, sessions.Config{})
+	base, page := serve(t, bridgehttp.Server{}, http.NotFound, sessions.Config{})
 	request(t, base+"/nothing")
 	p := open(t, page, View{})
 	p.wait(`document.querySelector("#recent tbody tr")`)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -16,7 +16,7 @@ import (
 
 // serve serves h with a live page beside it until the test's end, as an application does. What is
 // around all of it sees every request.
-func serve(t *testing.T, s bridge.Server, h http.HandlerFunc, c sessions.Config, around ...func(http.Handler) http.Handler) (base, page string) {
+func serve(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Config, around ...func(http.Handler) http.Handler) (base, page string) {
 	t.Helper()
 	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
 		t.Setenv(name, "none")

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
 // A called is a request that a client makes, and the server it makes it to.
@@ -166,7 +166,7 @@ func (c called) telemetry(t *testing.T, ours bool) telemetry {
 	client := &http.Client{Transport: http.RoundTripper(otelhttp.NewTransport(base, otelhttp.WithTracerProvider(r.provider),
 		otelhttp.WithMeterProvider(r.meters), otelhttp.WithPropagators(propagation.TraceContext{})))}
 	if ours {
-		client.Transport = bridge.Client{BodySizeMetrics: true, TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}}.Transport(base)
+		client.Transport = bridgehttp.Client{BodySizeMetrics: true, TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}}.Transport(base)
 	}
 	if c.gone {
 		s.Close()

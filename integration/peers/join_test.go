@@ -25,6 +25,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -84,7 +85,7 @@ func newShop(t *testing.T, r *rig) *shop {
 	bank := httptest.NewServer(http.HandlerFunc(greet))
 	t.Cleanup(bank.Close)
 	s.bank = bank.URL + "/payments"
-	s.ours = &http.Client{Transport: bridge.Client{TracerProvider: r.provider, MeterProvider: r.meters,
+	s.ours = &http.Client{Transport: bridgehttp.Client{TracerProvider: r.provider, MeterProvider: r.meters,
 		Propagators: propagation.TraceContext{}}.Transport(bank.Client().Transport)}
 	s.theirs = &http.Client{Transport: otelhttp.NewTransport(bank.Client().Transport, otelhttp.WithTracerProvider(r.provider),
 		otelhttp.WithMeterProvider(r.meters), otelhttp.WithPropagators(propagation.TraceContext{}))}
@@ -155,8 +156,8 @@ func (s *shop) serve(t *testing.T, header http.Header) ([]observer.Entry, http.H
 		inside = observer.FromContext(r.Context()).Entries()
 		greet(w, r)
 	})
-	server := bridge.Server{TracerProvider: s.provider, MeterProvider: s.meters, Propagators: propagation.TraceContext{}, Timeline: s.tl,
-		ServerTiming: bridge.ServerTiming{Names: []string{"sql.*", "grpc.*"}, MaxBytes: 4096, NoTrace: true, NoTraceparent: true}}
+	server := bridgehttp.Server{TracerProvider: s.provider, MeterProvider: s.meters, Propagators: propagation.TraceContext{}, Timeline: s.tl,
+		ServerTiming: bridgehttp.ServerTiming{Names: []string{"sql.*", "grpc.*"}, MaxBytes: 4096, NoTrace: true, NoTraceparent: true}}
 	got := request(t, server.Middleware(mux), "/checkout", header)
 	s.stop()
 	return inside, got

@@ -15,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp/filters"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
 // The document says of all that otelhttp exports, but for its types, what we have
@@ -44,7 +44,7 @@ func TestDocumentedOptions(t *testing.T) {
 // What it says of otelhttp's filters and of httptrace.
 func TestDocumentedCompanions(t *testing.T) {
 	r := newRig(t, true)
-	client := bridge.Client{
+	client := bridgehttp.Client{
 		TracerProvider: r.provider,
 		Filter:         filters.All(filters.Path("/wanted"), filters.Method("GET")),
 	}

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
 const (
@@ -162,7 +162,7 @@ func (c served) telemetry(t *testing.T, ours bool) telemetry {
 	wrapped := otelhttp.NewHandler(mux, "server", otelhttp.WithTracerProvider(r.provider), otelhttp.WithMeterProvider(r.meters),
 		otelhttp.WithPropagators(propagation.TraceContext{}), otelhttp.WithPublicEndpointFn(isPublic))
 	if ours {
-		wrapped = bridge.Server{BodySizeMetrics: true, TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{},
+		wrapped = bridgehttp.Server{BodySizeMetrics: true, TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{},
 			Timeline: r.tl, PublicEndpoint: isPublic}.Middleware(mux)
 	}
 	done := make(chan struct{}, 1)

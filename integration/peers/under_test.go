@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -105,7 +105,7 @@ func TestUnderOtelhttp(t *testing.T) {
 				marks.Time(req.Context(), "leaf").End()
 				greet(w, req)
 			})
-			ours := bridge.Server{TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(mux)
+			ours := bridgehttp.Server{TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(mux)
 			header := request(t, otelhttp.NewHandler(ours, "server", otelhttp.WithTracerProvider(r.provider), otelhttp.WithMeterProvider(r.meters),
 				otelhttp.WithPropagators(propagation.TraceContext{})), "/items/7", sampled(yes))
 

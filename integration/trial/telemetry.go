@@ -10,7 +10,7 @@ import (
 	"net/http"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -26,7 +26,7 @@ type Telemetry string
 
 // The kinds of telemetry.
 const (
-	Perfline Telemetry = "perfline" // perfline.Start and bridge.Middleware; the environment says the rest
+	Perfline Telemetry = "perfline" // perfline.Start and bridgehttp.Middleware; the environment says the rest
 	None     Telemetry = "none"
 )
 
@@ -45,7 +45,7 @@ func (t Telemetry) start(ctx context.Context) (*instruments, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &instruments{bridge.Middleware, marked, pl.Stats, pl.Shutdown}, nil
+		return &instruments{bridgehttp.Middleware, marked, pl.Stats, pl.Shutdown}, nil
 	case None:
 		nothing := func(context.Context) error { return nil }
 		return &instruments{func(h http.Handler) http.Handler { return h }, bare, noStats, nothing}, nil

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -51,7 +51,7 @@ func record(ctx context.Context, t *testing.T) *sessions.Session {
 			}
 		}
 	})
-	handler := bridge.Middleware(mux)
+	handler := bridgehttp.Middleware(mux)
 	for _, path := range []string{"/hash/a", "/hash/b"} {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody))
 	}

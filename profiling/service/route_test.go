@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/service"
@@ -21,7 +21,7 @@ func TestStartModeURL_SP8_SP25(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /products/{id}", func(_ http.ResponseWriter, r *http.Request) { marks.Mark(r.Context(), "product") })
 	mux.HandleFunc("GET /other", func(_ http.ResponseWriter, r *http.Request) { marks.Mark(r.Context(), "other") })
-	app := bridge.Server{Timeline: observer.FromContext(p.ctx)}.Middleware(mux)
+	app := bridgehttp.Server{Timeline: observer.FromContext(p.ctx)}.Middleware(mux)
 	request := func(path string) {
 		app.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, http.NoBody))
 	}

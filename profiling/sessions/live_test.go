@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -55,7 +56,7 @@ func build(t *testing.T, sync bool, sampler sdktrace.Sampler) *site {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /upstream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	mux.HandleFunc("GET /shop/{id}", s.shop)
-	b := bridge.Server{TracerProvider: s.provider, Propagators: propagation.TraceContext{}, Timeline: s.tl}
+	b := bridgehttp.Server{TracerProvider: s.provider, Propagators: propagation.TraceContext{}, Timeline: s.tl}
 	s.server = httptest.NewServer(b.Middleware(mux))
 	t.Cleanup(s.server.Close)
 	return s
@@ -74,7 +75,7 @@ func (s *site) shop(w http.ResponseWriter, r *http.Request) {
 	span.End()
 	m.End()
 
-	client := http.Client{Transport: bridge.Client{TracerProvider: s.provider, Propagators: propagation.TraceContext{}}.Transport(s.server.Client().Transport)}
+	client := http.Client{Transport: bridgehttp.Client{TracerProvider: s.provider, Propagators: propagation.TraceContext{}}.Transport(s.server.Client().Transport)}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/upstream", nil)
 	if err != nil {
 		s.t.Error(err)

@@ -1,0 +1,137 @@
+package bridgehttp
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/internal/environ"
+)
+
+// What OpenTelemetry's semantic conventions for HTTP say of servers and clients
+// alike.
+
+// A method is an HTTP method as the conventions want it: one of the standard ones
+// or _OTHER, so that nobody can make up span names and metrics.
+type method struct {
+	attr     string // http.request.method
+	span     string // in a span's name
+	original string // http.request.method_original; empty where it says nothing new
+}
+
+// knownMethods are the methods that are told apart. They are the conventions' unless
+// the variable that those define names others, separated by commas; perfline.Start logs a wrong one. Each is its own
+// value: a request's method is a part of the whole request line, which is not to be kept.
+func knownMethods() map[string]string {
+	names := []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY",
+	}
+	if given, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
+		names = given
+	}
+	known := map[string]string{}
+	for _, name := range names {
+		known[name] = name
+	}
+	return known
+}
+
+func methodOf(r *http.Request, known map[string]string) method {
+	m := r.Method
+	if m == "" {
+		m = http.MethodGet
+	}
+	k, ok := known[m]
+	if !ok {
+		return method{attr: "_OTHER", span: "HTTP", original: strings.Clone(received.Text(m))}
+	}
+	return method{attr: k, span: k}
+}
+
+func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {
+	attrs = append(attrs, semconv.HTTPRequestMethodKey.String(m.attr))
+	if m.original != "" {
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
+	}
+	return attrs
+}
+
+// errorType is error.type of an error: its own word for it or its type, behind what
+// fmt.Errorf wrapped around it.
+func errorType(err error) string { return semconv.ErrorType(err).Value.AsString() }
+
+// protocolVersion is network.protocol.version: "1.1", "2".
+func protocolVersion(major, minor int) string {
+	switch {
+	case major == 1 && minor == 1:
+		return "1.1"
+	case major == 2:
+		return "2"
+	case major > 2:
+		return strconv.Itoa(major)
+	}
+	return strconv.Itoa(major) + "." + strconv.Itoa(minor)
+}
+
+// nextHopProtocol is the protocol as Resource Timing has it: by its ALPN id.
+func nextHopProtocol(major, minor int) string {
+	if major >= 2 {
+		return "h" + strconv.Itoa(major)
+	}
+	return "http/" + protocolVersion(major, minor)
+}
+
+// splitHostPort is net.SplitHostPort for values that may lack a port: 0 then, as
+// for one that is no number.
+func splitHostPort(hostport string) (host string, port int) {
+	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
+		return hostport, 0
+	}
+	host, p, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), 0
+	}
+	n, err := strconv.ParseUint(p, 10, 16)
+	if err != nil {
+		return host, 0
+	}
+	return host, int(n)
+}
+
+// A carrier is a header that propagators read and write. It finds the usual names
+// without spelling them anew each time.
+type carrier http.Header
+
+var _ propagation.ValuesGetter = carrier{}
+
+func (c carrier) Get(key string) string {
+	if v := c.Values(key); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+func (c carrier) Values(key string) []string {
+	switch key {
+	case "traceparent":
+		return c["Traceparent"]
+	case "tracestate":
+		return received.TraceState(c["Tracestate"])
+	case "baggage":
+		return c["Baggage"]
+	}
+	return http.Header(c).Values(key)
+}
+
+func (c carrier) Set(key, value string) { http.Header(c).Set(key, value) }
+
+func (c carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }

@@ -1,0 +1,241 @@
+package bridgehttp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+)
+
+// tally is a processor that counts spans by their kind.
+type tally struct{ kinds [6]atomic.Int64 }
+
+func (c *tally) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (c *tally) OnEnd(s sdktrace.ReadOnlySpan)                   { c.kinds[s.SpanKind()].Add(1) }
+func (c *tally) ForceFlush(context.Context) error                { return nil }
+func (c *tally) Shutdown(context.Context) error                  { return nil }
+
+// A storm is a server behind the middleware that calls another one, and clients
+// that leave it in every way there is.
+type storm struct {
+	t         *testing.T
+	tracer    trace.Tracer // of other instrumentation
+	outer     *httptest.Server
+	inner     *httptest.Server
+	client    *http.Client // of outer
+	calls     *http.Client // of inner, through the Transport
+	handlers  sync.WaitGroup
+	served    atomic.Int64
+	called    atomic.Int64
+	foreign   atomic.Int64
+	timelines atomic.Int64 // that the collector found unused
+}
+
+// ServeHTTP does what the request's query says: f flushes first, c calls, a
+// aborts, and n is the answer's length.
+func (s *storm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.served.Add(1)
+	ctx := r.Context()
+	runtime.AddCleanup(observer.FromContext(ctx), func(*storm) { s.timelines.Add(1) }, s)
+	q := r.URL.Query()
+	marks.Mark(ctx, "begin")
+	defer marks.Time(ctx, "all").End()
+	_, span := s.tracer.Start(ctx, "theirs")
+	s.foreign.Add(1)
+	defer span.End()
+	_, _ = io.Copy(io.Discard, r.Body)
+	if q.Has("f") {
+		w.(http.Flusher).Flush()
+	}
+	if q.Has("c") {
+		s.call(ctx, q.Get("c"))
+	}
+	marks.Time(ctx, "leaf").End()
+	n, _ := strconv.Atoi(q.Get("n"))
+	_, _ = w.Write(make([]byte, n))
+	if q.Has("a") {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(make([]byte, n))
+}
+
+// call calls the inner server and reads so much of its answer.
+func (s *storm) call(ctx context.Context, read string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.inner.URL, nil)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.called.Add(1)
+	resp, err := s.calls.Do(req)
+	if err != nil {
+		return // the client has gone
+	}
+	n, _ := strconv.ParseInt(read, 10, 64)
+	_, _ = io.CopyN(io.Discard, resp.Body, n)
+	resp.Body.Close()
+}
+
+// visit makes one request and leaves it in a way that chance chooses.
+func (s *storm) visit(rng *rand.Rand) {
+	path := fmt.Sprintf("/?n=%d", rng.IntN(20_000))
+	if rng.IntN(2) == 0 {
+		path += "&f"
+	}
+	if rng.IntN(4) == 0 {
+		path += fmt.Sprintf("&c=%d", rng.IntN(40_000))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var read int64 = 1 << 20
+	switch rng.IntN(8) {
+	case 0: // while the handler runs
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Duration(rng.IntN(3000))*time.Microsecond)
+		defer stop()
+	case 1: // while it streams
+		read = int64(rng.IntN(10_000))
+	case 2: // the handler does
+		path += "&a"
+	case 3:
+		s.leave(path, "Content-Length: 1000\r\n\r\nhalf of a body")
+		return
+	case 4:
+		s.leave(path, "\r\n")
+		return
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.outer.URL+path, strings.NewReader("a body"))
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	if rng.IntN(2) == 0 {
+		req.Header.Set("TE", "trailers")
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, read)
+	resp.Body.Close()
+}
+
+// leave sends the beginning of a request and closes the connection.
+func (s *storm) leave(path, rest string) {
+	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", s.outer.Listener.Addr().String())
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	_, _ = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\n"+rest)
+	_ = conn.Close()
+}
+
+// Whatever clients do, nothing of their requests is left, and nothing is lost.
+func TestDisconnects(t *testing.T) {
+	requests := 10_000
+	if testing.Short() {
+		requests = 1000
+	}
+	const visitors = 16
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	before := goleak.IgnoreCurrent()
+
+	next := &tally{}
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	p := bridge.NewProcessor(next, bridge.WithTimeline(tl))
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
+	var entries [2]atomic.Int64
+	types := []observer.Type{observer.Navigation, observer.Resource}
+	for i, typ := range types {
+		if _, err := tl.Observe(func(l observer.List) { entries[i].Add(int64(len(l.Entries()))) }, observer.Options{Type: typ}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: visitors}
+	s := &storm{t: t, tracer: tp.Tracer("theirs"), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: visitors}}}
+	s.calls = &http.Client{Transport: bridgehttp.Client{TracerProvider: tp}.Transport(transport)}
+	s.inner = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server-Timing", "inner;dur=1")
+		for range 4 {
+			_, _ = w.Write(make([]byte, 10_000))
+			w.(http.Flusher).Flush()
+		}
+	}))
+	h := bridgehttp.Server{TracerProvider: tp, Timeline: tl, ServerTiming: bridgehttp.ServerTiming{Names: []string{"*"}}}.Middleware(s)
+	s.outer = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handlers.Add(1)
+		defer s.handlers.Done()
+		h.ServeHTTP(w, r)
+	}))
+	s.outer.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.outer.Start()
+
+	var wg sync.WaitGroup
+	for i := range visitors {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			for range requests / visitors {
+				s.visit(rng)
+			}
+		})
+	}
+	wg.Wait()
+	s.client.CloseIdleConnections()
+	s.outer.Close()
+	s.handlers.Wait()
+	s.calls.CloseIdleConnections()
+	s.inner.Close()
+
+	if err := tp.ForceFlush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	tl.Deliver()
+	served, called, foreign := s.served.Load(), s.called.Load(), s.foreign.Load()
+	for deadline := time.Now().Add(20 * time.Second); s.timelines.Load() < served-100 && time.Now().Before(deadline); {
+		runtime.GC() // what cleans up runs on goroutines of its own
+		runtime.Gosched()
+	}
+	if n := s.timelines.Load(); n < served-100 {
+		t.Errorf("%d timelines of %d are still in memory", served-n, served)
+	}
+	// Marks that still wait are lost, and counted, when the bridge ends.
+	if err := tp.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if st := p.Stats(); st.Lost() != 0 || st.Unjoined != 0 || int64(st.Events) != served || int64(st.Measures) != 2*served || int64(st.Spans) != served+called+foreign {
+		t.Errorf("%+v of %d requests, %d calls and %d spans of others", st, served, called, foreign)
+	}
+	if total := tl.Stats().Total(); total.Overflow+total.ObserverFull != 0 {
+		t.Errorf("%+v", total)
+	}
+	if n, c := entries[0].Load(), entries[1].Load(); n != served || c != called || served < int64(requests)/2 {
+		t.Errorf("%d navigation and %d resource entries, want %d and %d; %d requests were made", n, c, served, called, requests)
+	}
+	if n, c := next.kinds[trace.SpanKindServer].Load(), next.kinds[trace.SpanKindClient].Load(); n != served || c != called {
+		t.Errorf("%d server and %d client spans, want %d and %d", n, c, served, called)
+	}
+	t.Logf("%d requests served, %d calls; %d timelines still in memory", served, called, served-s.timelines.Load())
+	goleak.VerifyNone(t, before)
+}

@@ -1,0 +1,46 @@
+// Package bridgehttp gives HTTP requests a timeline, a span, a duration metric and an entry:
+// [Middleware] on a server, [Transport] in a client.
+//
+//	client := &http.Client{Transport: bridgehttp.Transport(nil)}
+//	err := http.ListenAndServe(addr, bridgehttp.Middleware(mux))
+//
+//	func (s *shop) buy(w http.ResponseWriter, r *http.Request) {
+//		marks.Mark(r.Context(), "cart.empty") // an event of the request's span, on the request's timeline
+//
+// [Server] and [Client] are the two with settings. [ServerTiming] lets a response tell browsers
+// how long its parts took.
+//
+// # Spans, metrics and entries
+//
+//	on a server                                      by a client
+//	-----------                                      -----------
+//	server span "METHOD route"                       client span "METHOD"
+//	http.server.request.duration, in seconds         http.client.request.duration, in seconds
+//	navigation entry, named by the path              resource entry on the caller's timeline, named by the URL
+//	Server-Timing in the response                    server entries of the response's Server-Timing
+//
+// Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions
+// for HTTP. [Middleware] and [Transport] list the attributes of the entries.
+//
+// # Guarantees
+//
+//   - The request's timeline and its span begin at the same instant.
+//   - Each request ends once: when its handler returns, panics or ends its goroutine.
+//   - Each call ends once: when its response's body was read, failed, was closed or was abandoned.
+//   - A client cannot make up names of spans or series of metrics. Unknown methods are _OTHER, and
+//     routes are the application's. Each middleware and each transport keeps the attributes of
+//     1024 kinds of requests at most.
+//   - Texts of clients, and of errors, are cut to 2 KiB each. Queries, fragments and users of URLs
+//     are left out, because they often hold secrets.
+//   - The handler's ResponseWriter has the optional interfaces of the server's writer, and no others.
+//   - The caller's request does not change: Transport sends a copy.
+//   - A panic of a handler or of the base transport goes on after it is recorded.
+//
+// # Limitations
+//
+//   - Bodies and headers are not recorded, apart from the headers that the conventions name.
+//   - A handler between the middleware and the mux that copies the request hides the mux's pattern.
+//   - The middleware does not see traffic on a hijacked connection.
+//   - A body that is neither read nor closed ends its call when the garbage collector finds it.
+//     Another goroutine then ends the span.
+package bridgehttp

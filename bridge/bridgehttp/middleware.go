@@ -1,0 +1,456 @@
+package bridgehttp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer"
+)
+
+// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
+// providers and propagators, and the default timeline. Its functions are called
+// for every request, on the request's goroutine.
+type Server struct {
+	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
+	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
+	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
+	Timeline       *observer.Timeline            // nil: observer.Default()
+
+	// Filter, when it returns false, lets the request pass as if there were no
+	// middleware: what it marks is on the process's timeline.
+	Filter func(*http.Request) bool
+
+	// PublicEndpoint, when it returns true, starts a trace of the request's own,
+	// linked to the caller's: for callers whose traces are not to be continued.
+	PublicEndpoint func(*http.Request) bool
+
+	// Route is the pattern that the request matched, for the span's name and for
+	// metrics, which must not tell apart more than a few hundred. It is called when
+	// the handler is done, with the request that the handler was given: routers that
+	// copy the request, as chi, tell it to middlewares they call themselves
+	// (r.Use(bridgehttp.Middleware)). nil: the path of the http.ServeMux pattern.
+	Route func(*http.Request) string
+
+	// SpanName names the span, once when it starts and once more when the handler is
+	// done and the route known, which is empty before. nil: "METHOD route".
+	SpanName func(r *http.Request, route string) string
+
+	ServerTiming ServerTiming // what the response tells its client
+
+	// BodySizeMetrics adds http.server.request.body.size and
+	// http.server.response.body.size, which the conventions may still change. Spans
+	// and navigation entries have the sizes anyhow.
+	BodySizeMetrics bool
+}
+
+// Middleware gives every request a timeline of its own, found again with
+// observer.FromContext, and a server span and http.server.request.duration by
+// OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
+// with the route of the [http.ServeMux] pattern that matched; its parent comes from
+// the request's headers by the propagators. The response says in a Server-Timing
+// header which trace it belongs to, and more if [ServerTiming] allows it.
+//
+// The timeline knows [observer.RequestStart], [observer.ResponseStart], when the
+// first byte is written, and [observer.ResponseEnd]. When the handler is done,
+// observers get an entry of type navigation, named by the request's path. Its
+// attributes, times being durations since its start:
+//
+//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the
+//     route and the responseStatus if there are
+//   - requestStart, responseStart, responseEnd
+//   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
+//   - error: error.type of the conventions, if the request failed
+//
+// A request whose context has a server span of this process already, as under an
+// otelhttp handler, keeps that one: it gets a timeline, a navigation entry and
+// Server-Timing, but no further span and no metrics. So does one under a span that
+// is not recorded, which does not tell its kind. One that has a request's timeline
+// already, the handler being wrapped twice say, passes.
+//
+// The query is left out, because it often holds secrets. Texts of the client's are cut to
+// 2 KiB each, and a tracestate longer than any that is valid is ignored. A handler's panic leaves a
+// span with error status and an exception event, and goes on; [http.ErrAbortHandler]
+// is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
+// between that copies the request (as http.TimeoutHandler does) hides it.
+//
+// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and
+// [http.CloseNotifier] exactly when the server's writer has them. An
+// [http.ResponseController] reaches whatever is behind that. As with any wrapper,
+// http.MaxBytesReader no longer closes the connection. A connection that a handler hijacked
+// has no status: the middleware does not see what is written there. Known methods are those
+// of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
+
+// Middleware is the package's Middleware with s's settings.
+func (s Server) Middleware(next http.Handler) http.Handler {
+	if s.TracerProvider == nil {
+		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
+	}
+	if s.MeterProvider == nil {
+		s.MeterProvider = otel.GetMeterProvider()
+	}
+	if s.Propagators == nil {
+		s.Propagators = otel.GetTextMapPropagator()
+	}
+	if s.Timeline == nil {
+		s.Timeline = observer.Default()
+	}
+	if s.Route == nil {
+		s.Route = matchedRoute
+	}
+	return &middleware{
+		Server:  s,
+		next:    next,
+		tracer:  s.TracerProvider.Tracer(bridge.ScopeName),
+		meter:   newServerMeter(s.MeterProvider.Meter(bridge.ScopeName), s.BodySizeMetrics),
+		methods: knownMethods(),
+		rules:   s.ServerTiming.rules(),
+		kinds:   exchanges{New: newKept},
+	}
+}
+
+// A middleware is a Server at work.
+type middleware struct {
+	Server
+	next    http.Handler
+	tracer  trace.Tracer
+	meter   serverMeter
+	kinds   exchanges
+	methods map[string]string
+	rules   timingRules
+}
+
+var _ http.Handler = (*middleware)(nil)
+
+// A request is what the middleware knows of a request while it is served. It is
+// the handler's context as well: one allocation for all.
+type request struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+
+	m        *middleware
+	tl       *observer.Timeline
+	span     trace.Span
+	starting serving.Starting
+	borrowed bool // the span is of other instrumentation
+	method   method
+	body     countedBody
+	response response
+	timing   timing
+	scratch  *scratch
+}
+
+func (q *request) Value(key any) any {
+	if _, ok := key.(observer.ContextKey); ok {
+		return q.tl
+	}
+	return q.Context.Value(key)
+}
+
+// ServeHTTP implements [http.Handler].
+func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	if observer.FromContext(ctx).Parent() != nil || (m.Filter != nil && !m.Filter(r)) {
+		m.next.ServeHTTP(w, r)
+		return
+	}
+	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
+	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
+		q.Context = ctx
+	} else {
+		q.start(ctx, r)
+	}
+	q.tl = m.Timeline.NewChildAt(serving.Start(q.span), m.rules.types...)
+	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
+
+	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
+		// net/http adds trailers that were not announced to the request that it made. With a map
+		// it adds them there, and the handler's copy of the request shares the map.
+		r.Trailer = http.Header{}
+	}
+	// net/http looks for what the handler did to its request, not to our copy; what
+	// is around us looks for the pattern.
+	inner := r.WithContext(q)
+	if r.Body != nil && r.Body != http.NoBody {
+		q.body.ReadCloser = r.Body
+		inner.Body = &q.body
+	}
+	q.timing.trailers = m.rules.trailers(r)
+	q.response.onBegin = q.begun
+	returned := false
+	defer func() {
+		r.MultipartForm = inner.MultipartForm
+		r.Pattern = inner.Pattern
+		if returned {
+			q.finish(inner, true, nil)
+			return
+		}
+		p := recover() // nil when the handler ended its goroutine
+		q.finish(inner, false, p)
+		if p != nil {
+			panic(p)
+		}
+	}()
+	m.next.ServeHTTP(q.response.wrap(w), inner)
+	returned = true
+}
+
+// start starts the request's span.
+func (q *request) start(ctx context.Context, r *http.Request) {
+	m := q.m
+	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
+	s := q.scratch
+	s.attrs = appendRequest(s.attrs[:0], r, q.method)
+	s.options = append(s.options[:0], serverKind, trace.WithAttributes(s.attrs...))
+	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
+		s.options = append(s.options, trace.WithNewRoot())
+		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
+			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
+		}
+	}
+	ctx, q.span = m.tracer.Start(q.starting.Under(ctx), q.name(r, ""), s.options...)
+	q.Context = q.starting.Carry(ctx)
+}
+
+// name is the span's name for a route, which may not be known yet.
+func (q *request) name(r *http.Request, route string) string {
+	switch {
+	case q.m.SpanName != nil:
+		return text.Valid(q.m.SpanName(r, route))
+	case route == "":
+		return q.method.span
+	}
+	return q.method.span + " " + route
+}
+
+// begun is called before the first byte of the response.
+func (q *request) begun(res *response) {
+	_ = q.tl.SetTiming(observer.ResponseStart, q.tl.Now())
+	q.timing.header(q, res)
+}
+
+// finish ends everything that began with the request. r is the request the mux
+// has seen, returned whether the handler did, p what it panicked with.
+func (q *request) finish(r *http.Request, returned bool, p any) {
+	defer q.tl.Close() // whatever the functions of the Server's do
+	if !q.borrowed {
+		defer q.span.End()
+	}
+	res := &q.response
+	if returned && !res.begun {
+		q.timing.trailers = false // all there is to say is in the header
+		res.begin(http.StatusOK)  // as the server will
+	}
+	end := q.tl.Now()
+	_ = q.tl.SetTiming(observer.ResponseEnd, end)
+	q.timing.trailer(q, res)
+	if r.Method == http.MethodHead {
+		res.written = 0 // the server took it and sent nothing
+	}
+
+	x := exchange{
+		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
+		status: res.status, route: text.Valid(q.m.Route(r)),
+	}
+	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+		x.failure = panicType(p)
+	}
+	x.fail(http.StatusInternalServerError)
+	if !q.borrowed {
+		k := q.m.kinds.Get(x)
+		q.m.meter.record(q, end, q.body.read.Load(), res.written, k)
+		q.describe(r, &x, k, p)
+	}
+	q.navigation(r, &x, end)
+	scratches.Put(q.scratch)
+	q.scratch = nil
+}
+
+// describe tells the request's span what is known at the end.
+func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
+	span := q.span
+	if !span.IsRecording() {
+		return
+	}
+	if x.route != "" || q.m.SpanName != nil {
+		span.SetName(q.name(r, x.route))
+	}
+	attrs := q.scratch.attrs[:0]
+	attrs = append(attrs, k.outcome...)
+	if n := q.body.read.Load(); n > 0 {
+		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
+	}
+	if n := q.response.written; n > 0 {
+		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
+	}
+	span.SetAttributes(attrs...)
+	q.scratch.attrs = attrs
+	if x.failure == "" {
+		return
+	}
+	if p == nil {
+		span.SetStatus(codes.Error, "")
+		return
+	}
+	span.SetStatus(codes.Error, "handler panicked")
+	span.AddEvent("exception", trace.WithAttributes(
+		semconv.ExceptionType(x.failure),
+		semconv.ExceptionMessage(text.Valid(fmt.Sprint(p))),
+		semconv.ExceptionStacktrace(string(debug.Stack()))))
+}
+
+// navigation records the request itself, for those who observe requests: of the
+// request's own timeline nobody reads it any more.
+func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
+	if !q.tl.Observed(observer.Navigation) {
+		return
+	}
+	scope, _ := q.tl.Enter(q, observer.Navigation)
+	attrs := append(make([]slog.Attr, 0, 12),
+		slog.String(observer.InitiatorKey, "http"),
+		slog.String("method", x.method))
+	if x.route != "" {
+		attrs = append(attrs, slog.String("route", x.route))
+	}
+	attrs = append(attrs, slog.String("nextHopProtocol", nextHopProtocol(r.ProtoMajor, r.ProtoMinor)))
+	if x.status != 0 {
+		attrs = append(attrs, slog.Int("responseStatus", x.status))
+	}
+	attrs = append(attrs, slog.Duration(observer.RequestStart, 0))
+	if at, ok := q.tl.Timing(observer.ResponseStart); ok {
+		attrs = append(attrs, slog.Duration(observer.ResponseStart, at))
+	}
+	attrs = append(attrs,
+		slog.Duration(observer.ResponseEnd, end),
+		slog.Int64("requestBodySize", q.body.read.Load()),
+		slog.Int64("encodedBodySize", q.response.written))
+	if x.failure != "" {
+		attrs = append(attrs, slog.String("error", x.failure))
+	}
+	q.tl.Record(scope, observer.Navigation, pathOf(r), 0, end, attrs)
+}
+
+// panicType is error.type of a panic.
+func panicType(p any) string {
+	if err, ok := p.(error); ok {
+		return errorType(err)
+	}
+	return "panic"
+}
+
+// A countedBody counts what the handler reads of the request's body. A reverse
+// proxy's transport may still read when the handler is over.
+type countedBody struct {
+	io.ReadCloser
+	read atomic.Int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read.Add(int64(n))
+	return n, err
+}
+
+// A scratch has room for what a request's span is started and ended with.
+// OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
+type scratch struct {
+	attrs   []attribute.KeyValue
+	options []trace.SpanStartOption
+}
+
+var scratches = sync.Pool{New: func() any {
+	return &scratch{attrs: make([]attribute.KeyValue, 0, 16), options: make([]trace.SpanStartOption, 0, 4)}
+}}
+
+var serverKind = trace.WithSpanKind(trace.SpanKindServer)
+
+// appendRequest appends what is known of a request when it arrives.
+func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
+	attrs = m.append(attrs)
+	scheme, port := scheme(r), 80
+	if r.TLS != nil {
+		port = 443
+	}
+	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(pathOf(r)))
+	if host, p := splitHostPort(r.Host); host != "" {
+		attrs = append(attrs, semconv.ServerAddress(received.Part(host, len(r.Host))))
+		if p > 0 && p != port {
+			attrs = append(attrs, semconv.ServerPort(p))
+		}
+	}
+	if host, p := splitHostPort(r.RemoteAddr); host != "" {
+		host = text.Valid(host)
+		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
+		if p > 0 {
+			attrs = append(attrs, semconv.NetworkPeerPort(p))
+		}
+	}
+	if ua := r.UserAgent(); ua != "" {
+		attrs = append(attrs, semconv.UserAgentOriginal(received.Text(ua)))
+	}
+	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
+}
+
+// pathOf is the request's path, a part of its first line.
+func pathOf(r *http.Request) string {
+	return received.Part(r.URL.Path, len(r.Method)+len(r.RequestURI))
+}
+
+// clientAddress is whom the request comes from: what the first proxy says, or
+// else the peer.
+func clientAddress(r *http.Request, peer string) string {
+	all := r.Header.Get("X-Forwarded-For")
+	first, _, _ := strings.Cut(all, ",")
+	if first = strings.TrimSpace(first); first != "" {
+		return received.Part(first, len(all))
+	}
+	return peer
+}
+
+// scheme is url.scheme of a request received.
+func scheme(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
+// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
+// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
+func matchedRoute(r *http.Request) string {
+	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
+		return ""
+	}
+	return routeOf(r.Pattern)
+}
+
+// routeOf is the path part of a ServeMux pattern "METHOD host/path".
+func routeOf(pattern string) string {
+	for i := range len(pattern) {
+		if pattern[i] == '/' {
+			return pattern[i:]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package bridgehttp
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// A response notes a response while the handler writes it, and is the writer that the handler
+// gets. [io.StringWriter] and [io.ReaderFrom] are only faster ways to write, so it always has
+// them; the types in response_writers.go add other optional interfaces.
+type response struct {
+	http.ResponseWriter
+
+	onBegin func(*response) // before the first byte, while headers can still be set
+	status  int             // the first final one; 0 before it and when the handler took the connection
+	written int64           // bytes of the body
+	begun   bool            // the header is on its way, or the connection the handler's
+}
+
+var (
+	_ io.StringWriter = (*response)(nil)
+	_ io.ReaderFrom   = (*response)(nil)
+)
+
+// begin is called before the first byte is written.
+func (res *response) begin(status int) {
+	if res.begun {
+		return
+	}
+	res.begun = true
+	res.status = status
+	res.onBegin(res)
+}
+
+func (res *response) WriteHeader(code int) {
+	// 1xx responses precede the one that counts, but for 101, which is final.
+	if code >= 200 || code == http.StatusSwitchingProtocols {
+		res.begin(code)
+	}
+	res.ResponseWriter.WriteHeader(code)
+}
+
+func (res *response) Write(b []byte) (int, error) {
+	res.begin(http.StatusOK)
+	n, err := res.ResponseWriter.Write(b)
+	res.written += int64(n)
+	return n, err
+}
+
+func (res *response) WriteString(s string) (int, error) {
+	res.begin(http.StatusOK)
+	n, err := io.WriteString(res.ResponseWriter, s)
+	res.written += int64(n)
+	return n, err
+}
+
+// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is
+// empty, so the first bytes go the usual way; net/http's servers take as many to tell
+// the content's type.
+func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
+	if !res.begun {
+		const first = 512
+		n, err = io.Copy(struct{ io.Writer }{res}, io.LimitReader(src, first))
+		if err != nil || n < first {
+			return n, err
+		}
+	}
+	var more int64
+	if w, ok := res.ResponseWriter.(io.ReaderFrom); ok {
+		more, err = w.ReadFrom(src)
+	} else {
+		more, err = io.Copy(struct{ io.Writer }{res.ResponseWriter}, src)
+	}
+	res.written += more
+	return n + more, err
+}
+
+func (res *response) flush() {
+	res.begin(http.StatusOK)
+	res.ResponseWriter.(http.Flusher).Flush()
+}
+
+// FlushError is for [http.ResponseController], which would otherwise look for it behind us.
+func (res *response) FlushError() error {
+	if !flushes(res.ResponseWriter) {
+		return http.ErrNotSupported
+	}
+	res.begin(http.StatusOK)
+	return http.NewResponseController(res.ResponseWriter).Flush()
+}
+
+// hijack takes the connection. What the handler writes there is not seen.
+func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := http.NewResponseController(res.ResponseWriter).Hijack()
+	if err == nil {
+		res.begun = true // and without a status, unless there was one before
+	}
+	return conn, buf, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (res *response) Unwrap() http.ResponseWriter {
+	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && hijacks(res.ResponseWriter) {
+		return behind{res}
+	}
+	return res.ResponseWriter
+}
+
+// behind stands before a writer that cannot be hijacked itself, but has another behind it that
+// can. So the response sees it when an http.ResponseController takes the connection.
+type behind struct{ *response }
+
+var _ http.Hijacker = behind{}
+
+func (w behind) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+func (w behind) Unwrap() http.ResponseWriter                  { return w.ResponseWriter }
+
+// flushes reports whether an http.ResponseController can flush w.
+func flushes(w http.ResponseWriter) bool {
+	switch inner := w.(type) {
+	case interface{ FlushError() error }, http.Flusher:
+		return true
+	case interface{ Unwrap() http.ResponseWriter }:
+		return flushes(inner.Unwrap())
+	}
+	return false
+}
+
+// hijacks reports whether an http.ResponseController can hijack w.
+func hijacks(w http.ResponseWriter) bool {
+	switch inner := w.(type) {
+	case http.Hijacker:
+		return true
+	case interface{ Unwrap() http.ResponseWriter }:
+		return hijacks(inner.Unwrap())
+	}
+	return false
+}

@@ -1,0 +1,252 @@
+package bridgehttp
+
+import (
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
+	"github.com/perfline/perfline/observer"
+)
+
+// ServerTiming says what a response tells its client in the Server-Timing header
+// (W3C Server Timing), where browsers' developer tools and
+// PerformanceResourceTiming.serverTiming show it. The zero value tells which trace
+// the request belongs to and nothing else. Pages of another origin see it only if
+// the response has a Timing-Allow-Origin header, which is the application's to set.
+type ServerTiming struct {
+	// Names are the measures that may be told: whole names, or beginnings of names
+	// with a "*" behind. How long things take tells strangers about a service, so
+	// there is no default. Outbound requests and spans of other instrumentation are
+	// told by their entry's name as well, which is a call's URL, perhaps an internal
+	// one: mind that with "*" alone. The attribute "desc" of a measure is its
+	// description.
+	//
+	// The header has those that ended before the first byte of the response. Later
+	// ones come in a trailer if the client accepts trailers; over HTTP/1 a response
+	// with a trailer goes without its Content-Length, unless the handler set that.
+	// What is told is recorded even of requests whose trace is not.
+	Names []string
+
+	// MaxBytes is how long the header's value may be, and the trailer's. 0 means
+	// DefaultServerTimingBytes. A metric "omitted" counts what did not fit.
+	MaxBytes int
+
+	// NoTraceparent and NoTrace leave out the trace's id, by which a browser's
+	// monitoring finds the trace: as the metric "traceparent", which most read
+	// today, and as "trace", as Trace Context 3 has it.
+	NoTraceparent, NoTrace bool
+}
+
+// DefaultServerTimingBytes leaves room for the rest of the header where proxies
+// have 4 KiB for all of it.
+const DefaultServerTimingBytes = 1024
+
+const serverTimingKey = "Server-Timing"
+
+// timingRules are a ServerTiming made ready to be applied.
+type timingRules struct {
+	ServerTiming
+	exact    map[string]bool
+	prefixes []string
+	types    []observer.Type // that timelines record for it, whatever is sampled
+}
+
+func (c ServerTiming) rules() timingRules {
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = DefaultServerTimingBytes
+	}
+	rules := timingRules{ServerTiming: c, exact: map[string]bool{}}
+	for _, name := range c.Names {
+		if prefix, ok := strings.CutSuffix(name, "*"); ok {
+			rules.prefixes = append(rules.prefixes, prefix)
+		} else {
+			rules.exact[name] = true
+		}
+	}
+	if len(c.Names) > 0 {
+		rules.types = []observer.Type{observer.Measure, observer.Resource}
+	}
+	return rules
+}
+
+func (c *timingRules) allows(name string) bool {
+	return c.exact[name] || slices.ContainsFunc(c.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// trailers reports whether a response to r may have a Server-Timing trailer.
+func (c *timingRules) trailers(r *http.Request) bool {
+	return len(c.types) > 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead && accepts(r.Header["Te"], "trailers")
+}
+
+// accepts reports whether a list of tokens, perhaps with parameters, has one.
+func accepts(fields []string, token string) bool {
+	for _, f := range fields {
+		for part := range strings.SplitSeq(f, ",") {
+			name, _, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(name), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// timing is the Server-Timing of one response.
+type timing struct {
+	trailers bool         // later measures may be told in a trailer
+	told     map[told]int // what the header has, where they may
+	fields   []string     // of the header, where a trailer is announced, which takes their place
+}
+
+// told is what tells an entry apart from others.
+type told struct {
+	name            string
+	start, duration time.Duration
+}
+
+func tellingOf(e *observer.Entry) told { return told{e.Name(), e.StartTime(), e.Duration()} }
+
+// header adds the header before it is sent.
+func (t *timing) header(q *request, res *response) {
+	c := &q.m.rules
+	var room [256]byte
+	entries := c.entries(q.tl)
+	value := c.appendEntries(c.appendTrace(room[:0], q.span), entries)
+	h := res.Header()
+	if len(value) > 0 {
+		// First: readers take the first of a name, and what is there may be another
+		// server's, which the handler is a proxy of.
+		h[serverTimingKey] = append([]string{string(value)}, h[serverTimingKey]...)
+	}
+	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
+		h.Get("Content-Length") != "" { // HTTP/1 has trailers only where the length is not known
+		t.trailers = false
+	}
+	announced := accepts(h["Trailer"], serverTimingKey)
+	if !t.trailers && !announced {
+		return
+	}
+	t.fields = slices.Clone(h[serverTimingKey])
+	if !t.trailers {
+		return
+	}
+	if !announced {
+		h.Add("Trailer", serverTimingKey)
+	}
+	t.told = map[told]int{}
+	for i := range entries {
+		t.told[tellingOf(&entries[i])]++
+	}
+}
+
+// trailer sets the trailer when the handler is done. net/http sends the values that
+// the announced field has then: those that the handler added, and ours.
+func (t *timing) trailer(q *request, res *response) {
+	if !res.begun || (!t.trailers && t.fields == nil) {
+		return
+	}
+	h := res.Header()
+	var values []string
+	for _, v := range h[serverTimingKey] {
+		if i := slices.Index(t.fields, v); i >= 0 {
+			t.fields = slices.Delete(t.fields, i, i+1)
+		} else {
+			values = append(values, v)
+		}
+	}
+	if t.trailers {
+		c := &q.m.rules
+		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
+			k := tellingOf(&e)
+			t.told[k]--
+			return t.told[k] >= 0
+		})
+		if value := c.appendEntries(nil, later); len(value) > 0 {
+			values = append(values, string(value))
+		}
+	}
+	if len(values) == 0 {
+		h.Del(serverTimingKey)
+		return
+	}
+	h[serverTimingKey] = values
+}
+
+// entries are those of a timeline that may be told, by their start.
+func (c *timingRules) entries(tl *observer.Timeline) []observer.Entry {
+	if len(c.types) == 0 {
+		return nil
+	}
+	all := tl.Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
+	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !c.allows(e.Name()) })
+}
+
+// appendTrace appends which trace a span belongs to, as far as there is room.
+func (c *timingRules) appendTrace(value []byte, span trace.Span) []byte {
+	if c.NoTraceparent && c.NoTrace {
+		return value
+	}
+	sc := span.SpanContext()
+	if !sc.IsValid() {
+		return value
+	}
+	var room [55]byte
+	tid, sid := sc.TraceID(), sc.SpanID()
+	id := append(hex.AppendEncode(append(room[:0], "00-"...), tid[:]), '-')
+	id = append(hex.AppendEncode(id, sid[:]), '-')
+	id = hex.AppendEncode(id, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
+	if !c.NoTraceparent { // quoted: some readers look for the quotes
+		value, _ = c.fit(value, append(append(append(next(value), `traceparent;desc="`...), id...), '"'), 0)
+	}
+	if !c.NoTrace {
+		value, _ = c.fit(value, append(append(next(value), "trace;desc="...), id...), 0)
+	}
+	return value
+}
+
+// appendEntries appends measures, and how many found no room.
+func (c *timingRules) appendEntries(value []byte, entries []observer.Entry) []byte {
+	const reserve = len(", omitted;desc=1000000")
+	omitted := 0
+	for i := range entries {
+		e := &entries[i]
+		m := servertiming.Metric{Name: e.Name(), Duration: e.Duration(), HasDuration: true}
+		for a := range e.Attrs() {
+			if a.Key == "desc" {
+				m.Description = a.Value.String()
+			}
+		}
+		var ok bool
+		if value, ok = c.fit(value, servertiming.Append(next(value), m), reserve); !ok {
+			omitted++
+		}
+	}
+	if omitted > 0 {
+		m := servertiming.Metric{Name: "omitted", Description: strconv.Itoa(omitted)}
+		value, _ = c.fit(value, servertiming.Append(next(value), m), 0)
+	}
+	return value
+}
+
+// next is value with what stands before another metric.
+func next(value []byte) []byte {
+	if len(value) == 0 {
+		return value
+	}
+	return append(value, ", "...)
+}
+
+// fit returns longer, which begins with value, if it leaves the reserve below
+// MaxBytes, and else value.
+func (c *timingRules) fit(value, longer []byte, reserve int) (_ []byte, ok bool) {
+	if len(longer)+reserve > c.MaxBytes {
+		return value, false
+	}
+	return longer, true
+}

@@ -1,0 +1,288 @@
+package bridgehttp
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer"
+)
+
+// Client wraps HTTP transports. The zero value uses OpenTelemetry's global
+// providers and propagators. Its functions are called for every request, on the
+// caller's goroutine.
+type Client struct {
+	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
+	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
+	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
+
+	// Filter, when it returns false, lets the request pass as if there were no
+	// wrapper.
+	Filter func(*http.Request) bool
+
+	// SpanName names the span. nil: the method.
+	SpanName func(*http.Request) string
+
+	// BodySizeMetrics adds http.client.request.body.size, which the conventions may
+	// still change.
+	BodySizeMetrics bool
+}
+
+// Transport gives every request made through base a client span and
+// http.client.request.duration by OpenTelemetry's semantic conventions for HTTP,
+// sends the trace along by the propagators, and puts an entry of type resource on
+// the timeline in the request's context (Resource Timing). A nil base is
+// [http.DefaultTransport].
+//
+//	client := &http.Client{Transport: bridgehttp.Transport(nil)}
+//
+// Span and entry end when the response's body was read to its end, failed or was
+// closed, whichever comes first. A body that is left alone, neither read nor
+// closed, ends them at its last use, once the garbage collector finds it, which it
+// cannot while the request's context leads to the response; it keeps its connection
+// all the same. The duration metric ends with the response's header.
+//
+// The entry's name is the URL without user, query and fragment, which often hold
+// secrets. Its attributes, times being durations since its start:
+//
+//   - initiatorType: "fetch"; method, responseStatus, nextHopProtocol ("http/1.1", "h2")
+//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart,
+//     connectEnd: absent where the connection was there already
+//   - reused: whether it was
+//   - requestStart, when there was a connection, and responseStart, at the first byte
+//   - requestBodySize, where it is known, and decodedBodySize, what was read of the
+//     response's body; encodedBodySize is the same unless it came compressed
+//   - incomplete: "closed", "abandoned" or the error with which reading ended
+//     before the end
+//   - error: why there was no response
+//
+// The metrics of a Server-Timing header in the response, and of a trailer, become
+// entries of type server that start with the resource, with attributes "desc" and
+// "resource", the resource's name. A field that is not by the grammar is ignored,
+// as are metrics after the 64th; the resource's attributes serverTimingMalformed
+// and serverTimingDropped count them, where there are.
+func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
+
+// Transport is the package's Transport with c's settings.
+func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	if c.TracerProvider == nil {
+		c.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
+	}
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
+	if c.Propagators == nil {
+		c.Propagators = otel.GetTextMapPropagator()
+	}
+	return &transport{
+		Client:  c,
+		base:    base,
+		tracer:  c.TracerProvider.Tracer(bridge.ScopeName),
+		meter:   newClientMeter(c.MeterProvider.Meter(bridge.ScopeName), c.BodySizeMetrics),
+		methods: knownMethods(),
+		kinds:   exchanges{New: newKept},
+	}
+}
+
+// A transport is a Client at work.
+type transport struct {
+	Client
+	base    http.RoundTripper
+	tracer  trace.Tracer
+	meter   clientMeter
+	kinds   exchanges
+	methods map[string]string
+}
+
+var _ http.RoundTripper = (*transport)(nil)
+
+// CloseIdleConnections is for [http.Client.CloseIdleConnections].
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	refused := r.URL == nil || r.Header == nil // by the base, as net/http's does
+	if refused || (t.Filter != nil && !t.Filter(r)) {
+		return t.base.RoundTrip(r)
+	}
+	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL), sent: -1}
+	name := c.method.span
+	if t.SpanName != nil {
+		name = text.Valid(t.SpanName(r))
+	}
+	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r)...))
+	c.ctx, c.span = ctx, span
+	c.start = c.tl.Since(serving.Start(span))
+
+	out := r.Clone(httptrace.WithClientTrace(ctx, c.phases.trace(c))) // a RoundTripper must not change its request
+	out.Trailer = r.Trailer                                           // the caller sets its values while the base reads the body
+	t.Propagators.Inject(ctx, carrier(out.Header))
+	c.countBody(out)
+	returned := false
+	defer func() {
+		if !returned { // the base panicked, or ended the goroutine
+			c.failed = "the transport did not return"
+			c.span.SetStatus(codes.Error, c.failed)
+			c.finish(c.tl.Now(), "")
+		}
+	}()
+	resp, err := t.base.RoundTrip(out)
+	returned = true
+	c.answered(r, resp, err)
+	if err != nil || resp == nil {
+		return resp, err
+	}
+	return c.watch(r, resp), nil
+}
+
+// request is what is known of a request before it is sent.
+func (c *call) request(r *http.Request) []attribute.KeyValue {
+	attrs := c.method.append(make([]attribute.KeyValue, 0, 8))
+	c.server, c.port = splitHostPort(text.Valid(r.URL.Host))
+	if c.port == 0 {
+		c.port = 80
+		if r.URL.Scheme == "https" {
+			c.port = 443
+		}
+	}
+	if n := redirects(r); n > 0 {
+		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
+	}
+	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(c.server), semconv.ServerPort(c.port))
+}
+
+// redirects is how many redirects an http.Client followed to make r.
+func redirects(r *http.Request) (n int) {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+		n++
+	}
+	return n
+}
+
+// address is a URL without what may be secret, as all that is opaque may be.
+func address(u *url.URL) string {
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return text.Valid(bare.String())
+}
+
+// countBody counts what is sent of a body whose length is not known.
+func (c *call) countBody(out *http.Request) {
+	switch {
+	case out.Body == nil || out.Body == http.NoBody:
+		c.sent = 0
+		return
+	case out.ContentLength > 0:
+		c.sent = out.ContentLength
+		return
+	}
+	count := func(body io.ReadCloser) io.ReadCloser {
+		c.chunks.Store(0) // an earlier attempt may still read: not exact then
+		return &sentBody{ReadCloser: body, call: c}
+	}
+	out.Body = count(out.Body)
+	if again := out.GetBody; again != nil {
+		out.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			if err != nil || body == nil || body == http.NoBody {
+				return body, err
+			}
+			return count(body), nil
+		}
+	}
+}
+
+type sentBody struct {
+	io.ReadCloser
+	call *call
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.call.chunks.Add(int64(n))
+	return n, err
+}
+
+// bodySize is how much was sent.
+func (c *call) bodySize() int64 {
+	if c.sent >= 0 {
+		return c.sent
+	}
+	return c.chunks.Load()
+}
+
+// answered notes the response's header, or why there is none.
+func (c *call) answered(r *http.Request, resp *http.Response, err error) {
+	now := c.tl.Now()
+	x := exchange{method: c.method.attr, scheme: r.URL.Scheme, server: c.server, port: c.port}
+	if err != nil {
+		x.failure = errorType(err)
+	}
+	if resp != nil {
+		x.status = resp.StatusCode
+		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
+		x.fail(http.StatusBadRequest)
+		c.phases.answer(now - c.start)
+	}
+	k := c.t.kinds.Get(x)
+	c.t.meter.record(c.ctx, now-c.start, c.bodySize(), k)
+	if c.span.IsRecording() {
+		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
+		if resp != nil {
+			attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))
+		}
+		if host, port := c.phases.peer(); host != "" {
+			attrs = append(attrs, semconv.NetworkPeerAddress(host))
+			if port > 0 {
+				attrs = append(attrs, semconv.NetworkPeerPort(port))
+			}
+		}
+		c.span.SetAttributes(attrs...)
+		if x.failure != "" {
+			c.span.SetStatus(codes.Error, errorText(err))
+		}
+	}
+	if err != nil || resp == nil {
+		c.failed = errorText(err)
+		c.finish(c.tl.Now(), "")
+		return
+	}
+	c.status, c.protocol = resp.StatusCode, nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
+	c.encoded = !resp.Uncompressed
+	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
+}
+
+// errorText is what an error says, without a URL in front, which may hold secrets. It may quote
+// what a server sent.
+func errorText(err error) string {
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
+	}
+	if err == nil {
+		return ""
+	}
+	return received.Text(err.Error())
+}
+
+var clientKind = trace.WithSpanKind(trace.SpanKindClient)
