@@ -11,7 +11,10 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-var _ observer.Tracer = (*TracerProvider)(nil)
+// receiver receives the units of a provider.
+type receiver struct{ provider *TracerProvider }
+
+var _ observer.Tracer = receiver{}
 
 // wants reports whether an output takes the span.
 func (p *TracerProvider) wants(sc trace.SpanContext) bool {
@@ -59,8 +62,8 @@ const maxEncoding = 512 << 10
 
 var encodings = sync.Pool{New: func() any { return new(encoding) }}
 
-// HandOver encodes spans and gives them to the outputs. It is called by observer.
-func (p *TracerProvider) HandOver(finished []observer.Interval) {
+// HandOver encodes spans and gives them to the outputs.
+func (r receiver) HandOver(finished []observer.Interval) {
 	s, ok := encodings.Get().(*encoding)
 	if !ok {
 		s = new(encoding)
@@ -71,13 +74,13 @@ func (p *TracerProvider) HandOver(finished []observer.Interval) {
 	for _, part := range s.parts {
 		spans := otlpenc.Spans{Group: part.group, Bytes: bytes[start:part.end:part.end], Count: part.count}
 		start = part.end
-		for _, o := range p.recorders {
+		for _, o := range r.provider.recorders {
 			o.Accept(spans)
 		}
 		if !part.sampled {
 			continue
 		}
-		for _, o := range p.exporters {
+		for _, o := range r.provider.exporters {
 			o.Accept(spans)
 		}
 	}

@@ -122,7 +122,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.resource == nil {
 		p.resource = resource.Default()
 	}
-	p.units = observer.NewUnits(p)
+	p.units = observer.NewUnits(receiver{p})
 	all := make([]*registered, len(c.Processors))
 	for i, sp := range c.Processors {
 		all[i] = &registered{SpanProcessor: sp}
