@@ -23,7 +23,6 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/outputs"
-	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -47,6 +46,11 @@ type Config struct {
 	Profiles pyroscope.Config // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
 	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
+	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
+	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource, and
+	// Service, Version and Attributes describe only metrics and profiles. nil means a provider that Start makes.
+	TracerProvider *sdktrace.TracerProvider
+
 	// Timeline is the process timeline to carry; nil means observer.Default().
 	Timeline *observer.Timeline
 	// Logger gets the few lines that perfline has to say; nil means slog.Default().
@@ -61,16 +65,15 @@ type delivery interface {
 
 // A Pipeline is a running set-up. Its methods may be called concurrently.
 type Pipeline struct {
-	timeline  *observer.Timeline
-	provider  *sdktrace.TracerProvider
-	processor *bridge.Processor
-	delivery  delivery // nil without a backend
-	recent    *requests.Recent
-	profiles  *pyroscope.Pusher // nil without a server for profiles
-	sessions  *sessions.Recorder
-	meters    *sdkmetric.MeterProvider // nil unless metrics are exported
-	metrics   metric.Registration      // of perfline's own counts
-	before    Stats                    // when Start was done
+	timeline *observer.Timeline
+	tracing  *tracing // nil with OTEL_SDK_DISABLED
+	delivery delivery // nil without a backend
+	recent   *requests.Recent
+	profiles *pyroscope.Pusher // nil without a server for profiles
+	sessions *sessions.Recorder
+	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
+	metrics  metric.Registration      // of perfline's own counts
+	before   Stats                    // when Start was done
 
 	shutdown sync.Once
 }
@@ -126,7 +129,6 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		return p, nil
 	}
 	res := newResource(ctx, c, vars)
-	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	out, err := outputs.Resolve(ctx, vars, c.Traces)
 	if err != nil {
 		return nil, err
@@ -152,26 +154,26 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var next sdktrace.SpanProcessor = p.recent
+	to := destinations{recent: p.recent}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
-		d, err := exporter.New(c.Traces)
-		if err != nil {
+		if to.encoded, err = exporter.New(c.Traces); err != nil {
 			return nil, err
 		}
-		p.delivery = d
-		next = &encodedOnce{recent: p.recent, delivery: d}
+		p.delivery = to.encoded
 	case out.Spans != nil:
 		p.delivery = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
-		next = fanOut{p.recent, p.delivery}
+		to.snapshot = p.delivery
 	}
-	p.processor = bridge.NewProcessor(described(next, res, vars), bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler), bridge.WithSpanLimits(limits))
-	p.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(p.processor),
-		sdktrace.WithRawSpanLimits(limits), sdktrace.WithSampler(sampler))
-	p.processor.Bind(p.provider)
+	if p.delivery != nil {
+		started = append(started, p.delivery)
+	}
+	if p.tracing, err = startTracing(c, res, to, labeler, vars); err != nil {
+		return nil, err
+	}
 
-	otel.SetTracerProvider(profiling.TracerProvider(p.provider))
+	otel.SetTracerProvider(profiling.TracerProvider(p.tracing.provider))
 	otel.SetTextMapPropagator(propagator)
 	if reader != nil {
 		checkMetrics(vars)
@@ -215,10 +217,10 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 // the global one is [profiling.TracerProvider]. With OTEL_SDK_DISABLED it is the global
 // one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
-	if p.provider == nil {
+	if p.tracing == nil {
 		return otel.GetTracerProvider()
 	}
-	return p.provider
+	return p.tracing.provider
 }
 
 // Recent holds the most recent requests, with and without a backend.
@@ -230,11 +232,11 @@ func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
 // Flush hands over and delivers all that was recorded before the call.
 func (p *Pipeline) Flush(ctx context.Context) error {
-	if p.provider == nil {
+	if p.tracing == nil {
 		return nil
 	}
 	profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
-	err := p.provider.ForceFlush(ctx)
+	err := p.tracing.flush(ctx)
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
 	}
@@ -268,19 +270,11 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
-		if p.provider == nil {
+		if p.tracing == nil {
 			return
 		}
 		profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
-		// Measures without a span become spans only while the provider is open. What
-		// this cannot deliver is counted below.
-		_ = p.provider.ForceFlush(ctx)
-		err = p.provider.Shutdown(ctx)
-		if ctx.Err() != nil {
-			// The SDK's provider leaves its processors running when ctx is over before
-			// it has come to them.
-			err = p.processor.Shutdown(ctx)
-		}
+		err = p.tracing.shutdown(ctx)
 		err = errors.Join(err, <-profiles)
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))

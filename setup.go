@@ -52,6 +52,9 @@ func (c Config) check() error {
 			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
 		}
 	}
+	if c.TracerProvider != nil && c.Sampler != nil {
+		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", c.Sampler.Description())
+	}
 	if n := c.Traces.QueueSize; n > otlp.MaxQueueSize {
 		return fmt.Errorf("Traces.QueueSize %d: must be %d or less", n, otlp.MaxQueueSize)
 	}

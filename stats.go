@@ -27,8 +27,8 @@ type Stats struct {
 // Stats collects what was recorded and returns the counts.
 func (p *Pipeline) Stats() Stats {
 	s := Stats{Timeline: p.timeline.Stats()}
-	if p.processor != nil {
-		s.Bridge = p.processor.Stats()
+	if p.tracing != nil && p.tracing.processor != nil {
+		s.Bridge = p.tracing.processor.Stats()
 	}
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()
