@@ -18,18 +18,19 @@ const module = "github.com/perfline/perfline"
 // its parent's. Data flows one way. The folder exporter is for every program that sends
 // spans, and must not cost it the profiler, the requests in memory or the files for viewers.
 var allowed = map[string][]string{
-	"observer":          {},
-	"marks":             {"observer"},
-	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
-	"profiling":         {"internal", "observer", "marks"},
-	"exporter":          {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":  {},
-	"exporter/requests": {"internal", "profiling", "exporter/otlpenc"},
-	"exporter/viewers":  {"internal", "observer", "profiling"},
-	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
-	"internal":          {},
-	"internal/outputs":  {"internal", "exporter"},
-	"":                  {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"observer":             {},
+	"marks":                {"observer"},
+	"bridge":               {"internal", "observer", "marks", "exporter/otlpenc"},
+	"profiling":            {"internal", "observer", "marks", "profiling/spanlabels"},
+	"profiling/spanlabels": {"internal"},
+	"exporter":             {"internal", "exporter/otlpenc"},
+	"exporter/otlpenc":     {},
+	"exporter/requests":    {"internal", "profiling", "exporter/otlpenc"},
+	"exporter/viewers":     {"internal", "observer", "profiling"},
+	"exporter/live":        {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
+	"internal":             {},
+	"internal/outputs":     {"internal", "exporter"},
+	"":                     {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose
@@ -105,6 +106,17 @@ func TestEncoderIsLight(t *testing.T) {
 			if strings.HasPrefix(dep, heavy) {
 				t.Errorf("exporter/otlpenc reaches %s", strings.TrimSpace(dep))
 			}
+		}
+	}
+}
+
+// Code that makes spans may label goroutines without the SDK, the formats of profiles and the sampler.
+func TestSpanLabelsAreLight(t *testing.T) {
+	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/spanlabels")) {
+		switch dep = strings.TrimSpace(dep); {
+		case dep == "", dep == module+"/profiling/spanlabels", dep == module+"/internal/goruntime":
+		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "go.opentelemetry.io/otel/sdk"), strings.HasPrefix(dep, "github.com/google/pprof"):
+			t.Errorf("profiling/spanlabels reaches %s", dep)
 		}
 	}
 }

@@ -64,7 +64,7 @@
 //     ones are dropped and counted in the next line.
 //   - A panic inside an engine does not end the program. "window" goes on where "cpu" panicked;
 //     without another engine, the sessions end and Stop returns the panic as an error.
-//   - A sample has the sampled span that was active on its goroutine, or with [LocalRoots]
+//   - A sample has the sampled span that was active on its goroutine, or with [spanlabels.LocalRoots]
 //     the first of its trace in this process, by the name that it ended with; none when it
 //     has ended. See [SpanLabels]. Spans that began before the first session started, and
 //     those that OpenTelemetry's sampler left out, are not known. A measure of

@@ -22,7 +22,7 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // labelsNow are the labels of the calling goroutine, as profiles have them.
@@ -87,7 +87,7 @@ func setUp(t *testing.T) (trace.TracerProvider, context.Context) {
 // contexts carry labels; else the end of the span puts things right.
 func TestPprofDoUnderASpan(t *testing.T) {
 	tp, base := setUp(t)
-	defer labels.Hold()()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	of := trace.SpanContextFromContext
 	pprof.Do(base, pprof.Labels("app", "shop"), func(base context.Context) {
 		tracer := profiling.TracerProvider(tp).Tracer("t")
@@ -121,7 +121,7 @@ func TestPprofDoUnderASpan(t *testing.T) {
 // inside.
 func TestSpanLabels(t *testing.T) {
 	tp, base := setUp(t)
-	defer labels.Hold()()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	tracer := tp.Tracer("t")
 	of := trace.SpanContextFromContext
 	h := bridge.Server{TracerProvider: tp, Timeline: observer.FromContext(base)}.Middleware(http.HandlerFunc(
@@ -172,12 +172,12 @@ func TestSpanLabels(t *testing.T) {
 func TestDo(t *testing.T) {
 	tp, base := setUp(t)
 	called := 0
-	profiling.Do(base, func(context.Context) { called++ })
-	defer labels.Hold()()
-	profiling.Do(base, func(context.Context) { called++; wantLabels(t, "without a span", trace.SpanContext{}, "") })
+	spanlabels.Do(base, func(context.Context) { called++ })
+	defer spanlabels.Hold(spanlabels.EverySpan)()
+	spanlabels.Do(base, func(context.Context) { called++; wantLabels(t, "without a span", trace.SpanContext{}, "") })
 	remote := trace.ContextWithRemoteSpanContext(base, trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true}))
-	profiling.Do(remote, func(context.Context) { called++; wantLabels(t, "with a remote span", trace.SpanContext{}, "") })
+	spanlabels.Do(remote, func(context.Context) { called++; wantLabels(t, "with a remote span", trace.SpanContext{}, "") })
 	if called != 3 {
 		t.Errorf("without a span it was called %d times, want 3", called)
 	}
@@ -192,7 +192,7 @@ func TestDo(t *testing.T) {
 		pprof.SetGoroutineLabels(pprof.WithLabels(base, pprof.Labels("pool", "1")))
 		for j := range jobs {
 			span := trace.SpanContextFromContext(j.ctx)
-			profiling.Do(j.ctx, func(ctx context.Context) {
+			spanlabels.Do(j.ctx, func(ctx context.Context) {
 				wantLabels(t, "in Do", span, j.name, "pool", "1")
 				pprof.Do(ctx, pprof.Labels("k", "v"), func(context.Context) {
 					wantLabels(t, "in pprof.Do in Do", span, j.name, "pool", "1", "k", "v")
@@ -202,7 +202,7 @@ func TestDo(t *testing.T) {
 			wantLabels(t, "after Do", trace.SpanContext{}, "", "pool", "1")
 			func() {
 				defer func() { _ = recover() }()
-				profiling.Do(j.ctx, func(context.Context) { panic("in a job") })
+				spanlabels.Do(j.ctx, func(context.Context) { panic("in a job") })
 			}()
 			wantLabels(t, "after a panic in Do", trace.SpanContext{}, "", "pool", "1")
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
@@ -31,8 +32,9 @@ type Options struct {
 	// sample that has no other frames has no stack.
 	Modules []string
 
-	// Scope is which spans the samples name: [EverySpan], which 0 means, or [LocalRoots].
-	Scope Scope
+	// Scope is which spans the samples name: [spanlabels.EverySpan], which 0 means, or
+	// [spanlabels.LocalRoots].
+	Scope spanlabels.Scope
 
 	// Wall samples all goroutines by the wall clock, those that wait included, instead of
 	// the code that runs by the CPU's.
@@ -77,8 +79,8 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if !(o.WallBudget >= 0 && o.WallBudget <= 1) {
 		return nil, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
 	}
-	if err := o.Scope.check("Scope"); err != nil {
-		return nil, err
+	if o.Scope > spanlabels.LocalRoots {
+		return nil, fmt.Errorf("profiling: Scope %d: must be EverySpan (%d), LocalRoots (%d) or 0", o.Scope, spanlabels.EverySpan, spanlabels.LocalRoots)
 	}
 	keep, err := readModules().filter(o.Modules)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Fill sets s.Stack and s.Labels to those of p, and reuses their memory. The
@@ -36,7 +36,7 @@ func Fill(s *sampling.Sample, p *profile.Sample, symbols *sampling.Symbols) {
 	s.Labels = s.Labels[:0]
 	for _, key := range slices.Sorted(maps.Keys(p.Label)) {
 		for _, value := range p.Label[key] {
-			s.Labels = append(s.Labels, labels.Label{Key: key, Value: value})
+			s.Labels = append(s.Labels, spanlabels.Label{Key: key, Value: value})
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/perfline/perfline/internal/goruntime"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Now is the monotonic clock of samples, in nanoseconds. The runtime stamps its log of CPU
@@ -57,12 +57,12 @@ type Sample struct {
 	// Since is when the sample may have been taken at the earliest, where that is not known
 	// better than to be between Since and At; otherwise 0.
 	Since  int64
-	At     int64          // by [Now]; of a sample without a time the engine puts one
-	Stack  []*Symbol      // innermost first; empty when nothing is known
-	Tag    unsafe.Pointer // the goroutine's labels as the runtime has them, or nil
-	Labels []labels.Label // instead of Tag, by an engine that knows their text only
-	Count  int            // how many goroutines or ticks it stands for, at least 1
-	Weight time.Duration  // the CPU or wall time it stands for, of all Count together
+	At     int64              // by [Now]; of a sample without a time the engine puts one
+	Stack  []*Symbol          // innermost first; empty when nothing is known
+	Tag    unsafe.Pointer     // the goroutine's labels as the runtime has them, or nil
+	Labels []spanlabels.Label // instead of Tag, by an engine that knows their text only
+	Count  int                // how many goroutines or ticks it stands for, at least 1
+	Weight time.Duration      // the CPU or wall time it stands for, of all Count together
 	Marker Marker
 	Cut    bool // the stack was deeper than the engine could see
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What becomes of a profile's samples, one by one.
@@ -47,7 +47,7 @@ func TestSamplesOfAProfile(t *testing.T) {
 		}, &sampling.Sample{
 			At: 5, Count: 3, Weight: 30,
 			Stack:  []*sampling.Symbol{symbol("m.leaf"), symbol("m.inliner"), symbol("main.main")},
-			Labels: []labels.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
+			Labels: []spanlabels.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 		}, 0},
 		"names that are not known": {types, profile.Sample{
 			Value:    []int64{1, 10},

@@ -16,8 +16,8 @@ import (
 	"github.com/google/pprof/profile"
 	"go.uber.org/goleak"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,14 +60,14 @@ func TestSplit(t *testing.T) {
 			t.Errorf("sample at %d: want it after %d and before %d", s.At, last, ended)
 		}
 		last = s.At
-		var want []labels.Label
+		var want []spanlabels.Label
 		switch {
 		case on(s, "work70"):
 			in70 += s.Weight
-			want = []labels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}
+			want = []spanlabels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}
 		case on(s, "work30"):
 			in30 += s.Weight
-			want = []labels.Label{{Key: "part", Value: "30"}}
+			want = []spanlabels.Label{{Key: "part", Value: "30"}}
 		default:
 			continue
 		}

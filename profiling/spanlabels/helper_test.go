@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"context"
@@ -16,11 +16,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // on has goroutines labelled during a test, and sees that it leaves its own without.
 func on(t testing.TB) {
 	t.Helper()
-	release := Hold()
+	release := Hold(EverySpan)
 	t.Cleanup(func() {
 		release()
 		if current() != nil {
-			t.Errorf("the goroutine is left with labels %v", current().List)
+			t.Errorf("the goroutine is left with labels %v", current().list)
 			setCurrent(nil)
 		}
 	})
@@ -28,7 +28,7 @@ func on(t testing.TB) {
 
 // begin begins span number n.
 func begin(n byte) *Span {
-	return Begin(context.Background(), [16]byte{0: 0xab, 15: n}, [8]byte{7: n}, "span "+string('0'+n), false)
+	return Set(context.Background(), spanContext([16]byte{0: 0xab, 15: n}, [8]byte{7: n}), "span "+string('0'+n), false)
 }
 
 // label sets labels of the program's own on the goroutine.

@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"context"
@@ -17,12 +17,12 @@ func TestPprofDoInside(t *testing.T) {
 	defer setCurrent(nil)
 	base := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
 	s := begin(1)
-	ctx := Context(base, s)
+	ctx := NewContext(base, s)
 	pprof.Do(ctx, pprof.Labels("step", "pay"), func(ctx context.Context) {
 		wantSpan(t, "in Do", s)
 		want := append([]Label{{"app", "shop"}}, ours(s)...)
 		want = slices.Insert(want, 3, Label{"step", "pay"})
-		if got := current().List; !slices.Equal(got, want) {
+		if got := current().list; !slices.Equal(got, want) {
 			t.Errorf("labels in Do are %v, want %v", got, want)
 		}
 		if v, ok := pprof.Label(ctx, "app"); v != "shop" || !ok {
@@ -33,13 +33,13 @@ func TestPprofDoInside(t *testing.T) {
 		pprof.Do(ctx, pprof.Labels("deeper", "yes"), func(context.Context) {
 			wantSpan(t, "in a Do under Do's context", s) // that one's labels are made
 		})
-		inner.End(1, "")
+		inner.end(1, "")
 		setCurrent(nil)
 		pprof.SetGoroutineLabels(ctx)
 		wantLabels(t, "Do's context has", in)
 	})
 	wantLabels(t, "after Do", &s.set)
-	s.End(1, "")
+	s.end(1, "")
 	wantLabels(t, "after the span", before)
 }
 
@@ -47,7 +47,7 @@ func TestPprofDoInside(t *testing.T) {
 func TestPprofDoInsideASpanWithoutContext(t *testing.T) {
 	on(t)
 	outer := begin(1)
-	ctx := Context(t.Context(), outer)
+	ctx := NewContext(t.Context(), outer)
 	inner := begin(2)
 	pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do", inner) })
 	wantLabels(t, "after Do", &inner.set)
@@ -56,13 +56,13 @@ func TestPprofDoInsideASpanWithoutContext(t *testing.T) {
 		setCurrent(nil)
 		other := begin(3)
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { wantSpan(t, "in Do elsewhere", outer) })
-		other.End(1, "")
+		other.end(1, "")
 		setCurrent(nil)
 	})
-	inner.End(1, "")
+	inner.end(1, "")
 	pprof.Do(ctx, pprof.Labels(), func(context.Context) { wantSpan(t, "in Do after the inner", outer) })
 	wantLabels(t, "after the inner", &outer.set)
-	outer.End(1, "")
+	outer.end(1, "")
 }
 
 // A context outlives its span: then it has what is around, to the end what it had.
@@ -71,7 +71,7 @@ func TestContextAfterTheSpan(t *testing.T) {
 	base := pprof.WithLabels(t.Context(), pprof.Labels("app", "shop"))
 	outer := begin(1)
 	inner := begin(2)
-	ctx := Context(base, inner)
+	ctx := NewContext(base, inner)
 	for _, c := range []struct {
 		what string
 		want *Span
@@ -83,7 +83,7 @@ func TestContextAfterTheSpan(t *testing.T) {
 			t.Errorf("%s: the program's label is %q", c.what, v)
 		}
 		if c.want != nil {
-			c.want.End(1, "")
+			c.want.end(1, "")
 		}
 	}
 	if got, want := fromContext(ctx), fromContext(base); got != want {
@@ -95,8 +95,8 @@ func TestContextPassesOtherValuesOn(t *testing.T) {
 	on(t)
 	type key struct{}
 	s := begin(1)
-	defer s.End(1, "")
-	if v := Context(context.WithValue(t.Context(), key{}, 7), s).Value(key{}); v != 7 {
+	defer s.end(1, "")
+	if v := NewContext(context.WithValue(t.Context(), key{}, 7), s).Value(key{}); v != 7 {
 		t.Errorf("the value is %v, want 7", v)
 	}
 }

@@ -1,10 +1,9 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"runtime/pprof"
@@ -29,8 +28,8 @@ func cut(s *Span, between string) []Label {
 func TestLabelsOfOthers(t *testing.T) {
 	on(t)
 	s := begin(1)
-	defer s.End(1, "")
-	span, trace := s.List[0].Value, s.List[2].Value
+	defer s.end(1, "")
+	span, trace := s.list[0].Value, s.list[2].Value
 	header := "00-" + trace + "-" + span + "-01" // as in traceparent
 	for name, list := range map[string][]Label{
 		"copies":           {{"span_id", strings.Clone(span)}, {"trace_id", strings.Clone(trace)}},
@@ -102,19 +101,19 @@ func FuzzMerged(f *testing.F) {
 		inner, more := pairs(inside)
 		label(outer...)
 		s := begin(1)
-		defer s.End(1, "")
+		defer s.end(1, "")
 		replaced := false
 		for k, v := range more {
 			want[k] = v
 			replaced = replaced || k == spanIDKey || k == traceIDKey
 		}
-		ctx := pprof.WithLabels(Context(t.Context(), s), pprof.Labels(inner...))
+		ctx := pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels(inner...))
 		if mergedAgain {
 			ctx = pprof.WithLabels(ctx, pprof.Labels())
 		}
 		m := fromContext(ctx)
-		if !slices.IsSortedFunc(m.List, func(a, b Label) int { return strings.Compare(a.Key, b.Key) }) {
-			t.Errorf("not sorted: %q", m.List)
+		if !slices.IsSortedFunc(m.list, func(a, b Label) int { return strings.Compare(a.Key, b.Key) }) {
+			t.Errorf("not sorted: %q", m.list)
 		}
 		got, user := Resolve(unsafe.Pointer(m), 0)
 		if replaced != (got == nil) || got != nil && got != s {
@@ -149,15 +148,15 @@ func TestResolveUnderGarbageCollection(t *testing.T) {
 		wg.Go(func() {
 			for i := range byte(200) {
 				before := label("worker", string('0'+w))
-				a := Begin(t.Context(), [16]byte{w, i}, [8]byte{w + 1, i}, "a", false)
+				a := Set(t.Context(), spanContext([16]byte{w, i}, [8]byte{w + 1, i}), "a", false)
 				tags <- Tag()
-				pprof.Do(Context(t.Context(), a), pprof.Labels("i", string(rune(i))), func(ctx context.Context) {
-					b := Begin(ctx, [16]byte{w, i}, [8]byte{w + 1, i, 1}, "b", false)
+				pprof.Do(NewContext(t.Context(), a), pprof.Labels("i", string(rune(i))), func(ctx context.Context) {
+					b := Set(ctx, spanContext([16]byte{w, i}, [8]byte{w + 1, i, 1}), "b", false)
 					tags <- Tag()
-					elsewhere(func() { b.End(5, "") })
+					elsewhere(func() { b.end(5, "") })
 					tags <- Tag()
 				})
-				a.End(6, "")
+				a.end(6, "")
 				wantLabels(t, "after all", before)
 			}
 			setCurrent(nil)
@@ -170,7 +169,7 @@ func TestResolveUnderGarbageCollection(t *testing.T) {
 			runtime.GC()
 		}
 		s, user := Resolve(tag, 0)
-		if s == nil || s.own[0].Value != fmt.Sprintf("%x", s.SpanID()) || !slices.Contains(user, Label{"worker", string('0' + s.TraceID()[0])}) {
+		if s == nil || s.own[0].Value != s.SpanID().String() || !slices.Contains(user, Label{"worker", string('0' + s.TraceID()[0])}) {
 			t.Fatalf("a pointer resolves to %v with %v", name(s), user)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"runtime"
@@ -24,7 +24,7 @@ func TestEndOnAGoroutineThatCameLater(t *testing.T) {
 		ended := make(chan *set)
 		go func() {
 			setCurrent(nil)
-			s.End(1, "")
+			s.end(1, "")
 			ended <- current()
 		}()
 		if <-ended != nil {

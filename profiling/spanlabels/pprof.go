@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func fromPprofContext(ctx context.Context) *Span {
 	return nil
 }
 
-// pprofValue is [Value] for labels that runtime/pprof made.
+// pprofValue is [Span.Value] for labels that runtime/pprof made.
 func pprofValue(ctx context.Context, s *Span, key any) any {
 	switch key {
 	case spanKey{}:

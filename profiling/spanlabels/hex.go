@@ -1,6 +1,8 @@
-package labels
+package spanlabels
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+)
 
 // encode is hex.Encode for an id of whole 4 bytes, a word of 8 digits at a time: byte by
 // byte, the ids of a span take a fifth of its time.

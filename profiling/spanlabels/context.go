@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"context"
@@ -25,13 +25,17 @@ func fromContext(ctx context.Context) *set {
 	return nil
 }
 
-// Value is what a context over ctx that carries s answers for key. Such a context
+// Value is what a context over ctx that carries s answers for key, for code that has a context
+// type of its own. Such a context
 // carries s as runtime/pprof has labels carried, so that pprof.Do and pprof.WithLabels
 // under it add to the span's labels, not to none, and pprof.Do restores them. They are
 // those of the span that the goroutine works for when it began under s and its own
 // context could not carry it, and of what is live around s when s has ended. Labels
 // that ctx carries stay.
-func Value(ctx context.Context, s *Span, key any) any {
+func (s *Span) Value(ctx context.Context, key any) any {
+	if s == nil {
+		return ctx.Value(key)
+	}
 	if !layoutKnown() {
 		return pprofValue(ctx, s, key)
 	}
@@ -45,13 +49,13 @@ func Value(ctx context.Context, s *Span, key any) any {
 	}
 	var more []Label // that the goroutine did not have when s began
 	for _, l := range fromContext(ctx).labels() {
-		if !isOurs(l.Key) && !slices.Contains(s.List, l) {
+		if !isOurs(l.Key) && !slices.Contains(s.list, l) {
 			more = append(more, l)
 		}
 	}
 	m := &n.set
 	if len(more) > 0 {
-		m = &set{merge(n.List, more)}
+		m = &set{merge(n.list, more)}
 	}
 	return reflect.NewAt(carried.labelMap.Elem(), unsafe.Pointer(m)).Interface()
 }

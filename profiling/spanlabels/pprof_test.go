@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/goruntime"
 )
@@ -41,7 +42,9 @@ func labelled(t *testing.T) map[string]string {
 	}
 	found := map[string]string{}
 	for _, s := range p.Sample {
-		if slices.ContainsFunc(s.Location, func(l *profile.Location) bool { return strings.HasSuffix(l.Line[0].Function.Name, "/labels.labelled") }) {
+		if slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
+			return strings.HasSuffix(l.Line[0].Function.Name, "/spanlabels.labelled")
+		}) {
 			for k, v := range s.Label {
 				found[k] = v[0]
 			}
@@ -50,8 +53,13 @@ func labelled(t *testing.T) map[string]string {
 	return found
 }
 
+// spanContext is that of a span.
+func spanContext(traceID [16]byte, spanID [8]byte) trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID})
+}
+
 func beginIn(ctx context.Context, n byte) *Span {
-	return Begin(ctx, [16]byte{n}, [8]byte{n}, string('0'+n), false)
+	return Set(ctx, spanContext([16]byte{n}, [8]byte{n}), string('0'+n), false)
 }
 
 func TestWithPprof(t *testing.T) {
@@ -60,7 +68,7 @@ func TestWithPprof(t *testing.T) {
 	if s := beginIn(ctx, 1); s != nil {
 		t.Error("a span although nothing wants labels")
 	}
-	defer Hold()()
+	defer Hold(EverySpan)()
 	want := func(what, span, app string) {
 		t.Helper()
 		if got := labelled(t); got["span_name"] != span || got["app"] != app {
@@ -78,13 +86,13 @@ func TestWithPprof(t *testing.T) {
 		text = append(text, Label{k, v})
 	}
 	if trace, span, name, user, ok := FromText(text); !ok || trace != c.TraceID() || span != c.SpanID() || name != "3" || len(user) != 1 {
-		t.Errorf("%v reads as %x %x %q %v %v", text, trace, span, name, user, ok)
+		t.Errorf("%v reads as %v %v %q %v %v", text, trace, span, name, user, ok)
 	}
-	b.End(0, "")
+	b.end(0, "")
 	want("with the outer ended", "3", "c's")
-	c.End(0, "")
+	c.end(0, "")
 	want("after the inner", "1", "shop")
-	pprof.Do(Context(ctx, a), pprof.Labels("step", "pay"), func(ctx context.Context) {
+	pprof.Do(NewContext(ctx, a), pprof.Labels("step", "pay"), func(ctx context.Context) {
 		if got := labelled(t); got["step"] != "pay" || got["span_name"] != "1" || got["app"] != "shop" {
 			t.Errorf("in Do the goroutine is labelled %v", got)
 		}
@@ -94,15 +102,15 @@ func TestWithPprof(t *testing.T) {
 	})
 	want("after Do", "1", "shop")
 	inner := beginIn(ctx, 2)
-	pprof.Do(Context(ctx, a), pprof.Labels(), func(context.Context) { want("in Do with the outer span's context", "2", "shop") })
-	inner.End(0, "")
+	pprof.Do(NewContext(ctx, a), pprof.Labels(), func(context.Context) { want("in Do with the outer span's context", "2", "shop") })
+	inner.end(0, "")
 	want("after the second span inside", "1", "shop")
-	pprof.Do(Context(pprof.WithLabels(ctx, pprof.Labels("user", "7")), a), pprof.Labels(), func(context.Context) {
+	pprof.Do(NewContext(pprof.WithLabels(ctx, pprof.Labels("user", "7")), a), pprof.Labels(), func(context.Context) {
 		if got := labelled(t); got["user"] != "7" || got["span_name"] != "1" {
 			t.Errorf("in Do with more labels in the context the goroutine is labelled %v", got)
 		}
 	})
-	pprof.SetGoroutineLabels(Context(ctx, a))
+	pprof.SetGoroutineLabels(NewContext(ctx, a))
 	if _, user := Resolve(Tag(), 0); user != nil {
 		t.Errorf("labels %v were read from memory of an unknown layout", user)
 	}
@@ -113,13 +121,13 @@ func TestWithPprof(t *testing.T) {
 	go func() {
 		defer close(done)
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("theirs", "x")))
-		a.End(0, "")
+		a.end(0, "")
 		if got := labelled(t); got["theirs"] != "x" {
 			t.Errorf("the goroutine that ended it is labelled %v", got)
 		}
 	}()
 	<-done
-	if FromContext(Context(ctx, a)) != nil {
+	if FromContext(NewContext(ctx, a)) != nil {
 		t.Error("a context has a span that has ended")
 	}
 	if Innermost() != nil {
@@ -127,8 +135,8 @@ func TestWithPprof(t *testing.T) {
 	}
 	d := beginIn(ctx, 4)
 	e := beginIn(context.Background(), 5)
-	d.End(0, "")
-	e.End(0, "")
+	d.end(0, "")
+	e.end(0, "")
 	want("after those that began later", "", "shop")
 }
 
@@ -136,16 +144,16 @@ func TestWithPprof(t *testing.T) {
 // the span's context does not carry them.
 func TestWithPprofRestoresTheProgramsLabels(t *testing.T) {
 	withPprof(t)
-	defer Hold()()
+	defer Hold(EverySpan)()
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("app", "shop")))
 	defer pprof.SetGoroutineLabels(context.Background())
 	before := goruntime.Labels()
 	outer := beginIn(t.Context(), 1)
-	beginIn(t.Context(), 2).End(0, "")
+	beginIn(t.Context(), 2).end(0, "")
 	if Innermost() != outer {
 		t.Error("the outer span's labels are not restored")
 	}
-	outer.End(0, "")
+	outer.end(0, "")
 	if got := goruntime.Labels(); got != before {
 		t.Errorf("the labels after a span are %p, and were %p before: %v", got, before, labelled(t))
 	}
@@ -154,7 +162,7 @@ func TestWithPprofRestoresTheProgramsLabels(t *testing.T) {
 // A goroutine without labels that ends a span of another one gets none.
 func TestWithPprofEndElsewhere(t *testing.T) {
 	withPprof(t)
-	defer Hold()()
+	defer Hold(EverySpan)()
 	began, end := make(chan *Span), make(chan struct{})
 	go func() {
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("app", "shop")))
@@ -163,7 +171,7 @@ func TestWithPprofEndElsewhere(t *testing.T) {
 	}()
 	defer close(end)
 	s := <-began
-	s.End(0, "")
+	s.end(0, "")
 	if goruntime.Labels() != nil {
 		t.Errorf("it is labelled %v now", labelled(t))
 	}
@@ -172,15 +180,15 @@ func TestWithPprofEndElsewhere(t *testing.T) {
 // A span is not forgotten for spans that have ended.
 func TestWithPprofKnowsALongSpan(t *testing.T) {
 	withPprof(t)
-	defer Hold()()
+	defer Hold(EverySpan)()
 	long := beginIn(t.Context(), 1)
 	for range 10_000 {
-		beginIn(t.Context(), 2).End(0, "")
+		beginIn(t.Context(), 2).end(0, "")
 	}
 	if Innermost() != long {
 		t.Error("after 10000 spans inside, the span is not the goroutine's innermost")
 	}
-	long.End(0, "")
+	long.end(0, "")
 	if goruntime.Labels() != nil {
 		t.Errorf("the goroutine is left with labels %v", labelled(t))
 	}
@@ -189,7 +197,7 @@ func TestWithPprofKnowsALongSpan(t *testing.T) {
 // Spans without an end do not keep memory for ever.
 func TestWithPprofIsBounded(t *testing.T) {
 	withPprof(t)
-	defer Hold()()
+	defer Hold(EverySpan)()
 	defer pprof.SetGoroutineLabels(context.Background())
 	for range 100_000 {
 		beginIn(context.Background(), 1)
@@ -217,28 +225,28 @@ func TestWithPprofRoots(t *testing.T) {
 	withPprof(t)
 	bg := t.Context()
 	of := func(ctx context.Context, trace, span byte, local bool) *Span {
-		return Begin(ctx, [16]byte{trace}, [8]byte{span}, string('0'+span), local)
+		return Set(ctx, spanContext([16]byte{trace}, [8]byte{span}), string('0'+span), local)
 	}
 	elsewhere := func(f func()) {
 		done := make(chan struct{})
 		go func() { defer close(done); pprof.SetGoroutineLabels(bg); f() }()
 		<-done
 	}
-	release := HoldLocalRoots()
+	release := Hold(LocalRoots)
 	root := of(bg, 1, 1, true)
 	if of(bg, 1, 2, false) != nil {
 		t.Error("a child labels the goroutine of its root")
 	}
 	elsewhere(func() {
-		s := of(Context(bg, root), 1, 2, false)
+		s := of(NewContext(bg, root), 1, 2, false)
 		if s == nil {
 			t.Error("a child elsewhere does not label its goroutine")
 			return
 		}
-		if id := s.SpanID(); id != [8]byte{1} || s.Name() != "1" || s.IsSpan() || s.IsLocalRoot() {
-			t.Errorf("a child elsewhere labels for span %x %q", id, s.Name())
+		if id := s.SpanID(); id != [8]byte{1} || s.Name() != "1" || s.isSpan() || s.isLocalRoot() {
+			t.Errorf("a child elsewhere labels for span %v %q", id, s.Name())
 		}
-		s.End(0, "")
+		s.end(0, "")
 	})
 	other := of(bg, 2, 3, true)
 	under := of(bg, 1, 4, false)
@@ -246,16 +254,16 @@ func TestWithPprofRoots(t *testing.T) {
 		t.Error("a child under another trace's span is not of its root")
 	}
 	release()
-	defer Hold()()
+	defer Hold(EverySpan)()
 	child := of(bg, 1, 5, false)
-	if child == nil || child.Root() != root.Root() || child.SpanID() != [8]byte{5} || child.IsLocalRoot() || !root.IsLocalRoot() || !other.IsLocalRoot() {
+	if child == nil || child.Root() != root.Root() || child.SpanID() != [8]byte{5} || child.isLocalRoot() || !root.isLocalRoot() || !other.isLocalRoot() {
 		t.Errorf("a child is %+v, its root %+v", child, root)
 	}
 	for _, s := range []*Span{child, under, other} {
-		s.End(0, "")
+		s.end(0, "")
 	}
-	root.End(0, "GET /{id}")
-	root.End(0, "later")
+	root.end(0, "GET /{id}")
+	root.end(0, "later")
 	if root.Name() != "GET /{id}" || child.Root().Name() != "GET /{id}" || child.Name() != "5" {
 		t.Errorf("in the end they are called %q, %q and %q", root.Name(), child.Root().Name(), child.Name())
 	}
@@ -266,9 +274,9 @@ func TestWithPprofRoots(t *testing.T) {
 
 func BenchmarkWithPprof(b *testing.B) {
 	withPprof(b)
-	defer Hold()()
+	defer Hold(EverySpan)()
 	b.ReportAllocs()
 	for b.Loop() {
-		beginIn(b.Context(), 1).End(1, "")
+		beginIn(b.Context(), 1).end(1, "")
 	}
 }

@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Context returns a context over ctx that carries s; see [Value].
-func Context(ctx context.Context, s *Span) context.Context {
+// NewContext returns a context over ctx that carries s; see [Span.Value].
+func NewContext(ctx context.Context, s *Span) context.Context {
 	if s == nil {
 		return ctx
 	}
@@ -20,7 +20,7 @@ type carrier struct {
 }
 
 // Value implements [context.Context].
-func (c *carrier) Value(key any) any { return Value(c.Context, c.span, key) }
+func (c *carrier) Value(key any) any { return c.span.Value(c.Context, key) }
 
 // labelsKey is the key that runtime/pprof has labels in contexts by, which it does not
 // tell: it is learned by being a context that is asked. It is nil if none is asked for.

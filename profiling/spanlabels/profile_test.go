@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ func TestProfilesHaveTheLabels(t *testing.T) {
 	on(t)
 	label("app", "shop")
 	defer setCurrent(nil)
-	s := Begin(t.Context(), [16]byte{1}, [8]byte{0x99}, "na\xffme", false)
-	defer s.End(1, "")
+	s := Set(t.Context(), spanContext([16]byte{1}, [8]byte{0x99}), "na\xffme", false)
+	defer s.end(1, "")
 	var buf bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&buf, 0); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"sync"
@@ -7,12 +7,12 @@ import (
 	"github.com/perfline/perfline/internal/goruntime"
 )
 
-// A Label is a profiler label.
-type Label goruntime.Label
+// A Label is a profiler label, see runtime/pprof.Labels.
+type Label struct{ Key, Value string }
 
 // A set is a goroutine's labels, by the pointer that the runtime has. Its list is read,
 // and sets are made here, only if [layoutKnown] reports true.
-type set struct{ List []Label } // as goruntime.LabelSet
+type set struct{ list []Label } // as goruntime.LabelSet
 
 // layoutKnown reports whether the memory behind the runtime's label pointers is as this
 // package expects. Otherwise spans are labelled through runtime/pprof, see pprofSet.
@@ -27,7 +27,7 @@ func (m *set) labels() []Label {
 	if m == nil || !layoutKnown() {
 		return nil
 	}
-	return m.List
+	return m.list
 }
 
 // goroutine is the number of the calling goroutine, or 0 if it is unknown. Only the

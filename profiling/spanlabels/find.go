@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"crypto/rand"
@@ -50,7 +50,7 @@ func find(m *set) *Span {
 		return findByTag(m)
 	}
 	var span, trace string
-	for i, list := 0, m.List; i < len(list); i++ {
+	for i, list := 0, m.list; i < len(list); i++ {
 		switch list[i].Key {
 		case spanIDKey:
 			span = list[i].Value

@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"fmt"
@@ -15,11 +15,11 @@ func TestSpanLabelsTheGoroutine(t *testing.T) {
 	on(t)
 	s := begin(1)
 	want := []Label{{"span_id", "0000000000000001"}, {"span_name", "span 1"}, {"trace_id", "ab000000000000000000000000000001"}}
-	if got := current().List; !slices.Equal(got, want) {
+	if got := current().list; !slices.Equal(got, want) {
 		t.Errorf("labels are %v, want %v", got, want)
 	}
 	wantSpan(t, "inside", s)
-	s.End(1, "")
+	s.end(1, "")
 	wantLabels(t, "after", nil)
 }
 
@@ -27,19 +27,19 @@ func TestNothingIsLabelledUnlessHeld(t *testing.T) {
 	if s := begin(1); s != nil || current() != nil {
 		t.Errorf("a span %v and labels %v", s, current())
 	}
-	a, b := Hold(), Hold()
+	a, b := Hold(EverySpan), Hold(EverySpan)
 	a()
 	a()
-	if !On() {
+	if !Enabled() {
 		t.Error("off although one holds it")
 	}
 	b()
-	if On() {
+	if Enabled() {
 		t.Error("on although nobody holds it")
 	}
 	var none *Span
-	none.End(1, "") // does nothing
-	if ctx := Context(t.Context(), none); ctx != t.Context() {
+	none.end(1, "") // does nothing
+	if ctx := NewContext(t.Context(), none); ctx != t.Context() {
 		t.Error("no span made a context")
 	}
 }
@@ -58,7 +58,7 @@ func TestEndsInAnyOrder(t *testing.T) {
 				spans := []*Span{begin(1), begin(2), begin(3)}
 				live := slices.Clone(spans)
 				for _, i := range order {
-					spans[i].End(1, "")
+					spans[i].end(1, "")
 					live = slices.DeleteFunc(live, func(s *Span) bool { return s == spans[i] })
 					if len(live) > 0 {
 						wantSpan(t, fmt.Sprint("after ", i), live[len(live)-1])
@@ -78,7 +78,7 @@ func TestEndElsewhere(t *testing.T) {
 	outer, inner := begin(1), begin(2)
 	elsewhere(func() {
 		theirs := label("theirs", "x")
-		inner.End(10, "")
+		inner.end(10, "")
 		wantLabels(t, "on the goroutine that ends it", theirs)
 	})
 	wantLabels(t, "on the goroutine that began it", &inner.set)
@@ -90,13 +90,13 @@ func TestEndElsewhere(t *testing.T) {
 		t.Errorf("at its end, %v", name(got))
 	}
 	next := begin(3)
-	next.End(11, "")
+	next.end(11, "")
 	wantLabels(t, "after the next", &outer.set)
-	inner.End(12, "") // did already
+	inner.end(12, "") // did already
 	if got, _ := Resolve(unsafe.Pointer(&inner.set), 11); got != outer {
 		t.Errorf("after a second End, between the two, %v", name(got))
 	}
-	outer.End(12, "")
+	outer.end(12, "")
 	wantLabels(t, "after all", before)
 }
 
@@ -107,13 +107,13 @@ func TestEndOnAnInheritor(t *testing.T) {
 	outer, inner := begin(1), begin(2)
 	elsewhere(func() {
 		wantSpan(t, "the inheritor", inner)
-		inner.End(1, "")
+		inner.end(1, "")
 		wantLabels(t, "the inheritor after its end", &inner.set)
 	})
 	wantSpan(t, "the goroutine that began it", outer)
 	next := begin(3)
-	next.End(2, "")
-	outer.End(3, "")
+	next.end(2, "")
+	outer.end(3, "")
 	wantLabels(t, "after all", nil)
 }
 
@@ -124,11 +124,11 @@ func TestEndUnderASpanEndedElsewhere(t *testing.T) {
 	defer setCurrent(nil)
 	outer, inner, innermost := begin(1), begin(2), begin(3)
 	elsewhere(func() {
-		inner.End(1, "")
-		innermost.End(2, "")
+		inner.end(1, "")
+		innermost.end(2, "")
 	})
 	wantLabels(t, "before the end", &innermost.set)
-	outer.End(3, "")
+	outer.end(3, "")
 	wantLabels(t, "after it", before)
 }
 
@@ -144,12 +144,12 @@ func TestInheritorOutlives(t *testing.T) {
 		for _, want := range []*Span{s, nil, nil} {
 			<-ended
 			wantSpan(t, "the inheritor", want)
-			if _, user := Resolve(Tag(), 1<<60); !slices.Equal(user, before.List) {
-				t.Errorf("the program's labels are %v, want %v", user, before.List)
+			if _, user := Resolve(Tag(), 1<<60); !slices.Equal(user, before.list) {
+				t.Errorf("the program's labels are %v, want %v", user, before.list)
 			}
 			own := begin(5)
 			wantSpan(t, "its own span", own)
-			own.End(5, "")
+			own.end(5, "")
 			wantSpan(t, "the inheritor again", want)
 			seen <- struct{}{}
 		}
@@ -157,10 +157,10 @@ func TestInheritorOutlives(t *testing.T) {
 	}()
 	ended <- struct{}{}
 	<-seen
-	s.End(1, "")
+	s.end(1, "")
 	ended <- struct{}{}
 	<-seen
-	outer.End(1, "")
+	outer.end(1, "")
 	ended <- struct{}{}
 	<-seen
 	<-seen
@@ -188,9 +188,9 @@ func TestUserLabelsAreMerged(t *testing.T) {
 			for range 2 { // nested, the second merges with the first
 				s := begin(1)
 				defer func() {
-					s.End(1, "")
+					s.end(1, "")
 				}()
-				got := slices.Clone(s.List)
+				got := slices.Clone(s.list)
 				for i, l := range got {
 					if l.Key == spanIDKey || l.Key == traceIDKey {
 						got[i].Value = "id"
@@ -203,8 +203,8 @@ func TestUserLabelsAreMerged(t *testing.T) {
 					t.Errorf("it is %v with %v, want the span with %v", name, user, c.rest)
 				}
 			}
-			if !slices.Equal(before.List, c.user) {
-				t.Errorf("the program's labels are %v now, were %v", before.List, c.user)
+			if !slices.Equal(before.list, c.user) {
+				t.Errorf("the program's labels are %v now, were %v", before.list, c.user)
 			}
 		})
 	}
@@ -225,10 +225,10 @@ func TestNames(t *testing.T) {
 		"only continuation bytes": {string(slices.Repeat([]byte("\x80"), 2*maxName)), "\uFFFD"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := Begin(t.Context(), [16]byte{1}, [8]byte{1}, c.name, false)
-			defer s.End(1, "")
-			if s.Name() != c.want || s.List[1].Value != c.want {
-				t.Errorf("it is called %q, labelled %q, want %q", s.Name(), s.List[1].Value, c.want)
+			s := Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), c.name, false)
+			defer s.end(1, "")
+			if s.Name() != c.want || s.list[1].Value != c.want {
+				t.Errorf("it is called %q, labelled %q, want %q", s.Name(), s.list[1].Value, c.want)
 			}
 		})
 	}
@@ -248,17 +248,17 @@ func TestLabelsLeftInside(t *testing.T) {
 	on(t)
 	defer setCurrent(nil)
 	s := begin(1)
-	ctx := pprof.WithLabels(Context(t.Context(), s), pprof.Labels("route", "/"))
+	ctx := pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels("route", "/"))
 	pprof.SetGoroutineLabels(ctx)
 	left := current()
 	wantSpan(t, "inside", s)
-	s.End(1, "")
+	s.end(1, "")
 	wantLabels(t, "after", left)
 	wantSpan(t, "after", nil)
 	if _, user := Resolve(Tag(), 2); !slices.Equal(user, []Label{{"route", "/"}}) {
 		t.Errorf("the program's labels are %v", user)
 	}
 	next := begin(2)
-	next.End(2, "")
+	next.end(2, "")
 	wantLabels(t, "after the next", left)
 }

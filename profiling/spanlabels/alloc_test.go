@@ -2,7 +2,7 @@
 
 // The race detector allocates on its own account.
 
-package labels
+package spanlabels
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 func TestAllocs(t *testing.T) {
 	ctx := t.Context()
-	pair := func() { Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name", false).End(1, "") }
+	pair := func() { Set(ctx, spanContext([16]byte{1}, [8]byte{1}), "a span of a usual name", false).end(1, "") }
 	check := func(what string, want float64, f func()) {
 		t.Helper()
 		if got := testing.AllocsPerRun(1000, f); got != want {
@@ -19,18 +19,18 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	check("Begin and End, off", 0, pair)
-	check("Context, off", 0, func() { Context(ctx, nil) })
+	check("Context, off", 0, func() { NewContext(ctx, nil) })
 	on(t)
 	check("Begin and End", 1, pair)
-	s := Begin(ctx, [16]byte{1}, [8]byte{2}, "around", true)
+	s := Set(ctx, spanContext([16]byte{1}, [8]byte{2}), "around", true)
 	check("Begin and End inside another", 1, pair)
 	check("Resolve", 0, func() { Resolve(Tag(), 1) })
 	check("FromContext of another", 0, func() { FromContext(ctx) })
-	c := Context(ctx, s)
+	c := NewContext(ctx, s)
 	check("FromContext", 0, func() { FromContext(c) })
-	check("Value of the labels", 0, func() { Value(ctx, s, labelsKey()) })
-	check("Value of something else", 0, func() { Value(ctx, s, ctx) })
-	s.End(1, "")
+	check("Value of the labels", 0, func() { s.Value(ctx, labelsKey()) })
+	check("Value of something else", 0, func() { s.Value(ctx, ctx) })
+	s.end(1, "")
 	label("app", "shop")
 	check("Begin and End among labels of the program's", 3, pair)
 	setCurrent(nil)
@@ -54,7 +54,7 @@ func BenchmarkBeginEnd(b *testing.B) {
 			ctx := b.Context()
 			b.ReportAllocs()
 			for b.Loop() {
-				Begin(ctx, [16]byte{1}, [8]byte{1}, "a span of a usual name", false).End(1, "")
+				Set(ctx, spanContext([16]byte{1}, [8]byte{1}), "a span of a usual name", false).end(1, "")
 			}
 		})
 	}

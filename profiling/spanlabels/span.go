@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"sync/atomic"
 	"unsafe"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/goruntime"
 )
@@ -46,32 +48,38 @@ const (
 	maxDepthPprof = 1 << 5
 )
 
-// Begin labels the calling goroutine with a span that begins; local tells that it is a
-// local root, which has no parent in this process. It returns nil when goroutines are not
-// labelled, or need not be for this one.
-func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, local bool) *Span {
-	want := wanted.Load()
-	if want == 0 {
+// Set labels the calling goroutine with a span that begins, until [Span.End]. Root tells that
+// the span is a local root, which has no parent in this process. Set returns nil when no profiler
+// wants labels, which costs a look at a counter, or when the goroutine's labels do for this span.
+// It labels for any span: the caller leaves out those that are not sampled.
+func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
+	if !Enabled() {
 		return nil
 	}
-	var trace [len(text{}.trace)]byte
-	encode(trace[:], traceID[:])
+	return labelSpan(ctx, span, name, root)
+}
+
+// labelSpan is Set while a profiler wants labels. Set is apart to be inlined.
+func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
+	traceID, spanID, want := span.TraceID(), span.SpanID(), wanted.Load()
+	var traceText [len(text{}.trace)]byte
+	encode(traceText[:], traceID[:])
 	g := goroutine()
 	before := current()
 	below := find(before)
 	var around *Span // one of the same trace
-	if !local {
-		if around = below.nearest(g); around != nil && around.text.trace == trace {
+	if !root {
+		if around = below.nearest(g); around != nil && around.text.trace == traceText {
 			if want < everySpan {
 				return nil
 			}
 		} else {
-			around = below.ofTrace(ctx, &trace, g)
+			around = below.ofTrace(ctx, &traceText, g)
 		}
 	}
 	s := &Span{g: g}
 	s.text.secret = *secret()
-	s.text.trace = trace
+	s.text.trace = traceText
 	if around != nil && want < everySpan {
 		s.text.span = around.root.text.span
 		s.named, name = around.root, around.root.begunName()
@@ -86,10 +94,10 @@ func Begin(ctx context.Context, traceID [16]byte, spanID [8]byte, name string, l
 	s.own[0] = Label{spanIDKey, unsafe.String(&s.text.span[0], len(s.text.span))}
 	s.own[1] = Label{spanNameKey, name}
 	s.own[2] = Label{traceIDKey, unsafe.String(&s.text.trace[0], len(s.text.trace))}
-	s.List = s.own[:]
+	s.list = s.own[:]
 	if before != nil {
 		if user := before.labels(); !below.plain(before) && len(users(user)) > 0 {
-			s.List = merge(user, s.own[:])
+			s.list = merge(user, s.own[:])
 		}
 		s.over(before, below)
 	}
@@ -121,13 +129,13 @@ func (s *Span) tag() *set {
 
 // ofTrace is the span of a trace that the goroutine works for: of those that have not
 // ended the innermost, else what ctx carries; nil for none.
-func (s *Span) ofTrace(ctx context.Context, trace *[32]byte, g uint32) *Span {
+func (s *Span) ofTrace(ctx context.Context, traceText *[32]byte, g uint32) *Span {
 	for s = s.nearest(g); s != nil; s = s.next().nearest(g) {
-		if s.text.trace == *trace {
+		if s.text.trace == *traceText {
 			return s
 		}
 	}
-	if s = FromContext(ctx); s != nil && s.text.trace == *trace {
+	if s = FromContext(ctx); s != nil && s.text.trace == *traceText {
 		return s
 	}
 	return nil
@@ -135,17 +143,17 @@ func (s *Span) ofTrace(ctx context.Context, trace *[32]byte, g uint32) *Span {
 
 // plain reports whether labels are those of s, and none beside them.
 func (s *Span) plain(labels *set) bool {
-	return s != nil && s.tag() == labels && len(s.List) == len(s.own)
+	return s != nil && s.tag() == labels && len(s.list) == len(s.own)
 }
 
 // TraceID is the span's.
-func (s *Span) TraceID() (id [16]byte) {
+func (s *Span) TraceID() (id trace.TraceID) {
 	_, _ = hex.Decode(id[:], s.text.trace[:])
 	return id
 }
 
 // SpanID is the span's, or that of the local root if it labels for that.
-func (s *Span) SpanID() (id [8]byte) {
+func (s *Span) SpanID() (id trace.SpanID) {
 	_, _ = hex.Decode(id[:], s.text.span[:])
 	return id
 }
@@ -179,11 +187,17 @@ func (s *Span) over(before *set, below *Span) {
 	}
 }
 
-// End ends the span, at now by the clock of samples, with the name that it has then, "" if
-// that is not known. On the goroutine that began it, and on none else, it restores what
-// was before, or of that what has not ended: also of spans above it that others ended.
-// Further calls do nothing.
-func (s *Span) End(now int64, name string) {
+// End ends the span, with the name that it has then, "" if that is not known. On the goroutine
+// that called Set, and on none else, it restores what was before, or of that what has not
+// ended: also of spans above it that others ended. Further calls do nothing.
+func (s *Span) End(name string) {
+	if s != nil {
+		s.end(goruntime.Nanotime(), name)
+	}
+}
+
+// end is End at now by the clock of samples.
+func (s *Span) end(now int64, name string) {
 	if s == nil || s.ended.Load() != 0 {
 		return
 	}
@@ -305,7 +319,7 @@ func (s *Span) forget() {
 }
 
 // Resolve tells what a goroutine worked for at a time, by the label pointer that it
-// had: the span that began there; nil when that had ended, on its own goroutine, since
+// had, as the runtime's samples have it, and by the runtime's monotonic clock in nanoseconds: the span that began there; nil when that had ended, on its own goroutine, since
 // who has its labels then has outlived it. When it had ended elsewhere it is, of those
 // around it, the nearest that had not. user are the program's own labels, not to be
 // changed.

@@ -1,25 +1,12 @@
-// Package labels ties spans to goroutines through the runtime's profiler labels,
-// which every sample carries.
-//
-// While somebody samples every span ([Hold]), a span labels the goroutine that begins it
-// with span_id, span_name and trace_id, beside the labels that the program has set with
-// runtime/pprof, which are there again, the same pointer, when the span has ended.
-// Goroutines that are started meanwhile inherit the labels. While local roots are enough
-// ([HoldLocalRoots]), other spans label only goroutines that do not work for their trace
-// yet, and with the local root's name and id.
-//
-// The label pointer of a sample leads back to the span ([Resolve]), so that a goroutine
-// that keeps the labels of a span that has ended counts for a span around it that has
-// not, or for none. If a release of Go has labels with another layout in memory, spans
-// are labelled through runtime/pprof, and samples have the labels' text ([FromText]).
-package labels
+package spanlabels
 
 import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // The keys of a span's labels, sorted. They win over labels of the program's that
@@ -31,35 +18,6 @@ const (
 )
 
 func isOurs(key string) bool { return key == spanIDKey || key == spanNameKey || key == traceIDKey }
-
-// wanted counts who wants goroutines to be labelled, and in units of everySpan those of
-// them who want it for every span.
-var wanted atomic.Int64
-
-const everySpan = 1 << 32
-
-// On reports whether goroutines are labelled.
-func On() bool { return wanted.Load() > 0 }
-
-// OfEverySpan reports whether somebody wants that of every span, see [Hold].
-func OfEverySpan() bool { return wanted.Load() >= everySpan }
-
-// Hold has spans that begin from now on label their goroutines, until release is
-// called, which may be called more than once.
-func Hold() (release func()) { return hold(everySpan + 1) }
-
-// HoldLocalRoots is [Hold] for those who tell local roots apart only.
-func HoldLocalRoots() (release func()) { return hold(1) }
-
-func hold(n int64) (release func()) {
-	wanted.Add(n)
-	var released atomic.Bool
-	return func() {
-		if !released.Swap(true) {
-			wanted.Add(-n)
-		}
-	}
-}
 
 // maxName bounds the span_name label, in bytes: names are written into profiles once
 // for each that differs, and those that hold a query or a path have no end.
@@ -102,8 +60,8 @@ func users(list []Label) []Label {
 // FromText finds the span that a list of labels names, for those who have the text
 // only. user are the other labels. ok is false, and user all of list, when it names
 // none: an id that is missing or zero, or is not in lower-case hexadecimal. Whether
-// the span has ended cannot be told, nor who set the labels.
-func FromText(list []Label) (traceID [16]byte, spanID [8]byte, name string, user []Label, ok bool) {
+// the span has ended cannot be told, nor which code set the labels.
+func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label, ok bool) {
 	var hasTrace, hasSpan bool
 	for _, l := range list {
 		switch l.Key {
@@ -116,18 +74,10 @@ func FromText(list []Label) (traceID [16]byte, spanID [8]byte, name string, user
 		}
 	}
 	if !hasTrace || !hasSpan {
-		return [16]byte{}, [8]byte{}, "", list, false
+		return trace.TraceID{}, trace.SpanID{}, "", list, false
 	}
 	return traceID, spanID, name, users(list), true
 }
-
-// IsLocalRoot reports whether s is the first span of its trace in this process, for all
-// that was known when it began.
-func (s *Span) IsLocalRoot() bool { return s.named == nil && s.root.SpanID() == s.SpanID() }
-
-// IsSpan reports whether s labels for the span that it began with, and not for the local
-// root in its place.
-func (s *Span) IsSpan() bool { return s.named == nil }
 
 // Root is the local root of the span's trace; s itself when it is that one, or when none
 // was known.
@@ -161,7 +111,7 @@ func (s *Span) rename(name string) {
 	}
 	end := labelName(name) // a variable of its own: name is not to be on the heap
 	s.endName.Store(&end)
-	if s.root != s && s.IsLocalRoot() {
+	if s.root != s && s.isLocalRoot() {
 		s.root.endName.Store(&end)
 	}
 }

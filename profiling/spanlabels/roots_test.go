@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 // of begins a span of a trace.
 func of(ctx context.Context, trace, span byte, local bool) *Span {
-	return Begin(ctx, [16]byte{trace}, [8]byte{span}, "span "+string('0'+span), local)
+	return Set(ctx, spanContext([16]byte{trace}, [8]byte{span}), "span "+string('0'+span), local)
 }
 
 func wantRoot(t *testing.T, what string, s, want *Span, itself bool) {
 	t.Helper()
-	if s.Root().SpanID() != want.SpanID() || s.IsLocalRoot() != itself {
-		t.Errorf("%s: the root is %x, want %x; it is one itself: %v", what, s.Root().SpanID(), want.SpanID(), s.IsLocalRoot())
+	if s.Root().SpanID() != want.SpanID() || s.isLocalRoot() != itself {
+		t.Errorf("%s: the root is %v, want %v; it is one itself: %v", what, s.Root().SpanID(), want.SpanID(), s.isLocalRoot())
 	}
 }
 
@@ -42,23 +42,23 @@ func TestRoots(t *testing.T) {
 		wantRoot(t, "a child of nobody known", unknown, unknown, true)
 		wantRoot(t, "the child of that", of(bg, 1, 9, false), unknown, false)
 		setCurrent(nil)
-		wantRoot(t, "a child by its context", of(Context(bg, child), 1, 7, false), root, false)
+		wantRoot(t, "a child by its context", of(NewContext(bg, child), 1, 7, false), root, false)
 		setCurrent(nil)
-		unknown = of(Context(bg, child), 3, 7, false)
+		unknown = of(NewContext(bg, child), 3, 7, false)
 		wantRoot(t, "a child of another trace than its context's", unknown, unknown, true)
 	})
 	setCurrent(nil)
-	again := of(Context(bg, child), 1, 2, false) // as Do does
-	child.End(1, "at the end")
-	if again.IsSpan() || again.Name() != "at the end" {
-		t.Errorf("another label of a span is called %q, and is the span's own: %v", again.Name(), again.IsSpan())
+	again := of(NewContext(bg, child), 1, 2, false) // as Do does
+	child.end(1, "at the end")
+	if again.isSpan() || again.Name() != "at the end" {
+		t.Errorf("another label of a span is called %q, and is the span's own: %v", again.Name(), again.isSpan())
 	}
 	setCurrent(nil)
 }
 
 // While local roots are enough, one label does for what is under it.
 func TestLocalRootsOnly(t *testing.T) {
-	t.Cleanup(HoldLocalRoots())
+	t.Cleanup(Hold(LocalRoots))
 	defer setCurrent(nil)
 	bg := t.Context()
 	root := of(bg, 1, 1, true)
@@ -70,14 +70,14 @@ func TestLocalRootsOnly(t *testing.T) {
 			t.Error("a child labels an inheritor")
 		}
 		setCurrent(nil)
-		s := of(Context(bg, root), 1, 2, false)
-		if id := s.SpanID(); id != root.SpanID() || s.own[0].Value != root.own[0].Value || s.own[1].Value != "span 1" || s.IsSpan() || s.IsLocalRoot() {
-			t.Errorf("a child of a pool's worker labels for %x, %q, as itself: %v", id, s.own, s.IsSpan())
+		s := of(NewContext(bg, root), 1, 2, false)
+		if id := s.SpanID(); id != root.SpanID() || s.own[0].Value != root.own[0].Value || s.own[1].Value != "span 1" || s.isSpan() || s.isLocalRoot() {
+			t.Errorf("a child of a pool's worker labels for %v, %q, as itself: %v", id, s.own, s.isSpan())
 		}
 		if of(bg, 1, 3, false) != nil {
 			t.Error("and its child labels too")
 		}
-		s.End(1, "child")
+		s.end(1, "child")
 		wantLabels(t, "after the child", nil)
 		if s.Name() != "span 1" {
 			t.Errorf("it is called %q", s.Name())
@@ -88,14 +88,14 @@ func TestLocalRootsOnly(t *testing.T) {
 	other := of(bg, 2, 5, true)
 	under := of(bg, 1, 6, false)
 	wantRoot(t, "under another trace's", under, root, false)
-	release := Hold()
+	release := Hold(EverySpan)
 	if of(bg, 1, 7, false) == nil {
 		t.Error("a child labels nothing though every span is wanted")
 	}
 	release()
-	under.End(1, "")
-	other.End(1, "")
-	root.End(1, "")
+	under.end(1, "")
+	other.end(1, "")
+	root.end(1, "")
 }
 
 func TestNamesAtTheEnd(t *testing.T) {
@@ -108,13 +108,13 @@ func TestNamesAtTheEnd(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			for _, around := range []bool{false, true} {
 				if around {
-					defer of(bg, 2, 9, true).End(9, "")
+					defer of(bg, 2, 9, true).end(9, "")
 				}
 				s := of(bg, 1, 1, true)
 				child := of(bg, 1, 2, false)
-				child.End(1, "")
-				s.End(2, c.end)
-				s.End(3, "later")
+				child.end(1, "")
+				s.end(2, c.end)
+				s.end(3, "later")
 				if s.Name() != c.want || child.Root().Name() != c.want || s.own[1].Value != "span 1" {
 					t.Errorf("it is called %q, the child's root %q, the label %q; want %q", s.Name(), child.Root().Name(), s.own[1].Value, c.want)
 				}
@@ -136,7 +136,7 @@ func TestRootsKeepNothingAround(t *testing.T) {
 		child := of(bg, byte(i), 2, false)
 		if i == total {
 			grown = heap()
-			child.End(1, "")
+			child.end(1, "")
 			close(step)
 			return
 		}
@@ -144,13 +144,13 @@ func TestRootsKeepNothingAround(t *testing.T) {
 		begun := make(chan struct{})
 		go func() { // as a worker of a pool, that has the root from a context only
 			setCurrent(nil)
-			of(Context(bg, root), byte(i+1), 3, false)
+			of(NewContext(bg, root), byte(i+1), 3, false)
 			close(begun)
 			run(i + 1)
 		}()
 		<-begun
-		root.End(1, "")
-		child.End(1, "")
+		root.end(1, "")
+		child.end(1, "")
 	}
 	go run(0)
 	<-step

@@ -1,4 +1,4 @@
-package labels
+package spanlabels
 
 import (
 	"encoding/hex"
@@ -41,11 +41,11 @@ func FuzzFromText(f *testing.F) {
 			t.Fatalf("%q is a span's: %v, want %v", list, ok, valid)
 		case !ok:
 			if traceID != [16]byte{} || spanID != [8]byte{} || gotName != "" || !slices.Equal(user, list) {
-				t.Errorf("of none it tells %x %x %q %q", traceID, spanID, gotName, user)
+				t.Errorf("of none it tells %v %v %q %q", traceID, spanID, gotName, user)
 			}
 		case hex.EncodeToString(traceID[:]) != model["trace_id"], hex.EncodeToString(spanID[:]) != model["span_id"],
 			gotName != model["span_name"], !slices.Equal(user, rest):
-			t.Errorf("%q reads as %x %x %q %q", list, traceID, spanID, gotName, user)
+			t.Errorf("%q reads as %v %v %q %q", list, traceID, spanID, gotName, user)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package labels
+package spanlabels
 
 import (
 	"runtime"
@@ -71,7 +71,7 @@ func TestChainsAreBounded(t *testing.T) {
 		"labels of the program's merged with each": {4, func(t *testing.T, end func(*Span)) {
 			for range total {
 				s := begin(1)
-				pprof.SetGoroutineLabels(pprof.WithLabels(Context(t.Context(), s), pprof.Labels("a", "b")))
+				pprof.SetGoroutineLabels(pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels("a", "b")))
 				end(s)
 			}
 		}},
@@ -79,7 +79,7 @@ func TestChainsAreBounded(t *testing.T) {
 			defer end(begin(9))
 			for range total {
 				s := begin(1)
-				pprof.SetGoroutineLabels(pprof.WithLabels(Context(t.Context(), s), pprof.Labels("a", "b")))
+				pprof.SetGoroutineLabels(pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels("a", "b")))
 				end(s)
 			}
 		}},
@@ -97,7 +97,7 @@ func TestChainsAreBounded(t *testing.T) {
 			go func() {
 				defer close(done)
 				for s := range ends {
-					s.End(1, "")
+					s.end(1, "")
 					ends <- nil
 				}
 			}()
@@ -128,12 +128,12 @@ func TestChainsAreNotCutShort(t *testing.T) {
 	last := begin(2)
 	for range 3 * maxDepth { // each begins before the other ends
 		next := begin(2)
-		elsewhere(func() { last.End(1, "") })
+		elsewhere(func() { last.end(1, "") })
 		last = next
 		if below := last.next(); below.nearest(goroutine()) != outer {
 			t.Fatalf("around the last is %v", name(below.nearest(goroutine())))
 		}
 	}
-	last.End(1, "")
-	outer.End(1, "")
+	last.end(1, "")
+	outer.end(1, "")
 }
