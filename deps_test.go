@@ -17,20 +17,25 @@ const module = "github.com/perfline/perfline"
 // of the longest folder that has it, so that a sub-package without a rule of its own follows
 // its parent's. Data flows one way. The folder exporter is for every program that sends
 // spans, and must not cost it the profiler, the requests in memory or the files for viewers.
+// Requests in memory read profiles, and must not cost a program the sampler.
 var allowed = map[string][]string{
 	"observer":             {},
 	"marks":                {"observer"},
 	"bridge":               {"internal", "observer", "marks", "exporter/otlpenc"},
-	"profiling":            {"internal", "observer", "marks", "profiling/spanlabels"},
+	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
+	"profiling/profile":    {"observer"},
 	"profiling/spanlabels": {"internal"},
+	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"profiling/service":    {"internal", "observer", "profiling", "profiling/sessions"},
 	"exporter":             {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":     {},
-	"exporter/requests":    {"internal", "profiling", "exporter/otlpenc"},
-	"exporter/viewers":     {"internal", "observer", "profiling"},
-	"exporter/live":        {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
-	"internal":             {},
-	"internal/outputs":     {"internal", "exporter"},
-	"":                     {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"exporter/requests":    {"internal", "profiling/profile", "exporter/otlpenc"},
+	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
+	"exporter/live": {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/service",
+		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
+	"internal":         {},
+	"internal/outputs": {"internal", "exporter"},
+	"":                 {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose

@@ -11,8 +11,8 @@ import (
 
 // SpanLabels has the spans of a bridge label their goroutines through package spanlabels. It is for
 // bridge.WithLabeler; perfline.Start puts it there. Goroutines are labelled while a
-// profiler runs, by spans that start meanwhile; while [spanlabels.LocalRoots] are all that is wanted,
-// by local roots, and by other spans only where the goroutine does not work for their
+// profiler runs, by spans that start meanwhile. While [spanlabels.LocalRoots] are all that is wanted,
+// local roots label. Other spans label only where the goroutine does not work for their
 // trace yet, with the local root's name and id.
 //
 // A goroutine that is started inherits the labels. One that was there before, as in a

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -32,13 +33,13 @@ func labelsNow(t *testing.T) map[string]string {
 	if err := pprof.Lookup("goroutine").WriteTo(&buf, 0); err != nil {
 		t.Fatal(err)
 	}
-	p, err := profile.Parse(&buf)
+	p, err := pprofpb.Parse(&buf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
 	for _, s := range p.Sample {
-		if slices.ContainsFunc(s.Location, func(loc *profile.Location) bool {
+		if slices.ContainsFunc(s.Location, func(loc *pprofpb.Location) bool {
 			return loc.Line[0].Function.Name == "github.com/perfline/perfline/profiling_test.labelsNow"
 		}) {
 			for k, v := range s.Label {
@@ -224,18 +225,18 @@ func TestContextsOfSamples(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: time.Hour})
 	tracer := profiling.TracerProvider(tp).Tracer("t")
 	profiling.ForceSample()
-	var want []profiling.Context
+	var want []profile.Context
 	pprof.Do(base, pprof.Labels("tenant", "acme", "app", "shop"), func(ctx context.Context) {
 		profiling.ForceSample()
 		ctx, span := tracer.Start(ctx, "query")
 		profiling.ForceSample()
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { profiling.ForceSample() })
 		sc := span.SpanContext()
-		app, step, tenant := profiling.Label{Key: "app", Value: "shop"}, profiling.Label{Key: "step", Value: "pay"}, profiling.Label{Key: "tenant", Value: "acme"}
-		want = []profiling.Context{
-			{Labels: []profiling.Label{app, tenant}},
-			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profiling.Label{app, tenant}},
-			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profiling.Label{app, step, tenant}},
+		app, step, tenant := profile.Label{Key: "app", Value: "shop"}, profile.Label{Key: "step", Value: "pay"}, profile.Label{Key: "tenant", Value: "acme"}
+		want = []profile.Context{
+			{Labels: []profile.Label{app, tenant}},
+			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profile.Label{app, tenant}},
+			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profile.Label{app, step, tenant}},
 		}
 		span.End()
 	})
@@ -243,9 +244,9 @@ func TestContextsOfSamples(t *testing.T) {
 	profiling.ForceSample()
 	span.End()
 	sc := span.SpanContext()
-	want = append(want, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "alone"})
+	want = append(want, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "alone"})
 	tr := stop(t, p)
-	if len(tr.Samples) != 5 || tr.Samples[0].ContextID != profiling.None {
+	if len(tr.Samples) != 5 || tr.Samples[0].ContextID != profile.None {
 		t.Fatalf("samples %+v, want 5, the first without a context", tr.Samples)
 	}
 	for i, s := range tr.Samples[1:] {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -128,13 +129,13 @@ func (p *Profiler) Fallback() string {
 }
 
 // Stats are the session's counts, since [Profiler.TakeTrace] was last called if it was.
-func (p *Profiler) Stats() Stats { return p.s.counts() }
+func (p *Profiler) Stats() profile.Stats { return p.s.counts() }
 
 // TakeTrace returns what was sampled since Start, or since it was last called, and the
 // session goes on with an empty buffer: for profiling that never ends. Each sample is in
 // one trace only, and none is lost in between. A trace without samples is no error as long as the
 // session goes on. When the session has ended, TakeTrace is Stop.
-func (p *Profiler) TakeTrace() (*Trace, error) {
+func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.s.cut(); t != nil {
 		return t, nil
 	}
@@ -147,8 +148,8 @@ func (p *Profiler) TakeTrace() (*Trace, error) {
 //
 // It fails if the engine did, with the trace up to then. When other code had the CPU profiler all
 // the time, the trace has no samples and the error wraps [ErrBusy]. When it had it for a part of
-// the time, [Stats] of the trace says for how long, without an error.
-func (p *Profiler) Stop() (*Trace, error) {
+// the time, [profile.Stats] of the trace says for how long, without an error.
+func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.s.stop()
 	return p.s.trace, p.s.err
 }

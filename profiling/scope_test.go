@@ -16,14 +16,15 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // contextNames are those of a trace's samples in their order, "" without a context.
-func contextNames(tr *profiling.Trace) (names []string) {
+func contextNames(tr *profile.Trace) (names []string) {
 	for _, s := range tr.Samples {
 		name := ""
-		if s.ContextID != profiling.None {
+		if s.ContextID != profile.None {
 			name = tr.Contexts[s.ContextID].SpanName
 		}
 		names = append(names, name)
@@ -85,7 +86,7 @@ func TestScopes(t *testing.T) {
 					t.Errorf("scope %d names %q, want %q", c.scopes[i], got, c.names[i])
 				}
 				for j, c := range tr.Contexts {
-					if slices.ContainsFunc(tr.Contexts[:j], func(x profiling.Context) bool { return x.SpanID == c.SpanID }) {
+					if slices.ContainsFunc(tr.Contexts[:j], func(x profile.Context) bool { return x.SpanID == c.SpanID }) {
 						t.Errorf("a span has two contexts: %+v", tr.Contexts)
 					}
 					if c.SpanName == "GET /{id}" && (c.SpanID != server.SpanContext().SpanID() || c.TraceID != server.SpanContext().TraceID()) {

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -61,19 +62,26 @@ type labelledRun struct {
 	span *spanlabels.Span // nil for none
 }
 
-// EndName implements [named].
-func (l labelledRun) EndName() string {
-	if l.span == nil {
+// endName is the name that the span of a key ended with, see [profile.Builder.Trace].
+func endName(key any) string {
+	var span *spanlabels.Span
+	switch k := key.(type) {
+	case *spanlabels.Span:
+		span = k
+	case labelledRun:
+		span = k.span
+	}
+	if span == nil {
 		return ""
 	}
-	return l.span.EndName()
+	return span.EndName()
 }
 
 // context describes it.
-func (r *ranFor) context(any) (c Context) {
+func (r *ranFor) context(any) (c profile.Context) {
 	user := r.user
 	if r.span != nil {
-		c = Context{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
+		c = profile.Context{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
 	}
 	if len(r.text) > 0 {
 		var traceID trace.TraceID
@@ -82,7 +90,7 @@ func (r *ranFor) context(any) (c Context) {
 		c.TraceID, c.SpanID = traceID, spanID
 	}
 	for _, l := range user {
-		c.Labels = append(c.Labels, Label(l))
+		c.Labels = append(c.Labels, profile.Label(l))
 	}
 	return c
 }

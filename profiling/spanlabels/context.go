@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// FromContext is the span whose labels ctx carries, nil for none.
-func FromContext(ctx context.Context) *Span {
+// inContext is the span whose labels ctx carries, nil for none.
+func inContext(ctx context.Context) *Span {
 	if !layoutKnown() {
 		return fromPprofContext(ctx)
 	}

@@ -76,7 +76,7 @@ func TestContextAfterTheSpan(t *testing.T) {
 		what string
 		want *Span
 	}{{"inside", inner}, {"after the inner", outer}, {"after both", nil}} {
-		if got := FromContext(ctx); got != c.want {
+		if got := inContext(ctx); got != c.want {
 			t.Errorf("%s: the context has %v, want %v", c.what, name(got), name(c.want))
 		}
 		if v, ok := pprof.Label(ctx, "app"); v != "shop" || !ok { // not the goroutine's

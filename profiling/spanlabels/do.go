@@ -8,8 +8,8 @@ import (
 
 // Do runs f, and has the profiler count the calling goroutine's time for the span
 // active in ctx meanwhile, also if that has ended already: f is its work. Goroutines that are started
-// with a go statement while the span is active need no Do: it is for those that were
-// there before, which work for one span after the other:
+// with a go statement while the span is active need no Do. It is for older goroutines,
+// which work for one span after the other:
 //
 //	for job := range jobs {
 //		spanlabels.Do(job.ctx, job.run)
@@ -25,7 +25,7 @@ func Do(ctx context.Context, f func(context.Context)) {
 		return
 	}
 	name, root := "", false
-	if s := FromContext(ctx); s != nil && s.SpanID() == sc.SpanID() && s.TraceID() == sc.TraceID() {
+	if s := inContext(ctx); s != nil && s.SpanID() == sc.SpanID() && s.TraceID() == sc.TraceID() {
 		name = s.Name()
 	} else if s, ok := span.(described); ok {
 		parent := s.Parent()

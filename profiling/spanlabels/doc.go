@@ -23,7 +23,7 @@
 //   - Goroutines that are started meanwhile inherit the labels. Under a context of [NewContext],
 //     pprof.Do and pprof.WithLabels add to the span's labels.
 //   - [Span.End] leaves the labels of other goroutines alone. A span may end on any goroutine, in any
-//     order, more than once or never. What a goroutine keeps of spans is bounded.
+//     order, more than once or never. A goroutine keeps a bounded number of spans.
 //   - [Resolve] leads from a sample's label pointer to the span that it ran for. A goroutine that keeps
 //     the labels of a span that has ended counts for a span around it that has not, or for none.
 //     Labels of other code never count as a span's, even with the same text.
@@ -32,9 +32,9 @@
 // # Limitations
 //
 //   - A span that began before the first profiler called Hold labels nothing.
-//   - Names are cut at 128 bytes, and what is not UTF-8 in them is replaced.
-//   - If a release of Go has labels with another layout in memory, or with the build tag
-//     perfline_portable, spans are labelled through runtime/pprof: beside the labels of their context,
-//     not the goroutine's. Goroutines cannot be told apart then. One that outlives its span keeps its labels.
+//   - Names are cut at 128 bytes, and invalid UTF-8 in them is replaced.
+//   - Spans are labelled through runtime/pprof if a release of Go has labels with another layout in memory,
+//     and with the build tag perfline_portable. Then they stand beside the labels of their context, not the
+//     goroutine's. Goroutines cannot be told apart: one that outlives its span keeps the span's labels.
 //   - Text alone ([FromText]) does not tell whether the span has ended, nor which code set the labels.
 package spanlabels

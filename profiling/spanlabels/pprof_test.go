@@ -53,7 +53,7 @@ func labelled(t *testing.T) map[string]string {
 	return found
 }
 
-// spanContext is that of a span.
+// spanContext returns the context of a span with these ids.
 func spanContext(traceID [16]byte, spanID [8]byte) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID})
 }
@@ -96,7 +96,7 @@ func TestWithPprof(t *testing.T) {
 		if got := labelled(t); got["step"] != "pay" || got["span_name"] != "1" || got["app"] != "shop" {
 			t.Errorf("in Do the goroutine is labelled %v", got)
 		}
-		if FromContext(ctx) != a {
+		if inContext(ctx) != a {
 			t.Error("Do's context has no span")
 		}
 	})
@@ -127,7 +127,7 @@ func TestWithPprof(t *testing.T) {
 		}
 	}()
 	<-done
-	if FromContext(NewContext(ctx, a)) != nil {
+	if inContext(NewContext(ctx, a)) != nil {
 		t.Error("a context has a span that has ended")
 	}
 	if Innermost() != nil {

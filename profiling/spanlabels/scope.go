@@ -15,15 +15,15 @@ const (
 	// EverySpan is the span that was active on the goroutine: the innermost.
 	EverySpan Scope = iota + 1
 	// LocalRoots is the first span of the trace in this process, for a request its server
-	// span, whichever span under it was active: as long as nobody wants every span,
+	// span, whichever span under it was active. As long as no profiler wants every span,
 	// others cost next to nothing. Code that goes on when that span has ended counts for
 	// none, or for a span of its own. A profiler that knows only the text of labels names
 	// the active span while another one wants every span.
 	LocalRoots
 )
 
-// wanted counts the profilers that want goroutines to be labelled, and in units of everySpan
-// those of them that want it for every span.
+// wanted counts the profilers that want goroutines to be labelled. In units of everySpan it counts
+// the ones that want it for every span.
 var wanted atomic.Int64
 
 const everySpan = 1 << 32

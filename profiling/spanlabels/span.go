@@ -135,7 +135,7 @@ func (s *Span) ofTrace(ctx context.Context, traceText *[32]byte, g uint32) *Span
 			return s
 		}
 	}
-	if s = FromContext(ctx); s != nil && s.text.trace == *traceText {
+	if s = inContext(ctx); s != nil && s.text.trace == *traceText {
 		return s
 	}
 	return nil
@@ -318,11 +318,13 @@ func (s *Span) forget() {
 	}
 }
 
-// Resolve tells what a goroutine worked for at a time, by the label pointer that it
-// had, as the runtime's samples have it, and by the runtime's monotonic clock in nanoseconds: the span that began there; nil when that had ended, on its own goroutine, since
-// who has its labels then has outlived it. When it had ended elsewhere it is, of those
-// around it, the nearest that had not. user are the program's own labels, not to be
-// changed.
+// Resolve returns the span that a goroutine worked for at a time. Tag is the label pointer that the
+// goroutine had, as samples of the runtime have it. At is by the runtime's monotonic clock, in
+// nanoseconds. User are the program's own labels, not to be changed.
+//
+// The span is the one that set the labels. If that had ended on its own goroutine, the sampled
+// goroutine has outlived it, and the span is nil. If it had ended elsewhere, the span is the nearest
+// one around it that had not ended.
 //
 // A span around that ended between at and the call may have been forgotten; then it
 // is the one around that.

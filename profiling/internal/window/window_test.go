@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -274,7 +275,7 @@ func TestConflicts(t *testing.T) {
 				}
 				pprof.StopCPUProfile()
 				profiles++
-				if _, err := profile.ParseData(w.profile.Bytes()); err != nil {
+				if _, err := pprofpb.ParseData(w.profile.Bytes()); err != nil {
 					t.Errorf("profile of somebody else: %v", err)
 				}
 			}
@@ -362,7 +363,7 @@ func (c *collected) emit(s *sampling.Sample) {
 
 // on says whether a function whose name ends in suffix is on the stack.
 func on(s sampling.Sample, suffix string) bool {
-	return slices.ContainsFunc(s.Stack, func(f *sampling.Symbol) bool { return strings.HasSuffix(f.Name, suffix) })
+	return slices.ContainsFunc(s.Stack, func(f *profile.Call) bool { return strings.HasSuffix(f.Name, suffix) })
 }
 
 func BenchmarkRotation(b *testing.B) {

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func (t *Trace) OfTrace(id trace.TraceID) *Trace {
 	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id })
 }
 
-// OfSpan selects the samples that ran for one span, not those of its children. Spans
+// OfSpan selects the samples that ran for one span, without its children's. Spans
 // that are measures of marks.Time have none, see requests.Request.Moments.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id })
@@ -106,7 +106,7 @@ type FunctionTime struct {
 
 // Hottest lists at most n functions, those with the most time of their own first.
 // Time is the samples' Weight, of which a trace read from JSON has none. Most time of a
-// "wall" trace is waiting: Select what is not Idle to see what runs.
+// "wall" trace is waiting: select the samples that are not Idle to see the code that runs.
 func (t *Trace) Hottest(n int) []FunctionTime {
 	weights := make([]time.Duration, len(t.Stacks))
 	for i := range t.Samples {

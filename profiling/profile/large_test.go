@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"bytes"
@@ -12,14 +12,12 @@ import (
 	"unsafe"
 
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
 // largeTrace is a trace of n samples: 1 000 stacks of 30 functions, 500 spans.
 func largeTrace(n int) *Trace {
-	p, b := newProgram(), newBuilder(nil)
-	var stacks [][]*sampling.Symbol
+	p, b := newProgram(), NewBuilder(nil)
+	var stacks [][]*Call
 	for i := range 1000 {
 		stack := deepStack(p, 30)
 		stack[0] = p.line(fmt.Sprintf("example.com/shop/internal/orders.leaf%03d", i/2), i)
@@ -30,9 +28,9 @@ func largeTrace(n int) *Trace {
 		return Context{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1, byte(key.(int) >> 8), byte(key.(int))}, SpanName: "GET /orders"}
 	}
 	for i, stack := range stacks {
-		b.add(&sampling.Sample{Stack: stack, Count: 1, Weight: 10 * time.Millisecond}, 0, b.context(i%500, span))
+		b.Add(stack, Sample{ContextID: b.Context(i%500, span), Count: 1, Weight: 10 * time.Millisecond})
 	}
-	tr := b.trace()
+	tr := b.Trace(nil)
 	once := tr.Samples
 	tr.Samples = make([]Sample, n)
 	for i := range tr.Samples {
@@ -42,7 +40,7 @@ func largeTrace(n int) *Trace {
 	return tr
 }
 
-// What a writer takes depends on the program and its spans, not on the samples.
+// The memory of a writer depends on the program and its spans, not on the samples.
 func TestLargeTracesAllocs(t *testing.T) {
 	tr := largeTrace(1_000_000)
 	size := int64(len(tr.Samples)) * int64(unsafe.Sizeof(Sample{}))
@@ -92,7 +90,7 @@ func (c *byteCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func BenchmarkReadTrace(b *testing.B) {
+func BenchmarkReadJSON(b *testing.B) {
 	text, err := json.Marshal(largeTrace(100_000))
 	if err != nil {
 		b.Fatal(err)
@@ -100,7 +98,7 @@ func BenchmarkReadTrace(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ReadTrace(bytes.NewReader(text)); err != nil {
+		if _, err := ReadJSON(bytes.NewReader(text)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,10 +1,10 @@
-package profiling
+package profile
 
 import (
 	"fmt"
 	"io"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 )
 
 // Names of engines in [Trace] Engine.
@@ -13,29 +13,29 @@ const (
 	windowEngine = "window" // knows no samples' times
 )
 
-// WritePprof writes [Trace.Profile] as go tool pprof reads it: gzipped protocol
+// WritePprof writes [Trace.Pprof] as go tool pprof reads it: gzipped protocol
 // buffers.
 func (t *Trace) WritePprof(w io.Writer) error {
-	p, err := t.Profile()
+	p, err := t.Pprof()
 	if err != nil {
 		return err
 	}
 	return p.Write(w)
 }
 
-// Profile converts the trace to a profile for go tool pprof, with the lines that
+// Pprof converts the trace to a profile for go tool pprof, with the lines that
 // ran where the trace has them. A trace of CPU time has the values samples/count
 // and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
 // samples/count and wall/nanoseconds. Samples of the same lines and context are one
-// of the profile's. Its labels are those of the user and, of a span, span_id,
-// span_name and trace_id; these win over the user's. Samples without a stack belong
+// of the profile's. It has the labels of the user, and span_id,
+// span_name and trace_id of a span, which win over the user's. Samples without a stack belong
 // to a function "[no-stack]", so that no time is missing. A comment says how long other code
 // had the CPU profiler.
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
 // that can be changed sample by sample. Memory depends on the different stacks and
 // contexts. A trace whose ids or order are wrong is an error.
-func (t *Trace) Profile() (*profile.Profile, error) {
+func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -43,13 +43,13 @@ func (t *Trace) Profile() (*profile.Profile, error) {
 	if t.Engine == wallEngine {
 		kind = "wall"
 	}
-	p := &profile.Profile{
-		SampleType:    []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: kind, Unit: "nanoseconds"}},
-		PeriodType:    &profile.ValueType{Type: kind, Unit: "nanoseconds"},
+	p := &pprofpb.Profile{
+		SampleType:    []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: kind, Unit: "nanoseconds"}},
+		PeriodType:    &pprofpb.ValueType{Type: kind, Unit: "nanoseconds"},
 		Period:        int64(t.Interval),
 		DurationNanos: int64(t.Stopped - t.Started),
 		// Names, files and lines are all there will ever be: nothing is to be looked up.
-		Mapping: []*profile.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
+		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
 	}
 	if t.Stats.BusyGaps > 0 {
 		p.Comments = []string{fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
@@ -62,14 +62,14 @@ func (t *Trace) Profile() (*profile.Profile, error) {
 		at      Position
 		context int
 	}
-	l := locations{t: t, p: p, stacks: map[Position][]*profile.Location{}, positions: make([]*profile.Location, len(t.Stacks)+len(t.places)), lines: map[Call]*profile.Location{}, functions: map[Call]*profile.Function{}}
-	samples, labels := map[key]*profile.Sample{}, map[int]map[string][]string{}
+	l := locations{t: t, p: p, stacks: map[Position][]*pprofpb.Location{}, positions: make([]*pprofpb.Location, len(t.Stacks)+len(t.places)), lines: map[Call]*pprofpb.Location{}, functions: map[Call]*pprofpb.Function{}}
+	samples, labels := map[key]*pprofpb.Sample{}, map[int]map[string][]string{}
 	for _, s := range t.Samples {
 		at, _ := t.Position(s)
 		k := key{at, s.ContextID}
 		to := samples[k]
 		if to == nil {
-			to = &profile.Sample{Location: l.stack(k.at), Value: make([]int64, 2)}
+			to = &pprofpb.Sample{Location: l.stack(k.at), Value: make([]int64, 2)}
 			if s.ContextID != None {
 				if labels[s.ContextID] == nil {
 					labels[s.ContextID] = pprofLabels(&t.Contexts[s.ContextID])
@@ -102,15 +102,15 @@ func pprofLabels(c *Context) map[string][]string {
 // they come.
 type locations struct {
 	t         *Trace
-	p         *profile.Profile
-	stacks    map[Position][]*profile.Location
-	positions []*profile.Location // of stacks, then of places
-	lines     map[Call]*profile.Location
-	functions map[Call]*profile.Function // by calls whose Line is 0
+	p         *pprofpb.Profile
+	stacks    map[Position][]*pprofpb.Location
+	positions []*pprofpb.Location // of stacks, then of places
+	lines     map[Call]*pprofpb.Location
+	functions map[Call]*pprofpb.Function // by calls whose Line is 0
 }
 
 // stack returns the locations of a position and its callers, innermost first.
-func (l *locations) stack(leaf Position) []*profile.Location {
+func (l *locations) stack(leaf Position) []*pprofpb.Location {
 	if stack, known := l.stacks[leaf]; known {
 		return stack
 	}
@@ -118,7 +118,7 @@ func (l *locations) stack(leaf Position) []*profile.Location {
 	for at, ok := leaf, leaf.stack != None; ok; at, ok = l.t.Caller(at) {
 		depth++
 	}
-	stack := make([]*profile.Location, 0, max(1, depth))
+	stack := make([]*pprofpb.Location, 0, max(1, depth))
 	for at, ok := leaf, leaf.stack != None; ok; at, ok = l.t.Caller(at) {
 		i := at.stack
 		if at.place > 0 {
@@ -136,12 +136,12 @@ func (l *locations) stack(leaf Position) []*profile.Location {
 	return stack
 }
 
-func (l *locations) location(c Call) *profile.Location {
+func (l *locations) location(c Call) *pprofpb.Location {
 	loc := l.lines[c]
 	if loc == nil {
-		loc = &profile.Location{
+		loc = &pprofpb.Location{
 			ID: uint64(len(l.p.Location) + 1), Mapping: l.p.Mapping[0],
-			Line: []profile.Line{{Function: l.function(c), Line: int64(c.Line)}},
+			Line: []pprofpb.Line{{Function: l.function(c), Line: int64(c.Line)}},
 		}
 		l.lines[c] = loc
 		l.p.Location = append(l.p.Location, loc)
@@ -149,13 +149,13 @@ func (l *locations) location(c Call) *profile.Location {
 	return loc
 }
 
-func (l *locations) function(c Call) *profile.Function {
+func (l *locations) function(c Call) *pprofpb.Function {
 	c.Line = 0
 	f := l.functions[c]
 	if f == nil {
 		// Without a SystemName: go tool pprof takes one that equals the name for C++ and
 		// cuts the (*T) out of a generic type's method.
-		f = &profile.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File, StartLine: int64(c.StartLine)}
+		f = &pprofpb.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File, StartLine: int64(c.StartLine)}
 		l.functions[c] = f
 		l.p.Function = append(l.p.Function, f)
 	}

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"bytes"
@@ -9,18 +9,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
 func TestWriteFolded(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
-	add := func(count int, stack ...*sampling.Symbol) {
-		b.add(&sampling.Sample{Stack: stack, Count: count}, 0, None)
+	p, b := newProgram(), NewBuilder(nil)
+	add := func(count int, stack ...*Call) {
+		b.Add(stack, Sample{ContextID: None, Count: count})
 	}
 	add(1, p.line("f", 12), p.line("main", 20))
 	add(2, p.line("f", 13), p.line("main", 20)) // another line
-	add(4, p.Place(sampling.Symbol{Name: "f", File: "other.go"}), p.line("main", 20))
+	add(4, p.call(Call{Name: "f", File: "other.go"}), p.line("main", 20))
 	add(8, p.line("main", 20))
 	add(16, p.line("a;b c\nd", 1), p.line("main", 20))
 	add(32, p.line("gopkg.in/yaml%2ev3.f", 1))
@@ -28,7 +26,7 @@ func TestWriteFolded(t *testing.T) {
 	add(128)
 	add(256, p.line("ma", 1))
 	var got bytes.Buffer
-	if err := b.trace().WriteFolded(&got); err != nil {
+	if err := b.Trace(nil).WriteFolded(&got); err != nil {
 		t.Fatal(err)
 	}
 	want := `100%253B 64
@@ -44,7 +42,7 @@ main;f 7
 	}
 }
 
-// A stack as deep as whoever made it likes.
+// A stack that was made by hand may be of any depth.
 func TestWriteFoldedDeep(t *testing.T) {
 	const depth = 1 << 20
 	tr := &Trace{Frames: []Frame{{Name: "f", ResourceID: None}}, Samples: []Sample{{StackID: depth - 1, ContextID: None, Count: 1}}}
@@ -103,7 +101,7 @@ func FuzzFolded(f *testing.F) {
 	f.Add("main;f|main|main;f", 3)
 	f.Add("a %3B;%2e%|%25;\n\r\t\x7f|;;|%%41", 1)
 	f.Fuzz(func(t *testing.T, text string, count int) {
-		p, b, want := newProgram(), newBuilder(nil), map[string]int{}
+		p, b, want := newProgram(), NewBuilder(nil), map[string]int{}
 		count = 1 + count&0xffff
 		for stack := range strings.SplitSeq(text, "|") {
 			outermostFirst := strings.Split(strings.ToValidUTF8(stack, "\uFFFD"), ";")
@@ -113,10 +111,10 @@ func FuzzFolded(f *testing.F) {
 			}
 			want[fmt.Sprintf("%q", outermostFirst)] += count
 			slices.Reverse(outermostFirst)
-			b.add(&sampling.Sample{Stack: p.stack(outermostFirst...), Count: count}, 0, None)
+			b.Add(p.stack(outermostFirst...), Sample{ContextID: None, Count: count})
 		}
 		var got bytes.Buffer
-		if err := b.trace().WriteFolded(&got); err != nil {
+		if err := b.Trace(nil).WriteFolded(&got); err != nil {
 			t.Fatal(err)
 		}
 		if counts := parseFolded(t, got.String()); !maps.Equal(counts, want) {

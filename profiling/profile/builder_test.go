@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"cmp"
@@ -13,23 +13,29 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A program is symbols to make samples of.
-type program struct{ *sampling.Symbols }
+// A program is a table of calls to make samples of.
+type program map[Call]*Call
 
-func newProgram() program { return program{sampling.NewSymbols()} }
+func newProgram() program { return program{} }
 
-// line is a line of a function in shop.go, which begins at 10.
-func (p program) line(name string, line int) *sampling.Symbol {
-	return p.Place(sampling.Symbol{Name: name, File: "/src/shop.go", StartLine: 10, Line: line})
+// call returns the pointer of a call.
+func (p program) call(c Call) *Call {
+	if p[c] == nil {
+		p[c] = &c
+	}
+	return p[c]
 }
 
-// stack makes symbols of names, innermost first; each is at line 11.
-func (p program) stack(names ...string) []*sampling.Symbol {
-	var s []*sampling.Symbol
+// line is a line of a function in shop.go, which begins at 10.
+func (p program) line(name string, line int) *Call {
+	return p.call(Call{Name: name, File: "/src/shop.go", StartLine: 10, Line: line})
+}
+
+// stack makes calls of names, innermost first; each is at line 11.
+func (p program) stack(names ...string) []*Call {
+	var s []*Call
 	for _, n := range names {
 		s = append(s, p.line(n, 11))
 	}
@@ -64,12 +70,12 @@ func byHand() *Trace {
 }
 
 func TestStacksAreInterned_JSP1_JSP12(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
-	b.add(&sampling.Sample{Stack: []*sampling.Symbol{p.line("f", 12), p.line("main", 20)}, Count: 1}, 1, None)
-	b.add(&sampling.Sample{Stack: []*sampling.Symbol{p.line("f", 13), p.line("main", 20)}, Count: 1}, 2, None)
-	b.add(&sampling.Sample{Stack: []*sampling.Symbol{p.line("f", 12), p.line("main", 21)}, Count: 1}, 3, None)
-	b.add(&sampling.Sample{Stack: []*sampling.Symbol{p.line("main", 22)}, Count: 1}, 4, None)
-	got := b.trace()
+	p, b := newProgram(), NewBuilder(nil)
+	b.Add([]*Call{p.line("f", 12), p.line("main", 20)}, Sample{Timestamp: 1, ContextID: None, Count: 1})
+	b.Add([]*Call{p.line("f", 13), p.line("main", 20)}, Sample{Timestamp: 2, ContextID: None, Count: 1})
+	b.Add([]*Call{p.line("f", 12), p.line("main", 21)}, Sample{Timestamp: 3, ContextID: None, Count: 1})
+	b.Add([]*Call{p.line("main", 22)}, Sample{Timestamp: 4, ContextID: None, Count: 1})
+	got := b.Trace(nil)
 	if want := []Frame{{Name: "main", ResourceID: 0, Line: 10}, {Name: "f", ResourceID: 0, Line: 10}}; !reflect.DeepEqual(got.Frames, want) {
 		t.Errorf("frames are %v, want the outermost first: %v", got.Frames, want)
 	}
@@ -95,9 +101,9 @@ func TestStacksAreInterned_JSP1_JSP12(t *testing.T) {
 }
 
 func TestCalls(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
-	b.add(&sampling.Sample{Stack: []*sampling.Symbol{p.line("f", 12), p.Place(sampling.Symbol{Name: "runtime.x"}), p.line("main", 20)}}, 1, None)
-	tr := b.trace()
+	p, b := newProgram(), NewBuilder(nil)
+	b.Add([]*Call{p.line("f", 12), p.call(Call{Name: "runtime.x"}), p.line("main", 20)}, Sample{Timestamp: 1, ContextID: None})
+	tr := b.Trace(nil)
 	want := []Call{{"f", "/src/shop.go", 10, 12}, {"runtime.x", "", 0, 0}, {"main", "/src/shop.go", 10, 20}}
 	if got := slices.Collect(tr.Calls(tr.Samples[0])); !slices.Equal(got, want) {
 		t.Errorf("calls are %v, want %v", got, want)
@@ -141,13 +147,13 @@ func TestFramesLeftOut_JSP13(t *testing.T) {
 		{"none there", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBuilder(func(s *sampling.Symbol) bool { return !strings.HasPrefix(s.Name, "hidden.") })
+			b := NewBuilder(func(s *Call) bool { return !strings.HasPrefix(s.Name, "hidden.") })
 			for range 3 {
-				b.add(&sampling.Sample{Stack: p.stack(strings.Fields(c.stack)...)}, 0, None)
+				b.Add(p.stack(strings.Fields(c.stack)...), Sample{ContextID: None})
 			}
-			// What is left is the same stack as one without the others.
-			b.add(&sampling.Sample{Stack: p.stack(strings.Fields(c.want)...)}, 0, None)
-			tr := b.trace()
+			// The rest is the same stack as one without the others.
+			b.Add(p.stack(strings.Fields(c.want)...), Sample{ContextID: None})
+			tr := b.Trace(nil)
 			if got := callNames(tr, tr.Samples[0]); got != c.want {
 				t.Errorf("stack is %q, want %q", got, c.want)
 			}
@@ -172,12 +178,12 @@ func TestFramesLeftOut_JSP13(t *testing.T) {
 
 func TestFilterIsAskedOnce(t *testing.T) {
 	p, asked := newProgram(), map[string]int{}
-	b := newBuilder(func(s *sampling.Symbol) bool {
+	b := NewBuilder(func(s *Call) bool {
 		asked[s.Name]++
 		return s.Name != "hidden"
 	})
 	for _, stack := range []string{"f hidden main", "hidden f main", "main", "main hidden f"} {
-		b.add(&sampling.Sample{Stack: p.stack(strings.Fields(stack)...)}, 0, None)
+		b.Add(p.stack(strings.Fields(stack)...), Sample{ContextID: None})
 	}
 	if want := map[string]int{"f": 1, "hidden": 1, "main": 1}; !maps.Equal(asked, want) {
 		t.Errorf("the filter was asked %v, want %v", asked, want)
@@ -187,23 +193,23 @@ func TestFilterIsAskedOnce(t *testing.T) {
 func TestFrames(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		symbol    sampling.Symbol
+		call      Call
 		frame     Frame
 		resources []string
 	}{
 		{"JSP-15 a function has its name, its file and where it begins, not the line that ran",
-			sampling.Symbol{Name: "example.com/shop.(*Cart).Total", File: "/src/shop.go", StartLine: 31, Line: 40},
+			Call{Name: "example.com/shop.(*Cart).Total", File: "/src/shop.go", StartLine: 31, Line: 40},
 			Frame{Name: "example.com/shop.(*Cart).Total", ResourceID: 0, Line: 31}, []string{"/src/shop.go"}},
-		{"JSP-14 a built-in has its name only", sampling.Symbol{Name: "runtime.memmove"},
+		{"JSP-14 a built-in has its name only", Call{Name: "runtime.memmove"},
 			Frame{Name: "runtime.memmove", ResourceID: None}, []string{}},
-		{"what JSON cannot hold is replaced", sampling.Symbol{Name: "a\xff\xfe", File: "\xff.go"},
+		{"what JSON cannot hold is replaced", Call{Name: "a\xff\xfe", File: "\xff.go"},
 			Frame{Name: "a\uFFFD", ResourceID: 0}, []string{"\uFFFD.go"}},
-		{"negative lines are not known", sampling.Symbol{Name: "a", StartLine: -1, Line: -1}, Frame{Name: "a", ResourceID: None}, []string{}},
+		{"negative lines are not known", Call{Name: "a", StartLine: -1, Line: -1}, Frame{Name: "a", ResourceID: None}, []string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBuilder(nil)
-			b.add(&sampling.Sample{Stack: []*sampling.Symbol{&c.symbol}}, 0, None)
-			tr := b.trace()
+			b := NewBuilder(nil)
+			b.Add([]*Call{&c.call}, Sample{ContextID: None})
+			tr := b.Trace(nil)
 			if got := tr.Frames[0]; got != c.frame {
 				t.Errorf("frame is %+v, want %+v", got, c.frame)
 			}
@@ -220,20 +226,20 @@ func TestFrames(t *testing.T) {
 func TestSamples(t *testing.T) {
 	p := newProgram()
 	t.Run("JSP-11 without a stack", func(t *testing.T) {
-		b := newBuilder(nil)
-		b.add(&sampling.Sample{}, 5, None)
-		tr := b.trace()
+		b := NewBuilder(nil)
+		b.Add(nil, Sample{Timestamp: 5, ContextID: None})
+		tr := b.Trace(nil)
 		if want := []Sample{{Timestamp: 5, StackID: None, ContextID: None, Count: 1}}; !slices.Equal(tr.Samples, want) {
 			t.Errorf("got %+v, want %+v", tr.Samples, want)
 		}
 	})
 	t.Run("JSP-18 in the order of time, equal times as they came", func(t *testing.T) {
-		b := newBuilder(nil)
+		b := NewBuilder(nil)
 		for i, at := range []time.Duration{3, 1, 2, 1, 2} {
-			b.add(&sampling.Sample{Stack: p.stack("f"), Count: i + 1}, at, None)
+			b.Add(p.stack("f"), Sample{Timestamp: at, ContextID: None, Count: i + 1})
 		}
 		var got []string
-		for _, s := range b.trace().Samples {
+		for _, s := range b.Trace(nil).Samples {
 			got = append(got, fmt.Sprintf("%d#%d", s.Timestamp, s.Count))
 		}
 		if want := "[1#2 1#4 2#3 2#5 3#1]"; fmt.Sprint(got) != want {
@@ -241,29 +247,29 @@ func TestSamples(t *testing.T) {
 		}
 	})
 	t.Run("JSP-10 time is what the session says, weight and count the engine's", func(t *testing.T) {
-		b := newBuilder(nil)
-		b.add(&sampling.Sample{At: 99, Stack: p.stack("f"), Count: 7, Weight: 70, Cut: true}, -4, None)
-		tr := b.trace()
+		b := NewBuilder(nil)
+		b.Add(p.stack("f"), Sample{Timestamp: -4, ContextID: None, Count: 7, Weight: 70, Truncated: true})
+		tr := b.Trace(nil)
 		if s := tr.Samples[0]; s.Timestamp != -4 || s.Count != 7 || s.Weight != 70 || !s.Truncated || tr.Stats.Truncated != 1 {
 			t.Errorf("got %+v, %+v", s, tr.Stats)
 		}
 	})
 	t.Run("of a stack that is too deep the innermost frames", func(t *testing.T) {
-		b, stack := newBuilder(nil), deepStack(p, maxDepth+1)
-		b.add(&sampling.Sample{Stack: stack}, 0, None)
-		b.add(&sampling.Sample{Stack: stack[:maxDepth]}, 0, None)
-		tr := b.trace()
+		b, stack := NewBuilder(nil), deepStack(p, maxDepth+1)
+		b.Add(stack, Sample{ContextID: None})
+		b.Add(stack[:maxDepth], Sample{ContextID: None})
+		tr := b.Trace(nil)
 		if s := tr.Samples; !s[0].Truncated || s[1].Truncated || s[0].StackID != s[1].StackID || len(tr.Stacks) != maxDepth || tr.Stats.Truncated != 1 {
 			t.Errorf("got %+v of %d stacks, %+v; want the first cut to the other's %d frames", s, len(tr.Stacks), tr.Stats, maxDepth)
 		}
 	})
 	t.Run("JSP-30 markers", func(t *testing.T) {
-		b := newBuilder(nil)
-		for _, m := range []sampling.Marker{sampling.Running, sampling.GC, sampling.Syscall, sampling.Idle, sampling.Other, 200} {
-			b.add(&sampling.Sample{Marker: m}, 0, None)
+		b := NewBuilder(nil)
+		for _, m := range []Marker{Running, GC, Syscall, Idle, Other, 200} {
+			b.Add(nil, Sample{ContextID: None, Marker: m})
 		}
 		var got []string
-		for _, s := range b.trace().Samples {
+		for _, s := range b.Trace(nil).Samples {
 			got = append(got, s.Marker.String())
 		}
 		if want := []string{"", "gc", "syscall", "idle", "other", "other"}; !slices.Equal(got, want) {
@@ -294,12 +300,12 @@ func TestContexts(t *testing.T) {
 		}, []int{0, 1, 2, 3, 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBuilder(nil)
+			b := NewBuilder(nil)
 			var ids []int
 			for _, context := range c.contexts {
 				key, asked := &labelSet{context}, 0
 				for range 2 {
-					ids = append(ids, b.context(unsafe.Pointer(key), func(key any) Context {
+					ids = append(ids, b.Context(unsafe.Pointer(key), func(key any) Context {
 						asked++
 						return (*labelSet)(key.(unsafe.Pointer)).context
 					}))
@@ -315,7 +321,7 @@ func TestContexts(t *testing.T) {
 			if !slices.Equal(ids, twice) {
 				t.Errorf("ids are %v, want %v", ids, twice)
 			}
-			for _, got := range b.trace().Contexts {
+			for _, got := range b.Trace(nil).Contexts {
 				if !slices.IsSortedFunc(got.Labels, func(a, b Label) int { return cmp.Compare(a.Key, b.Key) }) {
 					t.Errorf("labels are not sorted: %v", got.Labels)
 				}
@@ -323,7 +329,7 @@ func TestContexts(t *testing.T) {
 		})
 	}
 	t.Run("a goroutine without labels", func(t *testing.T) {
-		id := newBuilder(nil).context(nil, func(any) Context { t.Error("asked"); return span })
+		id := NewBuilder(nil).Context(nil, func(any) Context { t.Error("asked"); return span })
 		if id != None {
 			t.Errorf("id is %d", id)
 		}
@@ -333,7 +339,7 @@ func TestContexts(t *testing.T) {
 // A span may have another name by the time that the trace is made: contexts that are
 // equal then are one.
 func TestNamesWhenTheTraceIsMade(t *testing.T) {
-	b, p := newBuilder(nil), newProgram()
+	b, p := NewBuilder(nil), newProgram()
 	a, same, other := &spanKey{"GET", 1, ""}, &spanKey{"HEAD", 1, ""}, &spanKey{"GET", 2, ""}
 	ignorant := [8]*spanKey{} // of the first's end
 	for i := range ignorant {
@@ -344,13 +350,13 @@ func TestNamesWhenTheTraceIsMade(t *testing.T) {
 		return Context{SpanID: trace.SpanID{k.id}, SpanName: k.name}
 	}
 	for _, key := range []any{a, nil, same, other, a} {
-		b.add(&sampling.Sample{Stack: p.stack("f"), Count: 1}, 0, b.context(key, describe))
+		b.Add(p.stack("f"), Sample{ContextID: b.Context(key, describe), Count: 1})
 	}
 	for _, key := range ignorant {
-		b.context(key, describe)
+		b.Context(key, describe)
 	}
 	a.end, same.end = "GET /{id}", "GET /{id}"
-	tr := b.trace()
+	tr := b.Trace(func(key any) string { return key.(*spanKey).end })
 	want := []Context{{SpanID: trace.SpanID{1}, SpanName: "GET /{id}"}, {SpanID: trace.SpanID{2}, SpanName: "GET"}}
 	if !reflect.DeepEqual(tr.Contexts, want) {
 		t.Errorf("contexts are %+v, want %+v", tr.Contexts, want)
@@ -370,14 +376,14 @@ type spanKey struct {
 	end  string
 }
 
-func (k *spanKey) EndName() string { return k.end }
-
 func TestAddAllocs(t *testing.T) {
-	p, b, labels := newProgram(), newBuilder(nil), new(int)
-	s := sampling.Sample{Stack: deepStack(p, 30), Count: 1}
+	p, b, labels := newProgram(), NewBuilder(nil), new(int)
+	stack := deepStack(p, 30)
 	describe := func(any) Context { return Context{SpanName: "s"} }
 	b.t.Samples = make([]Sample, 0, 2000) // the one list that grows with the samples
-	got := testing.AllocsPerRun(1000, func() { b.add(&s, 1, b.context(unsafe.Pointer(labels), describe)) })
+	got := testing.AllocsPerRun(1000, func() {
+		b.Add(stack, Sample{Timestamp: 1, ContextID: b.Context(unsafe.Pointer(labels), describe), Count: 1})
+	})
 	if got != 0 {
 		t.Errorf("a known stack costs %v allocations, want none", got)
 	}
@@ -400,33 +406,33 @@ func TestSampleSize(t *testing.T) {
 func TestBuilderModel_JSP16_JSP17(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newProgram()
-		stack := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *sampling.Symbol {
-			return p.Place(sampling.Symbol{
+		stack := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *Call {
+			return p.call(Call{
 				Name: rapid.SampledFrom([]string{"a", "b", "hidden", "c\xff", "c\xfe"}).Draw(t, "name"), File: rapid.SampledFrom([]string{"", "x.go", "y.go"}).Draw(t, "file"),
 				StartLine: rapid.IntRange(0, 2).Draw(t, "start"), Line: rapid.IntRange(0, 3).Draw(t, "line"),
 			})
 		}), 0, 8)
-		keep := func(s *sampling.Symbol) bool { return s.Name != "hidden" }
-		b := newBuilder(keep)
+		keep := func(s *Call) bool { return s.Name != "hidden" }
+		b := NewBuilder(keep)
 		type sample struct {
 			at    time.Duration
 			calls []Call
 		}
 		var model []sample
 		for range rapid.IntRange(0, 30).Draw(t, "samples") {
-			s := sampling.Sample{Stack: stack.Draw(t, "stack")}
+			s := stack.Draw(t, "stack")
 			want := sample{at: time.Duration(rapid.IntRange(0, 20).Draw(t, "at"))}
-			for _, symbol := range s.Stack {
-				if keep(symbol) {
-					name := strings.NewReplacer("\xff", "\uFFFD", "\xfe", "\uFFFD").Replace(symbol.Name)
-					want.calls = append(want.calls, Call{name, symbol.File, symbol.StartLine, symbol.Line})
+			for _, call := range s {
+				if keep(call) {
+					name := strings.NewReplacer("\xff", "\uFFFD", "\xfe", "\uFFFD").Replace(call.Name)
+					want.calls = append(want.calls, Call{name, call.File, call.StartLine, call.Line})
 				}
 			}
-			b.add(&s, want.at, None)
+			b.Add(s, Sample{Timestamp: want.at, ContextID: None})
 			model = append(model, want)
 		}
 		slices.SortStableFunc(model, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
-		tr := b.trace()
+		tr := b.Trace(nil)
 		checkTrace(t, tr)
 		if len(tr.Samples) != len(model) {
 			t.Fatalf("%d samples, want %d", len(tr.Samples), len(model))
@@ -488,7 +494,7 @@ func checkTrace(t interface {
 }
 
 // deepStack is a stack of n functions.
-func deepStack(p program, n int) []*sampling.Symbol {
+func deepStack(p program, n int) []*Call {
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("example.com/shop/internal/orders.(*Service).step%02d", i))
@@ -498,14 +504,14 @@ func deepStack(p program, n int) []*sampling.Symbol {
 
 func BenchmarkAdd(b *testing.B) {
 	p, labels := newProgram(), new(int)
-	s := sampling.Sample{Stack: deepStack(p, 30), Count: 1, Weight: 10 * time.Millisecond}
-	builder := newBuilder(nil)
+	stack := deepStack(p, 30)
+	builder := NewBuilder(nil)
 	describe := func(any) Context { return Context{SpanName: "s"} }
 	b.ReportAllocs()
 	for b.Loop() {
 		if len(builder.t.Samples) == 100_000 {
 			builder.t.Samples = builder.t.Samples[:0]
 		}
-		builder.add(&s, 1, builder.context(unsafe.Pointer(labels), describe))
+		builder.Add(stack, Sample{Timestamp: 1, ContextID: builder.Context(unsafe.Pointer(labels), describe), Count: 1, Weight: 10 * time.Millisecond})
 	}
 }

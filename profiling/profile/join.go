@@ -1,10 +1,10 @@
-package profiling
+package profile
 
-// Join is one trace of several that [Profiler.TakeTrace] and Stop gave of one session, in
+// Join is one trace of several that profiling.Profiler.TakeTrace and Stop gave of one session, in
 // the order in which they were taken. Counts are added up; what describes the session is the last
 // one's. The parts are not changed. Join of nothing is an empty trace.
 func Join(parts ...*Trace) *Trace {
-	b := newBuilder(nil)
+	b := NewBuilder(nil)
 	places := map[place]int32{} // ids, from 1
 	for i, t := range parts {
 		frames := make([]int, len(t.Frames))
@@ -53,7 +53,7 @@ func Join(parts ...*Trace) *Trace {
 		b.t.Origin, b.t.Engine, b.t.Interval, b.t.Stopped = t.Origin, t.Engine, t.Interval, t.Stopped
 		b.t.Stats.add(t.Stats)
 	}
-	return b.trace()
+	return b.Trace(nil)
 }
 
 // add adds the counts of the next part of a session.

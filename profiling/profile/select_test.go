@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"slices"
@@ -7,27 +7,25 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
 func TestSelect_JSP16_JSP17(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, b := newProgram(), newBuilder(nil)
+		p, b := newProgram(), NewBuilder(nil)
 		for i := range rapid.IntRange(0, 20).Draw(t, "samples") {
-			var s sampling.Sample
+			var stack []*Call
 			for range rapid.IntRange(0, 5).Draw(t, "depth") {
-				s.Stack = append(s.Stack, p.Place(sampling.Symbol{
+				stack = append(stack, p.call(Call{
 					Name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"), File: rapid.SampledFrom([]string{"", "x.go", "y.go"}).Draw(t, "file"),
 					Line: rapid.IntRange(0, 3).Draw(t, "line"),
 				}))
 			}
-			context := b.context(rapid.IntRange(0, 3).Draw(t, "context"), func(key any) Context {
+			context := b.Context(rapid.IntRange(0, 3).Draw(t, "context"), func(key any) Context {
 				return Context{Labels: []Label{{"n", string(rune('0' + key.(int)))}}}
 			})
-			b.add(&s, time.Duration(i), context)
+			b.Add(stack, Sample{Timestamp: time.Duration(i), ContextID: context})
 		}
-		whole := b.trace()
+		whole := b.Trace(nil)
 		before := *whole
 		keep := map[time.Duration]bool{}
 		for _, s := range whole.Samples {
@@ -98,10 +96,10 @@ func TestOfTraceAndSpan(t *testing.T) {
 }
 
 func TestSelectOfSampleWithAnotherStack(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
-	b.add(&sampling.Sample{Stack: p.stack("f", "main")}, 0, None)
-	b.add(&sampling.Sample{Stack: p.stack("main")}, 1, None)
-	tr := b.trace()
+	p, b := newProgram(), NewBuilder(nil)
+	b.Add(p.stack("f", "main"), Sample{ContextID: None})
+	b.Add(p.stack("main"), Sample{Timestamp: 1, ContextID: None})
+	tr := b.Trace(nil)
 	tr.Samples[0].StackID = 0
 	got := tr.Select(func(Sample) bool { return true })
 	checkTrace(t, got)
@@ -111,19 +109,19 @@ func TestSelectOfSampleWithAnotherStack(t *testing.T) {
 }
 
 func TestHottest(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
+	p, b := newProgram(), NewBuilder(nil)
 	add := func(weight time.Duration, names ...string) {
-		b.add(&sampling.Sample{Stack: p.stack(names...), Weight: weight}, 0, None)
+		b.Add(p.stack(names...), Sample{ContextID: None, Weight: weight})
 	}
 	add(5, "f", "main")
 	add(7, "f", "f", "g", "f", "main") // f once in its total
 	add(3, "g", "main")
 	add(1, "main")
 	add(100)
-	b.add(&sampling.Sample{Stack: []*sampling.Symbol{p.Place(sampling.Symbol{Name: "f", File: "other.go"}), p.line("main", 11)}, Weight: 2}, 0, None)
+	b.Add([]*Call{p.call(Call{Name: "f", File: "other.go"}), p.line("main", 11)}, Sample{ContextID: None, Weight: 2})
 	add(0, "never")
 	add(1, "also", "between") // as long in itself as main
-	tr := b.trace()
+	tr := b.Trace(nil)
 	want := []FunctionTime{{"f", 14, 14}, {"g", 3, 10}, {"main", 1, 18}, {"also", 1, 1}, {"between", 0, 1}, {"never", 0, 0}}
 	for _, n := range []int{-1, 0, 1, 3, 6, 100} {
 		if got := tr.Hottest(n); !slices.Equal(got, want[:max(0, min(n, 6))]) {

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"bytes"
@@ -10,35 +10,38 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// ReadTrace reads a trace that [Trace.WriteJSON] or a browser wrote, up to the end of
+// ReadJSON reads a trace that [Trace.WriteJSON] or a browser wrote, up to the end of
 // r. Members may come in any order, those it does not know are ignored, and null
-// is the same as no member. Resources, frames, stacks, samples and their members
-// that are not optional must be there, ids in range, parents before their
-// children, stacks of at most 2 048 frames, no two resources, frames or stacks
-// equal, and samples in the order of time: anything else is an error that says where. What the specification calls
-// a required line, resource or column may be missing, as newer texts have it.
+// is the same as no member. Anything that breaks one of these rules is an error that says where:
+//
+//   - Resources, frames, stacks, samples and their members that are not optional are there. A line,
+//     resource or column that the specification calls required may be missing, as newer texts have it.
+//   - Ids are in range, and parents stand before their children.
+//   - Stacks have at most 2 048 frames.
+//   - No two resources, frames or stacks are equal.
+//   - Samples are in the order of time.
 //
 // JSON has no place for contexts, lines, weights, the interval and the origin:
 // these are empty, and each sample's Count is 1. Memory is proportional to the
-// input; whoever reads from strangers bounds that (net/http.MaxBytesReader).
-func ReadTrace(r io.Reader) (*Trace, error) {
+// input: bound the input of strangers (net/http.MaxBytesReader).
+func ReadJSON(r io.Reader) (*Trace, error) {
 	d := json.NewDecoder(r)
 	t := &Trace{}
 	if err := t.read(d); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, fmt.Errorf("profiling: trace: %w", err)
+		return nil, fmt.Errorf("profile: %w", err)
 	}
 	for _, member := range []struct {
 		name  string
 		there bool
 	}{{"resources", t.Resources != nil}, {"frames", t.Frames != nil}, {"stacks", t.Stacks != nil}, {"samples", t.Samples != nil}} {
 		if !member.there {
-			return nil, fmt.Errorf("profiling: trace: %s is missing: resources, frames, stacks and samples must all be there", member.name)
+			return nil, fmt.Errorf("profile: %s is missing: resources, frames, stacks and samples must all be there", member.name)
 		}
 	}
-	// Ids may point to lists that come later: they are looked at when all is there.
+	// Ids may point to lists that come later: they are checked after the last list.
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -51,9 +54,9 @@ func ReadTrace(r io.Reader) (*Trace, error) {
 	return t, nil
 }
 
-// UnmarshalJSON decodes as [ReadTrace] does.
+// UnmarshalJSON decodes as [ReadJSON] does.
 func (t *Trace) UnmarshalJSON(data []byte) error {
-	read, err := ReadTrace(bytes.NewReader(data))
+	read, err := ReadJSON(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"bufio"
@@ -13,11 +13,11 @@ import (
 const noStack = "[no-stack]"
 
 // WriteFolded writes the trace in Brendan Gregg's folded format, which flame
-// graphs are made of: a line for each stack, its functions from the outermost to
-// the innermost, separated by semicolons, then a space and how many samples had
-// exactly that stack ([Sample] Count, so that goroutines sampled at once count one
-// by one). Stacks of the same names are one line; lines are sorted name by name.
-// Samples without a stack are those of "[no-stack]".
+// graphs are made of. A line has the functions of a stack from the outermost to
+// the innermost, separated by semicolons, then a space and the number of samples that had
+// exactly that stack. The number adds up [Sample] Count, so that goroutines sampled at once count one
+// by one. Stacks of the same names are one line; lines are sorted name by name.
+// Samples without a stack have the function "[no-stack]".
 //
 // Semicolons, spaces and control characters of a name are written as % and two
 // upper-case hexadecimal digits, and so is a % that would read like that; the

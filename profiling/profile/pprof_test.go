@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"bytes"
@@ -14,28 +14,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
+	pprofpb "github.com/google/pprof/profile"
 )
 
 func TestProfile(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
-	span := b.context(1, func(any) Context { return byHand().Contexts[0] })
-	job := b.context(2, func(any) Context {
+	p, b := newProgram(), NewBuilder(nil)
+	span := b.Context(1, func(any) Context { return byHand().Contexts[0] })
+	job := b.Context(2, func(any) Context {
 		return Context{Labels: []Label{{"job", "x"}, {"trace_id", "the user's own"}}}
 	})
-	add := func(context int, weight time.Duration, stack ...*sampling.Symbol) {
-		b.add(&sampling.Sample{Stack: stack, Count: 2, Weight: weight}, 0, context)
+	add := func(context int, weight time.Duration, stack ...*Call) {
+		b.Add(stack, Sample{ContextID: context, Count: 2, Weight: weight})
 	}
 	add(span, 10, p.line("f", 12), p.line("main", 20))
 	add(span, 20, p.line("f", 13), p.line("main", 20))
 	add(span, 30, p.line("f", 12), p.line("main", 20))
 	add(job, 40, p.line("f", 12), p.line("main", 20))
 	add(None, 50)
-	tr := b.trace()
+	tr := b.Trace(nil)
 	tr.Origin, tr.Interval, tr.Started, tr.Stopped = time.Unix(1000, 5), 4*time.Millisecond, time.Second, 3*time.Second
-	got, err := tr.Profile()
+	got, err := tr.Pprof()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +72,7 @@ func TestProfile(t *testing.T) {
 		if !bytes.Equal(file.Bytes(), again.Bytes()) {
 			t.Error("the same trace gave two different files")
 		}
-		parsed, err := profile.Parse(&file)
+		parsed, err := pprofpb.Parse(&file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +83,7 @@ func TestProfile(t *testing.T) {
 }
 
 // samplesOf writes a profile's samples as text, innermost line first.
-func samplesOf(p *profile.Profile) (lines []string) {
+func samplesOf(p *pprofpb.Profile) (lines []string) {
 	for _, s := range p.Sample {
 		var b strings.Builder
 		for _, l := range s.Location {
@@ -102,11 +100,11 @@ func TestProfilesTypes(t *testing.T) {
 	for engine, want := range map[string]string{"": "cpu", "cpu": "cpu", "wall": "wall"} {
 		tr := byHand()
 		tr.Engine = engine
-		got, err := tr.Profile()
+		got, err := tr.Pprof()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if types := []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: want, Unit: "nanoseconds"}}; !reflect.DeepEqual(got.SampleType, types) {
+		if types := []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: want, Unit: "nanoseconds"}}; !reflect.DeepEqual(got.SampleType, types) {
 			t.Errorf("engine %q: sample types are %v, want %v", engine, got.SampleType, types)
 		}
 		if got.PeriodType.Type != want || got.PeriodType.Unit != "nanoseconds" {
@@ -115,16 +113,16 @@ func TestProfilesTypes(t *testing.T) {
 	}
 }
 
-func TestProfileOfReadTrace(t *testing.T) {
+func TestProfileOfReadJSON(t *testing.T) {
 	text, err := os.ReadFile("testdata/explainer.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := ReadTrace(bytes.NewReader(text))
+	tr, err := ReadJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := tr.Profile()
+	p, err := tr.Pprof()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,17 +134,17 @@ func TestProfileOfReadTrace(t *testing.T) {
 	}
 }
 
-// The flat shares that the tool prints are those of the trace.
+// The flat shares that the tool prints are the shares in the trace.
 func TestPprofTop(t *testing.T) {
-	p, b := newProgram(), newBuilder(nil)
+	p, b := newProgram(), NewBuilder(nil)
 	want := map[string]float64{"shop.fast": 20, "shop.slow": 50, "shop.(*Cart).Total[...]": 22.5, noStack: 7.5}
 	for name, share := range want {
 		for range int(share * 10) {
-			s := sampling.Sample{Count: 1, Weight: 10 * time.Millisecond}
+			var stack []*Call
 			if name != noStack {
-				s.Stack = p.stack(name, "shop.handle", "main.main")
+				stack = p.stack(name, "shop.handle", "main.main")
 			}
-			b.add(&s, 0, None)
+			b.Add(stack, Sample{ContextID: None, Count: 1, Weight: 10 * time.Millisecond})
 		}
 	}
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
@@ -154,7 +152,7 @@ func TestPprofTop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.trace().WritePprof(w); err != nil {
+	if err := b.Trace(nil).WritePprof(w); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"iter"
@@ -12,20 +12,20 @@ import (
 // context, the bottom of a stack, a frame without a resource.
 const None = -1
 
-// A Trace is what a session recorded: the ProfilerTrace dictionary of JS
-// Self-Profiling ("The ProfilerTrace Dictionary"), and beside it what that has no
-// room for: the engine, the spans, the lines that ran.
+// A Trace is the record of a session: the ProfilerTrace dictionary of JS
+// Self-Profiling ("The ProfilerTrace Dictionary"). The engine, the spans and the lines that
+// ran stand beside it, as that has no room for them.
 //
 // Resources, Frames, Stacks and Contexts hold no two equal elements, and a stack's
-// parent stands before it. A trace of a session or of [ReadTrace] keeps these
+// parent stands before it. A trace of a session or of [ReadJSON] keeps these
 // rules. One made by hand must, too: what writes a trace returns an error for an
 // id that is out of range, the other methods panic.
 //
 // A sample costs 48 bytes; stacks, frames and resources cost what the program's
 // code is, however many samples there are. Methods only read, so that a trace may be
-// used from several goroutines as long as nobody changes it.
+// used from several goroutines as long as none changes it.
 type Trace struct {
-	Resources []string // files, exactly those of Frames
+	Resources []string // files, exactly the ones of Frames
 	Frames    []Frame
 	Stacks    []Stack  // a trie: each is its parent and one frame more
 	Samples   []Sample // by time
@@ -33,7 +33,7 @@ type Trace struct {
 	Contexts []Context
 	// Origin is the wall-clock time of timestamp 0. It is zero when it is not known.
 	Origin time.Time
-	// Interval is the interval in use, see Profiler.SampleInterval.
+	// Interval is the interval in use, see profiling.Profiler.SampleInterval.
 	Interval time.Duration
 	// Engine says what took the samples: "wall" for wall-clock time, anything else for
 	// CPU time. It is "window" when any sample has no time of its own.
@@ -66,9 +66,9 @@ type Sample struct {
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
 	ContextID int           // index in Trace.Contexts; None when there was no span and no label
 	Count     int           // how many goroutines or ticks it stands for, at least 1
-	// Weight is the CPU or wall time it stands for, of all Count together. Samples of the CPU
-	// are up to twice as heavy as their interval, on Linux, such that those of a session stand
-	// for the CPU time that the process used: the kernel's timers miss some of what runs in
+	// Weight is the CPU or wall time it stands for, of all Count together. On Linux, samples of
+	// the CPU are up to twice as heavy as their interval. So all samples of a session stand for
+	// the CPU time that the process used: the kernel's timers miss some code that runs in
 	// short bursts. A session's first 20 weigh their interval, if there are no more.
 	Weight    time.Duration
 	place     int32 // of the innermost line in Trace.places, from 1; 0 when lines are not known
@@ -81,9 +81,9 @@ type Sample struct {
 type Context struct {
 	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
 	SpanID  trace.SpanID
-	// SpanName is the span's name at its end, such as "GET /products/{id}"; if it went on when
-	// the trace was made, or if the engine knows the text of labels only, it is the one that
-	// it was started with.
+	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name that the
+	// span was started with if the span went on when the trace was made, or if the engine knows
+	// the text of labels only.
 	SpanName string
 	Labels   []Label // by key, each key once
 }
@@ -98,10 +98,10 @@ type Stats struct {
 	Lost      uint64 // taken by the engine, which could not keep them
 	Truncated uint64 // of Samples, those whose stack was cut
 	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
-	// Gaps is how often nothing was sampled for a time, and GapTime how long in all: while
-	// other code had the CPU profiler, and for some milliseconds whenever the engine or its
-	// interval changes. Around a gap up to a tick of the kernel's
-	// clock of each thread's time is lost besides, which nobody can count.
+	// Gaps is how often nothing was sampled for a time, and GapTime how long in all. Gaps are the
+	// times in which other code had the CPU profiler, and some milliseconds whenever the engine or
+	// its interval changes. Around a gap up to a tick of the kernel's clock of each thread's time is
+	// lost besides, uncounted.
 	Gaps    int
 	GapTime time.Duration
 	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code in this process
@@ -114,15 +114,15 @@ type Stats struct {
 }
 
 // A Marker says what kind of work was sampled (the markers extension of JS
-// Self-Profiling), as far as the stack tells. On the engines of the CPU nothing is
-// ever Idle, since what waits is not seen, and GC is the collector's own goroutines and
+// Self-Profiling), as far as the stack tells. The engines of the CPU do not see goroutines
+// that wait, so nothing is Idle there. GC is the collector's own goroutines and
 // the allocations that have to help it. The wall engine does not see the runtime's
 // goroutines: there GC is the help only. Time in the kernel is Syscall when the call was
-// made through package syscall or the runtime's pollers; C code is Other, unless Go
+// made through package syscall or the runtime's pollers. C code is Other, unless Go
 // called it: then it is Running, with the Go function that called.
 type Marker uint8
 
-// The markers. Their order is that of the engines' own.
+// The markers.
 const (
 	Running Marker = iota // ordinary code
 	GC                    // garbage collection
@@ -216,8 +216,8 @@ func (t *Trace) Call(at Position) Call {
 	return c
 }
 
-// Doing is the function that says most of what one of the trace's samples is about: the
-// innermost that is not the runtime's, by its package and name, with " (waits)" when it waits.
+// Doing returns the function that says most about one of the trace's samples, by its package and
+// name: the innermost one outside the runtime. " (waits)" follows when the goroutine waits.
 func (t *Trace) Doing(s Sample) string {
 	name := ""
 	for c := range t.Calls(s) {

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"cmp"
@@ -6,56 +6,55 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A builder makes the trace of one session. Its symbols must all come from one
-// table ([sampling.Symbols]): it knows them by their pointers. It is used from one
-// goroutine.
+// A Builder makes a trace of samples. It knows calls by their pointers, which should all come from
+// one table: equal calls behind different pointers cost a look-up and memory each. A call must
+// not change once it was added. A Builder is used from one goroutine.
 //
 // A sample is interned with one look-up for each frame and without an allocation
 // once its stack was seen.
-type builder struct {
+type Builder struct {
 	t    Trace
-	keep func(*sampling.Symbol) bool // nil keeps all
+	keep func(*Call) bool // nil keeps all
 
-	// children finds a place by its caller's and its symbol. Of a symbol that is left
-	// out it gives the caller's place: what it called is called from there.
+	// children finds a place by its caller's and its call. For a call that is left
+	// out it gives the caller's place, and calls from the former count as calls from the latter.
 	children  map[callSite]int32
-	symbols   map[*sampling.Symbol]int // index in t.Frames, or None when it is left out
+	calls     map[*Call]int // index in t.Frames, or None when it is left out
 	stacks    map[Stack]int
 	frames    map[Frame]int
 	resources map[string]int
 
-	contexts map[any]int // index in t.Contexts by the keys that context was given; see named
+	contexts map[any]int // index in t.Contexts by the keys that Context was given
 	equal    map[string]int
 	unsorted bool
-	weight   time.Duration // of all samples
-	factor   float64       // that weights are multiplied by in the end; 0 means 1
 }
 
 type callSite struct {
 	caller int32 // in Trace.places, from 1; 0 at the bottom
-	symbol *sampling.Symbol
+	call   *Call
 }
 
-func newBuilder(keep func(*sampling.Symbol) bool) *builder {
-	return &builder{
-		keep: keep, children: map[callSite]int32{}, symbols: map[*sampling.Symbol]int{}, stacks: map[Stack]int{},
+// NewBuilder returns an empty Builder. Keep says which calls are frames of the trace, and is asked
+// once for each; nil keeps all.
+func NewBuilder(keep func(*Call) bool) *Builder {
+	return &Builder{
+		keep: keep, children: map[callSite]int32{}, calls: map[*Call]int{}, stacks: map[Stack]int{},
 		frames: map[Frame]int{}, resources: map[string]int{}, contexts: map[any]int{}, equal: map[string]int{},
 	}
 }
 
-// add records a sample at a time, by a clock of the caller's choice. The context is an
-// index that the method of that name gave, or None.
-func (b *builder) add(s *sampling.Sample, at time.Duration, context int) {
-	depth := min(len(s.Stack), maxDepth)
-	cut := s.Cut || depth < len(s.Stack)
+// Add records a sample with its stack, innermost first. Its Timestamp is by a clock of the caller's
+// choice, and its ContextID an index that [Builder.Context] gave, or None. The builder finds its
+// StackID. A stack of more than 2 048 calls is cut to
+// the innermost, and the sample is Truncated.
+func (b *Builder) Add(stack []*Call, s Sample) {
+	depth := min(len(stack), maxDepth)
+	s.Truncated = s.Truncated || depth < len(stack)
 	place := int32(0)
 	for i := depth - 1; i >= 0; i-- { // outermost first
-		site := callSite{place, s.Stack[i]}
+		site := callSite{place, stack[i]}
 		next, known := b.children[site]
 		if !known {
 			next = b.place(site)
@@ -63,29 +62,29 @@ func (b *builder) add(s *sampling.Sample, at time.Duration, context int) {
 		}
 		place = next
 	}
-	stack := None
+	s.StackID, s.place, s.Count = None, place, max(1, s.Count)
 	if place > 0 {
-		stack = int(b.t.places[place-1].stack)
-	} else if len(s.Stack) > 0 {
+		s.StackID = int(b.t.places[place-1].stack)
+	} else if len(stack) > 0 {
 		b.t.Stats.Filtered++
 	}
 	b.t.Stats.Samples++
-	if cut {
+	if s.Truncated {
 		b.t.Stats.Truncated++
 	}
-	if n := len(b.t.Samples); n > 0 && at < b.t.Samples[n-1].Timestamp {
+	if n := len(b.t.Samples); n > 0 && s.Timestamp < b.t.Samples[n-1].Timestamp {
 		b.unsorted = true
 	}
-	b.weight += s.Weight
-	b.t.Samples = append(b.t.Samples, Sample{
-		Timestamp: at, StackID: stack, ContextID: context, Count: max(1, s.Count), Weight: s.Weight,
-		place: place, Marker: Marker(s.Marker), Truncated: cut,
-	})
+	b.t.Samples = append(b.t.Samples, s)
 }
 
+// Stats counts the samples that were added: all, the cut ones, and the ones that have no stack because
+// each frame was left out.
+func (b *Builder) Stats() Stats { return b.t.Stats }
+
 // place makes the place of a call that was not seen before.
-func (b *builder) place(site callSite) int32 {
-	frame := b.frame(site.symbol)
+func (b *Builder) place(site callSite) int32 {
+	frame := b.frame(site.call)
 	if frame == None {
 		return site.caller
 	}
@@ -94,27 +93,27 @@ func (b *builder) place(site callSite) int32 {
 		stack.ParentID = int(b.t.places[site.caller-1].stack)
 	}
 	id := intern(b.stacks, &b.t.Stacks, stack)
-	line := max(0, min(site.symbol.Line, math.MaxInt32))
+	line := max(0, min(site.call.Line, math.MaxInt32))
 	b.t.places = append(b.t.places, place{parent: site.caller, stack: int32(id), line: int32(line)})
 	return int32(len(b.t.places))
 }
 
-// frame is the id of a symbol's function, or None when its frames are left out.
-func (b *builder) frame(s *sampling.Symbol) int {
-	if id, known := b.symbols[s]; known {
+// frame is the id of a call's function, or None when its frames are left out.
+func (b *Builder) frame(c *Call) int {
+	if id, known := b.calls[c]; known {
 		return id
 	}
 	id := None
-	if b.keep == nil || b.keep(s) {
-		// What JSON cannot hold would come back from it as another name, perhaps one that
-		// is there already.
-		f := Frame{Name: strings.ToValidUTF8(s.Name, "\uFFFD"), ResourceID: None, Line: max(0, s.StartLine)}
-		if s.File != "" {
-			f.ResourceID = intern(b.resources, &b.t.Resources, strings.ToValidUTF8(s.File, "\uFFFD"))
+	if b.keep == nil || b.keep(c) {
+		// Invalid UTF-8 would come back from JSON as another name, perhaps one that
+		// another frame has.
+		f := Frame{Name: strings.ToValidUTF8(c.Name, "\uFFFD"), ResourceID: None, Line: max(0, c.StartLine)}
+		if c.File != "" {
+			f.ResourceID = intern(b.resources, &b.t.Resources, strings.ToValidUTF8(c.File, "\uFFFD"))
 		}
 		id = intern(b.frames, &b.t.Frames, f)
 	}
-	b.symbols[s] = id
+	b.calls[c] = id
 	return id
 }
 
@@ -129,17 +128,13 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	return id
 }
 
-// named is a key that tells the name that its span ended with, "" if that is not known or
-// no other than before. It is asked when the trace is made: by then the span may have ended.
-type named interface{ EndName() string }
-
-// context is the id of what samples ran for, None when that is nothing. Key stands
+// Context returns the id of what samples ran for, None when that is nothing. Key stands
 // for it, say the pointer to a goroutine's labels; describe tells what a key means
-// and is asked once for each. A nil key is nothing. A key may be [named].
+// and is asked once for each. A nil key is nothing, and others must be comparable.
 //
 // The builder holds the keys as they are, so that what they point to is not freed
 // and its address not used again while it lives.
-func (b *builder) context(key any, describe func(key any) Context) int {
+func (b *Builder) Context(key any, describe func(key any) Context) int {
 	if key == nil {
 		return None
 	}
@@ -151,7 +146,7 @@ func (b *builder) context(key any, describe func(key any) Context) int {
 	return id
 }
 
-func (b *builder) contextOf(c Context) int {
+func (b *Builder) contextOf(c Context) int {
 	if !c.SpanID.IsValid() && !c.TraceID.IsValid() && c.SpanName == "" && len(c.Labels) == 0 {
 		return None
 	}
@@ -185,17 +180,15 @@ func (c *Context) text() string {
 	return string(b)
 }
 
-// trace is the trace of what was added. The builder must not be used any more.
-func (b *builder) trace() *Trace {
+// Trace returns the trace of what was added, with the counts of Stats. The builder must not be used
+// any more. EndName tells the name that the span of a context's key ended with, "" if that is not
+// known or no other than before; by now the span may have ended. Nil knows none.
+func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if b.unsorted {
 		slices.SortStableFunc(b.t.Samples, func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	}
-	b.rename()
-	if b.factor > 1 {
-		for i := range b.t.Samples {
-			s := &b.t.Samples[i]
-			s.Weight = time.Duration(float64(s.Weight) * b.factor)
-		}
+	if endName != nil {
+		b.rename(endName)
 	}
 	t := b.t // without the maps, which may go
 	return &t
@@ -203,17 +196,15 @@ func (b *builder) trace() *Trace {
 
 // rename gives contexts the names that their spans have now. Those that are equal then
 // become one.
-func (b *builder) rename() {
+func (b *Builder) rename(endName func(key any) string) {
 	renamed := false
 	for key, id := range b.contexts {
 		if id == None {
 			continue
 		}
-		if n, ok := key.(named); ok {
-			// Several keys may be of one context, and not all know.
-			if name := n.EndName(); name != "" {
-				b.t.Contexts[id].SpanName, renamed = name, true
-			}
+		// Several keys may be of one context, and not all know.
+		if name := endName(key); name != "" {
+			b.t.Contexts[id].SpanName, renamed = name, true
 		}
 	}
 	if !renamed {

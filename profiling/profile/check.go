@@ -1,6 +1,8 @@
-package profiling
+package profile
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // check finds what is wrong with ids, positions and order, in a trace that was made
 // by hand or read. Without that, nothing that goes through the trace leaves its
@@ -8,30 +10,30 @@ import "fmt"
 func (t *Trace) check() error {
 	for i, f := range t.Frames {
 		if err := checkOptional("resourceId", f.ResourceID, len(t.Resources), "a resource"); err != nil {
-			return fmt.Errorf("profiling: trace: frames[%d]: %w", i, err)
+			return fmt.Errorf("profile: frames[%d]: %w", i, err)
 		}
 		if f.Line < 0 || f.Column < 0 {
-			return fmt.Errorf("profiling: trace: frames[%d]: line %d, column %d: must not be negative", i, f.Line, f.Column)
+			return fmt.Errorf("profile: frames[%d]: line %d, column %d: must not be negative", i, f.Line, f.Column)
 		}
 	}
 	for i, s := range t.Stacks {
 		if err := checkID("frameId", s.FrameID, len(t.Frames), "a frame"); err != nil {
-			return fmt.Errorf("profiling: trace: stacks[%d]: %w", i, err)
+			return fmt.Errorf("profile: stacks[%d]: %w", i, err)
 		}
 		if err := checkOptional("parentId", s.ParentID, i, "a stack before this one"); err != nil {
-			return fmt.Errorf("profiling: trace: stacks[%d]: %w", i, err)
+			return fmt.Errorf("profile: stacks[%d]: %w", i, err)
 		}
 	}
 	for i := range t.Samples {
 		s := &t.Samples[i]
 		if err := checkOptional("stackId", s.StackID, len(t.Stacks), "a stack"); err != nil {
-			return fmt.Errorf("profiling: trace: samples[%d]: %w", i, err)
+			return fmt.Errorf("profile: samples[%d]: %w", i, err)
 		}
 		if err := checkOptional("context", s.ContextID, len(t.Contexts), "a context"); err != nil {
-			return fmt.Errorf("profiling: trace: samples[%d]: %w", i, err)
+			return fmt.Errorf("profile: samples[%d]: %w", i, err)
 		}
 		if i > 0 && s.Timestamp < t.Samples[i-1].Timestamp {
-			return fmt.Errorf("profiling: trace: samples[%d]: timestamp %v is before %v of the sample before it: samples must be in the order of time",
+			return fmt.Errorf("profile: samples[%d]: timestamp %v is before %v of the sample before it: samples must be in the order of time",
 				i, s.Timestamp, t.Samples[i-1].Timestamp)
 		}
 	}
@@ -67,7 +69,7 @@ func (t *Trace) checkDepth() error {
 			depths[i] += depths[s.ParentID]
 		}
 		if depths[i] > maxDepth {
-			return fmt.Errorf("profiling: trace: stacks[%d] has %d frames: must be at most %d", i, depths[i], maxDepth)
+			return fmt.Errorf("profile: stacks[%d] has %d frames: must be at most %d", i, depths[i], maxDepth)
 		}
 	}
 	return nil
@@ -76,13 +78,13 @@ func (t *Trace) checkDepth() error {
 // checkUnique finds elements that are equal in all their components.
 func (t *Trace) checkUnique() error {
 	if i, j := firstEqual(t.Resources); j > 0 {
-		return fmt.Errorf("profiling: trace: resources[%d] and [%d] are equal (%.80q): each must be there once", i, j, t.Resources[i])
+		return fmt.Errorf("profile: resources[%d] and [%d] are equal (%.80q): each must be there once", i, j, t.Resources[i])
 	}
 	if i, j := firstEqual(t.Frames); j > 0 {
-		return fmt.Errorf("profiling: trace: frames[%d] and [%d] are equal (%.80q): each must be there once", i, j, t.Frames[i].Name)
+		return fmt.Errorf("profile: frames[%d] and [%d] are equal (%.80q): each must be there once", i, j, t.Frames[i].Name)
 	}
 	if i, j := firstEqual(t.Stacks); j > 0 {
-		return fmt.Errorf("profiling: trace: stacks[%d] and [%d] are equal (frameId %d): each must be there once", i, j, t.Stacks[i].FrameID)
+		return fmt.Errorf("profile: stacks[%d] and [%d] are equal (frameId %d): each must be there once", i, j, t.Stacks[i].FrameID)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package profiling
+package profile
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
 func TestExplainersExample_JSP28(t *testing.T) {
@@ -20,7 +18,7 @@ func TestExplainersExample_JSP28(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadTrace(bytes.NewReader(text))
+	got, err := ReadJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +62,7 @@ func TestJSONIsAsSpecified_JSP28_JSP11(t *testing.T) {
 	if got.String() != strings.TrimSpace(string(want)) {
 		t.Errorf("got\n%s\nwant\n%s", &got, want)
 	}
-	back, err := ReadTrace(&got)
+	back, err := ReadJSON(&got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +79,7 @@ func TestJSONIsAsSpecified_JSP28_JSP11(t *testing.T) {
 
 func TestEmptyTracesJSON_JSP28(t *testing.T) {
 	const want = `{"resources":[],"frames":[],"stacks":[],"samples":[]}`
-	for name, tr := range map[string]*Trace{"zero": {}, "a session's": newBuilder(nil).trace(), "of none selected": byHand().Select(func(Sample) bool { return false })} {
+	for name, tr := range map[string]*Trace{"zero": {}, "a session's": NewBuilder(nil).Trace(nil), "of none selected": byHand().Select(func(Sample) bool { return false })} {
 		for form, v := range map[string]any{"pointer": tr, "value": *tr} {
 			if got, err := json.Marshal(v); err != nil || string(got) != want {
 				t.Errorf("%s, %s: got %s, %v; want empty lists", name, form, got, err)
@@ -101,7 +99,7 @@ func TestTimestampsRoundTrip_JSP10(t *testing.T) {
 	if err := tr.WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	back, err := ReadTrace(&text)
+	back, err := ReadJSON(&text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +110,7 @@ func TestTimestampsRoundTrip_JSP10(t *testing.T) {
 	}
 }
 
-func TestReadTraceAccepts(t *testing.T) {
+func TestReadJSONAccepts(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
 		{"unknown members", `{"v":{"samples":[1]},"resources":[],"frames":[{"name":"f","x":[]}],"stacks":[{"frameId":0,"x":1}],"samples":[{"timestamp":1,"stackId":0,"marker":"gc"}]}`},
 		{"null for none", `{"resources":[],"frames":[{"name":"f","resourceId":null,"line":null,"column":null}],"stacks":[{"frameId":0,"parentId":null}],"samples":[{"timestamp":1,"stackId":0}]}`},
@@ -121,7 +119,7 @@ func TestReadTraceAccepts(t *testing.T) {
 		{"space around it", "\n {\"samples\":[{\"stackId\":0,\"timestamp\":1}],\"stacks\":[{\"frameId\":0}],\"frames\":[{\"name\":\"f\"}],\"resources\":[]}\n\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ReadTrace(strings.NewReader(c.text))
+			got, err := ReadJSON(strings.NewReader(c.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +131,7 @@ func TestReadTraceAccepts(t *testing.T) {
 	}
 }
 
-func TestReadTraceErrors_JSP16_JSP18_JSP28(t *testing.T) {
+func TestReadJSONErrors_JSP16_JSP18_JSP28(t *testing.T) {
 	// Each case replaces one of the four lists, or the whole.
 	valid := map[string]string{
 		"resources": `["r"]`, "frames": `[{"name":"f","resourceId":0,"line":1},{"name":"g"}]`,
@@ -200,9 +198,9 @@ func TestReadTraceErrors_JSP16_JSP18_JSP28(t *testing.T) {
 					text += c.text
 				}
 			}
-			got, err := ReadTrace(strings.NewReader(text))
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "profiling: trace: ") {
-				t.Errorf("%s:\ngot  %v\nwant an error of profiling: trace: with %q", text, err, c.want)
+			got, err := ReadJSON(strings.NewReader(text))
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "profile: ") {
+				t.Errorf("%s:\ngot  %v\nwant an error of profile: with %q", text, err, c.want)
 			}
 			if got != nil {
 				t.Errorf("got a trace along with the error")
@@ -215,23 +213,23 @@ func TestReadTraceErrors_JSP16_JSP18_JSP28(t *testing.T) {
 	}
 }
 
-func TestReadTraceDepth(t *testing.T) {
+func TestReadJSONDepth(t *testing.T) {
 	for depth, want := range map[int]string{maxDepth: "", maxDepth + 1: "stacks[2048] has 2049 frames: must be at most 2048"} {
 		var stacks strings.Builder
 		stacks.WriteString(`{"frameId":0}`)
 		for i := range depth - 1 {
 			fmt.Fprintf(&stacks, `,{"frameId":0,"parentId":%d}`, i)
 		}
-		_, err := ReadTrace(strings.NewReader(`{"resources":[],"frames":[{"name":"f"}],"stacks":[` + stacks.String() + `],"samples":[]}`))
+		_, err := ReadJSON(strings.NewReader(`{"resources":[],"frames":[{"name":"f"}],"stacks":[` + stacks.String() + `],"samples":[]}`))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d frames: got %v, want %q", depth, err, want)
 		}
 	}
 }
 
-func TestReadTraceTellsReadersError(t *testing.T) {
+func TestReadJSONTellsReadersError(t *testing.T) {
 	broken := errors.New("connection lost")
-	_, err := ReadTrace(io.MultiReader(strings.NewReader(`{"resources":[`), errorReader{broken}))
+	_, err := ReadJSON(io.MultiReader(strings.NewReader(`{"resources":[`), errorReader{broken}))
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
@@ -242,7 +240,7 @@ type errorReader struct{ err error }
 func (r errorReader) Read([]byte) (int, error)  { return 0, r.err }
 func (r errorReader) Write([]byte) (int, error) { return 0, r.err }
 
-// A trace made by hand may be wrong: what goes through all of it says so first.
+// A trace made by hand may be wrong: writers report that before the first byte.
 func TestWritersRefuseWrongTraces(t *testing.T) {
 	writers := map[string]func(*Trace, io.Writer) error{"JSON": (*Trace).WriteJSON, "pprof": (*Trace).WritePprof, "folded": (*Trace).WriteFolded}
 	for _, c := range []struct {
@@ -281,8 +279,8 @@ func TestWritersRefuseWrongTraces(t *testing.T) {
 	}
 }
 
-// What is accepted is written in a form that gives the same trace again.
-func FuzzReadTrace(f *testing.F) {
+// An accepted trace is written in a form that gives the same trace again.
+func FuzzReadJSON(f *testing.F) {
 	example, err := os.ReadFile("testdata/explainer.json")
 	if err != nil {
 		f.Fatal(err)
@@ -295,7 +293,7 @@ func FuzzReadTrace(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr, err := ReadTrace(bytes.NewReader(data))
+		tr, err := ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -303,7 +301,7 @@ func FuzzReadTrace(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}
-		back, err := ReadTrace(bytes.NewReader(once))
+		back, err := ReadJSON(bytes.NewReader(once))
 		if err != nil {
 			t.Fatalf("%s: its own writing is refused: %s: %v", data, once, err)
 		}
@@ -332,21 +330,21 @@ func FuzzBuilder(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("f"), maxDepth+1), byte('b'))
 	f.Fuzz(func(t *testing.T, data []byte, hidden byte) {
 		p := newProgram()
-		b := newBuilder(func(s *sampling.Symbol) bool { return s.Name[0] != hidden })
+		b := NewBuilder(func(s *Call) bool { return s.Name[0] != hidden })
 		for i, text := range bytes.Split(data, []byte{0}) {
-			var s sampling.Sample
+			var stack []*Call
 			for _, c := range text {
-				s.Stack = append(s.Stack, p.Place(sampling.Symbol{Name: string([]byte{c}), File: string([]byte{c % 4}), Line: int(c % 8)}))
+				stack = append(stack, p.call(Call{Name: string([]byte{c}), File: string([]byte{c % 4}), Line: int(c % 8)}))
 			}
-			b.add(&s, time.Duration(i%3), None)
+			b.Add(stack, Sample{Timestamp: time.Duration(i % 3), ContextID: None})
 		}
-		tr := b.trace()
+		tr := b.Trace(nil)
 		checkTrace(t, tr)
 		text, err := json.Marshal(tr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadTrace(bytes.NewReader(text)); err != nil {
+		if _, err := ReadJSON(bytes.NewReader(text)); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 	})
