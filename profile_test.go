@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
-
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"

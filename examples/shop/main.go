@@ -29,7 +29,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
-
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"

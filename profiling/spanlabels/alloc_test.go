@@ -18,12 +18,12 @@ func TestAllocs(t *testing.T) {
 			t.Errorf("%s: %v allocations, want %v", what, got, want)
 		}
 	}
-	check("Begin and End, off", 0, pair)
-	check("Context, off", 0, func() { NewContext(ctx, nil) })
+	check("Set and End, off", 0, pair)
+	check("NewContext, off", 0, func() { NewContext(ctx, nil) })
 	on(t)
-	check("Begin and End", 1, pair)
+	check("Set and End", 1, pair)
 	s := Set(ctx, spanContext([16]byte{1}, [8]byte{2}), "around", true)
-	check("Begin and End inside another", 1, pair)
+	check("Set and End inside another", 1, pair)
 	check("Resolve", 0, func() { Resolve(Tag(), 1) })
 	check("inContext of another", 0, func() { inContext(ctx) })
 	c := NewContext(ctx, s)
@@ -32,14 +32,14 @@ func TestAllocs(t *testing.T) {
 	check("Value of something else", 0, func() { s.Value(ctx, ctx) })
 	s.end(1, "")
 	label("app", "shop")
-	check("Begin and End among labels of the program's", 3, pair)
+	check("Set and End among labels of the program's", 3, pair)
 	setCurrent(nil)
 	if size := unsafe.Sizeof(Span{}); size > 240 {
 		t.Errorf("a Span has %d bytes, want at most 240, a size class", size)
 	}
 }
 
-func BenchmarkBeginEnd(b *testing.B) {
+func BenchmarkSetEnd(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		user []string
@@ -51,10 +51,10 @@ func BenchmarkBeginEnd(b *testing.B) {
 			}
 			label(c.user...)
 			defer setCurrent(nil)
-			ctx := b.Context()
+			ctx, span := b.Context(), spanContext([16]byte{1}, [8]byte{1})
 			b.ReportAllocs()
 			for b.Loop() {
-				Set(ctx, spanContext([16]byte{1}, [8]byte{1}), "a span of a usual name", false).end(1, "")
+				Set(ctx, span, "a span of a usual name", false).End("")
 			}
 		})
 	}
