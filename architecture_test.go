@@ -36,13 +36,15 @@ var drawn = map[string]struct {
 	"bridge":                {1, "OpenTelemetry", "spans", 0},
 	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 3}, // above bridgegrpc
 	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
-	"profiling":             {2, "profiles", "the sampler", 0},
+	"profiling":             {3, "profiles", "the sampler", 0},
+	"profiling/profile":     {3, "profiles", "data and formats", 0},
+	"profiling/spanlabels":  {2, "profiles", "goroutines' spans", 1},
 	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
 	"profiling/sessions":    {3, "profiles", "trees of events", 0},
 	"profiling/service":     {5, "profiles", "serves sessions", 0},
 	"exporter":              {1, "shows and sends", "OTLP", 3}, // imports nothing that is drawn
-	"exporter/otlpenc":      {3, "shows and sends", "spans as bytes", 1},
-	"exporter/requests":     {2, "shows and sends", "recent, slowest", 0},
+	"exporter/otlpenc":      {5, "shows and sends", "spans as bytes", 1},
+	"exporter/requests":     {2, "shows and sends", "recent, slowest", 3},
 	"exporter/viewers":      {4, "shows and sends", "files", 0},
 	"exporter/live":         {4, "shows and sends", "the page", 0},
 	"perfline":              {2, "puts together", "Start, Shutdown", 0},
@@ -53,11 +55,11 @@ var outside = map[string]struct{ column, layer float64 }{
 	"your code":     {-0.9, 1},
 	"gRPC":          {-0.9, 2},
 	"HTTP":          {-0.9, 3},
-	"Go's runtime":  {2.8, 0.5},
-	"Pyroscope":     {5, 2},
+	"Go's runtime":  {4, 2},
+	"Pyroscope":     {5, 3},
 	"OTLP backends": {1, 4},
-	"programs":      {5.9, 3},
-	"browsers":      {5, 4},
+	"programs":      {5.9, 4},
+	"browsers":      {5, 5},
 }
 
 // flows is the data's way. Interfaces and function calls carry it, so that imports do not tell its direction: the
@@ -74,7 +76,8 @@ var flows = []struct {
 	{"bridge/bridgegrpc", "bridge", nil},
 	{"bridge", "observer", [][2]float64{{1.28, 0.5}}}, // requests, calls, spans of others
 	{"observer", "bridge", nil},
-	{"bridge", "profiling", nil}, // which span a goroutine works for
+	{"bridge", "profiling/spanlabels", nil}, // which span a goroutine works for
+	{"profiling/spanlabels", "profiling", nil},
 	{"bridge", "exporter", nil},
 	{"bridge", "exporter/requests", [][2]float64{{1.15, 1.5}, {1.75, 1.5}}},
 	{"exporter", "OTLP backends", nil},
@@ -86,7 +89,7 @@ var flows = []struct {
 	{"profiling", "profiling/pyroscope", nil},
 	{"profiling/pyroscope", "Pyroscope", nil},
 	{"profiling", "profiling/sessions", nil},
-	{"observer", "profiling/sessions", [][2]float64{{3.47, 0.5}, {3.47, 1.5}}},
+	{"observer", "profiling/sessions", [][2]float64{{3.47, 0.5}, {3.47, 2.4}}},
 	{"profiling/sessions", "profiling/service", nil},
 	{"profiling/service", "programs", nil},
 	{"profiling/sessions", "exporter/viewers", nil},
@@ -190,7 +193,7 @@ func publicImports(t *testing.T) map[string][]string {
 
 // Measures of the picture, in pixels.
 const (
-	archWidth, archHeight = 1050, 500
+	archWidth, archHeight = 1050, 596
 	archColumn, archLayer = 142, 96
 	archLeft, archTop     = 167, 36 // the middle of the first column and of the highest layer
 	archBox, archBoxHigh  = 116, 52

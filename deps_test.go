@@ -17,21 +17,27 @@ const module = "github.com/perfline/perfline"
 // of the longest folder that has it, so that a sub-package without a rule of its own follows
 // its parent's. Data flows one way. The folder exporter is for every program that sends
 // spans, and must not cost it the profiler, the requests in memory or the files for viewers.
+// Requests in memory read profiles, and must not cost a program the sampler.
 var allowed = map[string][]string{
-	"observer":          {},
-	"marks":             {"observer"},
-	"bridge":            {"internal", "observer", "marks", "exporter/otlpenc"},
-	"bridge/bridgehttp": {"internal", "observer", "bridge"},
-	"bridge/bridgegrpc": {"internal", "observer", "bridge"},
-	"profiling":         {"internal", "observer", "marks"},
-	"exporter":          {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":  {},
-	"exporter/requests": {"internal", "profiling", "exporter/otlpenc"},
-	"exporter/viewers":  {"internal", "observer", "profiling"},
-	"exporter/live":     {"internal", "observer", "profiling", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
-	"internal":          {},
-	"internal/outputs":  {"internal", "exporter"},
-	"":                  {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"observer":             {},
+	"marks":                {"observer"},
+	"bridge":               {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc"},
+	"bridge/bridgehttp":    {"internal", "observer", "bridge"},
+	"bridge/bridgegrpc":    {"internal", "observer", "bridge"},
+	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
+	"profiling/profile":    {"observer"},
+	"profiling/spanlabels": {"internal"},
+	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"profiling/service":    {"internal", "observer", "profiling", "profiling/sessions"},
+	"exporter":             {"internal", "exporter/otlpenc"},
+	"exporter/otlpenc":     {},
+	"exporter/requests":    {"internal", "profiling/profile", "exporter/otlpenc"},
+	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
+	"exporter/live": {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/service",
+		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
+	"internal":         {},
+	"internal/outputs": {"internal", "exporter"},
+	"":                 {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose
@@ -107,6 +113,17 @@ func TestEncoderIsLight(t *testing.T) {
 			if strings.HasPrefix(dep, heavy) {
 				t.Errorf("exporter/otlpenc reaches %s", strings.TrimSpace(dep))
 			}
+		}
+	}
+}
+
+// Code that makes spans may label goroutines without the SDK, the formats of profiles and the sampler.
+func TestSpanLabelsAreLight(t *testing.T) {
+	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/spanlabels")) {
+		switch dep = strings.TrimSpace(dep); {
+		case dep == "", dep == module+"/profiling/spanlabels", dep == module+"/internal/goruntime":
+		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "go.opentelemetry.io/otel/sdk"), strings.HasPrefix(dep, "github.com/google/pprof"):
+			t.Errorf("profiling/spanlabels reaches %s", dep)
 		}
 	}
 }

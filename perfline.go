@@ -27,6 +27,7 @@ import (
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 var _ bridge.Labeler = profiling.SpanLabels{}
@@ -136,7 +137,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	started = append(started, out)
 	labeler := profiling.SpanLabels{}
 	if c.Profiles.Enabled() {
-		labeler.ProfileIDs = cmp.Or(c.Profiles.Scope, profiling.LocalRoots)
+		labeler.ProfileIDs = cmp.Or(c.Profiles.Scope, spanlabels.LocalRoots)
 		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 //go:noinline
@@ -104,7 +105,7 @@ func TestSamplesHaveTheirSpans(t *testing.T) {
 					continue
 				}
 				span := "none"
-				if s.ContextID != profiling.None {
+				if s.ContextID != profile.None {
 					span = tr.Contexts[s.ContextID].SpanName
 				}
 				if span != function {

@@ -240,7 +240,7 @@ func testLinks(tests []coveringTest) string {
 func coveringTests(t *testing.T) map[string][]coveringTest {
 	t.Helper()
 	covered := map[string][]coveringTest{}
-	for _, dir := range []string{"observer", "marks", "profiling", "profiling/sessions", "profiling/service"} {
+	for _, dir := range []string{"observer", "marks", "profiling", "profiling/profile", "profiling/sessions", "profiling/service"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no tests in %s: %v", dir, err)

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 const labelGroup = "a span that a profiler can tell"
@@ -56,15 +57,15 @@ func labelRows() (rows []*row) {
 		{plainSpan, false, false, span, nil, nil},
 		{theirLabels, false, false, span, profiled, nil},
 		{unlabelled, true, false, span, nil, nil},
-		{labelled, true, false, span, nil, session(profiling.EverySpan)},
-		{rootsOnly, true, false, span, nil, session(profiling.LocalRoots)},
+		{labelled, true, false, span, nil, session(spanlabels.EverySpan)},
+		{rootsOnly, true, false, span, nil, session(spanlabels.LocalRoots)},
 		{plainRequest, false, true, request, nil, nil},
 		{theirRequest, false, true, request, profiled, nil},
 		{unlabelledRequest, true, true, request, nil, nil},
-		{labelledRequest, true, true, request, nil, session(profiling.EverySpan)},
-		{rootsRequest, true, true, request, nil, session(profiling.LocalRoots)},
+		{labelledRequest, true, true, request, nil, session(spanlabels.EverySpan)},
+		{rootsRequest, true, true, request, nil, session(spanlabels.LocalRoots)},
 		{"perfline `Start…End`", true, false, ours(startEnd0), nil, nil},
-		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(profiling.EverySpan)},
+		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(spanlabels.EverySpan)},
 	} {
 		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
 			w := newWay(r.bridged, 1, sampling(true))
@@ -88,7 +89,7 @@ func labelRows() (rows []*row) {
 }
 
 // session samples until the function returned is called.
-func session(scope profiling.Scope) func() (stop func(), err error) {
+func session(scope spanlabels.Scope) func() (stop func(), err error) {
 	return func() (func(), error) {
 		p, err := profiling.Start(context.Background(), profiling.Options{
 			SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000, Scope: scope})

@@ -263,7 +263,7 @@ func sampleRoutes(ctx context.Context, t *testing.T, spans, routes int) *profile
 	if err = errors.Join(err, pl.Shutdown(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := trace.Profile()
+	p, err := trace.Pprof()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A label is one allocation, and its way into contexts and back none. The collector is
@@ -44,7 +44,7 @@ func TestAllocs(t *testing.T) {
 		{"marks.Start", func() { _, m := marks.Start(ctx, "m"); m.End() }},
 	} {
 		off := testing.AllocsPerRun(1000, c.f)
-		release := labels.Hold()
+		release := spanlabels.Hold(spanlabels.EverySpan)
 		on := testing.AllocsPerRun(1000, c.f)
 		release()
 		if on != off+1 {

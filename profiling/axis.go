@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // An axis turns times by [sampling.Now] into times of a timeline. One reading of both clocks is
@@ -58,7 +59,7 @@ func (a *axis) at(now int64) time.Duration {
 }
 
 // place puts a trace, whose times are by [sampling.Now], on the axis, and returns it.
-func (a *axis) place(t *Trace) *Trace {
+func (a *axis) place(t *profile.Trace) *profile.Trace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i := range t.Samples {

@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What labels add to a span.
@@ -19,10 +19,10 @@ func BenchmarkSpans(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		opts []bridge.Option
-		hold func() func()
+		hold spanlabels.Scope // 0: nothing samples
 	}{
-		{"no labeler", nil, nil}, {"off", []bridge.Option{labelled}, nil}, {"on", []bridge.Option{labelled}, labels.Hold},
-		{"local roots", []bridge.Option{labelled}, labels.HoldLocalRoots}, // those of "span" are, the others are under one
+		{"no labeler", nil, 0}, {"off", []bridge.Option{labelled}, 0}, {"on", []bridge.Option{labelled}, spanlabels.EverySpan},
+		{"local roots", []bridge.Option{labelled}, spanlabels.LocalRoots}, // those of "span" are, the others are under one
 	} {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
 		discard := sdktrace.NewBatchSpanProcessor(nil)
@@ -31,8 +31,8 @@ func BenchmarkSpans(b *testing.B) {
 		tracer := tp.Tracer("t")
 		ctx := observer.NewContext(context.Background(), tl)
 		release := func() {}
-		if c.hold != nil {
-			release = c.hold()
+		if c.hold != 0 {
+			release = spanlabels.Hold(c.hold)
 		}
 		b.Run("span/"+c.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -1,6 +1,8 @@
 package profiling
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// mostWeight is how many times its interval a sample stands for at most: time of threads

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // used is the process's CPU time.
@@ -41,7 +42,7 @@ func bursts(t *testing.T, most time.Duration) {
 	all.Wait()
 }
 
-func weight(tr *profiling.Trace) (sum time.Duration) {
+func weight(tr *profile.Trace) (sum time.Duration) {
 	for _, s := range tr.Samples {
 		sum += s.Weight
 	}
@@ -56,7 +57,7 @@ func TestSamplesStandForTheTimeUsed(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	// least is the time that was used while the session certainly sampled, and most is that
 	// with the time of its pausing and resuming.
-	check := func(what string, tr *profiling.Trace, least, most time.Duration) {
+	check := func(what string, tr *profile.Trace, least, most time.Duration) {
 		t.Helper()
 		// Of what is around the session's own reading of the clock, and of the kernel's 4 to 10
 		// ms for which getrusage is late.

@@ -101,10 +101,10 @@ func TestWhoIsCalibrated(t *testing.T) {
 		"one of the wall":      {true, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &session{o: Options{Wall: c.wall}, full: c.full, build: newBuilder(nil), paused: 1, used: 3 * time.Second, interval: 10 * time.Millisecond}
-			s.build.weight = 2 * time.Second
-			s.describe(s.build, 1)
-			if got := s.build.factor; got != c.want {
+			s := &session{o: Options{Wall: c.wall}, full: c.full, part: newPart(nil), paused: 1, used: 3 * time.Second, interval: 10 * time.Millisecond}
+			s.part.weight = 2 * time.Second
+			s.describe(s.part, 1)
+			if got := s.part.factor; got != c.want {
 				t.Errorf("weights are multiplied by %v, want %v", got, c.want)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // An engine that does as it is told, see tell.
@@ -154,7 +155,7 @@ func (d *desk) runs() (on bool) {
 
 // sample is one of 10 ms, taken now, of a function.
 func sample(name string) sampling.Sample {
-	return sampling.Sample{At: sampling.Now(), Stack: []*sampling.Symbol{{Name: name, File: "f.go", StartLine: 1, Line: 2}}, Count: 1, Weight: 10 * time.Millisecond}
+	return sampling.Sample{At: sampling.Now(), Stack: []*profile.Call{{Name: name, File: "f.go", StartLine: 1, Line: 2}}, Count: 1, Weight: 10 * time.Millisecond}
 }
 
 // emit lets the engine have samples, and waits until the sessions have them.
@@ -183,7 +184,7 @@ func (d *desk) wantState(p *Profiler, want State) {
 	}
 }
 
-func (d *desk) stop(p *Profiler) *Trace {
+func (d *desk) stop(p *Profiler) *profile.Trace {
 	d.Helper()
 	tr, err := p.Stop()
 	if err != nil {

@@ -12,10 +12,10 @@
 //	}
 //	err = trace.WritePprof(file) // go tool pprof file
 //
-// A [Trace] has the resources, frames, stacks and samples of the specification, and
+// A [profile.Trace] has the resources, frames, stacks and samples of the specification, and
 // its JSON is exactly that. Beside them it keeps the line that ran, the span and the
 // labels of each sample, for pprof, folded stacks and the questions that
-// [Trace.OfTrace] and [Trace.Hottest] answer. Timestamps are on the axis of the
+// [profile.Trace.OfTrace] and [profile.Trace.Hottest] answer. Timestamps are on the axis of the
 // timeline in ctx, so that marks, measures and samples share one clock. When that timeline has
 // an observer.TimelineOptions.Clock, [Start], [Profiler.TakeTrace], [ForceSample] and
 // [Profiler.Stop] read the clock, and timestamps in between are interpolated.
@@ -41,7 +41,7 @@
 // The CPU profiler of a process serves one at a time. While sessions run, other code's
 // pprof.StartCPUProfile gets its usual error. Code that calls pprof.StopCPUProfile first, as
 // some agents do, takes the profiler over; runtime.SetCPUProfileRate(0) interrupts it. Sessions
-// are paused then, and go on when the profiler is free again. [Stats] counts these gaps and their
+// are paused then, and go on when the profiler is free again. [profile.Stats] counts these gaps and their
 // length as BusyGaps and BusyTime, and they are logged. A profile that runs when a session starts
 // is left alone: the session is paused until that ends. When a session never had the profiler,
 // [Profiler.Stop] returns [ErrBusy]. [ServeProfile] is /debug/pprof/profile that works beside
@@ -54,7 +54,7 @@
 //   - Samples are in the order of time; what is dropped, lost or cut is counted.
 //   - The samples of a session of the CPU stand for the CPU time that the process used
 //     while it sampled, on Linux, also where threads run in bursts so short that the
-//     kernel's timers miss some of them; see [Sample].Weight.
+//     kernel's timers miss some of them; see [profile.Sample].Weight.
 //   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of
 //     distinct stacks.
 //   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
@@ -64,7 +64,7 @@
 //     ones are dropped and counted in the next line.
 //   - A panic inside an engine does not end the program. "window" goes on where "cpu" panicked;
 //     without another engine, the sessions end and Stop returns the panic as an error.
-//   - A sample has the sampled span that was active on its goroutine, or with [LocalRoots]
+//   - A sample has the sampled span that was active on its goroutine, or with [spanlabels.LocalRoots]
 //     the first of its trace in this process, by the name that it ended with; none when it
 //     has ended. See [SpanLabels]. Spans that began before the first session started, and
 //     those that OpenTelemetry's sampler left out, are not known. A measure of

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 func ExampleStart() {
@@ -50,7 +51,7 @@ func ExampleDo() {
 	go func() {
 		defer close(done)
 		for j := range jobs {
-			profiling.Do(j.ctx, j.run)
+			spanlabels.Do(j.ctx, j.run)
 		}
 	}()
 	jobs <- job{context.Background(), func(context.Context) { fmt.Println("rendered") }}

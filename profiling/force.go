@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ForceSample gives every session that is started a sample of the calling goroutine
@@ -15,7 +15,7 @@ import (
 func ForceSample() {
 	var pcs [64]uintptr
 	n := runtime.Callers(2, pcs[:])
-	tag := labels.Tag()
+	tag := spanlabels.Tag()
 	for _, h := range []*hub{cpu, wallClock} {
 		h.mu.Lock()
 		running := h.running

@@ -16,9 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // until waits for something that happens by itself.
@@ -63,7 +64,7 @@ func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 		takeProfiler(t, &foreign)
 		until(t, "both paused", state(profiling.Paused))
 		pprof.StopCPUProfile()
-		if _, err := profile.Parse(&foreign); err != nil {
+		if _, err := pprofpb.Parse(&foreign); err != nil {
 			t.Errorf("the other's profile: %v", err)
 		}
 		until(t, "both started again", state(profiling.Started))
@@ -117,7 +118,7 @@ func TestForeignProfilerWasFirst(t *testing.T) {
 		t.Errorf("the state is %s while somebody else profiles", p.State())
 	}
 	pprof.StopCPUProfile()
-	if _, err := profile.Parse(&foreign); err != nil {
+	if _, err := pprofpb.Parse(&foreign); err != nil {
 		t.Errorf("the other's profile: %v", err)
 	}
 	until(t, "started", func() bool { return p.State() == profiling.Started })
@@ -125,7 +126,7 @@ func TestForeignProfilerWasFirst(t *testing.T) {
 	if s := tr.Stats; s.Gaps != 1 || s.GapTime <= 0 || s.BusyGaps != 1 || s.BusyTime != s.GapTime {
 		t.Errorf("%d gaps of %v, busy %d of %v, want one, which is that", s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime)
 	}
-	written, err := tr.Profile()
+	written, err := tr.Pprof()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestProfilerHasNoLabels(t *testing.T) {
 	stop(t, p)
 	for _, s := range tr.Samples {
 		for c := range tr.Calls(s) {
-			if strings.HasPrefix(c.Name, "github.com/perfline/perfline/profiling.(*hub)") && s.ContextID != profiling.None {
+			if strings.HasPrefix(c.Name, "github.com/perfline/perfline/profiling.(*hub)") && s.ContextID != profile.None {
 				t.Fatalf("%s runs with %+v", c.Name, tr.Contexts[s.ContextID])
 			}
 		}

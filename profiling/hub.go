@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The process has one CPU profiler and one set of goroutines, so it has one hub for
@@ -132,7 +133,7 @@ func (h *hub) attach(s *session) (err error) {
 			}
 			return
 		}
-		s.release = s.o.Scope.hold()
+		s.release = spanlabels.Hold(s.o.Scope)
 		s.begin(sampling.Now())
 		h.pace() // which looks at when it began
 		if !h.on {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
@@ -107,7 +108,7 @@ func TestStopWhilePaused(t *testing.T) {
 func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		full := 0
-		var fromCallback *Trace
+		var fromCallback *profile.Trace
 		small := d.start(d.Context(), 10*time.Millisecond, 3, func(p *Profiler) {
 			full++
 			fromCallback, _ = p.Stop()

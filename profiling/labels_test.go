@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -23,7 +23,8 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // labelsNow are the labels of the calling goroutine, as profiles have them.
@@ -33,13 +34,13 @@ func labelsNow(t *testing.T) map[string]string {
 	if err := pprof.Lookup("goroutine").WriteTo(&buf, 0); err != nil {
 		t.Fatal(err)
 	}
-	p, err := profile.Parse(&buf)
+	p, err := pprofpb.Parse(&buf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
 	for _, s := range p.Sample {
-		if slices.ContainsFunc(s.Location, func(loc *profile.Location) bool {
+		if slices.ContainsFunc(s.Location, func(loc *pprofpb.Location) bool {
 			return loc.Line[0].Function.Name == "github.com/perfline/perfline/profiling_test.labelsNow"
 		}) {
 			for k, v := range s.Label {
@@ -88,7 +89,7 @@ func setUp(t *testing.T) (trace.TracerProvider, context.Context) {
 // contexts carry labels; else the end of the span puts things right.
 func TestPprofDoUnderASpan(t *testing.T) {
 	tp, base := setUp(t)
-	defer labels.Hold()()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	of := trace.SpanContextFromContext
 	pprof.Do(base, pprof.Labels("app", "shop"), func(base context.Context) {
 		tracer := profiling.TracerProvider(tp).Tracer("t")
@@ -122,7 +123,7 @@ func TestPprofDoUnderASpan(t *testing.T) {
 // inside.
 func TestSpanLabels(t *testing.T) {
 	tp, base := setUp(t)
-	defer labels.Hold()()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	tracer := tp.Tracer("t")
 	of := trace.SpanContextFromContext
 	h := bridgehttp.Server{TracerProvider: tp, Timeline: observer.FromContext(base)}.Middleware(http.HandlerFunc(
@@ -173,12 +174,12 @@ func TestSpanLabels(t *testing.T) {
 func TestDo(t *testing.T) {
 	tp, base := setUp(t)
 	called := 0
-	profiling.Do(base, func(context.Context) { called++ })
-	defer labels.Hold()()
-	profiling.Do(base, func(context.Context) { called++; wantLabels(t, "without a span", trace.SpanContext{}, "") })
+	spanlabels.Do(base, func(context.Context) { called++ })
+	defer spanlabels.Hold(spanlabels.EverySpan)()
+	spanlabels.Do(base, func(context.Context) { called++; wantLabels(t, "without a span", trace.SpanContext{}, "") })
 	remote := trace.ContextWithRemoteSpanContext(base, trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true}))
-	profiling.Do(remote, func(context.Context) { called++; wantLabels(t, "with a remote span", trace.SpanContext{}, "") })
+	spanlabels.Do(remote, func(context.Context) { called++; wantLabels(t, "with a remote span", trace.SpanContext{}, "") })
 	if called != 3 {
 		t.Errorf("without a span it was called %d times, want 3", called)
 	}
@@ -193,7 +194,7 @@ func TestDo(t *testing.T) {
 		pprof.SetGoroutineLabels(pprof.WithLabels(base, pprof.Labels("pool", "1")))
 		for j := range jobs {
 			span := trace.SpanContextFromContext(j.ctx)
-			profiling.Do(j.ctx, func(ctx context.Context) {
+			spanlabels.Do(j.ctx, func(ctx context.Context) {
 				wantLabels(t, "in Do", span, j.name, "pool", "1")
 				pprof.Do(ctx, pprof.Labels("k", "v"), func(context.Context) {
 					wantLabels(t, "in pprof.Do in Do", span, j.name, "pool", "1", "k", "v")
@@ -203,7 +204,7 @@ func TestDo(t *testing.T) {
 			wantLabels(t, "after Do", trace.SpanContext{}, "", "pool", "1")
 			func() {
 				defer func() { _ = recover() }()
-				profiling.Do(j.ctx, func(context.Context) { panic("in a job") })
+				spanlabels.Do(j.ctx, func(context.Context) { panic("in a job") })
 			}()
 			wantLabels(t, "after a panic in Do", trace.SpanContext{}, "", "pool", "1")
 		}
@@ -225,18 +226,18 @@ func TestContextsOfSamples(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: time.Hour})
 	tracer := profiling.TracerProvider(tp).Tracer("t")
 	profiling.ForceSample()
-	var want []profiling.Context
+	var want []profile.Context
 	pprof.Do(base, pprof.Labels("tenant", "acme", "app", "shop"), func(ctx context.Context) {
 		profiling.ForceSample()
 		ctx, span := tracer.Start(ctx, "query")
 		profiling.ForceSample()
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(context.Context) { profiling.ForceSample() })
 		sc := span.SpanContext()
-		app, step, tenant := profiling.Label{Key: "app", Value: "shop"}, profiling.Label{Key: "step", Value: "pay"}, profiling.Label{Key: "tenant", Value: "acme"}
-		want = []profiling.Context{
-			{Labels: []profiling.Label{app, tenant}},
-			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profiling.Label{app, tenant}},
-			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profiling.Label{app, step, tenant}},
+		app, step, tenant := profile.Label{Key: "app", Value: "shop"}, profile.Label{Key: "step", Value: "pay"}, profile.Label{Key: "tenant", Value: "acme"}
+		want = []profile.Context{
+			{Labels: []profile.Label{app, tenant}},
+			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profile.Label{app, tenant}},
+			{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "query", Labels: []profile.Label{app, step, tenant}},
 		}
 		span.End()
 	})
@@ -244,9 +245,9 @@ func TestContextsOfSamples(t *testing.T) {
 	profiling.ForceSample()
 	span.End()
 	sc := span.SpanContext()
-	want = append(want, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "alone"})
+	want = append(want, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "alone"})
 	tr := stop(t, p)
-	if len(tr.Samples) != 5 || tr.Samples[0].ContextID != profiling.None {
+	if len(tr.Samples) != 5 || tr.Samples[0].ContextID != profile.None {
 		t.Fatalf("samples %+v, want 5, the first without a context", tr.Samples)
 	}
 	for i, s := range tr.Samples[1:] {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Names for [Options].Modules beside the paths of modules.
@@ -54,6 +54,19 @@ func (m *modules) of(pkg string) string {
 	return ""
 }
 
+// packageOf is the import path of a function's package, "" when the name has none.
+func packageOf(name string) string {
+	if i := strings.IndexByte(name, '['); i >= 0 { // type arguments have paths of their own
+		name = name[:i]
+	}
+	slash := strings.LastIndexByte(name, '/') + 1
+	if dot := strings.IndexByte(name[slash:], '.'); dot >= 0 {
+		// The linker escapes dots in the last element of a path.
+		return strings.ReplaceAll(name[:slash+dot], "%2e", ".")
+	}
+	return ""
+}
+
 // checkAny refuses ModuleAny in a session's options.
 func checkAny(names []string) error {
 	if slices.Contains(names, ModuleAny) {
@@ -67,7 +80,7 @@ func within(pkg, module string) bool {
 }
 
 // filter is what keeps the frames of the modules named, nil for all.
-func (m *modules) filter(names []string) (func(*sampling.Symbol) bool, error) {
+func (m *modules) filter(names []string) (func(*profile.Call) bool, error) {
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // nil means that nothing is filtered
 	}
@@ -80,8 +93,8 @@ func (m *modules) filter(names []string) (func(*sampling.Symbol) bool, error) {
 			return nil, fmt.Errorf("profiling: Modules: %q is not a module of this program: must be %s, %s or the path of one that it was built from", n, ModuleMain, ModuleStandard)
 		}
 	}
-	return func(s *sampling.Symbol) bool {
-		pkg := s.Package()
+	return func(c *profile.Call) bool {
+		pkg := packageOf(c.Name)
 		switch of := m.of(pkg); of {
 		case ModuleMain:
 			return slices.Contains(names, ModuleMain) || slices.Contains(names, m.main)

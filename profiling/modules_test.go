@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 var shop = &modules{main: "example.com/shop", deps: []string{"example.com/shop/tools/api", "example.com/lib/v2", "example.com/lib", "gopkg.in/yaml.v3"}}
@@ -30,7 +30,7 @@ func TestModuleOfFunction_JSP13(t *testing.T) {
 		"unknown":                                       "",
 		"":                                              "",
 	} {
-		if got := shop.of((&sampling.Symbol{Name: function}).Package()); got != want {
+		if got := shop.of(packageOf(function)); got != want {
 			t.Errorf("%q is of module %q, want %q", function, got, want)
 		}
 	}
@@ -55,12 +55,12 @@ func TestFilter_JSP13(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range tt.keep {
-				if !keep(&sampling.Symbol{Name: f}) {
+				if !keep(&profile.Call{Name: f}) {
 					t.Errorf("%s is left out", f)
 				}
 			}
 			for _, f := range tt.not {
-				if keep(&sampling.Symbol{Name: f}) {
+				if keep(&profile.Call{Name: f}) {
 					t.Errorf("%s is kept", f)
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
@@ -31,8 +33,9 @@ type Options struct {
 	// sample that has no other frames has no stack.
 	Modules []string
 
-	// Scope is which spans the samples name: [EverySpan], which 0 means, or [LocalRoots].
-	Scope Scope
+	// Scope is which spans the samples name: [spanlabels.EverySpan], which 0 means, or
+	// [spanlabels.LocalRoots].
+	Scope spanlabels.Scope
 
 	// Wall samples all goroutines by the wall clock, those that wait included, instead of
 	// the code that runs by the CPU's.
@@ -77,8 +80,8 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if !(o.WallBudget >= 0 && o.WallBudget <= 1) {
 		return nil, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
 	}
-	if err := o.Scope.check("Scope"); err != nil {
-		return nil, err
+	if o.Scope > spanlabels.LocalRoots {
+		return nil, fmt.Errorf("profiling: Scope %d: must be EverySpan (%d), LocalRoots (%d) or 0", o.Scope, spanlabels.EverySpan, spanlabels.LocalRoots)
 	}
 	keep, err := readModules().filter(o.Modules)
 	if err != nil {
@@ -126,13 +129,13 @@ func (p *Profiler) Fallback() string {
 }
 
 // Stats are the session's counts, since [Profiler.TakeTrace] was last called if it was.
-func (p *Profiler) Stats() Stats { return p.s.counts() }
+func (p *Profiler) Stats() profile.Stats { return p.s.counts() }
 
 // TakeTrace returns what was sampled since Start, or since it was last called, and the
 // session goes on with an empty buffer: for profiling that never ends. Each sample is in
 // one trace only, and none is lost in between. A trace without samples is no error as long as the
 // session goes on. When the session has ended, TakeTrace is Stop.
-func (p *Profiler) TakeTrace() (*Trace, error) {
+func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.s.cut(); t != nil {
 		return t, nil
 	}
@@ -145,8 +148,8 @@ func (p *Profiler) TakeTrace() (*Trace, error) {
 //
 // It fails if the engine did, with the trace up to then. When other code had the CPU profiler all
 // the time, the trace has no samples and the error wraps [ErrBusy]. When it had it for a part of
-// the time, [Stats] of the trace says for how long, without an error.
-func (p *Profiler) Stop() (*Trace, error) {
+// the time, [profile.Stats] of the trace says for how long, without an error.
+func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.s.stop()
 	return p.s.trace, p.s.err
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 func TestMain(m *testing.M) {
@@ -42,7 +43,7 @@ func start(t *testing.T, o profiling.Options) *profiling.Profiler {
 	return p
 }
 
-func stop(t *testing.T, p *profiling.Profiler) *profiling.Trace {
+func stop(t *testing.T, p *profiling.Profiler) *profile.Trace {
 	t.Helper()
 	tr, err := p.Stop()
 	if err != nil {
@@ -237,7 +238,7 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(tr *profiling.Trace, started, forced, stopped time.Duration) {
+	want := func(tr *profile.Trace, started, forced, stopped time.Duration) {
 		t.Helper()
 		if tr.Started != started || tr.Stopped != stopped || !tr.Origin.Equal(tl.Origin()) {
 			t.Errorf("from %v to %v since %v, want from %v to %v since %v", tr.Started, tr.Stopped, tr.Origin, started, stopped, tl.Origin())

@@ -16,14 +16,15 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // contextNames are those of a trace's samples in their order, "" without a context.
-func contextNames(tr *profiling.Trace) (names []string) {
+func contextNames(tr *profile.Trace) (names []string) {
 	for _, s := range tr.Samples {
 		name := ""
-		if s.ContextID != profiling.None {
+		if s.ContextID != profile.None {
 			name = tr.Contexts[s.ContextID].SpanName
 		}
 		names = append(names, name)
@@ -35,15 +36,15 @@ func contextNames(tr *profiling.Trace) (names []string) {
 // they ended with.
 func TestScopes(t *testing.T) {
 	for name, c := range map[string]struct {
-		scopes []profiling.Scope
+		scopes []spanlabels.Scope
 		names  [][]string
 	}{
-		"both": {[]profiling.Scope{profiling.LocalRoots, profiling.EverySpan}, [][]string{
+		"both": {[]spanlabels.Scope{spanlabels.LocalRoots, spanlabels.EverySpan}, [][]string{
 			{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""},
 			{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""},
 		}},
-		"by default":       {[]profiling.Scope{0}, [][]string{{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""}}},
-		"local roots only": {[]profiling.Scope{profiling.LocalRoots}, [][]string{{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""}}},
+		"by default":       {[]spanlabels.Scope{0}, [][]string{{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""}}},
+		"local roots only": {[]spanlabels.Scope{spanlabels.LocalRoots}, [][]string{{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tp, base := setUp(t)
@@ -67,8 +68,8 @@ func TestScopes(t *testing.T) {
 			profiling.ForceSample()
 			inner, query := tracer.Start(ctx, "query")
 			profiling.ForceSample()
-			worker(func() { profiling.Do(ctx, func(context.Context) { profiling.ForceSample() }) })
-			worker(func() { profiling.Do(inner, func(context.Context) { profiling.ForceSample() }) })
+			worker(func() { spanlabels.Do(ctx, func(context.Context) { profiling.ForceSample() }) })
+			worker(func() { spanlabels.Do(inner, func(context.Context) { profiling.ForceSample() }) })
 			query.SetName("renamed query")
 			query.End()
 			worker(func() {
@@ -85,7 +86,7 @@ func TestScopes(t *testing.T) {
 					t.Errorf("scope %d names %q, want %q", c.scopes[i], got, c.names[i])
 				}
 				for j, c := range tr.Contexts {
-					if slices.ContainsFunc(tr.Contexts[:j], func(x profiling.Context) bool { return x.SpanID == c.SpanID }) {
+					if slices.ContainsFunc(tr.Contexts[:j], func(x profile.Context) bool { return x.SpanID == c.SpanID }) {
 						t.Errorf("a span has two contexts: %+v", tr.Contexts)
 					}
 					if c.SpanName == "GET /{id}" && (c.SpanID != server.SpanContext().SpanID() || c.TraceID != server.SpanContext().TraceID()) {
@@ -113,19 +114,21 @@ func TestNameOfASpanThatGoesOn(t *testing.T) {
 
 func TestProfileIDs(t *testing.T) {
 	for name, c := range map[string]struct {
-		ids  profiling.Scope
-		hold func() func()
+		ids  spanlabels.Scope
+		hold spanlabels.Scope // 0: no profiler samples
 		want map[string]bool
 	}{
-		"none":                              {0, labels.Hold, nil},
-		"local roots":                       {profiling.LocalRoots, labels.Hold, map[string]bool{"GET": true}},
-		"every span":                        {profiling.EverySpan, labels.Hold, map[string]bool{"GET": true, "child": true, "job": true}},
-		"every span that is named":          {profiling.EverySpan, labels.HoldLocalRoots, map[string]bool{"GET": true}},
-		"local roots, which are all named":  {profiling.LocalRoots, labels.HoldLocalRoots, map[string]bool{"GET": true}},
-		"nothing, when no profiler samples": {profiling.EverySpan, func() func() { return func() {} }, nil},
+		"none":                              {0, spanlabels.EverySpan, nil},
+		"local roots":                       {spanlabels.LocalRoots, spanlabels.EverySpan, map[string]bool{"GET": true}},
+		"every span":                        {spanlabels.EverySpan, spanlabels.EverySpan, map[string]bool{"GET": true, "child": true, "job": true}},
+		"every span that is named":          {spanlabels.EverySpan, spanlabels.LocalRoots, map[string]bool{"GET": true}},
+		"local roots, which are all named":  {spanlabels.LocalRoots, spanlabels.LocalRoots, map[string]bool{"GET": true}},
+		"nothing, when no profiler samples": {spanlabels.EverySpan, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer c.hold()()
+			if c.hold != 0 {
+				defer spanlabels.Hold(c.hold)()
+			}
 			tl := observer.NewTimeline(observer.TimelineOptions{})
 			got := tracetest.NewInMemoryExporter()
 			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ServeProfile is /debug/pprof/profile beside other sessions: net/http/pprof's own
@@ -49,7 +50,7 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		SampleInterval:     10 * time.Millisecond,
 		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
 		OnSampleBufferFull: func(*Profiler) { close(full) },
-		Scope:              LocalRoots, // which costs spans the least
+		Scope:              spanlabels.LocalRoots, // which costs spans the least
 	})
 	if err != nil {
 		serveError(w, http.StatusInternalServerError, err.Error())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A session is an abstract producer of samples (JS Self-Profiling, Profiling
@@ -21,19 +22,19 @@ type session struct {
 
 	axis axis // of its timeline
 
-	build   *builder
+	keep    func(*profile.Call) bool // which calls are frames, nil for all
+	part    *part
 	thin    thinner
 	begun   int64  // by sampling.Now
-	from    int64  // when what is in build began: begun, or when the last part was cut
+	from    int64  // when part began: begun, or when the one before was taken
 	release func() // ends the labelling of spans
 	closed  bool   // it takes no samples any more
 	full    bool   // because it has as many as it may
-	coarse  bool   // build has samples without a time of their own
 
 	stopping atomic.Bool
 	ended    atomic.Int64 // by sampling.Now, when it was stopped; 0 before
 	ready    sync.Mutex   // locked until trace and err are there; see hub.do
-	trace    *Trace
+	trace    *profile.Trace
 	err      error
 
 	mu       sync.Mutex // guards what follows
@@ -45,15 +46,15 @@ type session struct {
 	paused   int64 // since when, by sampling.Now; 0 while it is not
 	busy     bool  // other code had the CPU profiler since then
 	sampled  bool  // the engine has run for it
-	stats    Stats
+	stats    profile.Stats
 	// CPU time that the process has used while the session sampled since from, up to when it
 	// had used mark in all.
 	used, mark  time.Duration
 	calibration calibration
 }
 
-func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*sampling.Symbol) bool, onFull func()) *session {
-	s := &session{hub: h, o: o, onFull: onFull, build: newBuilder(keep), axis: axis{timeline: tl}}
+func newSession(h *hub, o Options, tl *observer.Timeline, keep func(*profile.Call) bool, onFull func()) *session {
+	s := &session{hub: h, o: o, onFull: onFull, keep: keep, part: newPart(keep), axis: axis{timeline: tl}}
 	s.ready.Lock()
 	s.axis.read()
 	return s
@@ -158,7 +159,7 @@ func (s *session) charge() {
 }
 
 // counts are the session's up to now, with a gap that has not ended.
-func (s *session) counts() Stats {
+func (s *session) counts() profile.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	until := s.ended.Load()
@@ -169,7 +170,7 @@ func (s *session) counts() Stats {
 }
 
 // countsUntil is counts with the time that a gap lasts until. s.mu is held.
-func (s *session) countsUntil(at int64) Stats {
+func (s *session) countsUntil(at int64) profile.Stats {
 	c := s.stats
 	if s.paused != 0 && at >= s.paused {
 		gap := time.Duration(at - s.paused)
@@ -205,14 +206,11 @@ func (s *session) take(sm *sampling.Sample, ran *ranFor, forced bool) {
 	if !forced && !s.thin.turn(&own) {
 		return
 	}
-	in := ran.in(s.o.Scope)
-	s.build.add(&own, time.Duration(own.At), s.build.context(in.key(), in.context))
-	s.coarse = s.coarse || own.Since != 0
+	counts := s.part.add(&own, ran.in(s.o.Scope))
 	s.mu.Lock()
-	built := &s.build.t.Stats
-	s.stats.Samples, s.stats.Truncated, s.stats.Filtered = built.Samples, built.Truncated, built.Filtered
+	s.stats.Samples, s.stats.Truncated, s.stats.Filtered = counts.Samples, counts.Truncated, counts.Filtered
 	s.mu.Unlock()
-	if len(s.build.t.Samples) >= s.o.MaxBufferSize {
+	if counts.Samples >= uint64(s.o.MaxBufferSize) {
 		s.closed, s.full = true, true
 		s.ended.CompareAndSwap(0, max(own.At, 1))
 	}
@@ -241,9 +239,9 @@ func (s *session) wait() {
 }
 
 // cut ends a part of the session and returns its trace, nil if the session has ended.
-func (s *session) cut() *Trace {
+func (s *session) cut() *profile.Trace {
 	s.axis.read()
-	var part *builder
+	var done *part
 	s.hub.do(func() {
 		if s.ended.Load() != 0 {
 			return
@@ -253,25 +251,25 @@ func (s *session) cut() *Trace {
 			return
 		}
 		at := sampling.Now()
-		part, s.build = s.build, newBuilder(s.build.keep)
+		done, s.part = s.part, newPart(s.keep)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.describe(part, at)
-		s.stats, s.used, s.coarse = Stats{}, 0, false
+		s.describe(done, at)
+		s.stats, s.used = profile.Stats{}, 0
 		if s.paused != 0 {
 			s.paused = at
 		}
 		s.from = at
 	})
-	if part == nil {
+	if done == nil {
 		return nil
 	}
 	s.axis.read()
-	return s.axis.place(part.trace())
+	return s.axis.place(done.trace())
 }
 
-// describe tells a builder what its trace, which ends at a time, is of. s.mu is held.
-func (s *session) describe(b *builder, at int64) {
+// describe tells a part, which ends at a time, what its trace is of. s.mu is held.
+func (s *session) describe(p *part, at int64) {
 	if s.paused == 0 {
 		s.charge()
 	}
@@ -279,15 +277,11 @@ func (s *session) describe(b *builder, at int64) {
 		if s.full { // what was used since is not in the samples
 			s.used = 0
 		}
-		b.factor = s.calibration.factor(s.used, b.weight, s.interval)
+		p.factor = s.calibration.factor(s.used, p.weight, s.interval)
 	}
-	t := &b.t
-	t.Engine, t.Interval = s.engine, s.interval
-	if s.coarse {
-		t.Engine = windowEngine
-	}
-	t.Started, t.Stopped = time.Duration(s.from), time.Duration(at)
-	t.Stats = s.countsUntil(at)
+	p.engine, p.interval = s.engine, s.interval
+	p.started, p.stopped = time.Duration(s.from), time.Duration(at)
+	p.stats = s.countsUntil(at)
 }
 
 // finish makes the trace. The hub has let go of the session.
@@ -296,7 +290,7 @@ func (s *session) finish() {
 	s.mu.Lock()
 	s.finished = true
 	unwatch := s.unwatch
-	s.describe(s.build, s.ended.Load())
+	s.describe(s.part, s.ended.Load())
 	if !s.sampled && s.err == nil {
 		s.err = fmt.Errorf("profiling: %w: the session of %v has no samples", ErrBusy, time.Duration(s.ended.Load()-s.begun))
 	}
@@ -304,6 +298,6 @@ func (s *session) finish() {
 	if unwatch != nil {
 		unwatch()
 	}
-	s.trace, s.build = s.axis.place(s.build.trace()), nil // which would keep labels and symbols
+	s.trace, s.part = s.axis.place(s.part.trace()), nil // which would keep labels and symbols
 	s.ready.Unlock()
 }

@@ -6,32 +6,33 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ranFor is what a sample ran for: the span that was active on its goroutine, and the
 // program's own labels.
 type ranFor struct {
 	tag  unsafe.Pointer
-	span *labels.Span
-	user []labels.Label
-	text []labels.Label // of an engine that has no tags
+	span *spanlabels.Span
+	user []spanlabels.Label
+	text []spanlabels.Label // of an engine that has no tags
 }
 
 func resolve(s *sampling.Sample) (r ranFor) {
 	if s.Tag != nil {
 		r.tag = s.Tag
-		r.span, r.user = labels.Resolve(s.Tag, s.At)
+		r.span, r.user = spanlabels.Resolve(s.Tag, s.At)
 	}
 	r.text = s.Labels
 	return r
 }
 
 // in is what it ran for in a session of that scope.
-func (r *ranFor) in(scope Scope) ranFor {
+func (r *ranFor) in(scope spanlabels.Scope) ranFor {
 	in := *r
-	if scope == LocalRoots && in.span != nil {
+	if scope == spanlabels.LocalRoots && in.span != nil {
 		in.span = in.span.Root()
 	}
 	return in
@@ -58,31 +59,38 @@ func (r *ranFor) key() any {
 // nothing else gets while this is kept.
 type labelledRun struct {
 	tag  unsafe.Pointer
-	span *labels.Span // nil for none
+	span *spanlabels.Span // nil for none
 }
 
-// EndName implements [named].
-func (l labelledRun) EndName() string {
-	if l.span == nil {
+// endName is the name that the span of a key ended with, see [profile.Builder.Trace].
+func endName(key any) string {
+	var span *spanlabels.Span
+	switch k := key.(type) {
+	case *spanlabels.Span:
+		span = k
+	case labelledRun:
+		span = k.span
+	}
+	if span == nil {
 		return ""
 	}
-	return l.span.EndName()
+	return span.EndName()
 }
 
 // context describes it.
-func (r *ranFor) context(any) (c Context) {
+func (r *ranFor) context(any) (c profile.Context) {
 	user := r.user
 	if r.span != nil {
-		c = Context{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
+		c = profile.Context{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
 	}
 	if len(r.text) > 0 {
 		var traceID trace.TraceID
 		var spanID trace.SpanID
-		traceID, spanID, c.SpanName, user, _ = labels.FromText(r.text)
+		traceID, spanID, c.SpanName, user, _ = spanlabels.FromText(r.text)
 		c.TraceID, c.SpanID = traceID, spanID
 	}
 	for _, l := range user {
-		c.Labels = append(c.Labels, Label(l))
+		c.Labels = append(c.Labels, profile.Label(l))
 	}
 	return c
 }

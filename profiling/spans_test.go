@@ -4,16 +4,17 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Of an engine that knows labels as text only, a sample's context is what they say.
 func TestContextFromText(t *testing.T) {
-	at := func(list ...labels.Label) ranFor { return resolve(&sampling.Sample{Labels: list}) }
-	span := []labels.Label{{Key: "app", Value: "shop"}, {Key: "span_id", Value: "0000000000000102"}, {Key: "span_name", Value: "query"}, {Key: "trace_id", Value: "0000000000000000000000000000000a"}}
+	at := func(list ...spanlabels.Label) ranFor { return resolve(&sampling.Sample{Labels: list}) }
+	span := []spanlabels.Label{{Key: "app", Value: "shop"}, {Key: "span_id", Value: "0000000000000102"}, {Key: "span_name", Value: "query"}, {Key: "trace_id", Value: "0000000000000000000000000000000a"}}
 	of := at(span...)
-	want := Context{TraceID: [16]byte{15: 10}, SpanID: [8]byte{6: 1, 7: 2}, SpanName: "query", Labels: []Label{{"app", "shop"}}}
+	want := profile.Context{TraceID: [16]byte{15: 10}, SpanID: [8]byte{6: 1, 7: 2}, SpanName: "query", Labels: []profile.Label{{Key: "app", Value: "shop"}}}
 	if got := of.context(nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

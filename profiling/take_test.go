@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -9,9 +10,10 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
-func (d *desk) take(p *Profiler) *Trace {
+func (d *desk) take(p *Profiler) *profile.Trace {
 	d.Helper()
 	tr, err := p.TakeTrace()
 	if err != nil {
@@ -24,14 +26,14 @@ func (d *desk) take(p *Profiler) *Trace {
 func TestTakeTrace(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 5)
-		var parts []*Trace
+		var parts []*profile.Trace
 		for _, n := range []int{3, 4, 0} {
 			d.emit(n)
 			if got := p.Stats().Samples; got != uint64(n) {
 				d.Errorf("%d samples counted before TakeTrace, want %d", got, n)
 			}
 			parts = append(parts, d.take(p))
-			if got := p.Stats(); got != (Stats{}) {
+			if got := p.Stats(); got != (profile.Stats{}) {
 				d.Errorf("after TakeTrace the counts are %+v", got)
 			}
 			d.wantState(p, Started)
@@ -46,7 +48,7 @@ func TestTakeTrace(t *testing.T) {
 			if len(part.Samples) != want || part.Stats.Samples != uint64(want) {
 				d.Errorf("part %d has %d samples and counts %d, want %d", i, len(part.Samples), part.Stats.Samples, want)
 			}
-			if err := part.check(); err != nil {
+			if err := part.WriteJSON(io.Discard); err != nil {
 				d.Errorf("part %d: %v", i, err)
 			}
 			if i > 0 && part.Started != parts[i-1].Stopped {
@@ -76,7 +78,7 @@ func TestTakeTraceInAGap(t *testing.T) {
 		d.wantState(p, Started)
 		second, third := d.take(p), d.stop(p)
 		for i, c := range []struct {
-			of   *Trace
+			of   *profile.Trace
 			gaps int
 		}{{first, 1}, {second, 1}, {third, 0}} {
 			got := c.of.Stats
@@ -110,7 +112,7 @@ func TestTakeTraceConcurrently(t *testing.T) {
 		p := d.start(context.Background(), 10*time.Millisecond, 0)
 		var mu sync.Mutex // guards got
 		got := 0
-		add := func(tr *Trace) {
+		add := func(tr *profile.Trace) {
 			mu.Lock()
 			defer mu.Unlock()
 			got += len(tr.Samples)
@@ -157,4 +159,50 @@ func TestPauseIsLogged(t *testing.T) {
 	if !slices.EqualFunc(got, want, strings.Contains) {
 		t.Errorf("log:\n%s\nwant lines with %q", log.String(), want)
 	}
+}
+
+// The parts of a session, joined, are as if they had never been taken.
+func TestJoinedParts(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		whole := d.start(context.Background(), 10*time.Millisecond, 0)
+		p := d.start(context.Background(), 10*time.Millisecond, 0)
+		var parts []*profile.Trace
+		symbols := sampling.NewSymbols()
+		for _, stacks := range [][][]string{{{"a"}, {"b", "a"}}, {{"b", "a"}, {"c", "b", "a"}}, nil, {{"d"}, {"a"}}} {
+			for _, names := range stacks {
+				taken := sample(names[0])
+				taken.Stack = nil
+				for _, name := range names {
+					taken.Stack = append(taken.Stack, symbols.Place(profile.Call{Name: name, File: "shop.go", StartLine: 10, Line: 11}))
+				}
+				d.tell(func(e *fakeEngine) { e.queue = append(e.queue, taken) })
+				d.pass()
+			}
+			parts = append(parts, d.take(p))
+		}
+		parts = append(parts, d.stop(p))
+		got, want := profile.Join(parts...), d.stop(whole)
+		if err := got.WriteJSON(io.Discard); err != nil {
+			t.Error(err)
+		}
+		if len(got.Samples) != 6 || len(got.Samples) != len(want.Samples) {
+			t.Fatalf("%d samples, %d in the trace that was not taken in parts", len(got.Samples), len(want.Samples))
+		}
+		for i, s := range got.Samples {
+			if a, b := slices.Collect(got.Calls(s)), slices.Collect(want.Calls(want.Samples[i])); !slices.Equal(a, b) || len(a) == 0 || a[0].Line != 11 {
+				t.Errorf("sample %d is %v, want %v", i, a, b)
+			}
+			if s.Timestamp-got.Samples[0].Timestamp != want.Samples[i].Timestamp-want.Samples[0].Timestamp || s.Weight != want.Samples[i].Weight {
+				t.Errorf("sample %d is %+v, want %+v", i, s, want.Samples[i])
+			}
+		}
+		if !slices.Equal(got.Stacks, want.Stacks) || !slices.Equal(got.Frames, want.Frames) || !slices.Equal(got.Resources, want.Resources) {
+			t.Errorf("the stacks are %v of %v, want %v of %v", got.Stacks, got.Frames, want.Stacks, want.Frames)
+		}
+		last := parts[len(parts)-1]
+		if got.Started != parts[0].Started || got.Stopped != last.Stopped || got.Origin != last.Origin || got.Engine != "fake" ||
+			got.Interval != 10*time.Millisecond || got.Stats.Samples != 6 {
+			t.Errorf("from %v to %v since %v, engine %q, interval %v, %+v", got.Started, got.Stopped, got.Origin, got.Engine, got.Interval, got.Stats)
+		}
+	})
 }

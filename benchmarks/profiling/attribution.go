@@ -15,6 +15,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // What the split does: each function under a span of its name, in these shares.
@@ -90,7 +91,7 @@ func runSplit(ctx context.Context, tracer trace.Tracer, done func() bool) {
 }
 
 // judge holds each sample's span against the function on its stack.
-func judge(engine string, t *profiling.Trace) string {
+func judge(engine string, t *profile.Trace) string {
 	var total, wrong, none time.Duration
 	by := map[string]time.Duration{}
 	samples := 0
@@ -109,7 +110,7 @@ func judge(engine string, t *profiling.Trace) string {
 		samples += s.Count
 		total += s.Weight
 		switch {
-		case s.ContextID == profiling.None || !t.Contexts[s.ContextID].SpanID.IsValid():
+		case s.ContextID == profile.None || !t.Contexts[s.ContextID].SpanID.IsValid():
 			none += s.Weight
 		case t.Contexts[s.ContextID].SpanName != function:
 			wrong += s.Weight

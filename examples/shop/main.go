@@ -35,6 +35,7 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -156,7 +157,7 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("live page: http://%s%s\n", shown, live.Prefix)
 
 	var l *load
-	var cpu, wall *profiling.Trace
+	var cpu, wall *profile.Trace
 	switch {
 	case o.forever: // without samples, whose buffers would be full before its end
 		l = newLoad("http://"+shop.Addr, o.rps)

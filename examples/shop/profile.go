@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // sampling is what samples the shop during its load: what runs, every 10 ms of CPU
@@ -26,16 +27,16 @@ func startSampling(ctx context.Context) (s sampling, err error) {
 	return s, err
 }
 
-func (s sampling) stop() (cpu, wall *profiling.Trace, err error) {
+func (s sampling) stop() (cpu, wall *profile.Trace, err error) {
 	cpu, err = s.cpu.Stop()
 	wall, wallErr := s.wall.Stop()
 	return cpu, wall, errors.Join(err, wallErr)
 }
 
 // reportHottest tells which functions ran most in requests: under a span.
-func reportHottest(w io.Writer, t *profiling.Trace) {
-	t = t.Select(func(s profiling.Sample) bool {
-		return s.ContextID != profiling.None && t.Contexts[s.ContextID].SpanID.IsValid()
+func reportHottest(w io.Writer, t *profile.Trace) {
+	t = t.Select(func(s profile.Sample) bool {
+		return s.ContextID != profile.None && t.Contexts[s.ContextID].SpanID.IsValid()
 	})
 	var total time.Duration
 	for _, s := range t.Samples {
@@ -52,7 +53,7 @@ func reportHottest(w io.Writer, t *profiling.Trace) {
 }
 
 // writeProfile writes a trace for go tool pprof, if a file is named.
-func writeProfile(file string, t *profiling.Trace) error {
+func writeProfile(file string, t *profile.Trace) error {
 	if file == "" {
 		return nil
 	}

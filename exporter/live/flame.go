@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // What a flame graph shows at most.
@@ -76,13 +76,13 @@ const lookEvery = 4096
 
 // newFlameGraph merges samples of t by the names of functions. All but the titles are its. The error
 // is ctx's cause.
-func newFlameGraph(ctx context.Context, t *profiling.Trace, samples iter.Seq[profiling.Sample]) (flameGraph, error) {
+func newFlameGraph(ctx context.Context, t *profile.Trace, samples iter.Seq[profile.Sample]) (flameGraph, error) {
 	g := flameGraph{Engine: shown(t.Engine), Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0}
 	root := &call{name: "all"}
 	stacks := make([]*call, len(t.Stacks))
 	var at func(id int) *call
 	at = func(id int) *call {
-		if id == profiling.None {
+		if id == profile.None {
 			return root
 		}
 		if stacks[id] == nil {
@@ -101,9 +101,9 @@ func newFlameGraph(ctx context.Context, t *profiling.Trace, samples iter.Seq[pro
 		}
 		leaf := at(s.StackID)
 		switch {
-		case s.StackID == profiling.None:
+		case s.StackID == profile.None:
 			leaf = root.child("[no stack]")
-		case s.Marker == profiling.Idle:
+		case s.Marker == profile.Idle:
 			leaf = leaf.child("[waits]")
 		}
 		leaf.self += s.Weight

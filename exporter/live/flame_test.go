@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // traceOf makes a trace of stacks, "outer;inner", with the time of each.
-func traceOf(stacks map[string]time.Duration) *profiling.Trace {
-	t := &profiling.Trace{Engine: "cpu", Interval: 10 * time.Millisecond}
+func traceOf(stacks map[string]time.Duration) *profile.Trace {
+	t := &profile.Trace{Engine: "cpu", Interval: 10 * time.Millisecond}
 	var names []string
 	for stack := range stacks {
 		names = append(names, stack)
@@ -21,26 +21,26 @@ func traceOf(stacks map[string]time.Duration) *profiling.Trace {
 	slices.Sort(names)
 	ids := map[string]int{}
 	for _, stack := range names {
-		id := profiling.None
+		id := profile.None
 		for i := range strings.SplitSeq(stack, ";") {
 			if i == "" {
 				continue
 			}
 			key := fmt.Sprint(id, i)
 			if _, known := ids[key]; !known {
-				t.Frames = append(t.Frames, profiling.Frame{Name: i, ResourceID: profiling.None})
-				t.Stacks = append(t.Stacks, profiling.Stack{FrameID: len(t.Frames) - 1, ParentID: id})
+				t.Frames = append(t.Frames, profile.Frame{Name: i, ResourceID: profile.None})
+				t.Stacks = append(t.Stacks, profile.Stack{FrameID: len(t.Frames) - 1, ParentID: id})
 				ids[key] = len(t.Stacks) - 1
 			}
 			id = ids[key]
 		}
-		t.Samples = append(t.Samples, profiling.Sample{StackID: id, ContextID: profiling.None, Count: 1, Weight: stacks[stack]})
+		t.Samples = append(t.Samples, profile.Sample{StackID: id, ContextID: profile.None, Count: 1, Weight: stacks[stack]})
 	}
 	return t
 }
 
 // graph is newFlameGraph for who waits for it.
-func graph(t *testing.T, tr *profiling.Trace, samples iter.Seq[profiling.Sample]) flameGraph {
+func graph(t *testing.T, tr *profile.Trace, samples iter.Seq[profile.Sample]) flameGraph {
 	t.Helper()
 	g, err := newFlameGraph(t.Context(), tr, samples)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestFlameGraph(t *testing.T) {
 
 func TestFlameGraphOfWhatWaits(t *testing.T) {
 	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
-	tr.Samples[0].Marker = profiling.Idle
+	tr.Samples[0].Marker = profile.Idle
 	if got, want := lines(graph(t, tr, slices.Values(tr.Samples))), "2 [waits] 10 10"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q last", got, want)
 	}

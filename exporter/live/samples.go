@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -53,10 +53,10 @@ func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 }
 
 // running leaves out what waits.
-func running(samples iter.Seq[profiling.Sample]) iter.Seq[profiling.Sample] {
-	return func(yield func(profiling.Sample) bool) {
+func running(samples iter.Seq[profile.Sample]) iter.Seq[profile.Sample] {
+	return func(yield func(profile.Sample) bool) {
 		for s := range samples {
-			if s.Marker != profiling.Idle && !yield(s) {
+			if s.Marker != profile.Idle && !yield(s) {
 				return
 			}
 		}
@@ -64,14 +64,14 @@ func running(samples iter.Seq[profiling.Sample]) iter.Seq[profiling.Sample] {
 }
 
 // samples are those that the parameters ask for; nil if there is no such request.
-func (h *handler) samples(s *sessions.Session, query url.Values) (title string, samples iter.Seq[profiling.Sample]) {
+func (h *handler) samples(s *sessions.Session, query url.Values) (title string, samples iter.Seq[profile.Sample]) {
 	switch {
 	case query.Has("trace"):
 		q, ok := h.find(query.Get("trace"), query.Get("span"))
 		if !ok {
 			return "", nil
 		}
-		return shown(q.Root.Name), func(yield func(profiling.Sample) bool) {
+		return shown(q.Root.Name), func(yield func(profile.Sample) bool) {
 			for _, m := range q.Moments(s.Trace()) {
 				if m.Sample != nil && !yield(*m.Sample) {
 					return
@@ -104,8 +104,8 @@ func timeline(s *sessions.Session, id string) (sessions.Timeline, bool) {
 }
 
 // samplesOf are those of the timelines that in says.
-func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profiling.Sample] {
-	return func(yield func(profiling.Sample) bool) {
+func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
+	return func(yield func(profile.Sample) bool) {
 		for i := range s.NumTimelines() {
 			t, _ := s.Timeline(sessions.TimelineID(i + 1))
 			if !in(t) {

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // startSession starts one as the page does.
@@ -118,8 +118,8 @@ func TestSession(t *testing.T) {
 func (p *program) files() {
 	p.t.Helper()
 	for name, check := range map[string]func([]byte) error{
-		"json":       func(b []byte) error { _, err := profiling.ReadTrace(bytes.NewReader(b)); return err },
-		"pprof":      func(b []byte) error { _, err := profile.ParseData(b); return err },
+		"json":       func(b []byte) error { _, err := profile.ReadJSON(bytes.NewReader(b)); return err },
+		"pprof":      func(b []byte) error { _, err := pprofpb.ParseData(b); return err },
 		"firefox":    func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
 		"speedscope": func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
 	} {

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Two work at a time. A third waits for its turn, but not for long, and not when nobody waits for it.
@@ -53,7 +53,7 @@ func TestFlameGraphEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	seen := 0
-	g, err := newFlameGraph(ctx, tr, func(yield func(profiling.Sample) bool) {
+	g, err := newFlameGraph(ctx, tr, func(yield func(profile.Sample) bool) {
 		for _, s := range many {
 			if seen++; seen == lookEvery/2 {
 				cancel(gone)

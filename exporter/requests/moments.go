@@ -11,16 +11,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A Moment is something of a request's that has a time: a span or measure that
 // began, a mark, or a sample of the code that ran.
 type Moment struct {
-	At     time.Duration     // since the request began
-	Span   *otlpenc.Span     // that began, or that the mark or the sample belongs to
-	Mark   *sdktrace.Event   // nil unless it is a mark
-	Sample *profiling.Sample // nil unless it is a sample, of the trace given
+	At     time.Duration   // since the request began
+	Span   *otlpenc.Span   // that began, or that the mark or the sample belongs to
+	Mark   *sdktrace.Event // nil unless it is a mark
+	Sample *profile.Sample // nil unless it is a sample, of the trace given
 }
 
 // Moments are the request's spans and measures, its marks, and the samples that t has
@@ -30,7 +30,7 @@ type Moment struct {
 // that span at the time. Where several goroutines work under one span that
 // cannot be told apart: then a sample of one may be put into a measure of another.
 // Samples under spans that were not kept are left out.
-func (q Request) Moments(t *profiling.Trace) []Moment {
+func (q Request) Moments(t *profile.Trace) []Moment {
 	start := q.Root.Start
 	var all []Moment
 	for _, s := range q.Spans {
@@ -50,7 +50,7 @@ func (q Request) Moments(t *profiling.Trace) []Moment {
 // measureScope is the instrumentation scope of what the bridge makes of measures.
 const measureScope = "github.com/perfline/perfline"
 
-func (q Request) samples(t *profiling.Trace) []Moment {
+func (q Request) samples(t *profile.Trace) []Moment {
 	spans := map[trace.SpanID]*otlpenc.Span{}
 	for _, s := range q.Spans {
 		spans[s.SpanID] = s
@@ -100,14 +100,14 @@ type Hot struct {
 	Functions []HotFunction // the hottest first
 }
 
-// A HotFunction is what samples were about, see profiling.Trace.Doing.
+// A HotFunction is what samples were about, see profile.Trace.Doing.
 type HotFunction struct {
 	Name string
 	Time time.Duration
 }
 
 // Hottest tells for each span that was sampled what ran in it. t may be nil.
-func (q Request) Hottest(t *profiling.Trace) map[trace.SpanID]*Hot {
+func (q Request) Hottest(t *profile.Trace) map[trace.SpanID]*Hot {
 	all := map[trace.SpanID]*Hot{}
 	if t == nil {
 		return all

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 func ofMeasure(s *tracetest.SpanStub) {
@@ -20,7 +20,7 @@ func ofMeasure(s *tracetest.SpanStub) {
 
 // sampled is a request with a trace of it: a handler that queries, and measures two
 // things, one within the other; another request's samples are in the trace too.
-func sampled(t *testing.T) (Request, *profiling.Trace) {
+func sampled(t *testing.T) (Request, *profile.Trace) {
 	t.Helper()
 	r := NewRecent(Config{})
 	root := span(1, 1, 0, "GET /x", 0, 100*ms, event("cache.miss", 15*ms, attribute.String("key", "k")))
@@ -33,31 +33,31 @@ func sampled(t *testing.T) (Request, *profiling.Trace) {
 	} {
 		s()
 	}
-	tr := &profiling.Trace{
+	tr := &profile.Trace{
 		Origin: base.Add(-time.Hour),
-		Frames: []profiling.Frame{{Name: "example.com/app.handle", ResourceID: profiling.None}, {Name: "example.com/db.(*Conn).Query", ResourceID: profiling.None},
-			{Name: "runtime.mallocgc", ResourceID: profiling.None}, {Name: "encoding/json.Marshal", ResourceID: profiling.None}},
-		Stacks: []profiling.Stack{{FrameID: 0, ParentID: profiling.None}, {FrameID: 1, ParentID: 0}, {FrameID: 2, ParentID: 0}, {FrameID: 3, ParentID: 0}},
+		Frames: []profile.Frame{{Name: "example.com/app.handle", ResourceID: profile.None}, {Name: "example.com/db.(*Conn).Query", ResourceID: profile.None},
+			{Name: "runtime.mallocgc", ResourceID: profile.None}, {Name: "encoding/json.Marshal", ResourceID: profile.None}},
+		Stacks: []profile.Stack{{FrameID: 0, ParentID: profile.None}, {FrameID: 1, ParentID: 0}, {FrameID: 2, ParentID: 0}, {FrameID: 3, ParentID: 0}},
 	}
 	for _, id := range []int{1, 2, 5, 42} {
 		sc := span(1, id, 0, "", 0, 0).SpanContext()
-		tr.Contexts = append(tr.Contexts, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
+		tr.Contexts = append(tr.Contexts, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
 	}
 	other := span(2, 1, 0, "", 0, 0).SpanContext()
-	tr.Contexts = append(tr.Contexts, profiling.Context{TraceID: other.TraceID(), SpanID: root.SpanContext().SpanID()})
-	add := func(at time.Duration, stack, context int, marker profiling.Marker) {
-		tr.Samples = append(tr.Samples, profiling.Sample{Timestamp: time.Hour + at, StackID: stack, ContextID: context, Count: 1, Weight: 10 * ms, Marker: marker})
+	tr.Contexts = append(tr.Contexts, profile.Context{TraceID: other.TraceID(), SpanID: root.SpanContext().SpanID()})
+	add := func(at time.Duration, stack, context int, marker profile.Marker) {
+		tr.Samples = append(tr.Samples, profile.Sample{Timestamp: time.Hour + at, StackID: stack, ContextID: context, Count: 1, Weight: 10 * ms, Marker: marker})
 	}
-	add(5*ms, 0, 0, profiling.Running)
-	add(20*ms, 1, 1, profiling.Idle)
-	add(25*ms, 3, 3, profiling.Running)              // under a span that was not kept
-	add(26*ms, 3, 4, profiling.Running)              // another request's, of a span with the same id
-	add(27*ms, 3, profiling.None, profiling.Running) // under no span
-	add(45*ms, 2, 0, profiling.Running)              // in render
-	add(50*ms, 3, 2, profiling.Running)              // in started
-	add(75*ms, 3, 0, profiling.Running)              // in encode, which is within render
-	add(85*ms, 0, 0, profiling.Running)              // in render again
-	add(95*ms, profiling.None, 0, profiling.Other)   // after both
+	add(5*ms, 0, 0, profile.Running)
+	add(20*ms, 1, 1, profile.Idle)
+	add(25*ms, 3, 3, profile.Running)            // under a span that was not kept
+	add(26*ms, 3, 4, profile.Running)            // another request's, of a span with the same id
+	add(27*ms, 3, profile.None, profile.Running) // under no span
+	add(45*ms, 2, 0, profile.Running)            // in render
+	add(50*ms, 3, 2, profile.Running)            // in started
+	add(75*ms, 3, 0, profile.Running)            // in encode, which is within render
+	add(85*ms, 0, 0, profile.Running)            // in render again
+	add(95*ms, profile.None, 0, profile.Other)   // after both
 	return r.Requests()[0], tr
 }
 

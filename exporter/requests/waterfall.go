@@ -16,7 +16,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // WaterfallOptions configures [Request.WriteWaterfall].
@@ -28,7 +28,7 @@ type WaterfallOptions struct {
 	// each sample the innermost that is not the runtime's, and whether it waits. The time
 	// is what the samples stand for, of all goroutines that work for the span together; a
 	// few samples are a rough estimate of it.
-	Profile *profiling.Trace
+	Profile *profile.Trace
 }
 
 // A Row is a span's place in the tree of its request.

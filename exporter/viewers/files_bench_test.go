@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -33,7 +33,7 @@ func newBusy(timelines, each, samples int) *busy {
 		first.Timestamp = time.Second + time.Duration(i)*ms
 		b.trace.Samples = append(b.trace.Samples, first)
 	}
-	b.samples = map[sessions.TimelineID][]profiling.Sample{1: b.trace.Samples}
+	b.samples = map[sessions.TimelineID][]profile.Sample{1: b.trace.Samples}
 	return b
 }
 
@@ -75,7 +75,7 @@ func BenchmarkFilesOfSamples(b *testing.B) {
 				const samples = 100_000
 				s := aSession()
 				s.trace = deep(samples, 100, frames)
-				s.samples = map[sessions.TimelineID][]profiling.Sample{1: s.trace.Samples}
+				s.samples = map[sessions.TimelineID][]profile.Sample{1: s.trace.Samples}
 				for b.Loop() {
 					if err := write(io.Discard, s); err != nil {
 						b.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -64,7 +64,7 @@ func TestFilesOfEntries(t *testing.T) {
 			samples += len(slices.Collect(s.Samples(tl.ID)))
 		}
 		if tr == nil {
-			tr = new(profiling.Trace)
+			tr = new(profile.Trace)
 		}
 		if samples != len(tr.Samples) {
 			t.Fatalf("%d samples are in timelines, want all %d", samples, len(tr.Samples))

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -258,7 +258,7 @@ var anyAttr = rapid.Custom(func(t *rapid.T) slog.Attr {
 func anySession(t *rapid.T, wild bool) *handMade {
 	h := aSession()
 	h.trace.Started = time.Duration(rapid.Int64Range(0, 2e9).Draw(t, "started")) // samples may begin before the session
-	h.timelines, h.events, h.samples = nil, map[sessions.TimelineID][]sessions.Event{}, map[sessions.TimelineID][]profiling.Sample{}
+	h.timelines, h.events, h.samples = nil, map[sessions.TimelineID][]sessions.Event{}, map[sessions.TimelineID][]profile.Sample{}
 	if rapid.Bool().Draw(t, "without samples") {
 		h.trace = nil
 	}

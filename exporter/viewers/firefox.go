@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -81,13 +81,13 @@ func writeFirefox(w io.Writer, s recorded) error {
 type firefox struct {
 	jsonStream
 	s         recorded
-	trace     *profiling.Trace // nil without samples
-	timed     bool             // samples are of CPU time
+	trace     *profile.Trace // nil without samples
+	timed     bool           // samples are of CPU time
 	timelines []sessions.Timeline
 	zero      time.Duration // the file's zero of times, since the session began; not positive
 
 	texts     table[string]
-	functions table[profiling.Call] // without Line
+	functions table[profile.Call] // without Line
 	frames    table[firefoxFrame]
 	stacks    stackTable
 	sources   table[string]
@@ -174,23 +174,23 @@ func (f *firefox) events(id sessions.TimelineID) iter.Seq[sessions.Event] {
 func (f *firefox) samples(id sessions.TimelineID) {
 	rows := f.s.Samples(id)
 	if f.trace == nil {
-		rows = slices.Values([]profiling.Sample{})
+		rows = slices.Values([]profile.Sample{})
 	}
 	f.raw(`"stack":`)
-	n := writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+	n := writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
 		return strconv.AppendInt(b, int64(f.stacks.of(s, markerCategory(s.Marker))), 10)
 	})
 	f.raw("," + "\n" + `"time":`)
-	writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+	writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
 		return appendMillis(b, f.s.Since(s)-f.zero)
 	})
 	f.raw("," + "\n" + `"weightType":"tracing-ms","weight":`)
-	writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+	writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
 		return appendMillis(b, s.Weight)
 	})
 	if f.timed { // what waits used no CPU, and how much of the rest did is not known
 		f.raw("," + "\n" + `"threadCPUDelta":`)
-		writeList(f.jsonStream, rows, func(b []byte, s profiling.Sample) []byte {
+		writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
 			return strconv.AppendInt(b, int64(s.Weight), 10)
 		})
 	}
@@ -199,7 +199,7 @@ func (f *firefox) samples(id sessions.TimelineID) {
 }
 
 // frame is the index of a function's frame.
-func (f *firefox) frame(c profiling.Call, category int) int {
+func (f *firefox) frame(c profile.Call, category int) int {
 	frame := firefoxFrame{line: c.Line, category: category}
 	c.Line = 0
 	frame.function = f.functions.add(c)

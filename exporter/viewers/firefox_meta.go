@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -33,15 +33,15 @@ const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Oth
 	`{"name":"Measure","color":"green","subcategories":["Other"]},` +
 	`{"name":"Mark","color":"purple","subcategories":["Other"]}]`
 
-func markerCategory(m profiling.Marker) int {
+func markerCategory(m profile.Marker) int {
 	switch m {
-	case profiling.Running:
+	case profile.Running:
 		return categoryGo
-	case profiling.GC:
+	case profile.GC:
 		return categoryGC
-	case profiling.Syscall:
+	case profile.Syscall:
 		return categorySyscall
-	case profiling.Idle:
+	case profile.Idle:
 		return categoryIdle
 	default:
 		return categoryOther
@@ -102,21 +102,21 @@ func (f *firefox) shared() {
 	}
 	f.tableEnd(len(f.frames.list))
 	f.raw(",\n" + `"funcTable":{"name":`)
-	f.functionColumn(func(b []byte, c profiling.Call) []byte {
+	f.functionColumn(func(b []byte, c profile.Call) []byte {
 		return strconv.AppendInt(b, int64(addText(&f.texts, c.Name)), 10)
 	})
 	f.raw(`,"source":`)
-	f.functionColumn(func(b []byte, c profiling.Call) []byte {
+	f.functionColumn(func(b []byte, c profile.Call) []byte {
 		if c.File == "" {
 			return append(b, "null"...)
 		}
 		return strconv.AppendInt(b, int64(addText(&f.sources, c.File)), 10)
 	})
 	f.raw(`,"lineNumber":`)
-	f.functionColumn(func(b []byte, c profiling.Call) []byte { return appendLine(b, c.StartLine) })
+	f.functionColumn(func(b []byte, c profile.Call) []byte { return appendLine(b, c.StartLine) })
 	for _, c := range []struct{ name, value string }{{"isJS", "false"}, {"relevantForJS", "false"}, {"resource", "-1"}, {"columnNumber", "null"}} {
 		f.raw(`,"` + c.name + `":`)
-		f.functionColumn(func(b []byte, _ profiling.Call) []byte { return append(b, c.value...) })
+		f.functionColumn(func(b []byte, _ profile.Call) []byte { return append(b, c.value...) })
 	}
 	f.tableEnd(len(f.functions.list))
 	f.raw(",\n" + `"sources":{"filename":`)
@@ -139,7 +139,7 @@ func (f *firefox) frameColumn(cell func([]byte, firefoxFrame) []byte) {
 	writeList(f.jsonStream, slices.Values(f.frames.list), cell)
 }
 
-func (f *firefox) functionColumn(cell func([]byte, profiling.Call) []byte) {
+func (f *firefox) functionColumn(cell func([]byte, profile.Call) []byte) {
 	writeList(f.jsonStream, slices.Values(f.functions.list), cell)
 }
 

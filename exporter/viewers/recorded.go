@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -14,11 +14,11 @@ type recorded interface {
 	Started() time.Time
 	Length() time.Duration
 	Stats() sessions.Stats
-	Trace() *profiling.Trace
+	Trace() *profile.Trace
 	Timelines() []sessions.Timeline
 	All(sessions.TimelineID) iter.Seq[sessions.Event]
-	Samples(sessions.TimelineID) iter.Seq[profiling.Sample]
-	Since(profiling.Sample) time.Duration
+	Samples(sessions.TimelineID) iter.Seq[profile.Sample]
+	Since(profile.Sample) time.Duration
 }
 
 var _ recorded = (*sessions.Session)(nil)

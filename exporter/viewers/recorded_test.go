@@ -15,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -27,24 +27,24 @@ const ms = time.Millisecond
 type handMade struct {
 	length    time.Duration
 	stats     sessions.Stats
-	trace     *profiling.Trace
+	trace     *profile.Trace
 	timelines []sessions.Timeline
 	events    map[sessions.TimelineID][]sessions.Event
-	samples   map[sessions.TimelineID][]profiling.Sample
+	samples   map[sessions.TimelineID][]profile.Sample
 }
 
 func (h *handMade) Started() time.Time             { return base }
 func (h *handMade) Length() time.Duration          { return h.length }
 func (h *handMade) Stats() sessions.Stats          { return h.stats }
-func (h *handMade) Trace() *profiling.Trace        { return h.trace }
+func (h *handMade) Trace() *profile.Trace          { return h.trace }
 func (h *handMade) Timelines() []sessions.Timeline { return h.timelines }
 func (h *handMade) All(id sessions.TimelineID) iter.Seq[sessions.Event] {
 	return slices.Values(h.events[id])
 }
-func (h *handMade) Samples(id sessions.TimelineID) iter.Seq[profiling.Sample] {
+func (h *handMade) Samples(id sessions.TimelineID) iter.Seq[profile.Sample] {
 	return slices.Values(h.samples[id])
 }
-func (h *handMade) Since(s profiling.Sample) time.Duration { return s.Timestamp - h.trace.Started }
+func (h *handMade) Since(s profile.Sample) time.Duration { return s.Timestamp - h.trace.Started }
 
 func interval(start, end time.Duration) sessions.Interval {
 	return sessions.Interval{Start: start, End: end}
@@ -52,16 +52,16 @@ func interval(start, end time.Duration) sessions.Interval {
 
 // aSession has a request on two lanes, all types of events, and samples of all markers.
 func aSession() *handMade {
-	at := func(t time.Duration, stack int, m profiling.Marker) profiling.Sample {
-		return profiling.Sample{Timestamp: time.Second + t, StackID: stack, ContextID: profiling.None, Count: 1, Weight: 10 * ms, Marker: m}
+	at := func(t time.Duration, stack int, m profile.Marker) profile.Sample {
+		return profile.Sample{Timestamp: time.Second + t, StackID: stack, ContextID: profile.None, Count: 1, Weight: 10 * ms, Marker: m}
 	}
-	tr := &profiling.Trace{
+	tr := &profile.Trace{
 		Resources: []string{"/src/shop/main.go", "/src/runtime/proc.go"},
-		Frames: []profiling.Frame{{Name: "main.main", ResourceID: 0, Line: 7}, {Name: "main.render", ResourceID: 0, Line: 70},
-			{Name: "runtime.gopark", ResourceID: 1, Line: 300}, {Name: "cgo", ResourceID: profiling.None}},
-		Stacks: []profiling.Stack{{FrameID: 0, ParentID: profiling.None}, {FrameID: 1, ParentID: 0}, {FrameID: 2, ParentID: 1}, {FrameID: 3, ParentID: profiling.None}},
-		Samples: []profiling.Sample{at(0, 0, profiling.Running), at(10*ms, 1, profiling.Running), at(20*ms, 1, profiling.GC),
-			at(30*ms, 2, profiling.Idle), at(40*ms, 3, profiling.Other), at(50*ms, profiling.None, profiling.Syscall)},
+		Frames: []profile.Frame{{Name: "main.main", ResourceID: 0, Line: 7}, {Name: "main.render", ResourceID: 0, Line: 70},
+			{Name: "runtime.gopark", ResourceID: 1, Line: 300}, {Name: "cgo", ResourceID: profile.None}},
+		Stacks: []profile.Stack{{FrameID: 0, ParentID: profile.None}, {FrameID: 1, ParentID: 0}, {FrameID: 2, ParentID: 1}, {FrameID: 3, ParentID: profile.None}},
+		Samples: []profile.Sample{at(0, 0, profile.Running), at(10*ms, 1, profile.Running), at(20*ms, 1, profile.GC),
+			at(30*ms, 2, profile.Idle), at(40*ms, 3, profile.Other), at(50*ms, profile.None, profile.Syscall)},
 		Interval: 10 * ms, Engine: "cpu", Started: time.Second, Stopped: 2 * time.Second,
 	}
 	traceID, spanID := trace.TraceID{15: 0xab}, trace.SpanID{7: 0xcd}
@@ -95,7 +95,7 @@ func aSession() *handMade {
 			4: {{ID: 1, Type: sessions.Measure, Name: "prefetch", Interval: interval(2*ms, 30*ms), Time: 28 * ms}},
 		},
 	}
-	h.samples = map[sessions.TimelineID][]profiling.Sample{1: {tr.Samples[0], tr.Samples[4], tr.Samples[5]}, 3: tr.Samples[1:4]}
+	h.samples = map[sessions.TimelineID][]profile.Sample{1: {tr.Samples[0], tr.Samples[4], tr.Samples[5]}, 3: tr.Samples[1:4]}
 	return h
 }
 
@@ -161,7 +161,7 @@ func (e *endless) All(sessions.TimelineID) iter.Seq[sessions.Event] {
 	return rows(sessions.Event{Type: sessions.Measure, Name: "m", Interval: interval(0, ms)}, 1<<20, &e.looked)
 }
 
-func (e *endless) Samples(sessions.TimelineID) iter.Seq[profiling.Sample] {
+func (e *endless) Samples(sessions.TimelineID) iter.Seq[profile.Sample] {
 	return rows(e.trace.Samples[0], 1<<20, &e.looked)
 }
 

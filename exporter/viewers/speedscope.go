@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -60,7 +60,7 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 type speedscope struct {
 	jsonStream
 	s      recorded
-	frames table[profiling.Call] // without Line; a frame of an event has a name only
+	frames table[profile.Call] // without Line; a frame of an event has a name only
 	stacks stackTable
 	path   []int       // frames of one sample, innermost first
 	open   []openEvent // of one timeline
@@ -68,7 +68,7 @@ type speedscope struct {
 }
 
 // samples writes the profile of all samples.
-func (f *speedscope) samples(t *profiling.Trace) {
+func (f *speedscope) samples(t *profile.Trace) {
 	var total time.Duration
 	for _, s := range t.Samples {
 		total += s.Weight
@@ -79,7 +79,7 @@ func (f *speedscope) samples(t *profiling.Trace) {
 	}
 	f.raw("\n" + `{"type":"sampled","name":"samples of ` + kind + `","unit":"nanoseconds","startValue":0,"endValue":` + strconv.FormatInt(int64(total), 10))
 	f.raw(`,"samples":`)
-	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profiling.Sample) []byte {
+	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profile.Sample) []byte {
 		f.path = f.path[:0]
 		for at := f.stacks.of(s, categoryGo); at >= 0; at = f.stacks.list[at].parent {
 			f.path = append(f.path, f.stacks.list[at].frame)
@@ -94,7 +94,7 @@ func (f *speedscope) samples(t *profiling.Trace) {
 		return append(b, ']')
 	})
 	f.raw(`,"weights":`)
-	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profiling.Sample) []byte {
+	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profile.Sample) []byte {
 		return strconv.AppendInt(b, int64(s.Weight), 10)
 	})
 	f.raw("}")
@@ -102,7 +102,7 @@ func (f *speedscope) samples(t *profiling.Trace) {
 
 // frame is the index of a function, which has one frame: speedscope has no lines or categories
 // below that.
-func (f *speedscope) frame(c profiling.Call, _ int) int {
+func (f *speedscope) frame(c profile.Call, _ int) int {
 	c.Name, c.File, c.Line = cut(c.Name), cut(c.File), 0
 	return f.frames.add(c)
 }
@@ -133,7 +133,7 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 		if within <= at {
 			continue
 		}
-		frame := f.frame(profiling.Call{Name: e.Name}, categoryGo)
+		frame := f.frame(profile.Call{Name: e.Name}, categoryGo)
 		f.event('O', at, frame)
 		f.open = append(f.open, openEvent{frame, within})
 	}
@@ -168,7 +168,7 @@ func title(tl sessions.Timeline) string {
 	return fmt.Sprintf("%s (at %s)", name, text.Duration(tl.Interval.Start))
 }
 
-func appendSpeedscopeFrame(b []byte, c profiling.Call) []byte {
+func appendSpeedscopeFrame(b []byte, c profile.Call) []byte {
 	b = appendText(append(b, `{"name":`...), c.Name)
 	if c.File != "" {
 		b = appendText(append(b, `,"file":`...), c.File)

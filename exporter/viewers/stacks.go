@@ -3,15 +3,15 @@ package viewers
 import (
 	"slices"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A stackTable gives each different stack of a trace's samples an index. It goes through the
 // frames of a stack once, however many samples have it, and through the callers that stacks
 // share once for all of them.
 type stackTable struct {
-	trace *profiling.Trace
-	frame func(c profiling.Call, category int) int // the index of a frame in the file
+	trace *profile.Trace
+	frame func(c profile.Call, category int) int // the index of a frame in the file
 
 	table[stack]
 	known map[stackKey]int
@@ -22,7 +22,7 @@ type stack struct{ parent, frame int } // parent is an index or -1
 
 // A stackKey stands for a stack: its innermost frame's category is the sample's.
 type stackKey struct {
-	at       profiling.Position
+	at       profile.Position
 	category int
 }
 
@@ -30,7 +30,7 @@ type stackKey struct {
 const noStack = "[no-stack]"
 
 // of returns the index of a sample's stack. All callers are of categoryGo.
-func (t *stackTable) of(s profiling.Sample, category int) int {
+func (t *stackTable) of(s profile.Sample, category int) int {
 	at, ok := t.trace.Position(s)
 	key := stackKey{at, category}
 	index, known := t.known[key]
@@ -38,7 +38,7 @@ func (t *stackTable) of(s profiling.Sample, category int) int {
 		return index
 	}
 	if !ok {
-		return t.put(key, stack{-1, t.frame(profiling.Call{Name: noStack}, category)})
+		return t.put(key, stack{-1, t.frame(profile.Call{Name: noStack}, category)})
 	}
 	t.path, index = t.path[:0], -1
 	for {

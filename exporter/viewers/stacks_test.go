@@ -5,22 +5,22 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // deep is a trace of samples on some stacks, which have all frames but the innermost in common.
-func deep(samples, stacks, frames int) *profiling.Trace {
-	tr := &profiling.Trace{Engine: "cpu", Interval: 10 * ms}
+func deep(samples, stacks, frames int) *profile.Trace {
+	tr := &profile.Trace{Engine: "cpu", Interval: 10 * ms}
 	for i := range frames {
-		tr.Frames = append(tr.Frames, profiling.Frame{Name: fmt.Sprint("caller", i), ResourceID: profiling.None})
-		tr.Stacks = append(tr.Stacks, profiling.Stack{FrameID: i, ParentID: i - 1})
+		tr.Frames = append(tr.Frames, profile.Frame{Name: fmt.Sprint("caller", i), ResourceID: profile.None})
+		tr.Stacks = append(tr.Stacks, profile.Stack{FrameID: i, ParentID: i - 1})
 	}
 	for i := range stacks {
-		tr.Frames = append(tr.Frames, profiling.Frame{Name: fmt.Sprint("leaf", i), ResourceID: profiling.None})
-		tr.Stacks = append(tr.Stacks, profiling.Stack{FrameID: frames + i, ParentID: frames - 1})
+		tr.Frames = append(tr.Frames, profile.Frame{Name: fmt.Sprint("leaf", i), ResourceID: profile.None})
+		tr.Stacks = append(tr.Stacks, profile.Stack{FrameID: frames + i, ParentID: frames - 1})
 	}
 	for i := range samples {
-		tr.Samples = append(tr.Samples, profiling.Sample{StackID: frames + i%stacks, ContextID: profiling.None, Count: 1, Weight: 10 * ms})
+		tr.Samples = append(tr.Samples, profile.Sample{StackID: frames + i%stacks, ContextID: profile.None, Count: 1, Weight: 10 * ms})
 	}
 	return tr
 }
@@ -31,7 +31,7 @@ func TestStacksAreWalkedOnce(t *testing.T) {
 	const stacks, frames = 100, 500
 	for _, samples := range []int{1_000, 10_000} {
 		tr, walked := deep(samples, stacks, frames), 0
-		table := stackTable{trace: tr, frame: func(profiling.Call, int) int { walked++; return walked }}
+		table := stackTable{trace: tr, frame: func(profile.Call, int) int { walked++; return walked }}
 		for _, s := range tr.Samples {
 			table.of(s, categoryGo)
 		}
@@ -45,7 +45,7 @@ func TestStacksAreWalkedOnce(t *testing.T) {
 func TestStacks(t *testing.T) {
 	tr := aSession().trace
 	var calls []string
-	table := stackTable{trace: tr, frame: func(c profiling.Call, category int) int {
+	table := stackTable{trace: tr, frame: func(c profile.Call, category int) int {
 		calls = append(calls, fmt.Sprint(c.Name, " ", category))
 		return len(calls) - 1
 	}}

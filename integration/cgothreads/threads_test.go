@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Threads that Go did not make, and C called from Go, are sampled like anything
@@ -45,7 +46,7 @@ func TestSampleForeignThreads(t *testing.T) {
 			called++
 		case strings.Contains(all, "runtime._ExternalCode") || strings.Contains(all, "runtime._System"):
 			outside++
-			if s.Marker != profiling.Other {
+			if s.Marker != profile.Other {
 				t.Errorf("a thread outside Go has the marker %q, want other: %v", s.Marker, stack)
 			}
 		default:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Each of a session's files is saved by a click, and read by something that is not ours; all have
@@ -32,7 +32,7 @@ func TestFiles(t *testing.T) {
 			return samples // pprof adds up those that are alike
 		}},
 		"json": {"json", func(t *testing.T, _ string, file []byte) int {
-			trace, err := profiling.ReadTrace(bytes.NewReader(file))
+			trace, err := profile.ReadJSON(bytes.NewReader(file))
 			if err != nil {
 				t.Fatal(err)
 			}

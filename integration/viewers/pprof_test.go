@@ -9,21 +9,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // aTrace is 30 ms in two functions.
-func aTrace() *profiling.Trace {
+func aTrace() *profile.Trace {
 	const ms = time.Millisecond
-	return &profiling.Trace{
+	return &profile.Trace{
 		Resources: []string{"/src/shop/main.go"},
-		Frames:    []profiling.Frame{{Name: "main.main", ResourceID: 0, Line: 7}, {Name: "main.render", ResourceID: 0, Line: 70}},
-		Stacks:    []profiling.Stack{{FrameID: 0, ParentID: profiling.None}, {FrameID: 1, ParentID: 0}},
-		Samples: []profiling.Sample{
-			{Timestamp: 10 * ms, StackID: 0, ContextID: profiling.None, Count: 1, Weight: 10 * ms},
+		Frames:    []profile.Frame{{Name: "main.main", ResourceID: 0, Line: 7}, {Name: "main.render", ResourceID: 0, Line: 70}},
+		Stacks:    []profile.Stack{{FrameID: 0, ParentID: profile.None}, {FrameID: 1, ParentID: 0}},
+		Samples: []profile.Sample{
+			{Timestamp: 10 * ms, StackID: 0, ContextID: profile.None, Count: 1, Weight: 10 * ms},
 			{Timestamp: 20 * ms, StackID: 1, ContextID: 0, Count: 1, Weight: 20 * ms},
 		},
-		Contexts: []profiling.Context{{Labels: []profiling.Label{{Key: "tenant", Value: "a"}}}},
+		Contexts: []profile.Context{{Labels: []profile.Label{{Key: "tenant", Value: "a"}}}},
 		Interval: 10 * ms, Engine: "cpu", Stopped: 30 * ms,
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The variables of [Config], see the package's comment.
@@ -72,9 +72,9 @@ type Config struct {
 	UploadInterval time.Duration
 
 	// Scope is which spans samples name, in the labels span_id and span_name; 0 means
-	// profiling.LocalRoots: what ran in a request has its server span. Where spans carry the
+	// spanlabels.LocalRoots: what ran in a request has its server span. Where spans carry the
 	// attribute pyroscope.profile.id, profiling.SpanLabels has to be given the same.
-	Scope profiling.Scope
+	Scope spanlabels.Scope
 
 	// TraceIDs makes the trace's id a label of samples, too. A server older than June 2026
 	// makes a series of each trace of it.

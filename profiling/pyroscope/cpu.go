@@ -9,6 +9,7 @@ import (
 	"github.com/grafana/pyroscope-go/upstream"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // The session that profiles are cut from. A sample takes 48 bytes, and a core gives at most
@@ -20,8 +21,8 @@ const (
 
 // A session is a profiler's, which a test can play.
 type session interface {
-	TakeTrace() (*profiling.Trace, error)
-	Stop() (*profiling.Trace, error)
+	TakeTrace() (*profile.Trace, error)
+	Stop() (*profile.Trace, error)
 	State() profiling.State
 	Engine() string
 	Fallback() string
@@ -72,7 +73,7 @@ func (c *cpuProfile) begin() error {
 
 // cut takes what was sampled since the last time. When the session has ended it starts
 // another, unless it is the last cut. The error is about that: what there was is returned.
-func (c *cpuProfile) cut(last bool) (parts []*profiling.Trace, restarted bool, err error) {
+func (c *cpuProfile) cut(last bool) (parts []*profile.Trace, restarted bool, err error) {
 	current := c.session.Load()
 	if current == nil {
 		if last {
@@ -104,11 +105,11 @@ func (c *cpuProfile) cut(last bool) (parts []*profiling.Trace, restarted bool, e
 }
 
 // uploads makes what is sent of a part of the session: none when nothing ran.
-func (c *cpuProfile) uploads(t *profiling.Trace, end time.Time) ([]*upload, error) {
+func (c *cpuProfile) uploads(t *profile.Trace, end time.Time) ([]*upload, error) {
 	if len(t.Samples) == 0 {
 		return nil, nil
 	}
-	p, err := t.Profile()
+	p, err := t.Pprof()
 	if err != nil {
 		return nil, fmt.Errorf("pyroscope: %w", err)
 	}

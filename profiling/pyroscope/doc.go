@@ -5,7 +5,7 @@
 // perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your
 // own, spans have to tell the profiler about themselves, or samples name none:
 //
-//	labels := profiling.SpanLabels{ProfileIDs: profiling.LocalRoots}
+//	labels := profiling.SpanLabels{ProfileIDs: spanlabels.LocalRoots}
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res),
 //		sdktrace.WithSpanProcessor(bridge.NewProcessor(batcher, bridge.WithLabeler(labels))))
 //	otel.SetTracerProvider(profiling.TracerProvider(provider))

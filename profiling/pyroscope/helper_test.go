@@ -14,17 +14,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 	"github.com/grafana/pyroscope-go/upstream"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A received is a request as the server reads it.
 type received struct {
 	path, name, from, until, spy, rate, units, aggregation string
 	header                                                 http.Header
-	profile                                                *profile.Profile
+	profile                                                *pprofpb.Profile
 	types                                                  map[string]*upstream.SampleType
 }
 
@@ -62,7 +63,7 @@ func receive(req *http.Request) (*received, error) {
 		}
 		switch part.FormName() {
 		case "profile":
-			r.profile, err = profile.Parse(part)
+			r.profile, err = pprofpb.Parse(part)
 		case "sample_type_config":
 			err = json.NewDecoder(part).Decode(&r.types)
 		default:
@@ -148,33 +149,33 @@ type played struct {
 	stopped  bool
 	full     func()
 	err      error // of Stop
-	final    *profiling.Trace
+	final    *profile.Trace
 	stopNext bool          // the next trace is the last
 	hold     chan struct{} // Stop waits for it, if there is one
 }
 
-func (p *played) next() *profiling.Trace {
+func (p *played) next() *profile.Trace {
 	length := time.Second
 	if len(p.lengths) > 0 {
 		length, p.lengths = p.lengths[0], p.lengths[1:]
 	}
-	t := &profiling.Trace{
-		Frames: []profiling.Frame{{Name: "main.work", ResourceID: profiling.None}}, Stacks: []profiling.Stack{{FrameID: 0, ParentID: profiling.None}},
+	t := &profile.Trace{
+		Frames: []profile.Frame{{Name: "main.work", ResourceID: profile.None}}, Stacks: []profile.Stack{{FrameID: 0, ParentID: profile.None}},
 		Origin: time.Unix(0, 0), Interval: sampleInterval, Started: p.at, Stopped: p.at + length,
-		Stats: profiling.Stats{Lost: 1, Gaps: 1, GapTime: time.Millisecond, BusyGaps: 1, BusyTime: time.Microsecond},
+		Stats: profile.Stats{Lost: 1, Gaps: 1, GapTime: time.Millisecond, BusyGaps: 1, BusyTime: time.Microsecond},
 	}
 	n := p.samples
 	if n == 0 {
 		n = 3
 	}
 	for range n {
-		t.Samples = append(t.Samples, profiling.Sample{Timestamp: p.at, ContextID: profiling.None, Count: 1, Weight: sampleInterval})
+		t.Samples = append(t.Samples, profile.Sample{Timestamp: p.at, ContextID: profile.None, Count: 1, Weight: sampleInterval})
 	}
 	p.at += length
 	return t
 }
 
-func (p *played) TakeTrace() (*profiling.Trace, error) {
+func (p *played) TakeTrace() (*profile.Trace, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopNext {
@@ -186,7 +187,7 @@ func (p *played) TakeTrace() (*profiling.Trace, error) {
 	return p.next(), nil
 }
 
-func (p *played) Stop() (*profiling.Trace, error) {
+func (p *played) Stop() (*profile.Trace, error) {
 	if p.hold != nil {
 		<-p.hold
 	}
@@ -196,7 +197,7 @@ func (p *played) Stop() (*profiling.Trace, error) {
 	return p.stop()
 }
 
-func (p *played) stop() (*profiling.Trace, error) {
+func (p *played) stop() (*profile.Trace, error) {
 	if p.final == nil {
 		p.final = p.next()
 	}

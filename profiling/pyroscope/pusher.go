@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // lastTries is how many attempts in a row may fail before Flush and Shutdown give up.
@@ -60,7 +61,7 @@ func Start(ctx context.Context, c Config) (*Pusher, error) {
 			SampleInterval:     sampleInterval,
 			MaxBufferSize:      bufferSize,
 			OnSampleBufferFull: func(*profiling.Profiler) { full() },
-			Scope:              cmp.Or(c.Scope, profiling.LocalRoots),
+			Scope:              cmp.Or(c.Scope, spanlabels.LocalRoots),
 		})
 	}})
 }

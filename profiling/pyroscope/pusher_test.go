@@ -18,11 +18,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Every interval a profile of each kind is pushed, of the time since the last.
@@ -165,7 +166,7 @@ func TestTimesOfALastPart(t *testing.T) {
 // endsAfter is a session that stops as soon as a trace was taken.
 type endsAfter struct{ *played }
 
-func (e endsAfter) TakeTrace() (*profiling.Trace, error) {
+func (e endsAfter) TakeTrace() (*profile.Trace, error) {
 	t, err := e.played.TakeTrace()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -267,7 +268,7 @@ func (takesAll) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A large profile of the runtime's is sent in parts as well.
 func TestLargeSnapshot(t *testing.T) {
-	of := func(p *profile.Profile) int {
+	of := func(p *pprofpb.Profile) int {
 		s := snapshot{kind: "heap", take: p.Write}
 		all, err := s.uploads(time.Now(), time.Now())
 		if err != nil {
@@ -297,7 +298,7 @@ func TestEmptySnapshot(t *testing.T) {
 // An idle program has nothing to say of its CPU.
 func TestNothingRan(t *testing.T) {
 	c := &cpuProfile{}
-	got, err := c.uploads(&profiling.Trace{Stopped: time.Second}, time.Now())
+	got, err := c.uploads(&profile.Trace{Stopped: time.Second}, time.Now())
 	if len(got) != 0 || err != nil {
 		t.Errorf("%d uploads, error %v", len(got), err)
 	}
@@ -449,7 +450,7 @@ func TestRealProfiler(t *testing.T) {
 	}
 	found := false
 	for _, s := range n.of("goroutine")[0].profile.Sample {
-		own := slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
+		own := slices.ContainsFunc(s.Location, func(l *pprofpb.Location) bool {
 			return strings.Contains(l.Line[0].Function.Name, "pyroscope.(*Pusher)") || strings.Contains(l.Line[0].Function.Name, "queue.(*Queue")
 		})
 		if own && s.Label["starter"] != nil {

@@ -23,7 +23,7 @@ type Stats struct {
 	Failed       uint64 // profiles that could not be taken in the program, which are not in Accepted
 
 	// Of the CPU session: samples that the engine could not keep, and how often and how long
-	// in all it sampled nothing, as in profiling.Stats. BusyGaps and BusyTime are the part of these
+	// in all it sampled nothing, as in profile.Stats. BusyGaps and BusyTime are the part of these
 	// in which other code in this process had the CPU profiler. A gap that an upload falls into
 	// counts as two. Restarts is how often the session ended, because it was full or its engine failed, and
 	// was started anew; State is stopped while that fails.

@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // raw is what a session is put together from.
@@ -20,7 +20,7 @@ type raw struct {
 	started time.Time
 	length  time.Duration
 	log     *entryLog
-	trace   *profiling.Trace
+	trace   *profile.Trace
 	cpu     []reading
 	costs   costs
 	lost    uint64
@@ -202,7 +202,7 @@ func (b *builder) place() error {
 			return err
 		}
 		f, in := process, outside
-		if s.ContextID != profiling.None {
+		if s.ContextID != profile.None {
 			if c := &b.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
 				at := b.placeOf(c, b.at(int32(i)))
 				f, in = b.frames[at.frame], max(0, at.lane)
@@ -220,7 +220,7 @@ func (b *builder) place() error {
 }
 
 // placeOf is the place of a span, of which a sample was taken at a time; the first one decides.
-func (b *builder) placeOf(c *profiling.Context, at time.Duration) place {
+func (b *builder) placeOf(c *profile.Context, at time.Duration) place {
 	p, known := b.bySpan[c.SpanID]
 	if known {
 		return p
@@ -282,7 +282,7 @@ func (b *builder) finish(f *growing, i int, id FrameID) error {
 		for k, j := range samples {
 			s := b.trace.Samples[j]
 			all[k] = taken{at: b.at(j), doing: cut(b.trace.Doing(s)), weight: s.Weight}
-			if s.ContextID != profiling.None {
+			if s.ContextID != profile.None {
 				all[k].span = b.trace.Contexts[s.ContextID].SpanID
 			}
 		}

@@ -9,8 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 const (
@@ -34,13 +33,8 @@ func measureCosts() costs {
 		})
 		obs.Disconnect()
 	}
-	var spans profiling.SpanLabels
 	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
-	c.label = median(func() {
-		if l := spans.Begin(context.Background(), sc, "cost", true); l != nil {
-			spans.End(l, "")
-		}
-	})
+	c.label = median(func() { spanlabels.Set(context.Background(), sc, "cost", true).End("") })
 	return c
 }
 
@@ -67,7 +61,7 @@ type demand struct {
 
 // demandOf is the demand before the session observes anything.
 func demandOf(tl *observer.Timeline) demand {
-	d := demand{observed: map[observer.Type]bool{}, spans: labels.OfEverySpan()}
+	d := demand{observed: map[observer.Type]bool{}, spans: spanlabels.Wanted() == spanlabels.EverySpan}
 	for _, t := range observer.SupportedEntryTypes() {
 		d.observed[t] = tl.Observed(t)
 	}

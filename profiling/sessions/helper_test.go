@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -92,7 +92,7 @@ func (p *tape) between(name string, i sessions.Interval, attrs ...slog.Attr) {
 }
 
 // session is what was recorded, as a session of an hour.
-func (p *tape) session(tr *profiling.Trace) *sessions.Session {
+func (p *tape) session(tr *profile.Trace) *sessions.Session {
 	p.t.Helper()
 	p.Deliver()
 	s, err := sessions.Of(sessions.Recording{

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -46,34 +46,34 @@ var inputs = rapid.Custom(func(t *rapid.T) []input {
 })
 
 // traces are samples of three functions under spans of those numbers, under unknown ones, and under none.
-var traces = rapid.Custom(func(t *rapid.T) *profiling.Trace {
-	tr := &profiling.Trace{Interval: 3 * ms}
+var traces = rapid.Custom(func(t *rapid.T) *profile.Trace {
+	tr := &profile.Trace{Interval: 3 * ms}
 	for i := range 3 {
-		tr.Frames = append(tr.Frames, profiling.Frame{Name: string(rune('x' + i)), ResourceID: profiling.None})
-		tr.Stacks = append(tr.Stacks, profiling.Stack{FrameID: i, ParentID: profiling.None})
+		tr.Frames = append(tr.Frames, profile.Frame{Name: string(rune('x' + i)), ResourceID: profile.None})
+		tr.Stacks = append(tr.Stacks, profile.Stack{FrameID: i, ParentID: profile.None})
 	}
 	for id := range byte(3) {
 		for span := range byte(35) {
 			sc := spanContext(id+1, span)
-			tr.Contexts = append(tr.Contexts, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
+			tr.Contexts = append(tr.Contexts, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
 		}
 	}
 	for range rapid.IntRange(0, 20).Draw(t, "samples") {
-		tr.Samples = append(tr.Samples, profiling.Sample{
+		tr.Samples = append(tr.Samples, profile.Sample{
 			Timestamp: time.Duration(rapid.IntRange(0, 100).Draw(t, "at")) * ms / 2,
-			StackID:   rapid.IntRange(profiling.None, 2).Draw(t, "stack"),
-			ContextID: rapid.IntRange(profiling.None, len(tr.Contexts)-1).Draw(t, "context"),
+			StackID:   rapid.IntRange(profile.None, 2).Draw(t, "stack"),
+			ContextID: rapid.IntRange(profile.None, len(tr.Contexts)-1).Draw(t, "context"),
 			Count:     1, Weight: ms,
 		})
 	}
-	slices.SortStableFunc(tr.Samples, func(a, b profiling.Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	slices.SortStableFunc(tr.Samples, func(a, b profile.Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	return tr
 })
 
 // costs of an entry, of a label and of a sample.
 const entryCost, labelCost, sampleCost = 100 * time.Microsecond, 200 * time.Microsecond, 300 * time.Microsecond
 
-func sessionOf(t *testing.T, all []input, tr *profiling.Trace) *sessions.Session {
+func sessionOf(t *testing.T, all []input, tr *profile.Trace) *sessions.Session {
 	p := newTape(t)
 	frames := []*observer.Timeline{p.Timeline, p.NewChild(), p.NewChild()}
 	for i, in := range all {
@@ -168,7 +168,7 @@ func inputOf(e sessions.Event) int {
 }
 
 // check compares a timeline with what the events themselves say.
-func (m model) check(t *rapid.T, tl sessions.Timeline, tr *profiling.Trace) {
+func (m model) check(t *rapid.T, tl sessions.Timeline, tr *profile.Trace) {
 	var sum sessions.Timeline
 	for i, e := range m {
 		if e.ID != sessions.EventID(i+1) || e.Hits != 1 || int(e.ParentID) > i {

@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 const (
@@ -63,7 +64,7 @@ type run struct {
 	sampled string              // its engine and state then
 	lacks   error               // why it has no samples, or not all
 	// before is what was sampled before the sampler's present part, while it waited; nil if nothing was.
-	before *profiling.Trace
+	before *profile.Trace
 	cpu    []reading // at times on tl
 }
 
@@ -246,7 +247,7 @@ func (s *run) leave() *raw {
 	s.deliver()
 	lost := s.observer.Lost() + s.tl.Stats().Total().Overflow - s.overflow
 	s.observer.Disconnect()
-	var t *profiling.Trace
+	var t *profile.Trace
 	if s.sampler != nil {
 		var err error
 		if t, err = s.sampler.Stop(); err != nil {
@@ -270,7 +271,7 @@ func (s *run) leave() *raw {
 		in.costs.sample = t.Stats.SampleCost
 		in.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
 		if s.before != nil && s.before != t {
-			t = profiling.Join(s.before, t)
+			t = profile.Join(s.before, t)
 		}
 		in.trace = within(t, s.begun, s.ended)
 	}
@@ -301,7 +302,7 @@ func (s *run) deliver() {
 // within is a trace without what was sampled before and after a session. Samples of the
 // engine "window" have the time at which a profile ended that they are of, the last one after the
 // session: they count as sampled at its end.
-func within(t *profiling.Trace, begun, ended time.Duration) *profiling.Trace {
+func within(t *profile.Trace, begun, ended time.Duration) *profile.Trace {
 	if t.Engine == "window" {
 		own := *t
 		own.Samples = slices.Clone(t.Samples)
@@ -314,7 +315,7 @@ func within(t *profiling.Trace, begun, ended time.Duration) *profiling.Trace {
 	if n == 0 || t.Samples[0].Timestamp >= begun && t.Samples[n-1].Timestamp <= ended {
 		return t
 	}
-	return t.Select(func(s profiling.Sample) bool { return s.Timestamp >= begun && s.Timestamp <= ended })
+	return t.Select(func(s profile.Sample) bool { return s.Timestamp >= begun && s.Timestamp <= ended })
 }
 
 // result is the session, once it is ready.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What a session needs while it records is given up when it is put together; its status stays.
@@ -124,13 +125,13 @@ func TestNoExpiryAfterRelease_SP5(t *testing.T) {
 func TestLabelCost_SP12(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		others profiling.Scope
+		others spanlabels.Scope
 		o      StartOptions
 		want   bool
 	}{
 		{"alone", 0, StartOptions{}, true},
-		{"beside a profiler of local roots", profiling.LocalRoots, StartOptions{}, true},
-		{"beside a profiler of every span", profiling.EverySpan, StartOptions{}, false},
+		{"beside a profiler of local roots", spanlabels.LocalRoots, StartOptions{}, true},
+		{"beside a profiler of every span", spanlabels.EverySpan, StartOptions{}, false},
 		{"without samples", 0, StartOptions{NoSamples: true}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -20,21 +20,21 @@ type shot struct {
 }
 
 // traceOf is a trace of shots, at an interval of 10 ms.
-func (p *tape) traceOf(shots ...shot) *profiling.Trace {
+func (p *tape) traceOf(shots ...shot) *profile.Trace {
 	const before = time.Minute // the trace's origin is not the session's
-	tr := &profiling.Trace{Interval: 10 * ms, Origin: p.Origin().Add(p.zero - before)}
+	tr := &profile.Trace{Interval: 10 * ms, Origin: p.Origin().Add(p.zero - before)}
 	for _, s := range shots {
-		f := slices.IndexFunc(tr.Frames, func(f profiling.Frame) bool { return f.Name == s.doing })
+		f := slices.IndexFunc(tr.Frames, func(f profile.Frame) bool { return f.Name == s.doing })
 		if f < 0 {
 			f = len(tr.Frames)
-			tr.Frames = append(tr.Frames, profiling.Frame{Name: s.doing, ResourceID: profiling.None})
-			tr.Stacks = append(tr.Stacks, profiling.Stack{FrameID: f, ParentID: profiling.None})
+			tr.Frames = append(tr.Frames, profile.Frame{Name: s.doing, ResourceID: profile.None})
+			tr.Stacks = append(tr.Stacks, profile.Stack{FrameID: f, ParentID: profile.None})
 		}
-		sample := profiling.Sample{Timestamp: before + s.at, StackID: f, ContextID: profiling.None, Count: 1, Weight: 10 * ms}
+		sample := profile.Sample{Timestamp: before + s.at, StackID: f, ContextID: profile.None, Count: 1, Weight: 10 * ms}
 		if s.trace != 0 {
 			sc := spanContext(s.trace, s.span)
 			sample.ContextID = len(tr.Contexts)
-			tr.Contexts = append(tr.Contexts, profiling.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "GET /running"})
+			tr.Contexts = append(tr.Contexts, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "GET /running"})
 		}
 		tr.Samples = append(tr.Samples, sample)
 	}
@@ -148,7 +148,7 @@ func TestSampleGroups(t *testing.T) {
 			for i := range tr.Samples {
 				tr.Samples[i].Weight = 0 // as those of a trace that was read
 			}
-			for what, tr := range map[string]*profiling.Trace{"with weights": p.traceOf(c.shots...), "without": tr} {
+			for what, tr := range map[string]*profile.Trace{"with weights": p.traceOf(c.shots...), "without": tr} {
 				if got := drawSamples(p.session(tr)); !slices.Equal(got, c.want) {
 					t.Errorf("%s: got\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 				}

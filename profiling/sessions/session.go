@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A Session is what was recorded between a start and a stop (Scope Profiler, Session).
@@ -18,7 +18,7 @@ type Session struct {
 	id        SessionID
 	started   time.Time
 	length    time.Duration
-	trace     *profiling.Trace
+	trace     *profile.Trace
 	offset    time.Duration // from started to the origin of trace
 	cpu       []reading
 	timelines []timeline // by id
@@ -72,8 +72,8 @@ type Stats struct {
 	Dropped     uint64 // entries over Config.MaxEvents
 	Lost        uint64 // entries lost before they came to the session: it was behind, or the timeline's buffers were full
 	Samples     uint64
-	Profiling   profiling.Stats // of the sampler
-	SamplesFull bool            // the sampler stopped before the session did, at Config.MaxSamples
+	Profiling   profile.Stats // of the sampler
+	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
 }
 
 // A Recording is what a session is made of.
@@ -81,7 +81,7 @@ type Recording struct {
 	Started time.Time     // must carry a monotonic reading, as time.Now does, if the entries' times do
 	Length  time.Duration // must not be negative
 	Entries iter.Seq[observer.Entry]
-	Trace   *profiling.Trace // nil without samples
+	Trace   *profile.Trace // nil without samples
 }
 
 // ID is the session's.
@@ -98,7 +98,7 @@ func (s *Session) Stats() Stats { return s.stats }
 
 // Trace has the samples, nil if there were none to be had. Its timestamps are since its own
 // Origin, see [Session.Since]. It is shared: change a copy.
-func (s *Session) Trace() *profiling.Trace { return s.trace }
+func (s *Session) Trace() *profile.Trace { return s.trace }
 
 // Timelines are all timelines that have events: first those of the process, then the garbage
 // collector's, then those of requests by their start, each frame's lanes together. The slice
@@ -141,8 +141,8 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 // Samples goes through the samples taken in a timeline's events, in the order of time. Each
 // sample of Trace is of one timeline. Those that ran for no request are of the process's last,
 // where they have no event above them: it is not known what they were taken in.
-func (s *Session) Samples(id TimelineID) iter.Seq[profiling.Sample] {
-	return func(yield func(profiling.Sample) bool) {
+func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
+	return func(yield func(profile.Sample) bool) {
 		t := s.timeline(id)
 		if t == nil {
 			return
@@ -156,7 +156,7 @@ func (s *Session) Samples(id TimelineID) iter.Seq[profiling.Sample] {
 }
 
 // Since is when a sample of Trace was taken, since the session began.
-func (s *Session) Since(sample profiling.Sample) time.Duration { return sample.Timestamp + s.offset }
+func (s *Session) Since(sample profile.Sample) time.Duration { return sample.Timestamp + s.offset }
 
 func (s *Session) timeline(id TimelineID) *timeline {
 	if id == 0 || uint64(id) > uint64(len(s.timelines)) {

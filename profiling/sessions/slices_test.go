@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // many is a session in the making of entries on so many timelines.
@@ -31,12 +31,12 @@ func many(t *testing.T, entries, timelines int) *raw {
 
 // The steps that are done are those that were expected, however the entries are spread.
 func TestProgress(t *testing.T) {
-	samples := &profiling.Trace{Samples: make([]profiling.Sample, 4*sliceSize)}
+	samples := &profile.Trace{Samples: make([]profile.Sample, 4*sliceSize)}
 	for i := range samples.Samples {
-		samples.Samples[i] = profiling.Sample{StackID: profiling.None, ContextID: profiling.None}
+		samples.Samples[i] = profile.Sample{StackID: profile.None, ContextID: profile.None}
 	}
-	samples.Contexts = []profiling.Context{{SpanID: [8]byte{1}}}
-	for _, tr := range []*profiling.Trace{nil, samples} {
+	samples.Contexts = []profile.Context{{SpanID: [8]byte{1}}}
+	for _, tr := range []*profile.Trace{nil, samples} {
 		for _, timelines := range []int{1, 1000} {
 			t.Run(fmt.Sprintf("%d timelines, samples %t", timelines, tr != nil), func(t *testing.T) {
 				in := many(t, 10*sliceSize, timelines)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 const here = "github.com/perfline/perfline/profiling/internal/cpuprof."
@@ -49,7 +50,7 @@ func sampled(t *testing.T, e *Engine, function string, n int, work func(), see f
 	for n > 0 {
 		work()
 		err := e.Tick(func(s *sampling.Sample) {
-			if slices.ContainsFunc(s.Stack, func(f *sampling.Symbol) bool { return f.Name == here+function }) {
+			if slices.ContainsFunc(s.Stack, func(f *profile.Call) bool { return f.Name == here+function }) {
 				n -= s.Count
 				see(s)
 			}
@@ -147,7 +148,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("a sample at %d: the one before is at %d, and it is %d", s.At, last, sampling.Now())
 		case s.Weight != e.Interval(0)*time.Duration(s.Count):
 			t.Errorf("%d samples at an interval of %v weigh %v", s.Count, e.Interval(0), s.Weight)
-		case s.Marker != sampling.Running:
+		case s.Marker != profile.Running:
 			t.Errorf("marker %d of a function that runs", s.Marker)
 		case s.Cut || s.Tag != nil:
 			t.Errorf("a short stack without labels has cut=%v tag=%p", s.Cut, s.Tag)

@@ -6,20 +6,21 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Fill sets s.Stack and s.Labels to those of p, and reuses their memory. The
-// profile must be valid, as [profile.ParseData] checks. Inlined calls are symbols
+// profile must be valid, as [pprofpb.ParseData] checks. Inlined calls are symbols
 // like the others; an address without a name is the symbol "unknown".
-func Fill(s *sampling.Sample, p *profile.Sample, symbols *sampling.Symbols) {
+func Fill(s *sampling.Sample, p *pprofpb.Sample, symbols *sampling.Symbols) {
 	s.Stack = s.Stack[:0]
 	for _, location := range p.Location {
 		if len(location.Line) == 0 {
-			s.Stack = append(s.Stack, symbols.Place(sampling.Symbol{Name: "unknown"}))
+			s.Stack = append(s.Stack, symbols.Place(profile.Call{Name: "unknown"}))
 		}
 		for _, line := range location.Line {
 			f := line.Function
@@ -27,7 +28,7 @@ func Fill(s *sampling.Sample, p *profile.Sample, symbols *sampling.Symbols) {
 			if name == "" {
 				name = "unknown"
 			}
-			s.Stack = append(s.Stack, symbols.Place(sampling.Symbol{
+			s.Stack = append(s.Stack, symbols.Place(profile.Call{
 				Name: name, File: f.Filename,
 				StartLine: int(max(f.StartLine, 0)), Line: int(max(line.Line, 0)),
 			}))
@@ -36,7 +37,7 @@ func Fill(s *sampling.Sample, p *profile.Sample, symbols *sampling.Symbols) {
 	s.Labels = s.Labels[:0]
 	for _, key := range slices.Sorted(maps.Keys(p.Label)) {
 		for _, value := range p.Label[key] {
-			s.Labels = append(s.Labels, labels.Label{Key: key, Value: value})
+			s.Labels = append(s.Labels, spanlabels.Label{Key: key, Value: value})
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package sampling
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/perfline/perfline/profiling/profile"
+)
 
 // Classify says what kind of work a stack is, innermost frame first.
 //
@@ -9,12 +13,12 @@ import "strings"
 //   - Other: nothing is known, a frame is not Go's, or all are the runtime's.
 //   - Syscall: it is in a system call, or on the way in or out.
 //   - Running: everything else.
-func Classify(stack []*Symbol) Marker {
+func Classify(stack []*profile.Call) profile.Marker {
 	if len(stack) == 0 {
-		return Other
+		return profile.Other
 	}
 	if stack[0].Name == "runtime.gopark" {
-		return Idle
+		return profile.Idle
 	}
 	called := "" // the innermost function that is not the runtime's
 	user := false
@@ -22,9 +26,9 @@ func Classify(stack []*Symbol) Marker {
 		name, ofRuntime := strings.CutPrefix(s.Name, "runtime.")
 		switch {
 		case ofRuntime && collects(name):
-			return GC
+			return profile.GC
 		case ofRuntime && foreign(name):
-			return Other
+			return profile.Other
 		case ofRuntime:
 			continue
 		case called == "":
@@ -35,11 +39,11 @@ func Classify(stack []*Symbol) Marker {
 	}
 	switch {
 	case !user:
-		return Other
+		return profile.Other
 	case entersKernel(called):
-		return Syscall
+		return profile.Syscall
 	}
-	return Running
+	return profile.Running
 }
 
 // collects reports whether a function of the runtime, or one within it, does the

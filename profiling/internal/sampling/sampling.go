@@ -1,6 +1,6 @@
 // Package sampling is what the profiler's engines and its hub have in common: the
 // samples that engines produce, the interface that the hub drives them by, the
-// symbols of a stack, and the clock.
+// table of calls, and the clock.
 package sampling
 
 import (
@@ -9,7 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/perfline/perfline/internal/goruntime"
-	"github.com/perfline/perfline/profiling/internal/labels"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Now is the monotonic clock of samples, in nanoseconds. The runtime stamps its log of CPU
@@ -29,7 +30,7 @@ func Now() int64 { return goruntime.Nanotime() }
 //   - Stop ends it, after emitting what is left. When it does not run it takes back a Start
 //     that was busy, if that matters to the engine.
 //   - A Sample and what it points to is valid until emit returns, but for its
-//     Stack's symbols, which are valid as long as anybody refers to them.
+//     Stack's calls, which are valid as long as anybody refers to them.
 type Engine interface {
 	// Name says which engine it is, for reports.
 	Name() string
@@ -57,24 +58,12 @@ type Sample struct {
 	// Since is when the sample may have been taken at the earliest, where that is not known
 	// better than to be between Since and At; otherwise 0.
 	Since  int64
-	At     int64          // by [Now]; of a sample without a time the engine puts one
-	Stack  []*Symbol      // innermost first; empty when nothing is known
-	Tag    unsafe.Pointer // the goroutine's labels as the runtime has them, or nil
-	Labels []labels.Label // instead of Tag, by an engine that knows their text only
-	Count  int            // how many goroutines or ticks it stands for, at least 1
-	Weight time.Duration  // the CPU or wall time it stands for, of all Count together
-	Marker Marker
+	At     int64              // by [Now]; of a sample without a time the engine puts one
+	Stack  []*profile.Call    // innermost first; empty when nothing is known
+	Tag    unsafe.Pointer     // the goroutine's labels as the runtime has them, or nil
+	Labels []spanlabels.Label // instead of Tag, by an engine that knows their text only
+	Count  int                // how many goroutines or ticks it stands for, at least 1
+	Weight time.Duration      // the CPU or wall time it stands for, of all Count together
+	Marker profile.Marker
 	Cut    bool // the stack was deeper than the engine could see
 }
-
-// A Marker says what kind of work was sampled.
-type Marker uint8
-
-// The markers; see profiling.Marker, which has the same values.
-const (
-	Running Marker = iota // ordinary code
-	GC                    // garbage collection
-	Syscall               // in a system call
-	Idle                  // not running: waiting
-	Other                 // the scheduler, code that is not Go's, and what cannot be told
-)

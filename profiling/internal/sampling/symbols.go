@@ -2,55 +2,32 @@ package sampling
 
 import (
 	"runtime"
-	"strings"
 
 	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Symbol is a place in the code that was on a stack. Two places are the same
-// exactly when their pointers are.
-type Symbol struct {
-	Name      string // the function's, with its package's path
-	File      string // empty when it is not known
-	StartLine int    // where the function begins, 0 when it is not known
-	Line      int    // that ran, or that called the next inner function
-}
-
-// Package is the import path of the function's package, "" when the name has none.
-func (s *Symbol) Package() string {
-	name := s.Name
-	if i := strings.IndexByte(name, '['); i >= 0 { // type arguments have paths of their own
-		name = name[:i]
-	}
-	slash := strings.LastIndexByte(name, '/') + 1
-	if dot := strings.IndexByte(name[slash:], '.'); dot >= 0 {
-		// The linker escapes dots in the last element of a path.
-		return strings.ReplaceAll(name[:slash+dot], "%2e", ".")
-	}
-	return ""
-}
-
-// Symbols finds the symbols of a process, each once. It is not safe for concurrent
-// use. It grows with the places that were ever on a stack, which the program's size
-// bounds.
+// Symbols finds the calls on stacks of this process, each once: two calls are the same exactly
+// when their pointers are. It is not safe for concurrent use. It grows with the places that were
+// ever on a stack, which the program's size bounds.
 type Symbols struct {
-	byPC map[uintptr]*Symbol
-	all  map[Symbol]*Symbol
+	byPC map[uintptr]*profile.Call
+	all  map[profile.Call]*profile.Call
 }
 
 // NewSymbols makes an empty table.
 func NewSymbols() *Symbols {
-	return &Symbols{byPC: map[uintptr]*Symbol{}, all: map[Symbol]*Symbol{}}
+	return &Symbols{byPC: map[uintptr]*profile.Call{}, all: map[profile.Call]*profile.Call{}}
 }
 
-// PC finds the symbol of a return address, as runtime.Callers gives them: one for
+// PC finds the call of a return address, as runtime.Callers gives them: one for
 // each logical frame, inlined ones included.
-func (t *Symbols) PC(pc uintptr) *Symbol {
+func (t *Symbols) PC(pc uintptr) *profile.Call {
 	if s := t.byPC[pc]; s != nil {
 		return s
 	}
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	s := Symbol{Name: goruntime.FrameName(&f), File: f.File, Line: f.Line, StartLine: goruntime.FrameStartLine(&f)}
+	s := profile.Call{Name: goruntime.FrameName(&f), File: f.File, Line: f.Line, StartLine: goruntime.FrameStartLine(&f)}
 	if s.Name == "" {
 		s.Name = "unknown"
 	}
@@ -59,11 +36,11 @@ func (t *Symbols) PC(pc uintptr) *Symbol {
 	return p
 }
 
-// Place finds a symbol by its text.
-func (t *Symbols) Place(s Symbol) *Symbol {
-	if p := t.all[s]; p != nil {
+// Place finds a call by its text.
+func (t *Symbols) Place(c profile.Call) *profile.Call {
+	if p := t.all[c]; p != nil {
 		return p
 	}
-	t.all[s] = &s
-	return &s
+	t.all[c] = &c
+	return &c
 }

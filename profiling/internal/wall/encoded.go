@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"runtime/pprof"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling/internal/pprofile"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 const (
@@ -29,7 +30,7 @@ func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, 
 	if err := pprof.Lookup("goroutine").WriteTo(&g.buf, 0); err != nil {
 		return 1
 	}
-	p, err := profile.ParseData(g.buf.Bytes())
+	p, err := pprofpb.ParseData(g.buf.Bytes())
 	if err != nil || len(p.SampleType) == 0 {
 		return 1
 	}
@@ -45,7 +46,7 @@ func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, 
 	return 0
 }
 
-func isSelf(stack []*sampling.Symbol) bool {
+func isSelf(stack []*profile.Call) bool {
 	for _, f := range stack {
 		if f.Name == self {
 			return true

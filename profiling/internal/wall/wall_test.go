@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -133,7 +134,7 @@ func split(t *testing.T) (got, want float64) {
 			case on(s, "asleep"):
 				sleeping += s.Weight
 				sleeps += s.Count
-				if s.Marker != sampling.Idle && s.Marker != sampling.Running { // running: not yet asleep
+				if s.Marker != profile.Idle && s.Marker != profile.Running { // running: not yet asleep
 					t.Errorf("marker of a goroutine that waits: %v, want idle", s.Marker)
 				}
 			}
@@ -205,7 +206,7 @@ func TestEqualGoroutinesAreOneSample(t *testing.T) {
 				t.Fatalf("tick %d: %d samples of equal goroutines, want 1", i, len(equal))
 			}
 			s := equal[0]
-			if s.Count != n || s.Weight != want.weight || s.At != clock || s.Marker != sampling.Idle || s.Cut {
+			if s.Count != n || s.Weight != want.weight || s.At != clock || s.Marker != profile.Idle || s.Cut {
 				t.Errorf("tick %d: Count %d, Weight %v, At %d, Marker %v, Cut %v; want %d, %v, %d, idle, whole",
 					i, s.Count, s.Weight, s.At, s.Marker, s.Cut, n, want.weight, clock)
 			}
@@ -339,7 +340,7 @@ func tick(t testing.TB, e *Engine) (all []sampling.Sample) {
 
 // on says whether a function whose name ends in suffix is on the stack.
 func on(s sampling.Sample, suffix string) bool {
-	return slices.ContainsFunc(s.Stack, func(f *sampling.Symbol) bool { return strings.HasSuffix(f.Name, suffix) })
+	return slices.ContainsFunc(s.Stack, func(f *profile.Call) bool { return strings.HasSuffix(f.Name, suffix) })
 }
 
 func names(s sampling.Sample) string {

@@ -8,59 +8,60 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What becomes of a profile's samples, one by one.
 func TestSamplesOfAProfile(t *testing.T) {
-	types := []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}
-	function := func(name string) *profile.Line {
-		return &profile.Line{Function: &profile.Function{Name: name, Filename: "f.go", StartLine: 3}, Line: 7}
+	types := []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}
+	function := func(name string) *pprofpb.Line {
+		return &pprofpb.Line{Function: &pprofpb.Function{Name: name, Filename: "f.go", StartLine: 3}, Line: 7}
 	}
-	at := func(lines ...*profile.Line) *profile.Location {
-		l := &profile.Location{}
+	at := func(lines ...*pprofpb.Line) *pprofpb.Location {
+		l := &pprofpb.Location{}
 		for _, line := range lines {
 			l.Line = append(l.Line, *line)
 		}
 		return l
 	}
-	symbol := func(name string) *sampling.Symbol {
-		return &sampling.Symbol{Name: name, File: "f.go", StartLine: 3, Line: 7}
+	symbol := func(name string) *profile.Call {
+		return &profile.Call{Name: name, File: "f.go", StartLine: 3, Line: 7}
 	}
-	deep := &profile.Sample{Value: []int64{1, 10}}
+	deep := &pprofpb.Sample{Value: []int64{1, 10}}
 	for range 64 {
 		deep.Location = append(deep.Location, at(function("m.f")))
 	}
 	for name, c := range map[string]struct {
-		types  []*profile.ValueType
-		sample profile.Sample
+		types  []*pprofpb.ValueType
+		sample pprofpb.Sample
 		want   *sampling.Sample // nil: none
 		lost   uint64
 	}{
-		"inlined calls": {types, profile.Sample{
+		"inlined calls": {types, pprofpb.Sample{
 			Value:    []int64{3, 30},
-			Location: []*profile.Location{at(function("m.leaf"), function("m.inliner")), at(function("main.main"))},
+			Location: []*pprofpb.Location{at(function("m.leaf"), function("m.inliner")), at(function("main.main"))},
 			Label:    map[string][]string{"b": {"2"}, "a": {"1"}},
 		}, &sampling.Sample{
 			At: 5, Count: 3, Weight: 30,
-			Stack:  []*sampling.Symbol{symbol("m.leaf"), symbol("m.inliner"), symbol("main.main")},
-			Labels: []labels.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
+			Stack:  []*profile.Call{symbol("m.leaf"), symbol("m.inliner"), symbol("main.main")},
+			Labels: []spanlabels.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 		}, 0},
-		"names that are not known": {types, profile.Sample{
+		"names that are not known": {types, pprofpb.Sample{
 			Value:    []int64{1, 10},
-			Location: []*profile.Location{at(), at(&profile.Line{Function: &profile.Function{StartLine: -1}, Line: -1})},
+			Location: []*pprofpb.Location{at(), at(&pprofpb.Line{Function: &pprofpb.Function{StartLine: -1}, Line: -1})},
 		}, &sampling.Sample{
-			At: 5, Count: 1, Weight: 10, Stack: []*sampling.Symbol{{Name: "unknown"}, {Name: "unknown"}},
+			At: 5, Count: 1, Weight: 10, Stack: []*profile.Call{{Name: "unknown"}, {Name: "unknown"}},
 		}, 0},
-		"no stack":          {types, profile.Sample{Value: []int64{1, 10}}, &sampling.Sample{At: 5, Count: 1, Weight: 10, Marker: sampling.Other}, 0},
-		"counts nothing":    {types, profile.Sample{Value: []int64{0, 0}}, nil, 0},
-		"lost by pprof":     {types, profile.Sample{Value: []int64{4, 40}, Location: []*profile.Location{at(function("runtime/pprof.lostProfileEvent"))}}, nil, 4},
-		"lost of cgo":       {types, profile.Sample{Value: []int64{2, 20}, Location: []*profile.Location{at(function("runtime._LostExternalCode")), at(function("runtime._ExternalCode"))}}, nil, 2},
-		"lost in atomics":   {types, profile.Sample{Value: []int64{2, 20}, Location: []*profile.Location{at(function("runtime._LostSIGPROFDuringAtomic64"))}}, nil, 2},
-		"another profile's": {types[:1], profile.Sample{Value: []int64{1}}, nil, 1},
+		"no stack":          {types, pprofpb.Sample{Value: []int64{1, 10}}, &sampling.Sample{At: 5, Count: 1, Weight: 10, Marker: profile.Other}, 0},
+		"counts nothing":    {types, pprofpb.Sample{Value: []int64{0, 0}}, nil, 0},
+		"lost by pprof":     {types, pprofpb.Sample{Value: []int64{4, 40}, Location: []*pprofpb.Location{at(function("runtime/pprof.lostProfileEvent"))}}, nil, 4},
+		"lost of cgo":       {types, pprofpb.Sample{Value: []int64{2, 20}, Location: []*pprofpb.Location{at(function("runtime._LostExternalCode")), at(function("runtime._ExternalCode"))}}, nil, 2},
+		"lost in atomics":   {types, pprofpb.Sample{Value: []int64{2, 20}, Location: []*pprofpb.Location{at(function("runtime._LostSIGPROFDuringAtomic64"))}}, nil, 2},
+		"another profile's": {types[:1], pprofpb.Sample{Value: []int64{1}}, nil, 1},
 		"too deep": {types, *deep, func() *sampling.Sample {
 			s := &sampling.Sample{At: 5, Count: 1, Weight: 10, Cut: true}
 			for range 64 {
@@ -72,7 +73,7 @@ func TestSamplesOfAProfile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := New(sampling.NewSymbols())
 			got := &collected{}
-			e.emitProfile(&profile.Profile{SampleType: c.types, Sample: []*profile.Sample{&c.sample}}, 5, got.emit)
+			e.emitProfile(&pprofpb.Profile{SampleType: c.types, Sample: []*pprofpb.Sample{&c.sample}}, 5, got.emit)
 			var want []sampling.Sample
 			if c.want != nil {
 				want = append(want, *c.want)
@@ -96,7 +97,7 @@ func FuzzProfile(f *testing.F) {
 		}
 		pprof.Do(f.Context(), pprof.Labels(label, "v"), func(context.Context) { work70(50 * time.Millisecond) })
 		pprof.StopCPUProfile()
-		p, err := profile.ParseData(b.Bytes())
+		p, err := pprofpb.ParseData(b.Bytes())
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func FuzzProfile(f *testing.F) {
 		f.Add(plain.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := profile.ParseData(data)
+		p, err := pprofpb.ParseData(data)
 		if err != nil {
 			return
 		}

@@ -27,10 +27,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling/internal/pprofile"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 const (
@@ -143,7 +144,7 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 func (e *Engine) Lost() uint64 { return e.lost }
 
 func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
-	p, err := profile.ParseData(w.profile.Bytes())
+	p, err := pprofpb.ParseData(w.profile.Bytes())
 	if err != nil {
 		e.lost++
 		return
@@ -153,7 +154,7 @@ func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
 }
 
 // emitProfile emits the samples of a valid CPU profile that ended at the time given.
-func (e *Engine) emitProfile(p *profile.Profile, at int64, emit func(*sampling.Sample)) {
+func (e *Engine) emitProfile(p *pprofpb.Profile, at int64, emit func(*sampling.Sample)) {
 	if len(p.SampleType) != 2 {
 		e.lost++
 		return
@@ -179,7 +180,7 @@ func (e *Engine) emitProfile(p *profile.Profile, at int64, emit func(*sampling.S
 
 // isLost says whether a stack is one of those by which the runtime and
 // runtime/pprof count samples that they could not keep.
-func isLost(stack []*sampling.Symbol) bool {
+func isLost(stack []*profile.Call) bool {
 	if len(stack) == 0 {
 		return false
 	}

@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
+	pprofpb "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
 
-	"github.com/perfline/perfline/profiling/internal/labels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,14 +61,14 @@ func TestSplit(t *testing.T) {
 			t.Errorf("sample at %d: want it after %d and before %d", s.At, last, ended)
 		}
 		last = s.At
-		var want []labels.Label
+		var want []spanlabels.Label
 		switch {
 		case on(s, "work70"):
 			in70 += s.Weight
-			want = []labels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}
+			want = []spanlabels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}
 		case on(s, "work30"):
 			in30 += s.Weight
-			want = []labels.Label{{Key: "part", Value: "30"}}
+			want = []spanlabels.Label{{Key: "part", Value: "30"}}
 		default:
 			continue
 		}
@@ -274,7 +275,7 @@ func TestConflicts(t *testing.T) {
 				}
 				pprof.StopCPUProfile()
 				profiles++
-				if _, err := profile.ParseData(w.profile.Bytes()); err != nil {
+				if _, err := pprofpb.ParseData(w.profile.Bytes()); err != nil {
 					t.Errorf("profile of somebody else: %v", err)
 				}
 			}
@@ -362,7 +363,7 @@ func (c *collected) emit(s *sampling.Sample) {
 
 // on says whether a function whose name ends in suffix is on the stack.
 func on(s sampling.Sample, suffix string) bool {
-	return slices.ContainsFunc(s.Stack, func(f *sampling.Symbol) bool { return strings.HasSuffix(f.Name, suffix) })
+	return slices.ContainsFunc(s.Stack, func(f *profile.Call) bool { return strings.HasSuffix(f.Name, suffix) })
 }
 
 func BenchmarkRotation(b *testing.B) {

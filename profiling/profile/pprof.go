@@ -1,0 +1,163 @@
+package profile
+
+import (
+	"fmt"
+	"io"
+
+	pprofpb "github.com/google/pprof/profile"
+)
+
+// Names of engines in [Trace] Engine.
+const (
+	wallEngine   = "wall"   // measures wall-clock time
+	windowEngine = "window" // knows no samples' times
+)
+
+// WritePprof writes [Trace.Pprof] as go tool pprof reads it: gzipped protocol
+// buffers.
+func (t *Trace) WritePprof(w io.Writer) error {
+	p, err := t.Pprof()
+	if err != nil {
+		return err
+	}
+	return p.Write(w)
+}
+
+// Pprof converts the trace to a profile for go tool pprof, with the lines that
+// ran where the trace has them. A trace of CPU time has the values samples/count
+// and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
+// samples/count and wall/nanoseconds. Samples of the same lines and context are one
+// of the profile's. It has the labels of the user, and span_id,
+// span_name and trace_id of a span, which win over the user's. Samples without a stack belong
+// to a function "[no-stack]", so that no time is missing. A comment says how long other code
+// had the CPU profiler.
+//
+// Samples share their lists of locations and their maps of labels: Copy makes a profile
+// that can be changed sample by sample. Memory depends on the different stacks and
+// contexts. A trace whose ids or order are wrong is an error.
+func (t *Trace) Pprof() (*pprofpb.Profile, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	kind := "cpu"
+	if t.Engine == wallEngine {
+		kind = "wall"
+	}
+	p := &pprofpb.Profile{
+		SampleType:    []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: kind, Unit: "nanoseconds"}},
+		PeriodType:    &pprofpb.ValueType{Type: kind, Unit: "nanoseconds"},
+		Period:        int64(t.Interval),
+		DurationNanos: int64(t.Stopped - t.Started),
+		// Names, files and lines are all there will ever be: nothing is to be looked up.
+		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
+	}
+	if t.Stats.BusyGaps > 0 {
+		p.Comments = []string{fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps)}
+	}
+	if !t.Origin.IsZero() {
+		p.TimeNanos = t.Origin.Add(t.Started).UnixNano()
+	}
+	type key struct {
+		at      Position
+		context int
+	}
+	l := locations{t: t, p: p, stacks: map[Position][]*pprofpb.Location{}, positions: make([]*pprofpb.Location, len(t.Stacks)+len(t.places)), lines: map[Call]*pprofpb.Location{}, functions: map[Call]*pprofpb.Function{}}
+	samples, labels := map[key]*pprofpb.Sample{}, map[int]map[string][]string{}
+	for _, s := range t.Samples {
+		at, _ := t.Position(s)
+		k := key{at, s.ContextID}
+		to := samples[k]
+		if to == nil {
+			to = &pprofpb.Sample{Location: l.stack(k.at), Value: make([]int64, 2)}
+			if s.ContextID != None {
+				if labels[s.ContextID] == nil {
+					labels[s.ContextID] = pprofLabels(&t.Contexts[s.ContextID])
+				}
+				to.Label = labels[s.ContextID]
+			}
+			samples[k] = to
+			p.Sample = append(p.Sample, to)
+		}
+		to.Value[0] += int64(s.Count)
+		to.Value[1] += int64(s.Weight)
+	}
+	return p, p.CheckValid()
+}
+
+func pprofLabels(c *Context) map[string][]string {
+	labels := make(map[string][]string, len(c.Labels)+3)
+	for _, l := range c.Labels {
+		labels[l.Key] = []string{l.Value}
+	}
+	if c.SpanID.IsValid() {
+		labels["span_id"] = []string{c.SpanID.String()}
+		labels["trace_id"] = []string{c.TraceID.String()}
+		labels["span_name"] = []string{c.SpanName}
+	}
+	return labels
+}
+
+// locations makes a profile's locations and functions, each once and numbered from 1 as
+// they come.
+type locations struct {
+	t         *Trace
+	p         *pprofpb.Profile
+	stacks    map[Position][]*pprofpb.Location
+	positions []*pprofpb.Location // of stacks, then of places
+	lines     map[Call]*pprofpb.Location
+	functions map[Call]*pprofpb.Function // by calls whose Line is 0
+}
+
+// stack returns the locations of a position and its callers, innermost first.
+func (l *locations) stack(leaf Position) []*pprofpb.Location {
+	if stack, known := l.stacks[leaf]; known {
+		return stack
+	}
+	depth := 0
+	for at, ok := leaf, leaf.stack != None; ok; at, ok = l.t.Caller(at) {
+		depth++
+	}
+	stack := make([]*pprofpb.Location, 0, max(1, depth))
+	for at, ok := leaf, leaf.stack != None; ok; at, ok = l.t.Caller(at) {
+		i := at.stack
+		if at.place > 0 {
+			i = len(l.t.Stacks) + int(at.place) - 1
+		}
+		if l.positions[i] == nil {
+			l.positions[i] = l.location(l.t.Call(at))
+		}
+		stack = append(stack, l.positions[i])
+	}
+	if depth == 0 {
+		stack = append(stack, l.location(Call{Name: noStack}))
+	}
+	l.stacks[leaf] = stack
+	return stack
+}
+
+func (l *locations) location(c Call) *pprofpb.Location {
+	loc := l.lines[c]
+	if loc == nil {
+		loc = &pprofpb.Location{
+			ID: uint64(len(l.p.Location) + 1), Mapping: l.p.Mapping[0],
+			Line: []pprofpb.Line{{Function: l.function(c), Line: int64(c.Line)}},
+		}
+		l.lines[c] = loc
+		l.p.Location = append(l.p.Location, loc)
+	}
+	return loc
+}
+
+func (l *locations) function(c Call) *pprofpb.Function {
+	c.Line = 0
+	f := l.functions[c]
+	if f == nil {
+		// Without a SystemName: go tool pprof takes one that equals the name for C++ and
+		// cuts the (*T) out of a generic type's method.
+		f = &pprofpb.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File, StartLine: int64(c.StartLine)}
+		l.functions[c] = f
+		l.p.Function = append(l.p.Function, f)
+	}
+	return f
+}

@@ -1,0 +1,146 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Select gives a trace of the samples that keep says, with the stacks, frames,
+// resources and contexts of these and no others. The rest is the whole trace's.
+func (t *Trace) Select(keep func(Sample) bool) *Trace {
+	var samples []Sample
+	for _, s := range t.Samples {
+		if keep(s) {
+			samples = append(samples, s)
+		}
+	}
+	selected := *t
+	selected.Samples = samples
+	selected.compact()
+	return &selected
+}
+
+// OfTrace selects the samples that ran for the spans of one distributed trace.
+func (t *Trace) OfTrace(id trace.TraceID) *Trace {
+	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id })
+}
+
+// OfSpan selects the samples that ran for one span, without its children's. Spans
+// that are measures of marks.Time have none, see requests.Request.Moments.
+func (t *Trace) OfSpan(id trace.SpanID) *Trace {
+	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id })
+}
+
+// compact replaces the lists by what the samples, which must be the trace's own,
+// use of them. Order is kept, and with it that parents stand before their children.
+func (t *Trace) compact() {
+	contexts, places := make([]bool, len(t.Contexts)), make([]bool, len(t.places)+1)
+	stacks, frames, resources := make([]bool, len(t.Stacks)), make([]bool, len(t.Frames)), make([]bool, len(t.Resources))
+	for i := range t.Samples {
+		s := &t.Samples[i]
+		if s.ContextID != None {
+			contexts[s.ContextID] = true
+		}
+		at, _ := t.Position(*s)
+		s.place = at.place
+		for p := at.place; p > 0 && !places[p]; p = t.places[p-1].parent {
+			places[p] = true
+		}
+		for id := at.stack; id != None && !stacks[id]; id = t.Stacks[id].ParentID {
+			stacks[id] = true
+			frame := t.Stacks[id].FrameID
+			frames[frame] = true
+			if r := t.Frames[frame].ResourceID; r != None {
+				resources[r] = true
+			}
+		}
+	}
+	var toContext, toPlace, toStack, toFrame, toResource func(int) int
+	t.Contexts, toContext = used(t.Contexts, contexts)
+	t.Resources, toResource = used(t.Resources, resources)
+	t.Frames, toFrame = used(t.Frames, frames)
+	t.Stacks, toStack = used(t.Stacks, stacks)
+	t.places, toPlace = used(t.places, places[1:])
+	for i := range t.Frames {
+		t.Frames[i].ResourceID = toResource(t.Frames[i].ResourceID)
+	}
+	for i := range t.Stacks {
+		t.Stacks[i] = Stack{FrameID: toFrame(t.Stacks[i].FrameID), ParentID: toStack(t.Stacks[i].ParentID)}
+	}
+	for i := range t.places {
+		p := &t.places[i]
+		p.parent, p.stack = int32(toPlace(int(p.parent)-1)+1), int32(toStack(int(p.stack)))
+	}
+	for i := range t.Samples {
+		s := &t.Samples[i]
+		s.ContextID, s.StackID, s.place = toContext(s.ContextID), toStack(s.StackID), int32(toPlace(int(s.place)-1)+1)
+	}
+}
+
+// used copies the elements that are in use, and tells their new indexes.
+func used[T any](list []T, in []bool) (kept []T, to func(int) int) {
+	ids := make([]int, len(list))
+	for i, v := range list {
+		ids[i] = len(kept)
+		if in[i] {
+			kept = append(kept, v)
+		}
+	}
+	return kept, func(id int) int {
+		if id == None {
+			return None
+		}
+		return ids[id]
+	}
+}
+
+// A FunctionTime is how long a function ran: Self in itself, Total with what it
+// called. A function that calls itself counts once in Total.
+type FunctionTime struct {
+	Name        string
+	Self, Total time.Duration
+}
+
+// Hottest lists at most n functions, those with the most time of their own first.
+// Time is the samples' Weight, of which a trace read from JSON has none. Most time of a
+// "wall" trace is waiting: select the samples that are not Idle to see the code that runs.
+func (t *Trace) Hottest(n int) []FunctionTime {
+	weights := make([]time.Duration, len(t.Stacks))
+	for i := range t.Samples {
+		if s := &t.Samples[i]; s.StackID != None {
+			weights[s.StackID] += s.Weight
+		}
+	}
+	ids, times, counted := map[string]int{}, []FunctionTime{}, []int{}
+	function := make([]int, len(t.Frames))
+	for i, f := range t.Frames {
+		id, known := ids[f.Name]
+		if !known {
+			id = len(times)
+			ids[f.Name] = id
+			times = append(times, FunctionTime{Name: f.Name})
+			counted = append(counted, None)
+		}
+		function[i] = id
+	}
+	for leaf, weight := range weights {
+		if weight == 0 {
+			continue
+		}
+		times[function[t.Stacks[leaf].FrameID]].Self += weight
+		for id := leaf; id != None; id = t.Stacks[id].ParentID {
+			f := function[t.Stacks[id].FrameID]
+			if counted[f] != leaf {
+				counted[f] = leaf
+				times[f].Total += weight
+			}
+		}
+	}
+	slices.SortFunc(times, func(a, b FunctionTime) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Clip(times[:max(0, min(n, len(times)))])
+}

@@ -1,0 +1,134 @@
+package profile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"pgregory.net/rapid"
+)
+
+func TestSelect_JSP16_JSP17(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, b := newProgram(), NewBuilder(nil)
+		for i := range rapid.IntRange(0, 20).Draw(t, "samples") {
+			var stack []*Call
+			for range rapid.IntRange(0, 5).Draw(t, "depth") {
+				stack = append(stack, p.call(Call{
+					Name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"), File: rapid.SampledFrom([]string{"", "x.go", "y.go"}).Draw(t, "file"),
+					Line: rapid.IntRange(0, 3).Draw(t, "line"),
+				}))
+			}
+			context := b.Context(rapid.IntRange(0, 3).Draw(t, "context"), func(key any) Context {
+				return Context{Labels: []Label{{"n", string(rune('0' + key.(int)))}}}
+			})
+			b.Add(stack, Sample{Timestamp: time.Duration(i), ContextID: context})
+		}
+		whole := b.Trace(nil)
+		before := *whole
+		keep := map[time.Duration]bool{}
+		for _, s := range whole.Samples {
+			keep[s.Timestamp] = rapid.Bool().Draw(t, "keep")
+		}
+		got := whole.Select(func(s Sample) bool { return keep[s.Timestamp] })
+		checkTrace(t, got)
+		checkTrace(t, whole)
+		if !slices.Equal(before.Stacks, whole.Stacks) || !slices.Equal(before.Samples, whole.Samples) {
+			t.Fatal("the whole trace changed")
+		}
+		var want []Sample
+		for _, s := range whole.Samples {
+			if keep[s.Timestamp] {
+				want = append(want, s)
+			}
+		}
+		if len(got.Samples) != len(want) {
+			t.Fatalf("%d samples, want %d", len(got.Samples), len(want))
+		}
+		for i, s := range got.Samples {
+			calls, wantCalls := slices.Collect(got.Calls(s)), slices.Collect(whole.Calls(want[i]))
+			if s.Timestamp != want[i].Timestamp || !slices.Equal(calls, wantCalls) {
+				t.Fatalf("sample %d is %v at %v, want %v at %v", i, calls, s.Timestamp, wantCalls, want[i].Timestamp)
+			}
+			if g, w := got.Contexts[s.ContextID].Labels[0], whole.Contexts[want[i].ContextID].Labels[0]; g != w {
+				t.Fatalf("sample %d is of %v, want %v", i, g, w)
+			}
+		}
+	})
+}
+
+func TestOfTraceAndSpan(t *testing.T) {
+	tr := byHand()
+	tr.Contexts[1] = Context{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{3}, SpanName: "query"}
+	tr.Stats.Lost = 7
+	for _, c := range []struct {
+		name                                string
+		got                                 *Trace
+		times                               []time.Duration
+		contexts, stacks, frames, resources int
+	}{
+		{"a trace", tr.OfTrace(trace.TraceID{1}), []time.Duration{1, 1551734999998}, 2, 1, 1, 1},
+		{"a span", tr.OfSpan(trace.SpanID{3}), []time.Duration{1551734999998}, 1, 1, 1, 1},
+		{"another trace", tr.OfTrace(trace.TraceID{2}), nil, 0, 0, 0, 0},
+		{"another span", tr.OfSpan(trace.SpanID{9}), nil, 0, 0, 0, 0},
+		// A sample without a span is of no span, not of the one whose id is zero.
+		{"no span", tr.OfSpan(trace.SpanID{}), nil, 0, 0, 0, 0},
+		{"all", tr.Select(func(Sample) bool { return true }), []time.Duration{-time.Millisecond, 1, 1551734999998}, 2, 3, 3, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			checkTrace(t, c.got)
+			var times []time.Duration
+			for _, s := range c.got.Samples {
+				times = append(times, s.Timestamp)
+			}
+			if !slices.Equal(times, c.times) {
+				t.Errorf("samples at %v, want %v", times, c.times)
+			}
+			if got := []int{len(c.got.Contexts), len(c.got.Stacks), len(c.got.Frames), len(c.got.Resources)}; !slices.Equal(got, []int{c.contexts, c.stacks, c.frames, c.resources}) {
+				t.Errorf("%v contexts, stacks, frames, resources; want %v", got, []int{c.contexts, c.stacks, c.frames, c.resources})
+			}
+			if c.got.Origin != tr.Origin || c.got.Interval != tr.Interval || c.got.Stats != tr.Stats {
+				t.Errorf("it says %v, %v, %+v; want what the whole says", c.got.Origin, c.got.Interval, c.got.Stats)
+			}
+		})
+	}
+}
+
+func TestSelectOfSampleWithAnotherStack(t *testing.T) {
+	p, b := newProgram(), NewBuilder(nil)
+	b.Add(p.stack("f", "main"), Sample{ContextID: None})
+	b.Add(p.stack("main"), Sample{Timestamp: 1, ContextID: None})
+	tr := b.Trace(nil)
+	tr.Samples[0].StackID = 0
+	got := tr.Select(func(Sample) bool { return true })
+	checkTrace(t, got)
+	if calls := slices.Collect(got.Calls(got.Samples[0])); len(calls) != 1 || calls[0].Line != 0 || got.Samples[0].place != 0 {
+		t.Errorf("calls are %v, place %d, want main at a line that is not known", calls, got.Samples[0].place)
+	}
+}
+
+func TestHottest(t *testing.T) {
+	p, b := newProgram(), NewBuilder(nil)
+	add := func(weight time.Duration, names ...string) {
+		b.Add(p.stack(names...), Sample{ContextID: None, Weight: weight})
+	}
+	add(5, "f", "main")
+	add(7, "f", "f", "g", "f", "main") // f once in its total
+	add(3, "g", "main")
+	add(1, "main")
+	add(100)
+	b.Add([]*Call{p.call(Call{Name: "f", File: "other.go"}), p.line("main", 11)}, Sample{ContextID: None, Weight: 2})
+	add(0, "never")
+	add(1, "also", "between") // as long in itself as main
+	tr := b.Trace(nil)
+	want := []FunctionTime{{"f", 14, 14}, {"g", 3, 10}, {"main", 1, 18}, {"also", 1, 1}, {"between", 0, 1}, {"never", 0, 0}}
+	for _, n := range []int{-1, 0, 1, 3, 6, 100} {
+		if got := tr.Hottest(n); !slices.Equal(got, want[:max(0, min(n, 6))]) {
+			t.Errorf("the hottest %d are %v, want %v", n, got, want[:max(0, min(n, 6))])
+		}
+	}
+	if got := tr.Select(func(Sample) bool { return false }).Hottest(3); len(got) != 0 {
+		t.Errorf("of no samples %v are hot", got)
+	}
+}

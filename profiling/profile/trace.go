@@ -1,0 +1,240 @@
+package profile
+
+import (
+	"iter"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// None stands where a trace has no id to give: a sample without a stack or a
+// context, the bottom of a stack, a frame without a resource.
+const None = -1
+
+// A Trace is the record of a session: the ProfilerTrace dictionary of JS
+// Self-Profiling ("The ProfilerTrace Dictionary"). The engine, the spans and the lines that
+// ran stand beside it, as that has no room for them.
+//
+// Resources, Frames, Stacks and Contexts hold no two equal elements, and a stack's
+// parent stands before it. A trace of a session or of [ReadJSON] keeps these
+// rules. One made by hand must, too: what writes a trace returns an error for an
+// id that is out of range, the other methods panic.
+//
+// A sample costs 48 bytes; stacks, frames and resources cost what the program's
+// code is, however many samples there are. Methods only read, so that a trace may be
+// used from several goroutines as long as none changes it.
+type Trace struct {
+	Resources []string // files, exactly the ones of Frames
+	Frames    []Frame
+	Stacks    []Stack  // a trie: each is its parent and one frame more
+	Samples   []Sample // by time
+
+	Contexts []Context
+	// Origin is the wall-clock time of timestamp 0. It is zero when it is not known.
+	Origin time.Time
+	// Interval is the interval in use, see profiling.Profiler.SampleInterval.
+	Interval time.Duration
+	// Engine says what took the samples: "wall" for wall-clock time, anything else for
+	// CPU time. It is "window" when any sample has no time of its own.
+	Engine string
+	// Started and Stopped are when the session ran, since Origin.
+	Started, Stopped time.Duration
+	Stats            Stats
+
+	places []place
+}
+
+// A Frame is a function ("The ProfilerFrame Dictionary").
+type Frame struct {
+	Name       string // with the package's path
+	ResourceID int    // index in Trace.Resources, or None
+	Line       int    // where the function begins, from 1; 0 when it is not known
+	Column     int    // from 1; 0 when it is not known, as it always is in Go
+}
+
+// A Stack is a frame and the stack that it was called from ("The ProfilerStack
+// Dictionary").
+type Stack struct {
+	FrameID  int // index in Trace.Frames
+	ParentID int // index in Trace.Stacks, below this one's own; None at the bottom
+}
+
+// A Sample is what ran at a moment ("The ProfilerSample Dictionary").
+type Sample struct {
+	Timestamp time.Duration // since the trace's Origin
+	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
+	ContextID int           // index in Trace.Contexts; None when there was no span and no label
+	Count     int           // how many goroutines or ticks it stands for, at least 1
+	// Weight is the CPU or wall time it stands for, of all Count together. On Linux, samples of
+	// the CPU are up to twice as heavy as their interval. So all samples of a session stand for
+	// the CPU time that the process used: the kernel's timers miss some code that runs in
+	// short bursts. A session's first 20 weigh their interval, if there are no more.
+	Weight    time.Duration
+	place     int32 // of the innermost line in Trace.places, from 1; 0 when lines are not known
+	Marker    Marker
+	Truncated bool // the stack was deeper than the engine could see: its outer end is missing
+}
+
+// A Context is what a sample ran for: the span that was active on its goroutine,
+// and the labels that the user had set there.
+type Context struct {
+	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
+	SpanID  trace.SpanID
+	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name that the
+	// span was started with if the span went on when the trace was made, or if the engine knows
+	// the text of labels only.
+	SpanName string
+	Labels   []Label // by key, each key once
+}
+
+// A Label is a profiler label, see runtime/pprof.Labels.
+type Label struct{ Key, Value string }
+
+// Stats counts what a session met. It is the whole session's, also in a trace that
+// was selected from it.
+type Stats struct {
+	Samples   uint64 // recorded
+	Lost      uint64 // taken by the engine, which could not keep them
+	Truncated uint64 // of Samples, those whose stack was cut
+	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
+	// Gaps is how often nothing was sampled for a time, and GapTime how long in all. Gaps are the
+	// times in which other code had the CPU profiler, and some milliseconds whenever the engine or
+	// its interval changes. Around a gap up to a tick of the kernel's clock of each thread's time is
+	// lost besides, uncounted.
+	Gaps    int
+	GapTime time.Duration
+	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code in this process
+	// had the CPU profiler.
+	BusyGaps int
+	BusyTime time.Duration
+	// SampleCost is how long a sample kept the code that it was taken of, as the "cpu" engine
+	// measures on itself; 0 where that is not known.
+	SampleCost time.Duration
+}
+
+// A Marker says what kind of work was sampled (the markers extension of JS
+// Self-Profiling), as far as the stack tells. The engines of the CPU do not see goroutines
+// that wait, so nothing is Idle there. GC is the collector's own goroutines and
+// the allocations that have to help it. The wall engine does not see the runtime's
+// goroutines: there GC is the help only. Time in the kernel is Syscall when the call was
+// made through package syscall or the runtime's pollers. C code is Other, unless Go
+// called it: then it is Running, with the Go function that called.
+type Marker uint8
+
+// The markers.
+const (
+	Running Marker = iota // ordinary code
+	GC                    // garbage collection
+	Syscall               // in a system call
+	Idle                  // not running: waiting
+	Other                 // the scheduler, code that is not Go's, and what cannot be told
+)
+
+// String is empty for Running, as ordinary code has no marker.
+func (m Marker) String() string {
+	switch m {
+	case Running:
+		return ""
+	case GC:
+		return "gc"
+	case Syscall:
+		return "syscall"
+	case Idle:
+		return "idle"
+	default:
+		return "other"
+	}
+}
+
+// A place is a line of a stack: stacks tell functions apart, as the specification
+// has it, and places also the lines that ran or called in them.
+type place struct {
+	parent int32 // in Trace.places, from 1, below its own; 0 at the bottom
+	stack  int32 // index in Trace.Stacks
+	line   int32
+}
+
+// A Call is a function on a sample's stack, with the line that it was at.
+type Call struct {
+	Name      string
+	File      string // empty when it is not known
+	StartLine int    // where the function begins, 0 when it is not known
+	Line      int    // that ran, or that called the next inner function; 0 when it is not known
+}
+
+// Calls goes through the stack of one of the trace's samples, innermost first,
+// which is the order in which pprof has it. Lines that ran are known in a session's
+// trace and in what was selected from it; JSON does not carry them.
+func (t *Trace) Calls(s Sample) iter.Seq[Call] {
+	return func(yield func(Call) bool) {
+		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {
+			if !yield(t.Call(at)) {
+				return
+			}
+		}
+	}
+}
+
+// A Position is a function on a stack of a trace, with the line that it was at and with its
+// callers. Equal positions of one trace are the same calls, so what a program works out for
+// one position holds for all samples there.
+type Position struct {
+	stack int
+	place int32 // the one that belongs to stack, when lines are known
+}
+
+// Position returns where one of the trace's samples was taken. ok is false for a sample
+// without a stack.
+func (t *Trace) Position(s Sample) (at Position, ok bool) {
+	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
+		s.place = 0 // the caller gave the sample another stack, or it is another trace's
+	}
+	return Position{s.StackID, s.place}, s.StackID >= 0
+}
+
+// Caller returns the position that a position was called from. ok is false at the bottom of
+// the stack.
+func (t *Trace) Caller(at Position) (caller Position, ok bool) {
+	if at.place > 0 {
+		caller.place = t.places[at.place-1].parent
+	}
+	caller.stack = t.Stacks[at.stack].ParentID
+	return caller, caller.stack >= 0
+}
+
+// Call returns the function of a position.
+func (t *Trace) Call(at Position) Call {
+	f := t.Frames[t.Stacks[at.stack].FrameID]
+	c := Call{Name: f.Name, StartLine: f.Line}
+	if f.ResourceID >= 0 {
+		c.File = t.Resources[f.ResourceID]
+	}
+	if at.place > 0 {
+		c.Line = int(t.places[at.place-1].line)
+	}
+	return c
+}
+
+// Doing returns the function that says most about one of the trace's samples, by its package and
+// name: the innermost one outside the runtime. " (waits)" follows when the goroutine waits.
+func (t *Trace) Doing(s Sample) string {
+	name := ""
+	for c := range t.Calls(s) {
+		if name == "" {
+			name = c.Name
+		}
+		if !strings.HasPrefix(c.Name, "runtime.") && !strings.HasPrefix(c.Name, "internal/") {
+			name = c.Name
+			break
+		}
+	}
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if name == "" {
+		name = "[no stack]"
+	}
+	if s.Marker == Idle {
+		name += " (waits)"
+	}
+	return name
+}

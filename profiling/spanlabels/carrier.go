@@ -1,0 +1,41 @@
+package spanlabels
+
+import (
+	"context"
+	"runtime/pprof"
+	"sync"
+)
+
+// NewContext returns a context over ctx that carries s; see [Span.Value].
+func NewContext(ctx context.Context, s *Span) context.Context {
+	if s == nil {
+		return ctx
+	}
+	return &carrier{ctx, s}
+}
+
+type carrier struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	span            *Span
+}
+
+// Value implements [context.Context].
+func (c *carrier) Value(key any) any { return c.span.Value(c.Context, key) }
+
+// labelsKey is the key that runtime/pprof has labels in contexts by, which it does not
+// tell: it is learned by being a context that is asked. It is nil if none is asked for.
+var labelsKey = sync.OnceValue(func() any {
+	probe := &keyProbe{Context: context.Background()}
+	pprof.Label(probe, "")
+	return probe.key
+})
+
+type keyProbe struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	key             any
+}
+
+func (p *keyProbe) Value(key any) any {
+	p.key = key
+	return nil
+}

@@ -1,0 +1,96 @@
+package spanlabels
+
+import (
+	"context"
+	"reflect"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// inContext is the span whose labels ctx carries, nil for none.
+func inContext(ctx context.Context) *Span {
+	if !layoutKnown() {
+		return fromPprofContext(ctx)
+	}
+	return find(fromContext(ctx))
+}
+
+func fromContext(ctx context.Context) *set {
+	c := carriage()
+	if v := ctx.Value(c.key); v != nil && reflect.TypeOf(v) == c.labelMap {
+		return (*set)(reflect.ValueOf(v).UnsafePointer())
+	}
+	return nil
+}
+
+// Value is what a context over ctx that carries s answers for key, for code that has a context
+// type of its own. Such a context
+// carries s as runtime/pprof has labels carried, so that pprof.Do and pprof.WithLabels
+// under it add to the span's labels, not to none, and pprof.Do restores them. They are
+// those of the span that the goroutine works for when it began under s and its own
+// context could not carry it, and of what is live around s when s has ended. Labels
+// that ctx carries stay.
+func (s *Span) Value(ctx context.Context, key any) any {
+	if s == nil {
+		return ctx.Value(key)
+	}
+	if !layoutKnown() {
+		return pprofValue(ctx, s, key)
+	}
+	carried := carriage()
+	if key != carried.key || key == nil {
+		return ctx.Value(key)
+	}
+	n := s.innermost()
+	if n == nil {
+		return ctx.Value(key)
+	}
+	var more []Label // that the goroutine did not have when s began
+	for _, l := range fromContext(ctx).labels() {
+		if !isOurs(l.Key) && !slices.Contains(s.list, l) {
+			more = append(more, l)
+		}
+	}
+	m := &n.set
+	if len(more) > 0 {
+		m = &set{merge(n.list, more)}
+	}
+	return reflect.NewAt(carried.labelMap.Elem(), unsafe.Pointer(m)).Interface()
+}
+
+// innermost is the span that a context which carries s means on the calling goroutine:
+// the nearest around s that has not ended, or one that began under it; nil for none.
+func (s *Span) innermost() *Span {
+	n := s.nearest(s.g)
+	if n == nil {
+		return nil
+	}
+	if inner := Innermost(); inner.under(n) {
+		return inner
+	}
+	return n
+}
+
+// under reports whether s is around, or the same.
+func (s *Span) under(around *Span) bool {
+	for s != nil && s != around {
+		s = s.next()
+	}
+	return s != nil
+}
+
+// carriage is how runtime/pprof puts labels into contexts.
+var carriage = sync.OnceValue(func() *carrying {
+	c := &carrying{key: labelsKey()}
+	if c.key != nil {
+		c.labelMap = reflect.TypeOf(pprof.WithLabels(context.Background(), pprof.Labels("", "")).Value(c.key))
+	}
+	return c
+})
+
+type carrying struct {
+	key      any
+	labelMap reflect.Type // *pprof.labelMap
+}
