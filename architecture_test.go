@@ -34,7 +34,7 @@ var drawn = map[string]struct {
 	"observer/observertest": {4, "records", "for tests of others", 0},
 	"marks":                 {0, "records", "Mark, Time, Start", 0},
 	"bridge":                {1, "OpenTelemetry", "spans", 0},
-	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 3}, // above bridgegrpc
+	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 4}, // above bridgegrpc
 	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
 	"profiling":             {3, "profiles", "the sampler", 0},
 	"profiling/profile":     {3, "profiles", "data and formats", 0},
@@ -53,11 +53,11 @@ var drawn = map[string]struct {
 // outside are what data comes from and goes to, at a column and a layer.
 var outside = map[string]struct{ column, layer float64 }{
 	"your code":     {-0.9, 1},
-	"gRPC":          {-0.9, 2},
-	"HTTP":          {-0.9, 3},
+	"gRPC":          {-0.9, 3},
+	"HTTP":          {-0.9, 4},
 	"Go's runtime":  {4, 2},
 	"Pyroscope":     {5, 3},
-	"OTLP backends": {1, 4},
+	"OTLP backends": {1, 5},
 	"programs":      {5.9, 4},
 	"browsers":      {5, 5},
 }
