@@ -52,14 +52,14 @@ func startTracing(c Config, res *resource.Resource, to destinations, labeler pro
 	// Before anything of the SDK reads these variables, and reports wrong ones.
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	if ownspans.Enabled {
-		return startOwnTracing(c, res, to, limits, sampler)
+		return startOwnTracing(c, res, to, labeler, limits, sampler)
 	}
 	return startSDKTracing(c, described(to.processor(), res, vars), res, labeler, limits, sampler), nil
 }
 
 // startOwnTracing makes spans with perfline's own provider.
-func startOwnTracing(c Config, res *resource.Resource, to destinations, limits sdktrace.SpanLimits, sampler sdktrace.Sampler) (*tracing, error) {
-	p := bridge.TracerProviderConfig{Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}}
+func startOwnTracing(c Config, res *resource.Resource, to destinations, labeler profiling.SpanLabels, limits sdktrace.SpanLimits, sampler sdktrace.Sampler) (*tracing, error) {
+	p := bridge.TracerProviderConfig{Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}, ProfileIDs: labeler.ProfileIDs}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
 	}

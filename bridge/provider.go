@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // An Output takes encoded spans. Its methods may be called concurrently.
@@ -48,6 +49,10 @@ type TracerProviderConfig struct {
 	// the SDK's provider.
 	Processors []sdktrace.SpanProcessor
 
+	// ProfileIDs says which spans carry the attribute pyroscope.profile.id, by which Grafana finds their samples. A span
+	// carries it only if a profiler runs when it starts. 0 means none.
+	ProfileIDs spanlabels.Scope
+
 	// WithoutPanicRecording leaves out the event for a panic that [trace.Span]'s End meets.
 	WithoutPanicRecording bool
 }
@@ -70,6 +75,7 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
+	profileIDs   spanlabels.Scope
 
 	groups     otlpenc.Groups
 	units      *observer.Units
@@ -101,7 +107,7 @@ func (r *registered) Shutdown(ctx context.Context) error {
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
+		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording, profileIDs: c.ProfileIDs,
 		exporters: c.Exporters, recorders: c.Recorders, tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A recordedSpan is the handle of a span. It has the whole state while the span is open. After the span's end it
@@ -27,7 +28,8 @@ type recordedSpan struct {
 	parent      trace.SpanContext
 	startTime   time.Time
 	kind        trace.SpanKind
-	root        bool // it is a local root
+	root        bool             // it is a local root
+	label       *spanlabels.Span // of its goroutine; nil unless a profiler runs
 
 	mu                sync.Mutex // guards what follows
 	dirty             bool       // attributes may have a key twice
@@ -161,10 +163,11 @@ func (s *recordedSpan) end(at time.Time) {
 	s.events.settle()
 	s.links.settle()
 	s.endTime = at
-	unit, task := s.unit, s.task
+	unit, task, name := s.unit, s.task, s.name
 	s.task = nil
 	s.mu.Unlock()
 
+	s.label.End(name)
 	if task != nil {
 		task.End()
 	}
@@ -188,6 +191,16 @@ func (s *recordedSpan) handOver(unit *observer.Unit) {
 	case wanted:
 		unit.Finish(s)
 	}
+}
+
+// labelGoroutine labels the calling goroutine until the span's end, for profilers. It returns a context with
+// the label. The span has just been made.
+func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) context.Context {
+	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.IsValid() || s.parent.IsRemote())
+	if id, ok := s.label.ProfileID(s.tracer.provider.profileIDs); ok {
+		s.addAttributes([]attribute.KeyValue{id})
+	}
+	return spanlabels.NewContext(ctx, s.label)
 }
 
 // traceExecution notes the span in the execution trace: a local root is a task, another span a message.

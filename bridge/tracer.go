@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A tracer makes the spans of one instrumentation scope.
@@ -52,7 +53,11 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		s.AddLink(l)
 	}
 	s.begin(result.Attributes, config.Attributes())
-	started := trace.ContextWithSpan(ctx, s)
+	started := ctx
+	if spanlabels.Enabled() && sc.IsSampled() {
+		started = s.labelGoroutine(ctx, name)
+	}
+	started = trace.ContextWithSpan(started, s)
 	for _, sp := range *t.provider.processors.Load() {
 		sp.OnStart(ctx, s)
 	}
