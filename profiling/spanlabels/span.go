@@ -50,8 +50,8 @@ const (
 
 // Set labels the calling goroutine with a span that begins, until [Span.End]. Root tells that
 // the span is a local root, which has no parent in this process. Set returns nil when no profiler
-// wants labels, which costs a look at a counter, or when the goroutine's labels do for this span.
-// It labels for any span: the caller leaves out those that are not sampled.
+// wants labels, which costs a look at a counter, when the goroutine's labels do for this span, or when
+// ctx comes from [Without]. It labels for any span: the caller leaves out those that are not sampled.
 func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
 	if !Enabled() {
 		return nil
@@ -61,6 +61,9 @@ func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *S
 
 // labelSpan is Set while a profiler wants labels. Set is apart to be inlined.
 func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
+	if _, ok := ctx.(without); ok {
+		return nil
+	}
 	traceID, spanID, want := span.TraceID(), span.SpanID(), wanted.Load()
 	var traceText [len(text{}.trace)]byte
 	encode(traceText[:], traceID[:])
