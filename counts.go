@@ -60,7 +60,7 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "span", N: b.Spans, What: "spans of other instrumentation"},
 		exporter.Count{Name: "unattached", N: b.Unattached, What: "marks that stay on the timeline: no span was active"},
 		exporter.Count{Name: "unjoined", N: b.Unjoined, What: "spans that did not join their request's timeline: too many had not ended"},
-		exporter.Count{Name: "unlabelled", N: b.Unlabelled, What: "spans that profiles no longer know: too many had not ended"},
+		exporter.Count{Name: "unlabelled", N: s.Unlabelled, What: "spans that profiles no longer know: too many had not ended"},
 		exporter.Count{Name: "unrecorded", N: b.Unrecorded, What: "spans of other instrumentation that are no measure: the timeline had no room"},
 		exporter.Count{Name: "hurried", N: b.Hurried, What: "spans handed over without their marks: the timeline had no room"},
 		exporter.Count{Name: "late", N: b.Late, Lost: true, What: "marks made after their span's end"},

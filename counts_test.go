@@ -29,6 +29,8 @@ func TestCountsAreComplete(t *testing.T) {
 	fill(reflect.ValueOf(&s.Bridge).Elem())
 	fill(reflect.ValueOf(&s.Delivery).Elem())
 	fill(reflect.ValueOf(&s.Profiles).Elem())
+	s.Unlabelled = next
+	next++
 	names, numbers := map[string]bool{}, map[uint64]bool{}
 	for _, c := range s.Counts() {
 		name := strings.Join([]string{c.Group, c.Kind, c.Name}, " ")

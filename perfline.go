@@ -18,7 +18,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
@@ -29,8 +28,6 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
-
-var _ bridge.Labeler = profiling.SpanLabels{}
 
 // Config configures [Start]. The zero value leaves everything to the environment's
 // variables. A field that is set wins over its variable, except that OTEL_SERVICE_NAME and
@@ -135,9 +132,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		return nil, err
 	}
 	started = append(started, out)
-	labeler := profiling.SpanLabels{}
+	var profileIDs spanlabels.Scope
 	if c.Profiles.Enabled() {
-		labeler.ProfileIDs = cmp.Or(c.Profiles.Scope, spanlabels.LocalRoots)
+		profileIDs = cmp.Or(c.Profiles.Scope, spanlabels.LocalRoots)
 		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
 			return nil, err
 		}
@@ -170,11 +167,11 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if p.delivery != nil {
 		started = append(started, p.delivery)
 	}
-	if p.tracing, err = startTracing(c, res, to, labeler, vars); err != nil {
+	if p.tracing, err = startTracing(c, res, to, profileIDs, vars); err != nil {
 		return nil, err
 	}
 
-	otel.SetTracerProvider(profiling.TracerProvider(p.tracing.provider))
+	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
 	if reader != nil {
 		checkMetrics(vars)
@@ -214,9 +211,8 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	return p, err
 }
 
-// TracerProvider makes spans that belong to this pipeline: it is the SDK's, of which
-// the global one is [profiling.TracerProvider]. With OTEL_SDK_DISABLED it is the global
-// one.
+// TracerProvider makes spans that belong to this pipeline. It is the SDK's; the global one is
+// a [profiling.TracerProvider] over it. With OTEL_SDK_DISABLED it is the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()

@@ -22,6 +22,10 @@ type Stats struct {
 	Bridge   bridge.Stats
 	Delivery exporter.Stats  // zero without a backend
 	Profiles pyroscope.Stats // zero without a server for profiles
+
+	// Unlabelled is how many of the SDK's spans profiles no longer know, because too many had not ended. perfline's own
+	// provider has no such bound.
+	Unlabelled uint64
 }
 
 // Stats collects what was recorded and returns the counts.
@@ -29,6 +33,7 @@ func (p *Pipeline) Stats() Stats {
 	s := Stats{Timeline: p.timeline.Stats()}
 	if p.tracing != nil && p.tracing.processor != nil {
 		s.Bridge = p.tracing.processor.Stats()
+		s.Unlabelled = p.tracing.labels.Unlabelled()
 	}
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()

@@ -15,14 +15,24 @@ import (
 	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A tracing makes a pipeline's spans and passes them on.
 type tracing struct {
 	provider  trace.TracerProvider
-	processor *bridge.Processor // nil with perfline's own provider
+	processor *bridge.Processor         // nil with perfline's own provider
+	labels    *profiling.TracerProvider // over provider; nil with perfline's own, whose spans label by themselves
 	flush     func(context.Context) error
 	shutdown  func(context.Context) error
+}
+
+// global returns the provider that is set globally.
+func (t *tracing) global() trace.TracerProvider {
+	if t.labels != nil {
+		return t.labels
+	}
+	return t.provider
 }
 
 // destinations are where ended spans go.
@@ -45,21 +55,21 @@ func (d destinations) processor() sdktrace.SpanProcessor {
 }
 
 // startTracing returns the tracing that c asks for.
-func startTracing(c Config, res *resource.Resource, to destinations, labeler profiling.SpanLabels, vars *environ.Reader) (*tracing, error) {
+func startTracing(c Config, res *resource.Resource, to destinations, profileIDs spanlabels.Scope, vars *environ.Reader) (*tracing, error) {
 	if c.TracerProvider != nil {
-		return joinTracing(c, to, labeler), nil
+		return joinTracing(c, to, profileIDs), nil
 	}
 	// Before anything of the SDK reads these variables, and reports wrong ones.
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	if ownspans.Enabled {
-		return startOwnTracing(c, res, to, labeler, limits, sampler)
+		return startOwnTracing(c, res, to, profileIDs, limits, sampler)
 	}
-	return startSDKTracing(c, described(to.processor(), res, vars), res, labeler, limits, sampler), nil
+	return startSDKTracing(c, described(to.processor(), res, vars), res, profileIDs, limits, sampler), nil
 }
 
 // startOwnTracing makes spans with perfline's own provider.
-func startOwnTracing(c Config, res *resource.Resource, to destinations, labeler profiling.SpanLabels, limits sdktrace.SpanLimits, sampler sdktrace.Sampler) (*tracing, error) {
-	p := bridge.TracerProviderConfig{Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}, ProfileIDs: labeler.ProfileIDs}
+func startOwnTracing(c Config, res *resource.Resource, to destinations, profileIDs spanlabels.Scope, limits sdktrace.SpanLimits, sampler sdktrace.Sampler) (*tracing, error) {
+	p := bridge.TracerProviderConfig{Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}, ProfileIDs: profileIDs}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
 	}
@@ -82,14 +92,16 @@ func startOwnTracing(c Config, res *resource.Resource, to destinations, labeler 
 }
 
 // startSDKTracing makes spans with a provider of the SDK.
-func startSDKTracing(c Config, next sdktrace.SpanProcessor, res *resource.Resource, labeler profiling.SpanLabels, limits sdktrace.SpanLimits, sampler sdktrace.Sampler) *tracing {
-	processor := bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler), bridge.WithSpanLimits(limits))
+func startSDKTracing(c Config, next sdktrace.SpanProcessor, res *resource.Resource, profileIDs spanlabels.Scope, limits sdktrace.SpanLimits, sampler sdktrace.Sampler) *tracing {
+	processor := bridge.NewProcessor(next, bridge.WithTimeline(c.Timeline), bridge.WithProfileIDs(profileIDs), bridge.WithSpanLimits(limits))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor),
 		sdktrace.WithRawSpanLimits(limits), sdktrace.WithSampler(sampler))
 	processor.Bind(provider)
+	labels := profiling.NewTracerProvider(provider, profileIDs)
 	return &tracing{
 		provider:  provider,
 		processor: processor,
+		labels:    labels,
 		flush:     provider.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			// Measures without a span become spans only while the provider is open. What
@@ -100,6 +112,7 @@ func startSDKTracing(c Config, next sdktrace.SpanProcessor, res *resource.Resour
 				// The SDK's provider leaves its processors running when ctx is over before
 				// it has come to them.
 				err = processor.Shutdown(ctx)
+				labels.Stop()
 			}
 			return err
 		},
@@ -107,17 +120,20 @@ func startSDKTracing(c Config, next sdktrace.SpanProcessor, res *resource.Resour
 }
 
 // joinTracing takes spans from the provider of c, which the program owns.
-func joinTracing(c Config, to destinations, labeler profiling.SpanLabels) *tracing {
-	processor := bridge.NewProcessor(to.processor(), bridge.WithTimeline(c.Timeline), bridge.WithLabeler(labeler))
+func joinTracing(c Config, to destinations, profileIDs spanlabels.Scope) *tracing {
+	processor := bridge.NewProcessor(to.processor(), bridge.WithTimeline(c.Timeline), bridge.WithProfileIDs(profileIDs))
 	processor.Bind(c.TracerProvider)
 	c.TracerProvider.RegisterSpanProcessor(processor)
+	labels := profiling.NewTracerProvider(c.TracerProvider, profileIDs)
 	return &tracing{
 		provider:  c.TracerProvider,
 		processor: processor,
+		labels:    labels,
 		flush:     processor.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(processor.ForceFlush(ctx), processor.Shutdown(ctx))
 			c.TracerProvider.UnregisterSpanProcessor(processor) // which is shut down already
+			labels.Stop()
 			return err
 		},
 	}

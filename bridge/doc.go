@@ -60,13 +60,11 @@
 //
 // # Profiles
 //
-// With a [Labeler] ([WithLabeler]) profilers know which span a goroutine works for: the
-// one that it started last of those that have not ended. A context carries the labels
-// from marks.Start and the servers of bridgehttp and bridgegrpc on, for pprof.Do; under spans of
-// other instrumentation alone, whose contexts are their own, pprof.Do sets the program's
-// labels without the span's. Exported spans, those of measures begun with marks.Start too,
-// carry the attributes that the Labeler says of them, added off the request's path: within
-// the span limits, and where they have none of the same key.
+// Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of the bridge itself
+// do it by themselves: measures begun with marks.Start, and all spans of a [TracerProvider]. Spans of the SDK's
+// provider need profiling.NewTracerProvider. Contexts of marks.Start and of the servers of bridgehttp and bridgegrpc
+// carry the labels, so that pprof.Do adds to them. With [WithProfileIDs], measures begun with marks.Start carry the
+// attribute pyroscope.profile.id.
 //
 // # What it guarantees
 //

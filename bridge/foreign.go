@@ -9,7 +9,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -18,32 +17,11 @@ import (
 // entry of type resource, the rest as measures. Spans of this module's are there
 // already.
 
-// starts notes that a span starts under ctx: of other instrumentation under which
-// request, and what labels the goroutine for it, if p is the one to do that.
-func (h *hub) starts(ctx context.Context, s sdktrace.ReadOnlySpan, p *Processor) {
-	var r running
+// starts notes under which request a span of other instrumentation starts.
+func (h *hub) starts(ctx context.Context, s sdktrace.ReadOnlySpan) {
 	if tl := observer.FromContext(ctx); tl.Parent() != nil && s.InstrumentationScope().Name != ScopeName && h.carries(tl) {
-		r.tl = tl
+		h.foreign.Put(s.SpanContext(), tl)
 	}
-	labels := p.labels.Load() && p.labeler.Enabled()
-	if !labels && r.tl == nil {
-		return
-	}
-	sc := s.SpanContext()
-	if labels && sc.IsSampled() {
-		parent := s.Parent()
-		r.label = p.begin(ctx, sc, s.Name(), !parent.IsValid() || parent.IsRemote())
-		r.more = p.others.Load()
-	}
-	if r.tl == nil {
-		if r.label.by == nil {
-			return
-		}
-		if s := serving.Take(ctx); s != nil { // no span of other instrumentation is started so
-			s.Labelled(r.label.context)
-		}
-	}
-	h.foreign.add(keyOf(sc), r)
 }
 
 // carries reports whether tl belongs to the hub's timeline: a provider may have
@@ -55,19 +33,14 @@ func (h *hub) carries(tl *observer.Timeline) bool {
 	return tl == h.tl
 }
 
-// ends ends a span's label, which it returns, and records the span if it is of other
-// instrumentation.
-func (h *hub) ends(s sdktrace.ReadOnlySpan) label {
-	if !h.foreign.labelled.Load() && s.InstrumentationScope().Name == ScopeName {
-		return label{}
+// ends records a span of other instrumentation.
+func (h *hub) ends(s sdktrace.ReadOnlySpan) {
+	if s.InstrumentationScope().Name == ScopeName {
+		return
 	}
-	r := h.foreign.take(keyOf(s.SpanContext()))
-	if r.label.by != nil {
-		r.label.end(s.Name())
-	}
-	tl := r.tl
+	tl := h.foreign.Take(s.SpanContext())
 	if tl == nil {
-		return r.label
+		return
 	}
 	typ := observer.Measure
 	var room [16]slog.Attr // most spans have fewer attributes
@@ -82,7 +55,6 @@ func (h *hub) ends(s sdktrace.ReadOnlySpan) label {
 	if !tl.Record(&foreign{s}, typ, s.Name(), tl.Since(start), s.EndTime().Sub(start), appendDetail(attrs, s)) && typ == observer.Measure {
 		h.stats.unrecorded.Add(1)
 	}
-	return r.label
 }
 
 // foreign is the scope of an entry that is a span already.

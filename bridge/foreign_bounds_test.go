@@ -7,38 +7,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
 )
-
-// each calls f with what is known of each span that has not ended.
-func (u *underWay) each(f func(running)) {
-	for i := range u.shards {
-		s := &u.shards[i]
-		s.mu.Lock()
-		for _, e := range s.lists {
-			for ; e != nil; e = e.next {
-				f(e.running)
-			}
-		}
-		s.mu.Unlock()
-	}
-}
-
-// waiting are the spans of other instrumentation that have not ended.
-func (u *underWay) waiting() (n int) {
-	u.each(func(running) { n++ })
-	return n
-}
-
-// labels are the spans that have one.
-func (u *underWay) labels() (n int) {
-	u.each(func(r running) {
-		if r.label.by != nil {
-			n++
-		}
-	})
-	return n
-}
 
 // Spans that never end take up some room and no more, and keep no others from
 // joining; those that made room are counted, and all go their way to the next
@@ -47,12 +18,12 @@ func TestForeignSpansUnderWayAreBounded(t *testing.T) {
 	p, tp, base := setUp(&capture{})
 	tl := observer.FromContext(base).NewChild()
 	ctx := observer.NewContext(context.Background(), tl)
-	const bound = 16 * maxUnderWay
+	const bound = underway.Max
 	total := bound + 8<<10
 	for range total {
 		tp.Tracer("t").Start(ctx, "never ends")
 	}
-	waiting := p.hub.foreign.waiting()
+	waiting := p.hub.foreign.Len()
 	if unjoined := p.Stats().Unjoined; waiting > bound || waiting < bound*9/10 || int(unjoined)+waiting != total {
 		t.Errorf("%d wait, %d made room, of %d; the bound is %d", waiting, unjoined, total, bound)
 	}
@@ -108,14 +79,14 @@ func TestForeignSpansAfterShutdown(t *testing.T) {
 	p, tp, base := setUp(&capture{})
 	ctx := observer.NewContext(context.Background(), observer.FromContext(base).NewChild())
 	tp.Tracer("t").Start(ctx, "before")
-	if n := p.hub.foreign.waiting(); n != 1 {
+	if n := p.hub.foreign.Len(); n != 1 {
 		t.Errorf("%d wait before", n)
 	}
 	if err := p.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	tp.Tracer("t").Start(ctx, "after")
-	if n := p.hub.foreign.waiting(); n != 0 {
+	if n := p.hub.foreign.Len(); n != 0 {
 		t.Errorf("%d wait after", n)
 	}
 }

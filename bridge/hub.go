@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -30,7 +31,7 @@ type hub struct {
 	tl      *observer.Timeline
 	spans   finder
 	stats   counters
-	foreign underWay
+	foreign underway.Table[observer.Timeline] // by spans of other instrumentation, their request's timeline
 	targets atomic.Pointer[targets]
 
 	mu      sync.Mutex // guards what follows
@@ -68,11 +69,9 @@ func (h *hub) learned() { h.retarget(func(all []*Processor) []*Processor { retur
 
 // remove reports how many processors are left.
 func (h *hub) remove(p *Processor) int {
-	left := h.retarget(func(all []*Processor) []*Processor {
+	return h.retarget(func(all []*Processor) []*Processor {
 		return slices.DeleteFunc(all, func(x *Processor) bool { return x == p })
 	})
-	p.labels.Store(false)
-	return left
 }
 
 func (h *hub) retarget(change func([]*Processor) []*Processor) int {
@@ -85,11 +84,6 @@ func (h *hub) retarget(change func([]*Processor) []*Processor) int {
 		}
 	}
 	h.targets.Store(t)
-	for _, p := range t.all {
-		all := t.by[p.provider.Load()]
-		p.labels.Store(labelerOf(all) == p)
-		p.others.Store(int32(max(0, len(all)-1)))
-	}
 	return len(t.all)
 }
 

@@ -8,15 +8,16 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // An Option configures [NewProcessor] and [Sync].
 type Option func(*options)
 
 type options struct {
-	timeline *observer.Timeline
-	limits   sdktrace.SpanLimits
-	labeler  Labeler
+	timeline   *observer.Timeline
+	limits     sdktrace.SpanLimits
+	profileIDs spanlabels.Scope
 }
 
 func newOptions(opts []Option) options {
@@ -44,17 +45,22 @@ func WithSpanLimits(l sdktrace.SpanLimits) Option {
 	return func(o *options) { o.limits = l }
 }
 
+// WithProfileIDs says which spans of measures begun with marks.Start carry the attribute pyroscope.profile.id. Without
+// it none do. profiling.NewTracerProvider takes the same scope for the spans that the SDK makes. Of several processors
+// of one provider, the first one's option counts. With [Sync] it does nothing.
+func WithProfileIDs(scope spanlabels.Scope) Option {
+	return func(o *options) { o.profileIDs = scope }
+}
+
 // A Processor stands in front of a span processor and hands it spans with their
 // marks as events, and measures as spans. It is safe for concurrent use.
 type Processor struct {
-	hub      *hub
-	next     sdktrace.SpanProcessor
-	limits   sdktrace.SpanLimits
-	labeler  Labeler                                 // nil: none
-	labels   atomic.Bool                             // it is the one that labels for its provider; the hub's
-	others   atomic.Int32                            // processors of its provider besides; the hub's
-	provider atomic.Pointer[sdktrace.TracerProvider] // the one whose spans come here
-	stopped  atomic.Bool
+	hub        *hub
+	next       sdktrace.SpanProcessor
+	limits     sdktrace.SpanLimits
+	profileIDs spanlabels.Scope
+	provider   atomic.Pointer[sdktrace.TracerProvider] // the one whose spans come here
+	stopped    atomic.Bool
 }
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
@@ -66,7 +72,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // made the span. It replaces a [Sync] on the same timeline.
 func NewProcessor(next sdktrace.SpanProcessor, opts ...Option) *Processor {
 	o := newOptions(opts)
-	p := &Processor{next: next, limits: o.limits, labeler: o.labeler}
+	p := &Processor{next: next, limits: o.limits, profileIDs: o.profileIDs}
 	o.timeline.Attach(func(current observer.Bridge) observer.Bridge {
 		h, ok := current.(*hub)
 		if !ok {
@@ -88,8 +94,7 @@ func (p *Processor) Bind(tp *sdktrace.TracerProvider) {
 	}
 }
 
-// OnStart notes under which request the span is made, has the goroutine labelled for
-// it, and passes it on.
+// OnStart notes under which request the span is made, and passes it on.
 func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.provider.Load() == nil {
 		if tp, ok := s.TracerProvider().(*sdktrace.TracerProvider); ok {
@@ -97,7 +102,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		}
 	}
 	if !p.stopped.Load() {
-		p.hub.starts(parent, s, p)
+		p.hub.starts(parent, s)
 	}
 	p.next.OnStart(parent, s)
 }
@@ -106,22 +111,13 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 // other instrumentation becomes an entry of its request's timeline.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
-		if p.hub.foreign.labelled.Load() { // begun before
-			p.hub.foreign.takeLabel(keyOf(s.SpanContext())).end(s.Name())
-		}
 		return
 	}
-	l := p.hub.ends(s)
-	var posted bool
-	if l.by == nil {
-		posted = p.hub.tl.Post(&postedSpan{span: s, to: p})
-	} else {
-		posted = p.hub.tl.Post(&labelledSpan{postedSpan{span: s, to: p}, l})
-	}
-	if !posted {
+	p.hub.ends(s)
+	if !p.hub.tl.Post(&postedSpan{span: s, to: p}) {
 		// No room: better the span without its marks than no span.
 		p.hub.stats.hurried.Add(1)
-		p.next.OnEnd(l.attributed(s, p))
+		p.next.OnEnd(s)
 	}
 }
 
@@ -154,7 +150,7 @@ func (p *Processor) Shutdown(ctx context.Context) error {
 		return current
 	})
 	if last {
-		p.hub.foreign.forget()
+		p.hub.foreign.TakeAll()
 	}
 	if last && err == nil {
 		err = p.hub.abandon(ctx)
@@ -166,8 +162,7 @@ func (p *Processor) Shutdown(ctx context.Context) error {
 // timeline share.
 func (p *Processor) Stats() Stats {
 	s := p.hub.stats.read()
-	s.Unjoined = p.hub.foreign.unjoined.Load()
-	s.Unlabelled = p.hub.foreign.unlabelled.Load()
+	s.Unjoined = p.hub.foreign.Forgotten()
 	return s
 }
 

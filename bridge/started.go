@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
-	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A startedSpan is the span of a measure begun with marks.Start. Its id is
@@ -31,8 +31,8 @@ type startedSpan struct {
 	anchor   sdktrace.ReadOnlySpan // the nearest span above that the SDK made
 	to       []*Processor
 	provider trace.TracerProvider
-	label    label
-	over     atomic.Bool // it was handed over
+	label    *spanlabels.Span // of the goroutine that began it, nil without one
+	over     atomic.Bool      // it was handed over
 
 	mu sync.Mutex // guards what follows: other libraries' additions
 	// added is nil until another library adds something, which few do.
@@ -57,8 +57,8 @@ var _ observer.Opened = (*ending)(nil)
 
 // Ended implements [observer.Opened].
 func (e *ending) Ended() {
-	if e.label.by != nil {
-		e.label.end((*startedSpan)(e).renamed())
+	if e.label != nil {
+		e.label.End((*startedSpan)(e).renamed())
 	}
 }
 
@@ -76,7 +76,7 @@ func (n *node) Value(key any) any {
 	if key == n.key {
 		return &n.span
 	}
-	return n.span.label.value(n.Context, key)
+	return n.span.label.Value(n.Context, key)
 }
 
 func (s *startedSpan) SpanContext() trace.SpanContext       { return s.sc }
@@ -164,12 +164,13 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 		n.span.anchor = anchor
 		n.span.to = to
 		n.span.provider = parent.TracerProvider()
-		if by := labelerOf(to); by.labelling() {
-			n.span.label = by.begin(ctx, n.span.sc, name, false)
+		n.span.label = spanlabels.Set(ctx, n.span.sc, name, false)
+		if id, ok := n.span.label.ProfileID(to[0].profileIDs); ok {
+			n.span.added = &additions{attrs: []attribute.KeyValue{id}}
 		}
 		under := context.Context(n)
 		if h.spans.key == nil { // OpenTelemetry changed how it looks spans up
-			under = n.span.label.context(trace.ContextWithSpan(ctx, &n.span))
+			under = spanlabels.NewContext(trace.ContextWithSpan(ctx, &n.span), n.span.label)
 		}
 		return under, (*ending)(&n.span)
 	}
@@ -179,52 +180,34 @@ func (h *hub) Start(ctx context.Context, name string, start time.Time) (context.
 	if tracer == nil {
 		return ctx, unsampled{}
 	}
-	var starting *serving.Starting
-	if by.labelling() {
-		starting = &serving.Starting{}
-		ctx = starting.Under(ctx)
-	}
-	ctx, span := tracer.Start(ctx, text.Valid(name), trace.WithTimestamp(start))
-	if starting != nil {
-		ctx = starting.Carry(ctx)
-	}
+	ctx, span, label := spanlabels.Start(ctx, tracer, text.Valid(name), trace.WithTimestamp(start))
 	if !span.IsRecording() {
 		return ctx, unsampled{}
 	}
-	return ctx, &openedSpan{span: span, by: by, hub: h}
+	return ctx, &openedSpan{span: span, by: by, label: label}
 }
 
 // openedSpan is the scope of a measure that is a span of a tracer's already.
 type openedSpan struct {
 	span trace.Span
 	by   *Processor // whose provider's tracer, nil if it is nobody's here
-	hub  *hub       // nil with Sync
-	// label is the span's from the measure's end to the span's own.
-	label label
+	// label is of the goroutine that began it, nil without one. The measure ends it, and not the span: that is
+	// ended off the request's path.
+	label *spanlabels.Span
 }
 
 var _ observer.Opened = (*openedSpan)(nil)
 
-// Ended implements [observer.Opened]: the span itself is ended off the request's path.
+// Ended implements [observer.Opened].
 func (o *openedSpan) Ended() {
-	if o.hub == nil || !o.hub.foreign.labelled.Load() {
-		return
+	if o.label != nil {
+		o.label.End(nameOf(o.span))
 	}
-	o.label = o.hub.foreign.takeLabel(keyOf(o.span.SpanContext()))
-	o.label.end(nameOf(o.span))
 }
 
 // Spans tells the measure's span and the one above, which is the same one if that does not tell.
 func (o *openedSpan) Spans() (self, parent trace.SpanContext) {
 	return o.span.SpanContext(), parentOf(o.span)
-}
-
-// end ends the span itself, whose label has ended.
-func (o *openedSpan) end(at time.Time) {
-	if o.label.by != nil { // the processors are to find it
-		o.hub.foreign.add(keyOf(o.span.SpanContext()), running{label: o.label, more: o.by.others.Load()})
-	}
-	o.span.End(trace.WithTimestamp(at))
 }
 
 // nameOf is a span's name if it tells, else "".

@@ -15,7 +15,6 @@ type Stats struct {
 	Overflow   uint64 // marks and measures that found the bridge's queue full because a next processor hangs, lost
 	Dropped    uint64 // spans of other instrumentation that found it full, lost
 	Unjoined   uint64 // spans of other instrumentation that did not join their request's timeline: too many had not ended
-	Unlabelled uint64 // spans that profiles know no more before their end: too many with a label had not ended
 	Unrecorded uint64 // spans of other instrumentation that are no measure of their request's timeline, because that had no room
 	Hurried    uint64 // spans handed over at once, without their marks, because the timeline had no room
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Sync carries a timeline to any OpenTelemetry tracer provider, on the recording
@@ -82,12 +83,12 @@ func (s *synchronous) Recorded(e observer.Entry) {
 	case observer.Measure:
 		switch scope := it.scope.(type) {
 		case nil:
-			recordSpan(context.Background(), s.provider.Tracer(ScopeName), it, b.attrs, func(trace.SpanContext) {})
+			recordSpan(context.Background(), s.provider.Tracer(ScopeName), it, b.attrs)
 		case *openedSpan:
 			scope.span.SetAttributes(convert(b.attrs)...)
 			scope.span.End(trace.WithTimestamp(it.start.Add(it.duration)))
 		case trace.Span:
-			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), it, b.attrs, func(trace.SpanContext) {})
+			recordSpan(trace.ContextWithSpan(context.Background(), scope), s.tracer(scope), it, b.attrs)
 		}
 	default: // spans of their own instrumentation
 	}
@@ -96,10 +97,9 @@ func (s *synchronous) Recorded(e observer.Entry) {
 // Collect has nothing to do: all was done when it was recorded.
 func (s *synchronous) Collect(iter.Seq[*observer.Entry]) bool { return false }
 
-// recordSpan makes a span of a measure through a tracer. It calls made when that has begun.
-func recordSpan(ctx context.Context, t trace.Tracer, it *item, detail []slog.Attr, made func(trace.SpanContext)) {
+// recordSpan makes a span of a measure through a tracer. The measure is over, so that no sample is of the span.
+func recordSpan(ctx context.Context, t trace.Tracer, it *item, detail []slog.Attr) {
 	start, end := it.span()
-	_, span := t.Start(ctx, it.name, trace.WithTimestamp(start), trace.WithAttributes(convert(detail)...))
-	made(span.SpanContext())
+	_, span := t.Start(spanlabels.Without(ctx), it.name, trace.WithTimestamp(start), trace.WithAttributes(convert(detail)...))
 	span.End(trace.WithTimestamp(end))
 }

@@ -58,7 +58,6 @@ type pendingSpan struct {
 // began, with the measure that ended it.
 type finish struct {
 	ended   *postedSpan
-	label   label // of ended
 	started *startedSpan
 	measure *finishedSpan
 }
@@ -67,13 +66,6 @@ type finish struct {
 type postedSpan struct {
 	span sdktrace.ReadOnlySpan
 	to   *Processor
-}
-
-// labelledSpan is an postedSpan that had a label. It is a message of its own: most spans
-// have none, and theirs is half as large.
-type labelledSpan struct {
-	postedSpan
-	label label
 }
 
 // pass handles what one collection brought. A span that ended in it waits until
@@ -90,17 +82,14 @@ func (w *worker) pass(b *batch) {
 		case observer.Measure:
 			w.measure(e)
 		default:
-			switch m := e.scope.(type) {
-			case *postedSpan:
+			if m, ok := e.scope.(*postedSpan); ok {
 				w.arrive(m.span.SpanContext().SpanID(), finish{ended: m})
-			case *labelledSpan:
-				w.arrive(m.span.SpanContext().SpanID(), finish{ended: &m.postedSpan, label: m.label})
 			}
 		}
 	}
 	for _, f := range w.waiting {
 		if f.ended != nil {
-			w.finishSDK(f.ended, f.label)
+			w.finishSDK(f.ended)
 		} else {
 			w.finishStarted(f.started, f.measure)
 		}
@@ -208,7 +197,7 @@ func (w *worker) measure(e *item) {
 		}
 		attrs, _ := w.slab.attributes(w.batch.detail(e), -1, -1) // the SDK applies its own limits
 		s.span.SetAttributes(attrs...)
-		s.end(e.start.Add(e.duration))
+		s.span.End(trace.WithTimestamp(e.start.Add(e.duration)))
 	case trace.Span:
 		o := w.owner(s)
 		if o.sc.IsRemote() || len(o.to) == 0 {
@@ -246,19 +235,7 @@ func (w *worker) viaTracer(parent trace.Span, e *item) {
 		w.hub.stats.unmade.Add(1)
 		return
 	}
-	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e, w.batch.detail(e), w.hub.unlabel)
-}
-
-// unlabel takes back the label of a span that the worker has made: it is over, and nothing
-// was sampled for it.
-func (h *hub) unlabel(span trace.SpanContext) {
-	for h.foreign.labelled.Load() {
-		l := h.foreign.takeLabel(keyOf(span)) // there is one for each processor
-		if l.by == nil {
-			return
-		}
-		l.end("")
-	}
+	recordSpan(trace.ContextWithSpan(context.Background(), parent), tracer, e, w.batch.detail(e))
 }
 
 func (w *worker) handOver(f *finishedSpan, to []*Processor) {
@@ -269,20 +246,19 @@ func (w *worker) handOver(f *finishedSpan, to []*Processor) {
 }
 
 // finishSDK hands over a span of the SDK's with its marks.
-func (w *worker) finishSDK(m *postedSpan, l label) {
+func (w *worker) finishSDK(m *postedSpan) {
 	w.hub.stats.spans.Add(1)
 	id := m.span.SpanContext().SpanID()
-	span := l.attributed(m.span, m.to)
 	p := w.pending[id]
 	if p == nil || (len(p.events) == 0 && p.limited == 0) {
-		m.to.next.OnEnd(span)
+		m.to.next.OnEnd(m.span)
 		return
 	}
 	if p.done.IsZero() { // a provider with two processors ends each span twice
 		p.due = len(w.hub.targets.Load().by[m.to.provider.Load()])
 	}
 	events, dropped := w.merge(id, p, slices.Clone(m.span.Events()), m.span.EndTime(), m.to)
-	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: span, events: events, dropped: m.span.DroppedEvents() + dropped})
+	m.to.next.OnEnd(&mergedSpan{ReadOnlySpan: m.span, events: events, dropped: m.span.DroppedEvents() + dropped})
 }
 
 // finishStarted hands over a span that marks.Start began.
@@ -306,8 +282,6 @@ func (w *worker) finishStarted(s *startedSpan, f *finishedSpan) {
 		f.more.status, f.more.links, own = a.status, a.links, a.events
 	}
 	s.mu.Unlock()
-	attrs, dropped, _ := s.label.attributes(f.attrs, s.to[0])
-	f.attrs, f.droppedAttrs = attrs, f.droppedAttrs+dropped
 	if p := w.pending[f.id]; p != nil || len(own) > 0 {
 		if p == nil {
 			p = &pendingSpan{}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
@@ -15,20 +16,22 @@ import (
 
 // What labels add to a span.
 func BenchmarkSpans(b *testing.B) {
-	labelled := bridge.WithLabeler(profiling.SpanLabels{})
 	for _, c := range []struct {
-		name string
-		opts []bridge.Option
-		hold spanlabels.Scope // 0: nothing samples
+		name   string
+		labels bool
+		hold   spanlabels.Scope // 0: nothing samples
 	}{
-		{"no labeler", nil, 0}, {"off", []bridge.Option{labelled}, 0}, {"on", []bridge.Option{labelled}, spanlabels.EverySpan},
-		{"local roots", []bridge.Option{labelled}, spanlabels.LocalRoots}, // those of "span" are, the others are under one
+		{"no labels", false, 0}, {"off", true, 0}, {"on", true, spanlabels.EverySpan},
+		{"local roots", true, spanlabels.LocalRoots}, // those of "span" are, the others are under one
 	} {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
-		discard := sdktrace.NewBatchSpanProcessor(nil)
 		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(
-			bridge.NewProcessor(discard, append(c.opts, bridge.WithTimeline(tl))...)))
-		tracer := tp.Tracer("t")
+			bridge.NewProcessor(sdktrace.NewBatchSpanProcessor(nil), bridge.WithTimeline(tl))))
+		var labels trace.TracerProvider = tp
+		if c.labels {
+			labels = profiling.NewTracerProvider(tp, 0)
+		}
+		tracer := labels.Tracer("t")
 		ctx := observer.NewContext(context.Background(), tl)
 		release := func() {}
 		if c.hold != 0 {

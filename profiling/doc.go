@@ -66,7 +66,7 @@
 //     without another engine, the sessions end and Stop returns the panic as an error.
 //   - A sample has the sampled span that was active on its goroutine, or with [spanlabels.LocalRoots]
 //     the first of its trace in this process, by the name that it ended with; none when it
-//     has ended. See [SpanLabels]. Spans that began before the first session started, and
+//     has ended. See [TracerProvider]. Spans that began before the first session started, and
 //     those that OpenTelemetry's sampler left out, are not known. A measure of
 //     marks.Time labels nothing: its samples are of the span around it, and
 //     requests.Request.Moments tells them apart.

@@ -72,27 +72,29 @@ func wantLabels(t *testing.T, what string, span trace.SpanContext, name string, 
 	}
 }
 
-func setUp(t *testing.T) (trace.TracerProvider, context.Context) {
+// setUp returns a provider that labels, the SDK's provider in it, and a context with a timeline.
+func setUp(t *testing.T, opts ...sdktrace.TracerProviderOption) (*profiling.TracerProvider, *sdktrace.TracerProvider, context.Context) {
 	t.Helper()
 	tl := observer.NewTimeline(observer.TimelineOptions{})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(
-		sdktrace.NewSimpleSpanProcessor(tracetest.NewInMemoryExporter()), bridge.WithTimeline(tl), bridge.WithLabeler(profiling.SpanLabels{}))))
+	sdk := sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(bridge.NewProcessor(
+		sdktrace.NewSimpleSpanProcessor(tracetest.NewInMemoryExporter()), bridge.WithTimeline(tl))))...)
+	tp := profiling.NewTracerProvider(sdk, 0)
 	t.Cleanup(func() {
-		if err := tp.Shutdown(context.Background()); err != nil {
+		if err := sdk.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return tp, observer.NewContext(context.Background(), tl)
+	return tp, sdk, observer.NewContext(context.Background(), tl)
 }
 
 // pprof.Do under a span of any instrumentation keeps the span, if the provider's
 // contexts carry labels; else the end of the span puts things right.
 func TestPprofDoUnderASpan(t *testing.T) {
-	tp, base := setUp(t)
+	tp, sdk, base := setUp(t)
 	defer spanlabels.Hold(spanlabels.EverySpan)()
 	of := trace.SpanContextFromContext
 	pprof.Do(base, pprof.Labels("app", "shop"), func(base context.Context) {
-		tracer := profiling.TracerProvider(tp).Tracer("t")
+		tracer := tp.Tracer("t")
 		outerCtx, outer := tracer.Start(base, "outer")
 		ctx, inner := tracer.Start(outerCtx, "inner")
 		pprof.Do(ctx, pprof.Labels("step", "pay"), func(ctx context.Context) {
@@ -108,7 +110,7 @@ func TestPprofDoUnderASpan(t *testing.T) {
 		inner.End()
 		wantLabels(t, "after the inner span", of(outerCtx), "outer", "app", "shop")
 
-		ctx, inner = tp.Tracer("t").Start(outerCtx, "bare")
+		ctx, inner = sdk.Tracer("t").Start(outerCtx, "bare")
 		pprof.Do(base, pprof.Labels("step", "pay"), func(context.Context) {})
 		wantLabels(t, "after Do with a context that knows nothing", trace.SpanContext{}, "", "app", "shop")
 		inner.End()
@@ -122,7 +124,7 @@ func TestPprofDoUnderASpan(t *testing.T) {
 // All kinds of spans in each other, with labels of the program's around, between and
 // inside.
 func TestSpanLabels(t *testing.T) {
-	tp, base := setUp(t)
+	_, tp, base := setUp(t) // contexts of its spans carry no labels by themselves
 	defer spanlabels.Hold(spanlabels.EverySpan)()
 	tracer := tp.Tracer("t")
 	of := trace.SpanContextFromContext
@@ -172,7 +174,7 @@ func TestSpanLabels(t *testing.T) {
 }
 
 func TestDo(t *testing.T) {
-	tp, base := setUp(t)
+	tp, _, base := setUp(t)
 	called := 0
 	spanlabels.Do(base, func(context.Context) { called++ })
 	defer spanlabels.Hold(spanlabels.EverySpan)()
@@ -222,9 +224,9 @@ func TestDo(t *testing.T) {
 
 // A sample's context is its span, and the labels that the program has set.
 func TestContextsOfSamples(t *testing.T) {
-	tp, base := setUp(t)
+	tp, _, base := setUp(t)
 	p := start(t, profiling.Options{SampleInterval: time.Hour})
-	tracer := profiling.TracerProvider(tp).Tracer("t")
+	tracer := tp.Tracer("t")
 	profiling.ForceSample()
 	var want []profile.Context
 	pprof.Do(base, pprof.Labels("tenant", "acme", "app", "shop"), func(ctx context.Context) {

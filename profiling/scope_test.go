@@ -47,8 +47,8 @@ func TestScopes(t *testing.T) {
 		"local roots only": {[]spanlabels.Scope{spanlabels.LocalRoots}, [][]string{{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tp, base := setUp(t)
-			tracer := profiling.TracerProvider(tp).Tracer("t")
+			tp, _, base := setUp(t)
+			tracer := tp.Tracer("t")
 			type job struct{ f func() }
 			jobs, done := make(chan job), make(chan struct{}) // a pool's worker, which inherits nothing
 			go func() {
@@ -100,7 +100,7 @@ func TestScopes(t *testing.T) {
 
 // A span that goes on has the name that it was started with.
 func TestNameOfASpanThatGoesOn(t *testing.T) {
-	tp, base := setUp(t)
+	tp, _, base := setUp(t)
 	p := start(t, profiling.Options{SampleInterval: time.Hour})
 	_, span := tp.Tracer("t").Start(base, "GET")
 	profiling.ForceSample()
@@ -119,10 +119,10 @@ func TestProfileIDs(t *testing.T) {
 		want map[string]bool
 	}{
 		"none":                              {0, spanlabels.EverySpan, nil},
-		"local roots":                       {spanlabels.LocalRoots, spanlabels.EverySpan, map[string]bool{"GET": true}},
-		"every span":                        {spanlabels.EverySpan, spanlabels.EverySpan, map[string]bool{"GET": true, "child": true, "job": true}},
-		"every span that is named":          {spanlabels.EverySpan, spanlabels.LocalRoots, map[string]bool{"GET": true}},
-		"local roots, which are all named":  {spanlabels.LocalRoots, spanlabels.LocalRoots, map[string]bool{"GET": true}},
+		"local roots":                       {spanlabels.LocalRoots, spanlabels.EverySpan, map[string]bool{"GET": true, "root": true}},
+		"every span":                        {spanlabels.EverySpan, spanlabels.EverySpan, map[string]bool{"GET": true, "child": true, "measure": true, "job": true, "root": true}},
+		"every span that is named":          {spanlabels.EverySpan, spanlabels.LocalRoots, map[string]bool{"GET": true, "root": true}},
+		"local roots, which are all named":  {spanlabels.LocalRoots, spanlabels.LocalRoots, map[string]bool{"GET": true, "root": true}},
 		"nothing, when no profiler samples": {spanlabels.EverySpan, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +132,8 @@ func TestProfileIDs(t *testing.T) {
 			tl := observer.NewTimeline(observer.TimelineOptions{})
 			got := tracetest.NewInMemoryExporter()
 			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(
-				sdktrace.NewSimpleSpanProcessor(got), bridge.WithTimeline(tl), bridge.WithLabeler(profiling.SpanLabels{ProfileIDs: c.ids}))))
-			tracer := profiling.TracerProvider(tp).Tracer("t")
+				sdktrace.NewSimpleSpanProcessor(got), bridge.WithTimeline(tl), bridge.WithProfileIDs(c.ids))))
+			tracer := profiling.NewTracerProvider(tp, c.ids).Tracer("t")
 			begin, done := make(chan context.Context), make(chan struct{})
 			go func() { // a pool's worker
 				_, span := tracer.Start(<-begin, "job")
@@ -143,9 +143,13 @@ func TestProfileIDs(t *testing.T) {
 			ctx, server := tracer.Start(observer.NewContext(t.Context(), tl), "GET")
 			_, child := tracer.Start(ctx, "child")
 			child.End()
+			_, measure := marks.Start(ctx, "measure")
+			measure.End()
 			begin <- ctx
 			<-done
 			server.End()
+			_, root := marks.Start(observer.NewContext(t.Context(), tl), "root")
+			root.End()
 			// A span that is made when it is over, which nothing was sampled for.
 			marks.Time(observer.NewContext(t.Context(), tl), "alone").End()
 			if err := tp.ForceFlush(t.Context()); err != nil {
@@ -160,8 +164,8 @@ func TestProfileIDs(t *testing.T) {
 					t.Errorf("%q has the attributes %v, want %v", s.Name, s.Attributes, want)
 				}
 			}
-			if n := len(got.GetSpans()); n != 4 {
-				t.Errorf("%d spans, want 4", n)
+			if n := len(got.GetSpans()); n != 6 {
+				t.Errorf("%d spans, want 6", n)
 			}
 			if err := tp.Shutdown(context.Background()); err != nil {
 				t.Error(err)

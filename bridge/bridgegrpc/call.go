@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline/bridge/internal/received"
-	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -24,8 +23,6 @@ type call struct {
 	tl     *observer.Timeline // a server's call's own, a client's caller's
 	start  time.Duration      // since tl's origin
 	span   trace.Span         // nil when the call had one already
-
-	starting serving.Starting // of a server: what its span is started under
 
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
 	server net.Addr // of a client: set before request, read after it

@@ -18,6 +18,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
@@ -108,9 +109,8 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	c := &call{method: methodOf(info)}
 	span, borrowed := serving.Span(ctx)
 	if !borrowed {
-		ctx, span = h.start(c.starting.Under(h.propagators.Extract(ctx, incoming{ctx})), info, c.method)
+		ctx, span = h.start(h.propagators.Extract(ctx, incoming{ctx}), info, c.method)
 		c.span = span
-		ctx = c.starting.Carry(ctx)
 	}
 	c.tl = h.parent.NewChildAt(serving.Start(span))
 	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
@@ -144,7 +144,8 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method strin
 			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
 		}
 	}
-	return h.tracer.Start(ctx, method, opts...)
+	ctx, span, _ := spanlabels.Start(ctx, h.tracer, method, opts...)
+	return ctx, span
 }
 
 // HandleRPC is called for the events of a call, those of a stream concurrently.

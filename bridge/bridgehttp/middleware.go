@@ -26,6 +26,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
@@ -151,7 +152,6 @@ type request struct {
 	m        *middleware
 	tl       *observer.Timeline
 	span     trace.Span
-	starting serving.Starting
 	borrowed bool // the span is of other instrumentation
 	method   method
 	body     countedBody
@@ -228,8 +228,7 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
 		}
 	}
-	ctx, q.span = m.tracer.Start(q.starting.Under(ctx), q.name(r, ""), s.options...)
-	q.Context = q.starting.Carry(ctx)
+	q.Context, q.span, _ = spanlabels.Start(ctx, m.tracer, q.name(r, ""), s.options...)
 }
 
 // name is the span's name for a route, which may not be known yet.

@@ -73,7 +73,7 @@ type Config struct {
 
 	// Scope is which spans samples name, in the labels span_id and span_name; 0 means
 	// spanlabels.LocalRoots: what ran in a request has its server span. Where spans carry the
-	// attribute pyroscope.profile.id, profiling.SpanLabels has to be given the same.
+	// attribute pyroscope.profile.id, profiling.NewTracerProvider has to be given the same.
 	Scope spanlabels.Scope
 
 	// TraceIDs makes the trace's id a label of samples, too. A server older than June 2026

@@ -5,10 +5,8 @@
 // perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your
 // own, spans have to tell the profiler about themselves, or samples name none:
 //
-//	labels := profiling.SpanLabels{ProfileIDs: spanlabels.LocalRoots}
-//	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res),
-//		sdktrace.WithSpanProcessor(bridge.NewProcessor(batcher, bridge.WithLabeler(labels))))
-//	otel.SetTracerProvider(profiling.TracerProvider(provider))
+//	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
+//	otel.SetTracerProvider(profiling.NewTracerProvider(provider, spanlabels.LocalRoots))
 //	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
 //	if err != nil && !errors.Is(err, profiling.ErrNotAllowed) { // that is PERFLINE_PROFILING=off: go on without
 //		return err

@@ -1,0 +1,56 @@
+package bridgehttp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"runtime/pprof"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+// The goroutine of a request is labelled while it is served, for spans of other instrumentation too, and the handler's
+// context carries the label.
+func TestRequestsAreLabelled(t *testing.T) {
+	defer spanlabels.Hold(spanlabels.EverySpan)()
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	sdk := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(&recorder{}, bridge.WithTimeline(tl))))
+	defer func() {
+		if err := sdk.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	labelled := profiling.NewTracerProvider(sdk, 0)
+	for name, tp := range map[string]trace.TracerProvider{"the provider that labels": labelled, "the SDK's in it": sdk} {
+		t.Run(name, func(t *testing.T) {
+			h := bridgehttp.Server{TracerProvider: tp, Timeline: tl}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if now := spanlabels.Innermost(); now == nil || now.Name() != "GET" {
+					t.Errorf("the goroutine works for %v, want the span of GET", now)
+				}
+				if name, _ := pprof.Label(r.Context(), "span_name"); name != "GET" {
+					t.Errorf("the context carries a label of %q, want GET", name)
+				}
+				_, span := tp.Tracer("theirs").Start(r.Context(), "foreign")
+				if now := spanlabels.Innermost(); now == nil || now.Name() != "foreign" {
+					t.Errorf("under a span of other instrumentation, the goroutine works for %v", now)
+				}
+				span.End()
+				if n := len(observer.FromContext(r.Context()).EntriesByName("foreign")); n != 1 {
+					t.Errorf("the foreign span is %d entries of the request's timeline", n)
+				}
+			}))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+			if now := spanlabels.Innermost(); now != nil {
+				t.Errorf("after the request, the goroutine works for %q", now.Name())
+			}
+		})
+	}
+}

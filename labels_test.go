@@ -1,0 +1,84 @@
+package perfline_test
+
+import (
+	"context"
+	"net/http"
+	"runtime/pprof"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/ownspans"
+	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+// Whichever provider makes them, spans label their goroutines until Shutdown, and carry the ids of their profiles.
+func TestStartLabelsGoroutines(t *testing.T) {
+	for name, c := range map[string]struct {
+		own    bool
+		joined *sdktrace.TracerProvider
+	}{
+		"the SDK's provider":     {},
+		"perfline's own":         {own: true},
+		"the program's provider": {joined: sdktrace.NewTracerProvider()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ownspans.Enabled = c.own
+			defer func() { ownspans.Enabled = false }()
+			server, _ := takesProfiles(t, http.StatusOK)
+			pl, _, _ := start(t, perfline.Config{Service: "shop", TracerProvider: c.joined, Profiles: pyroscope.Config{ServerAddress: server}})
+			span := labelledSpan(t, otel.GetTracerProvider().Tracer("t"), true)
+			if ids := profileIDs(t, span); len(ids) != 1 || ids[0] != span.SpanContext().SpanID().String() {
+				t.Errorf("the span carries the profile ids %q, want its own id once", ids)
+			}
+			if n := pl.Stats().Unlabelled; n != 0 {
+				t.Errorf("%d spans lost their label", n)
+			}
+			defer spanlabels.Hold(spanlabels.EverySpan)() // as another profiler
+			if err := pl.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if c.joined != nil {
+				if ids := profileIDs(t, labelledSpan(t, c.joined.Tracer("t"), false)); len(ids) > 0 {
+					t.Errorf("after Shutdown, a span carries the profile ids %q", ids)
+				}
+			}
+		})
+	}
+}
+
+// labelledSpan returns a span that has ended, and checks whether it labelled the goroutine.
+func labelledSpan(t *testing.T, tracer trace.Tracer, want bool) trace.Span {
+	t.Helper()
+	ctx, span := tracer.Start(context.Background(), "span")
+	if now := spanlabels.Innermost(); (now != nil) != want || want && now.SpanID() != span.SpanContext().SpanID() {
+		t.Errorf("the span labels the goroutine: %t, want %t", now != nil, want)
+	}
+	if _, ok := pprof.Label(ctx, "span_id"); ok != want {
+		t.Errorf("the context carries a label: %t, want %t", ok, want)
+	}
+	span.End()
+	if now := spanlabels.Innermost(); now != nil {
+		t.Errorf("after its end, the goroutine works for %q", now.Name())
+	}
+	return span
+}
+
+func profileIDs(t *testing.T, span trace.Span) (ids []string) {
+	t.Helper()
+	s, ok := span.(interface{ Attributes() []attribute.KeyValue })
+	if !ok {
+		t.Fatalf("a %T does not tell its attributes", span)
+	}
+	for _, kv := range s.Attributes() {
+		if kv.Key == "pyroscope.profile.id" {
+			ids = append(ids, kv.Value.AsString())
+		}
+	}
+	return ids
+}
