@@ -51,11 +51,13 @@ func newWay(bridged bool, depth int, opts ...sdktrace.TracerProviderOption) *way
 	if bridged {
 		w.tl = quiet()
 		w.base = observer.NewContext(w.base, w.tl)
-		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl), bridge.WithSpanLimits(limits),
-			bridge.WithLabeler(profiling.SpanLabels{})) // as perfline.Start does; nothing is labelled without a session
+		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl), bridge.WithSpanLimits(limits))
 	}
 	w.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(p))...)
 	w.tracer = w.provider.Tracer("benchmarks")
+	if bridged { // as perfline.Start does; nothing is labelled without a session
+		w.tracer = profiling.NewTracerProvider(w.provider, 0).Tracer("benchmarks")
+	}
 	return w
 }
 
