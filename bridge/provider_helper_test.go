@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -196,6 +197,22 @@ func (c *counter) NewSpanID(context.Context, trace.TraceID) (s trace.SpanID) {
 	c.spans++
 	binary.BigEndian.PutUint64(s[:], c.spans)
 	return s
+}
+
+// handledErrors replaces OpenTelemetry's error handler, and returns the errors that it receives from then on.
+func handledErrors() func() []error {
+	var mu sync.Mutex
+	var errs []error
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		errs = append(errs, err)
+	}))
+	return func() []error {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(errs)
+	}
 }
 
 // spanContext returns a valid span context, sampled or not.
