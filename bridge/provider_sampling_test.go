@@ -249,7 +249,7 @@ func TestProviderRatio(t *testing.T) {
 
 // The variables choose the sampler, and wrong ones count as unset.
 func TestProviderSamplerVariables(t *testing.T) {
-	handledErrors() // the SDK's, about variables
+	handledErrors()                                             // the SDK's, about variables
 	low, high := trace.TraceID{8: 0x10}, trace.TraceID{8: 0xf0} // traces that a ratio of 0.5 samples, and does not
 	type variables struct {
 		sampler, arg string
