@@ -113,6 +113,27 @@ func TestProviderNoEventsOrLinks(t *testing.T) {
 	})
 }
 
+// What a processor receives is nil where the span has nothing: exporters that write JSON write null, not [].
+func TestProviderNothingIsNil(t *testing.T) {
+	overBoth(t, func(t *testing.T, start newProvider) {
+		_, tracer, got := recorded(t, start, providerConfig{limits: limits(func(l *sdktrace.SpanLimits) {
+			l.AttributeCountLimit, l.AttributePerEventCountLimit, l.AttributePerLinkCountLimit = 0, 0, 0
+		})})
+		_, s := tracer.Start(t.Context(), "none")
+		s.End()
+		_, s = tracer.Start(t.Context(), "dropped", trace.WithAttributes(pairs("a=1")...))
+		s.AddEvent("event", trace.WithAttributes(pairs("a=1")...))
+		s.AddLink(linkTo(1, pairs("a=1")...))
+		s.End()
+		if s := got.one(t, "none"); s.Attributes() != nil || s.Events() != nil || s.Links() != nil {
+			t.Errorf("attributes, events, links are %#v, %#v, %#v, want nil", s.Attributes(), s.Events(), s.Links())
+		}
+		if s := got.one(t, "dropped"); s.Attributes() != nil || s.Events()[0].Attributes != nil || s.Links()[0].Attributes != nil {
+			t.Errorf("attributes are %#v, the event's %#v, the link's %#v, want nil", s.Attributes(), s.Events()[0].Attributes, s.Links()[0].Attributes)
+		}
+	})
+}
+
 // A link that says nothing is left out, and does not count as dropped.
 func TestProviderEmptyLinks(t *testing.T) {
 	state := traceState(t, "a=1")
