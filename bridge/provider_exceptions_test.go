@@ -126,7 +126,7 @@ func TestProviderPanics(t *testing.T) {
 	}
 	overBothOf(t, cases, func(c panicked) string { return c.name }, func(t *testing.T, start newProvider, c panicked) {
 		for _, without := range []bool{false, true} {
-			exported := &output{}
+			exported := &exportedSpans{}
 			_, tracer, got := recorded(t, start, providerConfig{withoutPanics: without, exporter: exported})
 			var recovered any
 			func() {

@@ -114,7 +114,7 @@ func TestProviderFaultsOfSpans(t *testing.T) {
 		for name, fault := range faults {
 			t.Run(place+" "+name, func(t *testing.T) {
 				f := &inserted{armed: make(chan struct{}, 1), fault: fault, begun: make(chan struct{}), release: make(chan struct{})}
-				exported := &output{}
+				exported := &exportedSpans{}
 				config := providerConfig{exporter: exported, processors: []sdktrace.SpanProcessor{&hook{}}}
 				if c.setUp != nil {
 					c.setUp(f, &config)
@@ -159,7 +159,7 @@ func TestProviderFaultsOfProcessors(t *testing.T) {
 			t.Run(place+" "+name, func(t *testing.T) {
 				f := &inserted{armed: make(chan struct{}, 1), fault: fault, begun: make(chan struct{}), release: make(chan struct{})}
 				sp := &hook{flush: func(context.Context) error { f.here(); return nil }, down: func(context.Context) error { f.here(); return nil }}
-				exported := &output{}
+				exported := &exportedSpans{}
 				p := newPerfline(t, providerConfig{exporter: exported, processors: []sdktrace.SpanProcessor{sp}})
 				tracer := p.Tracer("test")
 				ctx, root := tracer.Start(t.Context(), "root")
@@ -219,7 +219,7 @@ func TestProviderShutdownCancelled(t *testing.T) {
 	cancel()
 	for range 20 { // select is random
 		var j journal
-		exported := &output{}
+		exported := &exportedSpans{}
 		p := newPerfline(t, providerConfig{exporter: exported, processors: []sdktrace.SpanProcessor{j.processor("a")}})
 		under, root := p.Tracer("test").Start(t.Context(), "root")
 		_, child := p.Tracer("test").Start(under, "child")

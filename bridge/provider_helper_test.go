@@ -138,14 +138,14 @@ func (h *hook) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// An output keeps the names of the spans that perfline's provider exports.
-type output struct {
+// exportedSpans is an output of perfline's provider that keeps the spans.
+type exportedSpans struct {
 	mu     sync.Mutex
 	spans  []otlpenc.Span
 	closed bool
 }
 
-func (o *output) Accept(spans otlpenc.Spans) {
+func (o *exportedSpans) Accept(spans otlpenc.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for s, err := range spans.All() {
@@ -156,9 +156,9 @@ func (o *output) Accept(spans otlpenc.Spans) {
 	}
 }
 
-func (*output) ForceFlush(context.Context) error { return nil }
+func (*exportedSpans) ForceFlush(context.Context) error { return nil }
 
-func (o *output) Shutdown(context.Context) error {
+func (o *exportedSpans) Shutdown(context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
@@ -166,7 +166,7 @@ func (o *output) Shutdown(context.Context) error {
 }
 
 // names returns the names of the exported spans, sorted.
-func (o *output) names() string {
+func (o *exportedSpans) names() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []string

@@ -64,7 +64,7 @@ func TestProviderDecisions(t *testing.T) {
 		{3, false, false, 0xff, 0xfe}, // not a decision
 	}
 	overBothOf(t, cases, func(c decision) string { return fmt.Sprintf("%d of flags %d", c.decision, c.flags) }, func(t *testing.T, start newProvider, c decision) {
-		exported := &output{}
+		exported := &exportedSpans{}
 		p, tracer, got := recorded(t, start, providerConfig{sampler: fixed{Decision: c.decision}, exporter: exported})
 		ctx := trace.ContextWithSpanContext(t.Context(), spanContext(false, false).WithTraceFlags(c.flags))
 		ctx, s := tracer.Start(ctx, "span")

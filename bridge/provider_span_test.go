@@ -17,7 +17,7 @@ import (
 func TestProviderEnd(t *testing.T) {
 	begin := time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC)
 	overBoth(t, func(t *testing.T, start newProvider) {
-		exported := &output{}
+		exported := &exportedSpans{}
 		_, tracer, got := recorded(t, start, providerConfig{exporter: exported})
 		_, s := tracer.Start(t.Context(), "span", trace.WithTimestamp(begin))
 		s.AddEvent("before")
