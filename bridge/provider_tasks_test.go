@@ -72,3 +72,20 @@ func TestProviderTasks(t *testing.T) {
 		}
 	})
 }
+
+// End ends the task: the stack of that event is in the execution trace.
+func TestProviderTaskEnds(t *testing.T) {
+	overBoth(t, func(t *testing.T, start newProvider) {
+		tracer := start(t, providerConfig{}).Tracer("test")
+		for _, end := range []bool{false, true} {
+			written := executionTrace(t, func() {
+				if _, s := tracer.Start(t.Context(), "root"); end {
+					s.End()
+				}
+			})
+			if has := strings.Contains(written, "(*Task).End"); has != end {
+				t.Errorf("the task ended: %v, want %v", has, end)
+			}
+		}
+	})
+}
