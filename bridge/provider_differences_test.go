@@ -20,7 +20,7 @@ var providerDifferences = slices.Concat(lifecycleDifferences, spanDifferences, s
 
 var update = flag.Bool("update", false, "write the differences and the checklist into docs/tracerprovider.md")
 
-// Each difference is there.
+// Both providers do what the list says, and each row says something different of them.
 func TestProviderDifferences(t *testing.T) {
 	for _, d := range providerDifferences {
 		t.Run(d.what, func(t *testing.T) {

@@ -70,14 +70,14 @@ func (ids *faultyIDs) NewSpanID(ctx context.Context, t trace.TraceID) trace.Span
 	return ids.counter.NewSpanID(ctx, t)
 }
 
-type faultyValue struct{ *inserted }
+type faultyError struct{ *inserted }
 
-func (v faultyValue) Error() string {
+func (v faultyError) Error() string {
 	v.here()
 	return "boom"
 }
 
-func (v faultyValue) String() string { return v.Error() }
+func (v faultyError) String() string { return v.Error() }
 
 // A fault in user code that runs with a span does not keep other spans from the exporter. A span that has ended is
 // exported as well.
@@ -122,7 +122,7 @@ func TestProviderFaultsOfSpans(t *testing.T) {
 				p := newPerfline(t, config)
 				tracer := p.Tracer("test")
 				ctx, root := tracer.Start(t.Context(), "root")
-				ended := f.during(func() { c.call(ctx, tracer, faultyValue{f}) })
+				ended := f.during(func() { c.call(ctx, tracer, faultyError{f}) })
 				if name != "block" {
 					<-ended
 				}

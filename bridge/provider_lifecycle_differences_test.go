@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// lifecycleDifferences are those of providers and processors.
+// lifecycleDifferences are differences of providers, and of their calls of processors.
 var lifecycleDifferences = []providerDifference{
 	{
 		what: "Assertion of the provider to `*sdktrace.TracerProvider`", sdk: "succeeds", perfline: "fails",

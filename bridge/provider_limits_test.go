@@ -38,13 +38,12 @@ func linkTo(n byte, attrs ...attribute.KeyValue) trace.Link {
 // keys that may come twice and attributes that are not valid.
 func TestProviderEventsAndLinks(t *testing.T) {
 	type eventsAndLinks struct {
-		name                string
-		count, attributes   int
-		events              []string // the attributes of each
-		wantEvents          string
-		wantLinks           string
-		wantDropped         int
-		startLinks, addLast bool
+		name              string
+		count, attributes int
+		events            []string // the attributes of each
+		wantEvents        string
+		wantLinks         string
+		wantDropped       int
 	}
 	cases := []eventsAndLinks{
 		{name: "none", count: 2, attributes: 2},
@@ -113,7 +112,7 @@ func TestProviderNoEventsOrLinks(t *testing.T) {
 	})
 }
 
-// What a processor receives is nil where the span has nothing: exporters that write JSON write null, not [].
+// A processor receives nil where the span has nothing: exporters that write JSON write null, not [].
 func TestProviderNothingIsNil(t *testing.T) {
 	overBoth(t, func(t *testing.T, start newProvider) {
 		_, tracer, got := recorded(t, start, providerConfig{limits: limits(func(l *sdktrace.SpanLimits) {
@@ -139,9 +138,9 @@ func TestProviderEmptyLinks(t *testing.T) {
 	state := traceState(t, "a=1")
 	valid := spanContext(true, true)
 	type link struct {
-		name string
-		link trace.Link
-		kept bool
+		name  string
+		link  trace.Link
+		stays bool
 	}
 	cases := []link{
 		{"empty", trace.Link{}, false}, {"no span id", trace.Link{SpanContext: valid.WithSpanID(trace.SpanID{})}, false}, {"no trace id", trace.Link{SpanContext: valid.WithTraceID(trace.TraceID{})}, false},
@@ -155,7 +154,7 @@ func TestProviderEmptyLinks(t *testing.T) {
 		s.AddLink(c.link)
 		span := s.(sdktrace.ReadOnlySpan)
 		want := 0
-		if c.kept {
+		if c.stays {
 			want = 2
 		}
 		if n := len(span.Links()); n != want || span.DroppedLinks() != 0 {

@@ -257,7 +257,7 @@ func (f filter) OnEnd(s sdktrace.ReadOnlySpan) {
 // The SDK's own processors work: they export the sampled spans, and the data arrives whole.
 func TestProviderWithTheSDKsProcessors(t *testing.T) {
 	processors := map[string]func(sdktrace.SpanExporter) sdktrace.SpanProcessor{
-		"simple": func(e sdktrace.SpanExporter) sdktrace.SpanProcessor { return sdktrace.NewSimpleSpanProcessor(e) },
+		"simple": sdktrace.NewSimpleSpanProcessor,
 		"batch":  func(e sdktrace.SpanExporter) sdktrace.SpanProcessor { return sdktrace.NewBatchSpanProcessor(e) },
 		"filtered": func(e sdktrace.SpanExporter) sdktrace.SpanProcessor {
 			return filter{sdktrace.NewSimpleSpanProcessor(e)}

@@ -269,19 +269,12 @@ func TestProviderSamplerVariables(t *testing.T) {
 	overBothOf(t, cases, func(c variables) string { return c.sampler + " " + c.arg }, func(t *testing.T, start newProvider, c variables) {
 		t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 		t.Setenv("OTEL_TRACES_SAMPLER_ARG", c.arg)
-		decisions := func(p anyProvider) (got string) {
-			for _, under := range []trace.SpanContext{
-				spanContext(true, true).WithTraceID(low), spanContext(false, true).WithTraceID(high),
-			} {
-				got += sampled(p, trace.ContextWithSpanContext(t.Context(), under))
-			}
-			return got
+		decisions := func(p anyProvider) string {
+			under := func(sc trace.SpanContext) string { return sampled(p, trace.ContextWithSpanContext(t.Context(), sc)) }
+			return under(spanContext(true, true).WithTraceID(low)) + under(spanContext(false, true).WithTraceID(high))
 		}
-		roots := ""
-		for _, id := range []trace.TraceID{low, high} {
-			roots += sampled(start(t, providerConfig{ids: oneID(id)}), t.Context())
-		}
-		if got := roots + decisions(start(t, providerConfig{})); got != c.want {
+		root := func(id trace.TraceID) string { return sampled(start(t, providerConfig{ids: oneID(id)}), t.Context()) }
+		if got := root(low) + root(high) + decisions(start(t, providerConfig{})); got != c.want {
 			t.Errorf("sampled %s, want %s", got, c.want)
 		}
 		if got := decisions(start(t, providerConfig{sampler: sdktrace.NeverSample()})); got != "00" {

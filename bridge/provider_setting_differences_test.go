@@ -22,7 +22,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// settingDifferences are those of variables, logs and metrics.
+// settingDifferences are differences of variables, logs and metrics.
 var settingDifferences = []providerDifference{
 	{
 		what: "`OTEL_RESOURCE_ATTRIBUTES`, when the configuration has a resource", sdk: "is merged into it", perfline: "is ignored",

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// spanDifferences are those of spans and of what is sent.
+// spanDifferences are differences of spans, and of their encoding.
 var spanDifferences = []providerDifference{
 	{
 		what: "Dropped events and links of an ended span, when the limit is 0", sdk: "0 and 0 are counted", perfline: "2 and 3 are counted",

@@ -160,7 +160,7 @@ func TestProviderReadWriteSpan(t *testing.T) {
 	})
 }
 
-// What was read of a span stays as it was when the span changes.
+// A list that was read of a span stays as it was when the span changes.
 func TestProviderViewsAreStable(t *testing.T) {
 	overBoth(t, func(t *testing.T, start newProvider) {
 		for _, limit := range []int{-1, 1, 2, 8} {
