@@ -132,7 +132,7 @@ var lifecycleDifferences = []providerDifference{
 			func() {
 				defer func() { _ = recover() }()
 				defer s.End()
-				panic(stringer(func() string { got = either(locked(s), "under the span's lock", "under no lock"); return "" }))
+				panic(stringFunc(func() string { got = either(locked(s), "under the span's lock", "under no lock"); return "" }))
 			}()
 			return got
 		},
@@ -170,9 +170,9 @@ var lifecycleDifferences = []providerDifference{
 	},
 }
 
-type stringer func() string
+type stringFunc func() string
 
-func (s stringer) String() string { return s() }
+func (s stringFunc) String() string { return s() }
 
 // An uncomparable processor makes == panic.
 type uncomparable struct {
