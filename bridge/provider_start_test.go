@@ -153,6 +153,24 @@ func TestProviderStartAfterEnd(t *testing.T) {
 	})
 }
 
+// A new root is a local root of its own: perfline exports it when it ends, although the span above it is open.
+func TestProviderNewRootIsExported(t *testing.T) {
+	exported := &exportedSpans{}
+	tracer := newPerfline(t, providerConfig{exporter: exported}).Tracer("test")
+	ctx, above := tracer.Start(t.Context(), "above")
+	ctx, root := tracer.Start(ctx, "root", trace.WithNewRoot())
+	_, child := tracer.Start(ctx, "child")
+	child.End()
+	root.End()
+	if names := exported.names(); names != "child root" {
+		t.Errorf("exported %q, want child root", names)
+	}
+	above.End()
+	if names := exported.names(); names != "above child root" {
+		t.Errorf("exported %q, want all three", names)
+	}
+}
+
 // Unknown kinds become internal.
 func TestProviderKinds(t *testing.T) {
 	cases := map[trace.SpanKind]trace.SpanKind{
