@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
@@ -154,7 +152,7 @@ func limitedAttribute(a attribute.KeyValue, limits *sdktrace.SpanLimits) attribu
 func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.KeyValue, dropped int) {
 	if limit >= 0 && len(attrs) > limit {
 		dropped = len(attrs) - limit
-		attrs = slices.Clone(attrs[:limit]) // the others take no memory
+		attrs = append([]attribute.KeyValue(nil), attrs[:limit]...) // a copy: the others take no memory
 	}
 	for i := range attrs {
 		switch attrs[i].Value.Type() {

@@ -232,7 +232,7 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
 // processors. It returns all their errors.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
-	err := p.flush(ctx)
+	err := errors.Join(p.units.Flush(ctx), p.flushOutputs(ctx))
 	for _, sp := range *p.processors.Load() {
 		if ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -242,9 +242,7 @@ func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	return err
 }
 
-// flush flushes the units and the outputs.
-func (p *TracerProvider) flush(ctx context.Context) error {
-	err := p.units.Flush(ctx)
+func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
 	for _, outputs := range [][]Output{p.recorders, p.exporters} {
 		for _, o := range outputs {
 			err = errors.Join(err, o.ForceFlush(ctx))
@@ -254,8 +252,8 @@ func (p *TracerProvider) flush(ctx context.Context) error {
 }
 
 // Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
-// It returns all their errors. Spans that end later are counted as dropped by the outputs. Further calls do
-// nothing.
+// It returns all their errors. It does all that even if ctx has ended. Spans that end later are counted as dropped by the
+// outputs. Further calls do nothing.
 func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	p.mu.Lock()
 	all := *p.processors.Load()
@@ -264,9 +262,10 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	if closed {
 		return nil
 	}
-	err = p.flush(ctx) // before processors, which may block or panic
+	handOver := context.WithoutCancel(ctx)                          // it does not wait for outputs
+	err = errors.Join(p.units.Flush(handOver), p.flushOutputs(ctx)) // before processors, which may block or panic
 	defer func() {
-		err = errors.Join(err, p.units.Flush(ctx))
+		err = errors.Join(err, p.units.Flush(handOver))
 		for _, outputs := range [][]Output{p.recorders, p.exporters} {
 			for _, o := range outputs {
 				err = errors.Join(err, o.Shutdown(ctx))

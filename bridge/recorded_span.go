@@ -204,7 +204,8 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) context.
 }
 
 // traceExecution notes the span in the execution trace: a local root is a task, another span a message.
-func (s *recordedSpan) traceExecution(ctx context.Context, name string) context.Context {
+func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
+	name := s.Name() // perhaps changed by a processor
 	if !s.root {
 		rt.Log(ctx, "span", name)
 		return ctx

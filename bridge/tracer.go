@@ -62,7 +62,7 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		sp.OnStart(ctx, s)
 	}
 	if rt.IsEnabled() {
-		started = s.traceExecution(started, name)
+		started = s.traceExecution(started)
 	}
 	return started, s
 }

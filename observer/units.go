@@ -83,6 +83,9 @@ func (us *Units) HandOver(root Interval) {
 // the parts that other goroutines hand over. It does not wait for intervals that finish during the call. If ctx
 // ends first, it returns the cause.
 func (us *Units) Flush(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	select {
 	case us.flush <- struct{}{}:
 	case <-ctx.Done():
