@@ -21,7 +21,8 @@ func spanText(s sdktrace.ReadOnlySpan) string {
 		contextText(s.Parent()), s.SpanKind(), timeText(s.StartTime()), timeText(s.EndTime()), s.Status().Code, s.Status().Description,
 		s.ChildSpanCount(), s.DroppedAttributes(), s.DroppedEvents(), s.DroppedLinks())
 	scope := s.InstrumentationScope()
-	b = fmt.Appendf(b, " scope %q %q %q", scope.Name, scope.Version, scope.SchemaURL)
+	library := s.InstrumentationLibrary() //nolint:staticcheck // the interface has it
+	b = fmt.Appendf(b, " scope %q %q %q and library %q", scope.Name, scope.Version, scope.SchemaURL, library.Name)
 	b = append(appendAttributes(b, scope.Attributes.ToSlice()), "\n resource"...)
 	b = append(appendAttributes(b, s.Resource().Attributes()), '\n')
 	b = append(appendAttributes(b, s.Attributes()), '\n')
