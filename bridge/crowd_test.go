@@ -218,6 +218,19 @@ func (c *crowd) flush() {
 	}
 }
 
+// checkEnded checks that spans are exported without a flush when their local root has ended. No other goroutine runs.
+func (c *crowd) checkEnded() {
+	c.t.Helper()
+	all := c.all()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range all {
+		if m.closed.Load() && m.span.SpanContext().IsSampled() && all[m.unit-1].closed.Load() && c.seen[m.key()] != 1 {
+			c.t.Errorf("span %d has ended, its local root %d too, and it is exported %d times, want 1", m.tag, m.unit, c.seen[m.key()])
+		}
+	}
+}
+
 func (c *crowd) all() []*member {
 	c.mu.Lock()
 	defer c.mu.Unlock()

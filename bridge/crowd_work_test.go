@@ -42,13 +42,14 @@ func work(t *testing.T, data []byte) {
 		wg.Go(w.run)
 	}
 	wg.Wait()
+	c.checkEnded()
 	c.check()
 	for i, m := range c.all() { // late ends
 		if i%3 != 0 {
 			m.end()
 		}
 	}
-	c.flush()
+	c.checkEnded()
 	c.check()
 	if err := c.provider.Shutdown(t.Context()); err != nil {
 		t.Error(err)
@@ -110,8 +111,10 @@ func (w *worker) step() {
 		m.span.SetName(fmt.Sprintf("%srenamed %d", m.late(), m.tag))
 	case op < 14:
 		m.span.SetStatus(codes.Error, fmt.Sprintf("%sstatus %d", m.late(), m.tag))
-	case op < 18:
+	case op < 17:
 		m.end()
+	case op < 18:
+		w.endAtOnce(w.start(m, 0, "sample"))
 	case op < 19:
 		w.flush()
 	case op < 20:
@@ -127,12 +130,26 @@ func (w *worker) step() {
 		w.provider.Tracer(w.Text())
 		w.provider.UnitStats()
 	default:
-		if w.Below(4) == 0 {
-			for range 300 {
+		if w.Below(16) == 0 {
+			for range 600 {
 				w.start(m, 0, "sample").end()
 			}
 		}
 	}
+}
+
+// endAtOnce ends a span on several goroutines.
+func (w *worker) endAtOnce(m *member) {
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			<-start
+			m.end()
+		})
+	}
+	close(start)
+	wg.Wait()
 }
 
 // late says whether a call comes after the end of the span.

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -213,15 +214,17 @@ func (j *judge) tracer() {
 	}
 }
 
-// registration adds or removes a processor, perhaps again.
+// registration adds and removes processors, perhaps again. Their order matters.
 func (j *judge) registration() {
-	provider, i, adds := j.Below(providers), j.Below(len(j.ours.optional)), j.Below(3) > 0
-	j.did("processor %d of provider %d added %t", i, provider, adds)
-	for _, s := range j.sides() {
-		if adds {
-			s.providers[provider].RegisterSpanProcessor(s.optional[i])
-		} else {
-			s.providers[provider].UnregisterSpanProcessor(s.optional[i])
+	for range 1 + j.Below(6) {
+		provider, i, adds := j.Below(providers), j.Below(len(j.ours.optional)), j.Below(3) > 0
+		j.did("processor %d of provider %d added %t", i, provider, adds)
+		for _, s := range j.sides() {
+			if adds {
+				s.providers[provider].RegisterSpanProcessor(s.optional[i])
+			} else {
+				s.providers[provider].UnregisterSpanProcessor(s.optional[i])
+			}
 		}
 	}
 }
@@ -239,10 +242,15 @@ func (j *judge) flushOrShutdown() {
 		j.did("ForceFlush of provider %d, too late", provider)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
+		var late []bool // without processors, the SDK does not look at ctx
 		for _, s := range j.sides() {
 			err := s.providers[provider].ForceFlush(ctx)
-			s.calls = append(s.calls, "")
-			_ = err
+			if late = append(late, errors.Is(err, ctx.Err())); err != nil && !late[len(late)-1] {
+				j.fatalf("ForceFlush with a canceled context: %v", err)
+			}
+		}
+		if late[1] && !late[0] {
+			j.fatalf("ForceFlush does not return the error of a canceled context")
 		}
 	default:
 		j.did("ForceFlush of provider %d", provider)
