@@ -53,7 +53,7 @@ func (j *judge) operation() {
 	case op < 31:
 		j.flushOrShutdown()
 	default:
-		if j.Below(16) == 0 {
+		if j.Below(16) == 0 && !j.bursted {
 			j.burst()
 		}
 	}
@@ -258,8 +258,9 @@ func (j *judge) flushOrShutdown() {
 	}
 }
 
-// burst starts and ends more spans than a part of a unit has.
+// burst starts and ends more spans than a part of a unit has. It takes long, so it comes once.
 func (j *judge) burst() {
+	j.bursted = true
 	tracer, under := j.Below(len(j.ours.tracers)), j.Below(len(j.ours.contexts))
 	j.plan = &plan{decision: sdktrace.RecordAndSample}
 	j.did("burst by tracer %d under context %d", tracer, under)
