@@ -141,14 +141,25 @@ func (w *worker) step() {
 	}
 }
 
-// endAtOnce ends a span on several goroutines.
+// endAtOnce ends a span on several goroutines, while others add to it.
 func (w *worker) endAtOnce(m *member) {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
-	for range 3 {
+	for i := range 6 {
 		wg.Go(func() {
 			<-start
-			m.end()
+			switch i {
+			case 0:
+				m.attributes.add(1, func() { m.span.SetAttributes(attribute.Int("at once", m.tag)) })
+			case 1, 2:
+				for range 20 { // likely at the very end, too
+					m.events.add(1, func() { m.span.AddEvent("event") })
+				}
+			case 3:
+				m.links.add(1, func() { m.span.AddLink(trace.Link{Attributes: []attribute.KeyValue{attribute.Int("tag", m.tag)}}) })
+			default:
+				m.end()
+			}
 		})
 	}
 	close(start)
