@@ -112,11 +112,11 @@ func (j *judge) startOptions() (options func(*side) []trace.SpanStartOption, tex
 	if j.Below(2) == 0 {
 		fixed = append(fixed, trace.WithSpanKind(trace.SpanKind(j.Below(9)-2)))
 	}
-	var lists [][]attribute.KeyValue
-	for range j.Below(3) {
-		lists = append(lists, j.attributes())
-		text += fmt.Sprintf("%d attributes, ", len(lists[len(lists)-1]))
+	lists := make([][]attribute.KeyValue, j.Below(3))
+	for i := range lists {
+		lists[i] = j.attributes()
 	}
+	text = fmt.Sprintf("%s%d lists of attributes,", text, len(lists))
 	var links []func(*side) trace.Link
 	for range max(0, j.Below(8)-4) {
 		links = append(links, j.link())
