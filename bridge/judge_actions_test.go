@@ -27,7 +27,7 @@ func (a action) String() string { return a.text }
 
 // action returns what the next bytes say.
 func (j *judge) action() action {
-	switch j.Below(9) {
+	switch j.Below(11) {
 	case 0, 1:
 		attrs := j.attributes()
 		return action{fmt.Sprintf("SetAttributes %d", len(attrs)), func(s *side, _ context.Context, span trace.Span) {
@@ -150,8 +150,8 @@ func (j *judge) link() func(*side) trace.Link {
 
 // attributes are often few. Keys come again, and may be missing.
 func (j *judge) attributes() []attribute.KeyValue {
-	n := j.Below(5)
-	if n == 4 {
+	n := j.Below(4)
+	if j.Below(16) == 0 {
 		n = j.Below(80) // more than a loop looks through
 	}
 	attrs := make([]attribute.KeyValue, n)

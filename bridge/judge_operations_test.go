@@ -260,7 +260,8 @@ func (j *judge) flushOrShutdown() {
 
 // burst starts and ends more spans than a part of a unit has. It takes long, so it comes once.
 func (j *judge) burst() {
-	j.bursted = true
+	j.bursts, j.bursted = true, true
+	defer func() { j.bursts = false }()
 	tracer, under := j.Below(len(j.ours.tracers)), j.Below(len(j.ours.contexts))
 	j.plan = &plan{decision: sdktrace.RecordAndSample}
 	j.did("burst by tracer %d under context %d", tracer, under)

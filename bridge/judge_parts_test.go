@@ -92,6 +92,9 @@ type processor struct {
 }
 
 func (p *processor) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
+	if p.s.bursts {
+		return
+	}
 	p.s.note("%s starts under %s value %v %s", p.name, contextText(trace.SpanContextFromContext(ctx)), ctx.Value(contextKey{}), spanText(span))
 	if !p.s.isSDK {
 		scribble(span)
@@ -107,6 +110,9 @@ func (p *processor) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
 }
 
 func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
+	if p.s.bursts && !p.keeps {
+		return
+	}
 	if live, ok := p.s.ending.(sdktrace.ReadOnlySpan); ok && p.s.isSDK {
 		span = withDropped{span, live.DroppedEvents(), live.DroppedLinks()}
 	} else if _, ok := span.(trace.Span); ok {

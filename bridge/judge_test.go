@@ -29,6 +29,7 @@ type judge struct {
 
 	ours, sdk *side // have the same tracers, contexts and spans at the same places
 	records   bool  // our provider has recorders
+	bursts    bool  // now: only the keepers look at the spans
 	bursted   bool
 	history   []string
 }

@@ -14,7 +14,7 @@ import (
 func FuzzTracerProvider(f *testing.F) {
 	source := rand.New(rand.NewPCG(19, 6))
 	for n := range 60 {
-		f.Add(randomBytes(source, 20*(n+1)))
+		f.Add(randomBytes(source, 50*(n+1)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		synctest.Test(t, func(t *testing.T) { newJudge(t, data).run() })
@@ -24,7 +24,7 @@ func FuzzTracerProvider(f *testing.F) {
 // A few thousand random programs.
 func TestTracerProviderIsLikeTheSDKs(t *testing.T) {
 	source := rand.New(rand.NewPCG(19, 0))
-	for range 2000 {
+	for range 1200 {
 		data := randomBytes(source, 100+source.IntN(2000))
 		synctest.Test(t, func(t *testing.T) { newJudge(t, data).run() })
 		if t.Failed() {
