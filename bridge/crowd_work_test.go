@@ -116,7 +116,9 @@ func (w *worker) step() {
 	case op < 17:
 		m.end()
 	case op < 18:
-		w.endAtOnce(w.start(m, 0, "sample"))
+		for range 8 {
+			w.endAtOnce(w.start(m, 0, "sample"))
+		}
 	case op < 19:
 		w.flush()
 	case op < 20:
