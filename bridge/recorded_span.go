@@ -162,6 +162,9 @@ func (s *recordedSpan) end(at time.Time) {
 	s.distinct()
 	s.events.settle()
 	s.links.settle()
+	if at.IsZero() {
+		at = at.Add(1) // the zero time stands for spans that have not ended
+	}
 	s.endTime = at
 	unit, task, name := s.unit, s.task, s.name
 	s.task = nil
