@@ -21,7 +21,7 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 // begin sets the attributes that the sampler and the caller gave to the new span.
 func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
-	if len(sampler) == 0 && s.tracer.provider.ownSampler && (limit < 0 || len(caller) <= limit) {
+	if len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
 		s.attributes = caller[:0] // no one else has the slice
 	}
 	s.addAttributes(sampler)

@@ -70,7 +70,8 @@ type TracerProvider struct {
 	embedded.TracerProvider
 
 	sampler      sdktrace.Sampler
-	ownSampler   bool // all of it is the SDK's, which keeps no slice that it is given
+	sdkSampler   bool // all of it is the SDK's, which keeps no slice that it is given
+	inherits     bool // it is the SDK's, and spans with a parent are sampled if the parent is
 	ids          sdktrace.IDGenerator
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
@@ -113,7 +114,8 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
-	p.ownSampler = isSDK(reflect.ValueOf(p.sampler))
+	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
+	p.inherits = p.sdkSampler && inherits(p.sampler)
 	if p.ids == nil {
 		p.ids = randomIDs{}
 	}
@@ -135,30 +137,6 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.processors.Store(&all)
 	return p
-}
-
-// isSDK reports whether a sampler, with all samplers in it, is of the SDK.
-func isSDK(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Interface:
-		return isSDK(v.Elem())
-	case reflect.Pointer:
-		return isSDK(v.Elem())
-	case reflect.Struct:
-		if v.Type().PkgPath() != reflect.TypeFor[sdktrace.SpanLimits]().PkgPath() {
-			return false
-		}
-		for i := range v.NumField() {
-			if f := v.Field(i); f.Kind() == reflect.Interface || f.Kind() == reflect.Struct || f.Kind() == reflect.Pointer {
-				if !isSDK(f) {
-					return false
-				}
-			}
-		}
-		return true
-	default:
-		return false
-	}
 }
 
 // tracerName is the name of tracers without one. It is the same as the SDK's.

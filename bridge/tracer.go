@@ -44,7 +44,7 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 
 	s := &recordedSpan{
 		tracer: t, unit: unit, root: unit == nil,
-		spanContext: sc, parent: parent, kind: trace.ValidateSpanKind(config.SpanKind()), name: name, startTime: config.Timestamp(),
+		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(config.SpanKind())), name: name, startTime: config.Timestamp(),
 	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
@@ -94,6 +94,14 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		sc.SpanID = t.provider.ids.NewSpanID(ctx, sc.TraceID)
 	} else {
 		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
+	}
+	if t.provider.inherits && parent.IsValid() {
+		decision := sdktrace.Drop
+		if parent.IsSampled() {
+			decision = sdktrace.RecordAndSample
+		}
+		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
+		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
 	result := t.provider.sampler.ShouldSample(sdktrace.SamplingParameters{
 		ParentContext: ctx,

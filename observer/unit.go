@@ -22,7 +22,7 @@ type Tracer interface {
 //
 // The tracer receives the intervals when the unit's root ends. It receives a part of them earlier in these cases:
 //
-//   - The part has 512 intervals or 256 KiB.
+//   - The part has 512 intervals or 512 KiB.
 //   - The part is 2.5 to 5 s old.
 //   - Too many units, or too many bytes, wait in the process.
 //   - [Units.Flush] is called.

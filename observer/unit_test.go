@@ -95,9 +95,9 @@ func TestUnitHandsOver(t *testing.T) {
 			finish(u, 1100, 1)
 			u.End(&piece{})
 		}, []int{512, 512, 77}},
-		"parts of 256 KiB": {func(us *observer.Units) {
+		"parts of 512 KiB": {func(us *observer.Units) {
 			u := us.New(false)
-			finish(u, 5, 128<<10)
+			finish(u, 5, 256<<10)
 			u.End(&piece{})
 		}, []int{2, 2, 2}},
 	} {

@@ -34,7 +34,7 @@ type Units struct {
 
 // UnitStats count the parts that were handed over before the end of their root, by cause.
 type UnitStats struct {
-	Long    uint64 // the part had 512 intervals or 256 KiB
+	Long    uint64 // the part had 512 intervals or 512 KiB
 	Old     uint64 // the part was 2.5 to 5 s old
 	Crowded uint64 // there were more than 16384 units, or 64 MiB, by estimate
 	Flushed uint64
