@@ -225,7 +225,7 @@ func (s *recordedSpan) handOver(unit *observer.Unit) {
 	case s.root:
 		unit.Close()
 	case wanted:
-		unit.Finish(s)
+		unit.Add(s)
 	}
 }
 

@@ -48,17 +48,17 @@ type Unit struct {
 	since uint64 // the number of sweeps when the unit came there
 }
 
-// Finish appends an interval.
-func (u *Unit) Finish(i Interval) {
+// Add appends an interval.
+func (u *Unit) Add(i Interval) {
 	u.mu.Lock()
-	u.finish(i)
+	u.append(i)
 }
 
 // End appends the interval of the unit's root, and hands over everything.
 func (u *Unit) End(root Interval) {
 	u.mu.Lock()
 	u.ended = true
-	u.finish(root)
+	u.append(root)
 }
 
 // Close ends a unit whose root has no interval.
@@ -68,8 +68,8 @@ func (u *Unit) Close() {
 	u.handOver(causeEnd)
 }
 
-// finish appends i. u.mu is held, and released.
-func (u *Unit) finish(i Interval) {
+// append appends i. u.mu is held, and released.
+func (u *Unit) append(i Interval) {
 	first := u.journal == nil
 	if first {
 		u.journal = newJournal()

@@ -22,7 +22,7 @@ func TestUnitAllocs(t *testing.T) {
 		{"a unit with 20 intervals", 1, func() {
 			u := us.New(false)
 			for range 19 {
-				u.Finish(p)
+				u.Add(p)
 			}
 			u.End(p)
 		}},

@@ -59,9 +59,9 @@ func (c *tracing) lengths() (all []int) {
 	return all
 }
 
-func finish(u *observer.Unit, n, size int) {
+func addTo(u *observer.Unit, n, size int) {
 	for i := range n {
-		u.Finish(&piece{number: i, size: size})
+		u.Add(&piece{number: i, size: size})
 	}
 }
 
@@ -73,31 +73,31 @@ func TestUnitHandsOver(t *testing.T) {
 		"a root alone": {func(us *observer.Units) { us.HandOver(&piece{}) }, []int{1}},
 		"a root with children": {func(us *observer.Units) {
 			u := us.New(false)
-			finish(u, 3, 1)
+			addTo(u, 3, 1)
 			u.End(&piece{})
 		}, []int{4}},
-		"nothing before the root's end": {func(us *observer.Units) { finish(us.New(false), 500, 1) }, nil},
+		"nothing before the root's end": {func(us *observer.Units) { addTo(us.New(false), 500, 1) }, nil},
 		"each interval after the root's end": {func(us *observer.Units) {
 			u := us.New(false)
 			u.End(&piece{})
-			finish(u, 3, 1)
+			addTo(u, 3, 1)
 		}, []int{1, 1, 1, 1}},
-		"a unit whose root has ended": {func(us *observer.Units) { finish(us.New(true), 2, 1) }, []int{1, 1}},
+		"a unit whose root has ended": {func(us *observer.Units) { addTo(us.New(true), 2, 1) }, []int{1, 1}},
 		"a root without an interval": {func(us *observer.Units) {
 			u := us.New(false)
-			finish(u, 2, 1)
+			addTo(u, 2, 1)
 			u.Close()
-			finish(u, 1, 1)
+			addTo(u, 1, 1)
 		}, []int{2, 1}},
 		"a root without anything": {func(us *observer.Units) { us.New(false).Close() }, nil},
 		"parts of 512": {func(us *observer.Units) {
 			u := us.New(false)
-			finish(u, 1100, 1)
+			addTo(u, 1100, 1)
 			u.End(&piece{})
 		}, []int{512, 512, 77}},
 		"parts of 512 KiB": {func(us *observer.Units) {
 			u := us.New(false)
-			finish(u, 5, 256<<10)
+			addTo(u, 5, 256<<10)
 			u.End(&piece{})
 		}, []int{2, 2, 2}},
 	} {
@@ -118,10 +118,10 @@ func TestUnitsSweep(t *testing.T) {
 		var got tracing
 		us := observer.NewUnits(&got)
 		u := us.New(false)
-		finish(u, 3, 10)
+		addTo(u, 3, 10)
 		time.Sleep(time.Second)
 		late := us.New(false)
-		finish(late, 1, 10)
+		addTo(late, 1, 10)
 		if s := us.Stats(); s.Waiting != 2 || s.WaitingBytes != 40 {
 			t.Errorf("%d units and %d bytes wait, want 2 and 40", s.Waiting, s.WaitingBytes)
 		}
@@ -137,7 +137,7 @@ func TestUnitsSweep(t *testing.T) {
 		if !slices.Equal(lengths, []int{1, 3}) {
 			t.Errorf("after 5 s, parts of %v have come, want 1 and 3", lengths)
 		}
-		finish(u, 1, 10)
+		addTo(u, 1, 10)
 		u.End(&piece{})
 		if lengths := got.lengths(); !slices.Equal(lengths, []int{2}) {
 			t.Errorf("the end brought parts of %v, want 2", lengths)
@@ -160,7 +160,7 @@ func TestUnitsAreBounded(t *testing.T) {
 			var received atomic.Int64
 			us := observer.NewUnits(&tracing{before: func(f []observer.Interval) { received.Add(int64(len(f))) }})
 			for range c.units {
-				finish(us.New(false), 1, c.size)
+				addTo(us.New(false), 1, c.size)
 			}
 			s := us.Stats()
 			if s.Waiting > c.mostUnits || s.WaitingBytes > c.mostBytes || s.Waiting < c.mostUnits/3 && s.WaitingBytes < c.mostBytes/3 {
@@ -179,8 +179,8 @@ func TestUnitsAreBounded(t *testing.T) {
 	}
 }
 
-// Goroutines finish, end, end again and finish after the end, and flush, all at once. Each interval arrives once, in a
-// part of its own unit, and those of one goroutine in their order. The race detector poisons the storage.
+// Goroutines add intervals before and after the end of units, keep units for long, and flush, all at once. Each interval
+// arrives once, in a part of its own unit. With the race detector, storage is poisoned when it is released.
 func TestUnitsHammer(t *testing.T) {
 	const goroutines, rounds = 8, 300
 	var got tracing
@@ -201,7 +201,7 @@ func TestUnitsHammer(t *testing.T) {
 		unit   *observer.Unit
 		number int
 	}
-	var kept [4]atomic.Pointer[numbered] // units that are used long after their end
+	var units [4]atomic.Pointer[numbered] // units that are used long after their end
 	var made atomic.Int64
 	var all sync.WaitGroup
 	for g := range goroutines {
@@ -216,7 +216,7 @@ func TestUnitsHammer(t *testing.T) {
 					children.Go(func() {
 						for range n {
 							made.Add(1)
-							u.Finish(&piece{unit: number, size: 100})
+							u.Add(&piece{unit: number, size: 100})
 						}
 					})
 				}
@@ -226,9 +226,9 @@ func TestUnitsHammer(t *testing.T) {
 				made.Add(1)
 				u.End(&piece{unit: number, size: 100})
 				children.Wait()
-				if late := kept[r.IntN(len(kept))].Swap(&numbered{u, number}); late != nil {
+				if late := units[r.IntN(len(units))].Swap(&numbered{u, number}); late != nil {
 					made.Add(1)
-					late.unit.Finish(&piece{unit: late.number, size: 100})
+					late.unit.Add(&piece{unit: late.number, size: 100})
 				}
 				if r.IntN(10) == 0 {
 					if err := us.Flush(context.Background()); err != nil {
@@ -260,7 +260,7 @@ func TestUnitsFlush(t *testing.T) {
 			received.Add(int64(len(f)))
 		}})
 		u := us.New(false)
-		u.Finish(&piece{unit: 1}) // by this goroutine, before the flush
+		u.Add(&piece{unit: 1}) // by this goroutine, before the flush
 		go u.End(&piece{unit: 1}) // another one hands it over
 		synctest.Wait()
 		busy, stop := us.New(false), make(chan struct{})
@@ -270,7 +270,7 @@ func TestUnitsFlush(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(10 * time.Millisecond): // it goes on
-					finish(busy, 600, 1)
+					addTo(busy, 600, 1)
 				}
 			}
 		}()

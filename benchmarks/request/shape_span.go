@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// children and goroutines are those of the shape fan-out.
+// The fan-out has so many children, from so many goroutines.
 const (
 	children   = 10_000
 	goroutines = 8

@@ -1,4 +1,4 @@
-// Package spanfuzz makes the contents of spans from a fuzzer's bytes, and compares requests with those of the SDK's
+// Package spanfuzz makes the contents of spans from a fuzzer's bytes, and compares requests with the requests of the SDK's
 // exporter. It is for tests.
 package spanfuzz
 
