@@ -32,8 +32,8 @@ func TestUnitsNeverEnded(t *testing.T) {
 		child.End()
 	}
 	s := tp.UnitStats()
-	if kept := heapInUse() - before; kept > 32<<20 {
-		t.Errorf("%d MiB stay for %d roots that never ended", kept>>20, roots)
+	if grown := heapInUse() - before; grown > 32<<20 {
+		t.Errorf("%d MiB stay for %d roots that never ended", grown>>20, roots)
 	}
 	if int(a.count.Load())+s.Waiting != roots {
 		t.Errorf("%d children arrived, and %d wait, want %d", a.count.Load(), s.Waiting, roots)
@@ -56,8 +56,8 @@ func TestSpansKeepNoEventsWithoutRoom(t *testing.T) {
 	for range 100_000 {
 		span.AddEvent("event", trace.WithAttributes(attribute.String("k", "v")))
 	}
-	if kept := heapInUse() - before; kept > 1<<20 {
-		t.Errorf("%d bytes stay for events of a span that may have none", kept)
+	if grown := heapInUse() - before; grown > 1<<20 {
+		t.Errorf("%d bytes stay for events of a span that may have none", grown)
 	}
 	span.End()
 	runtime.KeepAlive(span)

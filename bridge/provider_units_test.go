@@ -55,7 +55,7 @@ func (a *arrivals) decoded(t *testing.T) (all []otlpenc.Span) {
 	return all
 }
 
-// byName returns the spans by their names, each of which there must be once.
+// byName returns the spans by their names, and reports names that arrived twice.
 func (a *arrivals) byName(t *testing.T) map[string]otlpenc.Span {
 	t.Helper()
 	all := map[string]otlpenc.Span{}
@@ -215,7 +215,7 @@ func TestUnitsWithEqualSpanIDs(t *testing.T) {
 	}
 }
 
-// What waits under a root that goes on is bounded, however many children end.
+// The spans that wait under an open root are bounded, however many children end.
 func TestUnitsOfManySpans(t *testing.T) {
 	const children = 10_000
 	for name, goroutines := range map[string]int{"a consumer of messages": 1, "a fan-out": 8} {

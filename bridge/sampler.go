@@ -32,7 +32,7 @@ func isSDK(v reflect.Value) bool {
 }
 
 // inherits reports whether a sampler of the SDK samples exactly the spans whose parent is sampled, if they have one. Its
-// description says so: ParentBased returns it, with the SDK's defaults for all parents.
+// description shows that: it is a ParentBased with the SDK's defaults for all parents.
 func inherits(s sdktrace.Sampler) bool {
 	_, parents, _ := strings.Cut(sdktrace.ParentBased(sdktrace.NeverSample()).Description(), sdktrace.NeverSample().Description())
 	return strings.HasPrefix(s.Description(), "ParentBased{root:") && strings.HasSuffix(s.Description(), parents)
