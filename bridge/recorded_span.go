@@ -80,12 +80,15 @@ func (s *recordedSpan) readDetails() *spanDetails {
 	return s.details
 }
 
-// child counts a child of the span, and returns the unit of both.
-func (s *recordedSpan) child() *observer.Unit {
+// child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
+func (s *recordedSpan) child(sameUnit bool) *observer.Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recording() {
 		s.children++
+	}
+	if !sameUnit {
+		return nil
 	}
 	if s.unit == nil {
 		s.unit = s.tracer.provider.units.New(!s.recording())

@@ -30,10 +30,9 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		ctx = context.Background()
 	}
 	config := trace.NewSpanStartConfig(options...)
-	parent, unit := t.parent(ctx)
+	parent, unit := t.parent(ctx, config.NewRoot())
 	decided := ctx // the context of the decision
 	if config.NewRoot() {
-		parent, unit = trace.SpanContext{}, nil
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
 	sc, result := t.sample(decided, parent, name, &config)
@@ -67,23 +66,24 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return started, s
 }
 
-// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider.
-func (t *tracer) parent(ctx context.Context) (trace.SpanContext, *observer.Unit) {
+// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider. A new root counts
+// as a child, and has neither.
+func (t *tracer) parent(ctx context.Context, newRoot bool) (sc trace.SpanContext, unit *observer.Unit) {
 	switch s := trace.SpanFromContext(ctx).(type) {
 	case *recordedSpan:
-		unit := s.child()
-		if s.tracer.provider != t.provider {
-			unit = nil
-		}
-		return s.spanContext, unit
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot)
 	case *droppedSpan:
-		if s.tracer.provider != t.provider {
-			return s.spanContext, nil
+		sc = s.spanContext
+		if s.tracer.provider == t.provider {
+			unit = s.unit
 		}
-		return s.spanContext, s.unit
 	default:
-		return s.SpanContext(), nil
+		sc = s.SpanContext()
 	}
+	if newRoot {
+		return trace.SpanContext{}, nil
+	}
+	return sc, unit
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
