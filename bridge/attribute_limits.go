@@ -95,7 +95,7 @@ func (s *recordedSpan) distinct() {
 	s.attributes, s.dirty = all[:n], false
 }
 
-// places are those of keys in a list of attributes. It is nil for short lists, in which a loop is faster.
+// places has the place of each key in a list of attributes. It is nil for short lists, in which a loop is faster.
 type places map[attribute.Key]int
 
 const shortList = 32

@@ -102,13 +102,13 @@ func (c *crowd) checkSpan(what string, m *member, s *otlpenc.Span) {
 	}
 }
 
-func (c *crowd) checkTally(m *member, what string, t *tally, kept, dropped, limit int) {
+func (c *crowd) checkTally(m *member, what string, t *tally, left, dropped, limit int) {
 	c.t.Helper()
-	if sum := int64(kept + dropped); sum < t.least || sum > t.most {
-		c.t.Errorf("span %d has %d %s and dropped %d, want a sum from %d to %d", m.tag, kept, what, dropped, t.least, t.most)
+	if sum := int64(left + dropped); sum < t.least || sum > t.most {
+		c.t.Errorf("span %d has %d %s and dropped %d, want a sum from %d to %d", m.tag, left, what, dropped, t.least, t.most)
 	}
-	if kept > limit || kept < limit && dropped > 0 {
-		c.t.Errorf("span %d has %d %s and dropped %d, with a limit of %d", m.tag, kept, what, dropped, limit)
+	if left > limit || left < limit && dropped > 0 {
+		c.t.Errorf("span %d has %d %s and dropped %d, with a limit of %d", m.tag, left, what, dropped, limit)
 	}
 }
 

@@ -49,7 +49,7 @@ type member struct {
 	recorded bool // and perhaps sampled
 
 	attributes, events, links tally
-	ending                    atomic.Int64 // calls of End
+	ends                      atomic.Int64 // calls of End
 	closed                    atomic.Bool  // a call of End has returned
 }
 
@@ -183,8 +183,8 @@ func (c *crowd) start(parent *member, tracer int, word string, options ...trace.
 
 // end ends a span, perhaps again.
 func (m *member) end(options ...trace.SpanEndOption) {
-	m.ending.Add(1)
-	defer m.ending.Add(-1)
+	m.ends.Add(1)
+	defer m.ends.Add(-1)
 	tallies := []*tally{&m.attributes, &m.events, &m.links}
 	var least [3]int64
 	for i, t := range tallies {
@@ -197,12 +197,12 @@ func (m *member) end(options ...trace.SpanEndOption) {
 	m.closed.Store(true)
 }
 
-// flush flushes the provider. What had ended before is exported then. A span has ended when all calls of End have
+// flush flushes the provider. It exports the spans that had ended before. A span has ended when all calls of End have
 // returned: the first one may still hand it over.
 func (c *crowd) flush() {
 	var ended []*member
 	for _, m := range c.all() {
-		if m.closed.Load() && m.ending.Load() == 0 && m.span.SpanContext().IsSampled() {
+		if m.closed.Load() && m.ends.Load() == 0 && m.span.SpanContext().IsSampled() {
 			ended = append(ended, m)
 		}
 	}

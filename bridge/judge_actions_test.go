@@ -60,14 +60,14 @@ func (j *judge) end() action {
 	case 0:
 		v := j.panicValue()
 		return action{"End in a panic", func(s *side, _ context.Context, span trace.Span) {
-			s.ending = span
+			s.current = span
 			defer func() { s.note("recovered %v", recover()) }()
 			defer span.End(options...)
 			panic(v)
 		}}
 	case 1:
 		return action{"End below the deferred function", func(s *side, _ context.Context, span trace.Span) {
-			s.ending = span
+			s.current = span
 			defer func() { s.note("recovered %v", recover()) }()
 			defer func() { span.End(options...) }()
 			none := make([]int, 0, 1)
@@ -75,7 +75,7 @@ func (j *judge) end() action {
 		}}
 	case 2:
 		return action{"End in Goexit", func(s *side, _ context.Context, span trace.Span) {
-			s.ending = span
+			s.current = span
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -86,13 +86,13 @@ func (j *judge) end() action {
 		}}
 	case 3:
 		return action{"End twice", func(s *side, _ context.Context, span trace.Span) {
-			s.ending = span
+			s.current = span
 			span.End(options...)
 			span.End()
 		}}
 	default:
 		return action{"End", func(s *side, _ context.Context, span trace.Span) {
-			s.ending = span
+			s.current = span
 			span.End(options...)
 		}}
 	}
@@ -108,7 +108,7 @@ func (j *judge) endOptions() (options []trace.SpanEndOption) {
 	return options
 }
 
-// eventOptions returns a function, because the attributes must be those of one side.
+// eventOptions returns a function, because each side needs attributes of its own.
 func (j *judge) eventOptions() func(*side) []trace.EventOption {
 	var lists [][]attribute.KeyValue
 	var options []trace.EventOption
@@ -130,7 +130,7 @@ func (j *judge) eventOptions() func(*side) []trace.EventOption {
 	}
 }
 
-// link returns a function, because the attributes must be those of one side.
+// link returns a function, because each side needs attributes of its own.
 func (j *judge) link() func(*side) trace.Link {
 	var l trace.Link
 	switch j.Below(4) {

@@ -25,7 +25,7 @@ func (j *judge) run() {
 		j.operation()
 		j.compare()
 	}
-	j.finish()
+	j.compareAll()
 }
 
 func (j *judge) operation() {
@@ -99,7 +99,7 @@ func (j *judge) newPlan() *plan {
 	return p
 }
 
-// startOptions returns a function, because the attributes must be those of one side.
+// startOptions returns a function, because each side needs attributes of its own.
 func (j *judge) startOptions() (options func(*side) []trace.SpanStartOption, text string) {
 	var fixed []trace.SpanStartOption
 	if j.Below(8) == 0 {
@@ -272,7 +272,7 @@ func (j *judge) burst() {
 		}
 		for range 600 {
 			_, span := s.tracers[tracer].Start(ctx, "burst")
-			s.ending = span
+			s.current = span
 			span.End()
 		}
 		s.calls = s.calls[:0] // there are very many

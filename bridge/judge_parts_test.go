@@ -113,7 +113,7 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	if p.s.bursts && !p.keeps {
 		return
 	}
-	if live, ok := p.s.ending.(sdktrace.ReadOnlySpan); ok && p.s.isSDK {
+	if live, ok := p.s.current.(sdktrace.ReadOnlySpan); ok && p.s.isSDK {
 		span = withDropped{span, live.DroppedEvents(), live.DroppedLinks()}
 	} else if _, ok := span.(trace.Span); ok {
 		p.s.note("%s: a span that has ended can be changed", p.name)

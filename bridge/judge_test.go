@@ -51,11 +51,11 @@ type side struct {
 	exporters [providers]*output // ours
 	recorders [providers]*output
 
-	id     uint64 // the last one
-	within bool   // a call of a processor
-	ending trace.Span
-	calls  []string // since the last comparison
-	lent   []lent
+	id      uint64 // the last one
+	within  bool   // a call of a processor
+	current trace.Span
+	calls   []string // since the last comparison
+	lent    []lent
 }
 
 type provider interface {
@@ -236,8 +236,8 @@ func (j *judge) read(i int) {
 	}
 }
 
-// finish compares the spans once more, and what left the providers.
-func (j *judge) finish() {
+// compareAll compares the spans once more, and what left the providers.
+func (j *judge) compareAll() {
 	j.t.Helper()
 	for i := range j.ours.spans {
 		j.read(i)

@@ -28,7 +28,7 @@ type Output interface {
 	// Accept takes spans that have ended. It runs on a goroutine that ends a span: it must not block or panic.
 	Accept(otlpenc.Spans)
 
-	// ForceFlush and Shutdown are those of a span processor.
+	// ForceFlush and Shutdown are as in a span processor.
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 }
@@ -45,8 +45,8 @@ type TracerProviderConfig struct {
 	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
 	Exporters, Recorders []Output
 
-	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same as those of
-	// the SDK's provider.
+	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
+	// with the SDK's provider.
 	Processors []sdktrace.SpanProcessor
 
 	// ProfileIDs says which spans carry the attribute pyroscope.profile.id, by which Grafana finds their samples. A span
@@ -260,7 +260,7 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 // UnitStats returns how many parts of units were handed over before the end of their root, by cause.
 func (p *TracerProvider) UnitStats() observer.UnitStats { return p.units.Stats() }
 
-// normalizeSet returns a set whose values are as those of spans.
+// normalizeSet returns a set whose values are limited as values of spans are.
 func normalizeSet(set attribute.Set, depth int) attribute.Set {
 	var changed []attribute.KeyValue
 	for i, kv := range set.ToSlice() {
