@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
@@ -23,7 +21,7 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 // begin sets the attributes that the sampler and the caller gave to the new span.
 func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
-	if len(sampler) == 0 && s.tracer.provider.ownSampler && (limit < 0 || len(caller) <= limit) {
+	if len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
 		s.attributes = caller[:0] // no one else has the slice
 	}
 	s.addAttributes(sampler)
@@ -97,7 +95,7 @@ func (s *recordedSpan) distinct() {
 	s.attributes, s.dirty = all[:n], false
 }
 
-// places are those of keys in a list of attributes. It is nil for short lists, in which a loop is faster.
+// places has the place of each key in a list of attributes. It is nil for short lists, in which a loop is faster.
 type places map[attribute.Key]int
 
 const shortList = 32
@@ -154,7 +152,7 @@ func limitedAttribute(a attribute.KeyValue, limits *sdktrace.SpanLimits) attribu
 func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.KeyValue, dropped int) {
 	if limit >= 0 && len(attrs) > limit {
 		dropped = len(attrs) - limit
-		attrs = slices.Clone(attrs[:limit]) // the others take no memory
+		attrs = append([]attribute.KeyValue(nil), attrs[:limit]...) // a copy: the others take no memory
 	}
 	for i := range attrs {
 		switch attrs[i].Value.Type() {

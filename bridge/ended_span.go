@@ -15,7 +15,7 @@ import (
 
 func (s *recordedSpan) SpanContext() trace.SpanContext { return s.spanContext }
 func (s *recordedSpan) Parent() trace.SpanContext      { return s.parent }
-func (s *recordedSpan) SpanKind() trace.SpanKind       { return s.kind }
+func (s *recordedSpan) SpanKind() trace.SpanKind       { return trace.SpanKind(s.kind) }
 func (s *recordedSpan) StartTime() time.Time           { return s.startTime }
 func (s *recordedSpan) Resource() *resource.Resource   { return s.tracer.provider.resource }
 
@@ -53,7 +53,7 @@ func (s *recordedSpan) Attributes() []attribute.KeyValue {
 func (s *recordedSpan) Events() []sdktrace.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := s.events.inOrder()
+	events := s.readDetails().events.inOrder()
 	for i := range events {
 		events[i].Attributes = slices.Clone(events[i].Attributes)
 	}
@@ -63,7 +63,7 @@ func (s *recordedSpan) Events() []sdktrace.Event {
 func (s *recordedSpan) Links() []sdktrace.Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	links := s.links.inOrder()
+	links := s.readDetails().links.inOrder()
 	for i := range links {
 		links[i].Attributes = slices.Clone(links[i].Attributes)
 	}
@@ -79,13 +79,13 @@ func (s *recordedSpan) DroppedAttributes() int {
 func (s *recordedSpan) DroppedEvents() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.events.dropped
+	return s.readDetails().events.dropped
 }
 
 func (s *recordedSpan) DroppedLinks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.links.dropped
+	return s.readDetails().links.dropped
 }
 
 func (s *recordedSpan) ChildSpanCount() int {
@@ -104,7 +104,7 @@ func (s *endedSpan) span() *recordedSpan { return (*recordedSpan)(s) }
 func (s *endedSpan) Name() string                                { return s.span().Name() }
 func (s *endedSpan) SpanContext() trace.SpanContext              { return s.spanContext }
 func (s *endedSpan) Parent() trace.SpanContext                   { return s.parent }
-func (s *endedSpan) SpanKind() trace.SpanKind                    { return s.kind }
+func (s *endedSpan) SpanKind() trace.SpanKind                    { return trace.SpanKind(s.kind) }
 func (s *endedSpan) StartTime() time.Time                        { return s.startTime }
 func (s *endedSpan) EndTime() time.Time                          { return s.span().EndTime() }
 func (s *endedSpan) Attributes() []attribute.KeyValue            { return s.span().Attributes() }

@@ -24,12 +24,13 @@ func (p *TracerProvider) wants(sc trace.SpanContext) bool {
 // Size implements [observer.Interval].
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s)) + len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
-	for i := range s.events.values {
-		e := &s.events.values[i]
+	d := s.readDetails()
+	for i := range d.events.values {
+		e := &d.events.values[i]
 		size += int(unsafe.Sizeof(*e)) + len(e.Name) + attributesSize(e.Attributes)
 	}
-	for i := range s.links.values {
-		l := &s.links.values[i]
+	for i := range d.links.values {
+		l := &d.links.values[i]
 		size += int(unsafe.Sizeof(*l)) + attributesSize(l.Attributes)
 	}
 	return size
@@ -125,10 +126,11 @@ func (s *encoding) has(span *recordedSpan) bool {
 
 // append appends the encoded span.
 func (s *recordedSpan) append(b []byte) []byte {
+	d := s.readDetails()
 	data := otlpenc.Snapshot{
-		Name: s.name, SpanContext: s.spanContext, Parent: s.parent, SpanKind: s.kind, StartTime: s.startTime, EndTime: s.endTime,
-		Attributes: s.attributes, Events: s.events.values, Links: s.links.values, Status: s.status,
-		DroppedAttributeCount: s.droppedAttributes, DroppedEventCount: s.events.dropped, DroppedLinkCount: s.links.dropped,
+		Name: s.name, SpanContext: s.spanContext, Parent: s.parent, SpanKind: trace.SpanKind(s.kind), StartTime: s.startTime, EndTime: s.endTime,
+		Attributes: s.attributes, Events: d.events.values, Links: d.links.values, Status: s.status,
+		DroppedAttributeCount: s.droppedAttributes, DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
 	}
 	return data.Append(b)
 }

@@ -1,5 +1,7 @@
 package bridge
 
+import "slices"
+
 // latest keeps the last values that were added, up to a limit, and counts the others.
 type latest[T any] struct {
 	values  []T
@@ -21,10 +23,8 @@ func (l *latest[T]) add(v T, limit int) {
 	}
 }
 
-// inOrder returns a copy of the values in the order in which they were added.
-func (l *latest[T]) inOrder() []T {
-	return append(append(make([]T, 0, len(l.values)), l.values[l.oldest:]...), l.values[:l.oldest]...)
-}
+// inOrder returns a copy of the values in the order in which they were added, and nil without any.
+func (l *latest[T]) inOrder() []T { return slices.Concat(l.values[l.oldest:], l.values[:l.oldest]) }
 
 // settle puts the values in order. Nothing is added afterwards.
 func (l *latest[T]) settle() {

@@ -28,7 +28,7 @@ type Output interface {
 	// Accept takes spans that have ended. It runs on a goroutine that ends a span: it must not block or panic.
 	Accept(otlpenc.Spans)
 
-	// ForceFlush and Shutdown are those of a span processor.
+	// ForceFlush and Shutdown are as in a span processor.
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 }
@@ -45,8 +45,8 @@ type TracerProviderConfig struct {
 	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
 	Exporters, Recorders []Output
 
-	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same as those of
-	// the SDK's provider.
+	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
+	// with the SDK's provider.
 	Processors []sdktrace.SpanProcessor
 
 	// ProfileIDs says which spans carry the attribute pyroscope.profile.id, by which Grafana finds their samples. A span
@@ -70,7 +70,8 @@ type TracerProvider struct {
 	embedded.TracerProvider
 
 	sampler      sdktrace.Sampler
-	ownSampler   bool // all of it is the SDK's, which keeps no slice that it is given
+	sdkSampler   bool // all of it is the SDK's, which keeps no slice that it is given
+	inherits     bool // it is the SDK's, and spans with a parent are sampled if the parent is
 	ids          sdktrace.IDGenerator
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
@@ -113,7 +114,8 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
-	p.ownSampler = isSDK(reflect.ValueOf(p.sampler))
+	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
+	p.inherits = p.sdkSampler && inherits(p.sampler)
 	if p.ids == nil {
 		p.ids = randomIDs{}
 	}
@@ -135,30 +137,6 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.processors.Store(&all)
 	return p
-}
-
-// isSDK reports whether a sampler, with all samplers in it, is of the SDK.
-func isSDK(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Interface:
-		return isSDK(v.Elem())
-	case reflect.Pointer:
-		return isSDK(v.Elem())
-	case reflect.Struct:
-		if v.Type().PkgPath() != reflect.TypeFor[sdktrace.SpanLimits]().PkgPath() {
-			return false
-		}
-		for i := range v.NumField() {
-			if f := v.Field(i); f.Kind() == reflect.Interface || f.Kind() == reflect.Struct || f.Kind() == reflect.Pointer {
-				if !isSDK(f) {
-					return false
-				}
-			}
-		}
-		return true
-	default:
-		return false
-	}
 }
 
 // tracerName is the name of tracers without one. It is the same as the SDK's.
@@ -232,7 +210,7 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
 // processors. It returns all their errors.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
-	err := p.flush(ctx)
+	err := errors.Join(p.units.Flush(ctx), p.flushOutputs(ctx))
 	for _, sp := range *p.processors.Load() {
 		if ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -242,9 +220,7 @@ func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	return err
 }
 
-// flush flushes the units and the outputs.
-func (p *TracerProvider) flush(ctx context.Context) error {
-	err := p.units.Flush(ctx)
+func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
 	for _, outputs := range [][]Output{p.recorders, p.exporters} {
 		for _, o := range outputs {
 			err = errors.Join(err, o.ForceFlush(ctx))
@@ -254,8 +230,8 @@ func (p *TracerProvider) flush(ctx context.Context) error {
 }
 
 // Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
-// It returns all their errors. Spans that end later are counted as dropped by the outputs. Further calls do
-// nothing.
+// It returns all their errors. It does all that even if ctx has ended. Spans that end later are counted as dropped by the
+// outputs. Further calls do nothing.
 func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	p.mu.Lock()
 	all := *p.processors.Load()
@@ -264,9 +240,10 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	if closed {
 		return nil
 	}
-	err = p.flush(ctx) // before processors, which may block or panic
+	handOver := context.WithoutCancel(ctx)                          // it does not wait for outputs
+	err = errors.Join(p.units.Flush(handOver), p.flushOutputs(ctx)) // before processors, which may block or panic
 	defer func() {
-		err = errors.Join(err, p.units.Flush(ctx))
+		err = errors.Join(err, p.units.Flush(handOver))
 		for _, outputs := range [][]Output{p.recorders, p.exporters} {
 			for _, o := range outputs {
 				err = errors.Join(err, o.Shutdown(ctx))
@@ -283,7 +260,7 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 // UnitStats returns how many parts of units were handed over before the end of their root, by cause.
 func (p *TracerProvider) UnitStats() observer.UnitStats { return p.units.Stats() }
 
-// normalizeSet returns a set whose values are as those of spans.
+// normalizeSet returns a set whose values are limited as values of spans are.
 func normalizeSet(set attribute.Set, depth int) attribute.Set {
 	var changed []attribute.KeyValue
 	for i, kv := range set.ToSlice() {

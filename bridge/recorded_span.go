@@ -19,30 +19,42 @@ import (
 
 // A recordedSpan is the handle of a span. It has the whole state while the span is open. After the span's end it
 // does not change, except for the unit of a local root, and the encoder reads it without the lock.
+//
+// Each span is one, so its size counts: 320 bytes is a size class of Go's allocator.
 type recordedSpan struct {
-	embedded.Span
-	sdktrace.ReadOnlySpan // nil: it only has the interface's unexported method
+	*unexported // nil
 
 	tracer      *tracer
 	spanContext trace.SpanContext
 	parent      trace.SpanContext
 	startTime   time.Time
-	kind        trace.SpanKind
-	root        bool             // it is a local root
 	label       *spanlabels.Span // of its goroutine; nil unless a profiler runs
+	kind        uint8            // a trace.SpanKind
+	root        bool             // it is a local root
 
 	mu                sync.Mutex // guards what follows
-	dirty             bool       // attributes may have a key twice
 	name              string
 	endTime           time.Time // zero before the end
 	status            sdktrace.Status
 	attributes        []attribute.KeyValue
+	dirty             bool // attributes may have a key twice
 	droppedAttributes int
-	events            latest[sdktrace.Event]
-	links             latest[sdktrace.Link]
 	children          int
+	details           *spanDetails   // nil for most spans
 	unit              *observer.Unit // of a local root: nil before its first child
-	task              *rt.Task       // of a local root, while the execution tracer runs
+}
+
+// spanDetails are what few spans have.
+type spanDetails struct {
+	events latest[sdktrace.Event]
+	links  latest[sdktrace.Link]
+	task   *rt.Task // of a local root, while the execution tracer runs
+}
+
+// unexported has the unexported methods of the interfaces that a span implements. All other methods are the span's own.
+type unexported struct {
+	embedded.Span
+	sdktrace.ReadOnlySpan
 }
 
 var (
@@ -50,12 +62,33 @@ var (
 	_ observer.Interval      = (*recordedSpan)(nil)
 )
 
-// child counts a child of the span, and returns the unit of both.
-func (s *recordedSpan) child() *observer.Unit {
+// withDetails returns the span's details, to be changed. s.mu is held.
+func (s *recordedSpan) withDetails() *spanDetails {
+	if s.details == nil {
+		s.details = new(spanDetails)
+	}
+	return s.details
+}
+
+var noDetails spanDetails
+
+// readDetails returns the span's details, to be read. s.mu is held, or the span has ended.
+func (s *recordedSpan) readDetails() *spanDetails {
+	if s.details == nil {
+		return &noDetails
+	}
+	return s.details
+}
+
+// child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
+func (s *recordedSpan) child(sameUnit bool) *observer.Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recording() {
 		s.children++
+	}
+	if !sameUnit {
+		return nil
 	}
 	if s.unit == nil {
 		s.unit = s.tracer.provider.units.New(!s.recording())
@@ -112,7 +145,7 @@ func (s *recordedSpan) addEvent(e sdktrace.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recording() {
-		s.events.add(e, limits.EventCountLimit)
+		s.withDetails().events.add(e, limits.EventCountLimit)
 	}
 }
 
@@ -127,7 +160,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recording() {
-		s.links.add(l, limits.LinkCountLimit)
+		s.withDetails().links.add(l, limits.LinkCountLimit)
 	}
 }
 
@@ -160,11 +193,17 @@ func (s *recordedSpan) end(at time.Time) {
 		return
 	}
 	s.distinct()
-	s.events.settle()
-	s.links.settle()
+	if at.IsZero() {
+		at = at.Add(1) // the zero time stands for spans that have not ended
+	}
 	s.endTime = at
-	unit, task, name := s.unit, s.task, s.name
-	s.task = nil
+	unit, name := s.unit, s.name
+	var task *rt.Task
+	if d := s.details; d != nil {
+		d.events.settle()
+		d.links.settle()
+		task, d.task = d.task, nil
+	}
 	s.mu.Unlock()
 
 	s.label.End(name)
@@ -189,7 +228,7 @@ func (s *recordedSpan) handOver(unit *observer.Unit) {
 	case s.root:
 		unit.Close()
 	case wanted:
-		unit.Finish(s)
+		unit.Add(s)
 	}
 }
 
@@ -204,7 +243,8 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) context.
 }
 
 // traceExecution notes the span in the execution trace: a local root is a task, another span a message.
-func (s *recordedSpan) traceExecution(ctx context.Context, name string) context.Context {
+func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
+	name := s.Name() // perhaps changed by a processor
 	if !s.root {
 		rt.Log(ctx, "span", name)
 		return ctx
@@ -213,7 +253,7 @@ func (s *recordedSpan) traceExecution(ctx context.Context, name string) context.
 	s.mu.Lock()
 	ended := !s.recording()
 	if !ended {
-		s.task = task
+		s.withDetails().task = task
 	}
 	s.mu.Unlock()
 	if ended {

@@ -30,10 +30,9 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		ctx = context.Background()
 	}
 	config := trace.NewSpanStartConfig(options...)
-	parent, unit := t.parent(ctx)
+	parent, unit := t.parent(ctx, config.NewRoot())
 	decided := ctx // the context of the decision
 	if config.NewRoot() {
-		parent, unit = trace.SpanContext{}, nil
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
 	sc, result := t.sample(decided, parent, name, &config)
@@ -44,7 +43,7 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 
 	s := &recordedSpan{
 		tracer: t, unit: unit, root: unit == nil,
-		spanContext: sc, parent: parent, kind: trace.ValidateSpanKind(config.SpanKind()), name: name, startTime: config.Timestamp(),
+		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(config.SpanKind())), name: name, startTime: config.Timestamp(),
 	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
@@ -62,28 +61,29 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		sp.OnStart(ctx, s)
 	}
 	if rt.IsEnabled() {
-		started = s.traceExecution(started, name)
+		started = s.traceExecution(started)
 	}
 	return started, s
 }
 
-// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider.
-func (t *tracer) parent(ctx context.Context) (trace.SpanContext, *observer.Unit) {
+// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider. A new root counts
+// as a child, and has neither.
+func (t *tracer) parent(ctx context.Context, newRoot bool) (sc trace.SpanContext, unit *observer.Unit) {
 	switch s := trace.SpanFromContext(ctx).(type) {
 	case *recordedSpan:
-		unit := s.child()
-		if s.tracer.provider != t.provider {
-			unit = nil
-		}
-		return s.spanContext, unit
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot)
 	case *droppedSpan:
-		if s.tracer.provider != t.provider {
-			return s.spanContext, nil
+		sc = s.spanContext
+		if s.tracer.provider == t.provider {
+			unit = s.unit
 		}
-		return s.spanContext, s.unit
 	default:
-		return s.SpanContext(), nil
+		sc = s.SpanContext()
 	}
+	if newRoot {
+		return trace.SpanContext{}, nil
+	}
+	return sc, unit
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
@@ -94,6 +94,14 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		sc.SpanID = t.provider.ids.NewSpanID(ctx, sc.TraceID)
 	} else {
 		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
+	}
+	if t.provider.inherits && parent.IsValid() {
+		decision := sdktrace.Drop
+		if parent.IsSampled() {
+			decision = sdktrace.RecordAndSample
+		}
+		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
+		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
 	result := t.provider.sampler.ShouldSample(sdktrace.SamplingParameters{
 		ParentContext: ctx,

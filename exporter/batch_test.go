@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // TestDeliveryBatchesWithTheirGroups has spans whose resource and scopes are larger than they. The bound of a
@@ -55,6 +56,56 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 			}
 			if r.taken() != c.spans {
 				t.Errorf("%d of %d spans arrived", r.taken(), c.spans)
+			}
+		})
+	}
+}
+
+// Spans that come together are cut where a request has no room for more.
+func TestDeliveryCutsWhatComesTogether(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		spans, size  int
+		batch        string
+		requests, at int // at most as many spans in a request
+	}{
+		{"by the number of spans", 512, 100, "100", 6, 100},
+		{"by bytes", 20, 400_000, "512", 4, 7},
+		{"one that is too large travels alone", 1, 5 << 20, "512", 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", c.batch)
+			r := &receiver{answer: fine}
+			requests := 0
+			d, err := exporter.New(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+				requests++
+				before := r.taken()
+				a := r.Send(ctx, body)
+				if n := r.taken() - before; n > c.at || n > 1 && len(body) > 3<<20 {
+					t.Errorf("%d spans in %d bytes are in a request", n, len(body))
+				}
+				return a
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var groups otlpenc.Groups
+			all := otlpenc.Spans{Group: groups.Of(sampled)}
+			for range c.spans {
+				s := tracetest.SpanStubFromReadOnlySpan(sampled)
+				s.Name = strings.Repeat("n", c.size)
+				all.Bytes = otlpenc.AppendSpan(all.Bytes, s.Snapshot())
+				all.Count++
+			}
+			d.Accept(all)
+			if err := d.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if r.taken() != c.spans || requests != c.requests {
+				t.Errorf("%d of %d spans arrived in %d requests, want %d", r.taken(), c.spans, requests, c.requests)
+			}
+			if s := d.Stats(); s.Accepted != uint64(c.spans) || s.Delivered != s.Accepted {
+				t.Errorf("stats are %+v", s)
 			}
 		})
 	}

@@ -23,6 +23,7 @@ import (
 type Delivery struct {
 	groups  otlpenc.Groups
 	queue   *queue.Queue[encoded]
+	batch   int           // spans of a request at most
 	invalid atomic.Uint64 // spans that were dropped before the queue
 	close   func() error  // closes the sender once, and returns the same error again
 }
@@ -65,6 +66,7 @@ func New(c Config) (*Delivery, error) {
 	}
 	d := &Delivery{close: sync.OnceValue(sender.Close)}
 	b := otlp.ReadBatch(vars, c.QueueSize)
+	d.batch = min(b.BatchSize, max(b.QueueSize/2, 1))
 	var batch []otlpenc.Spans // of the request that is encoded
 	d.queue = queue.New(queue.Config[encoded]{
 		What: "spans", To: to, Logger: c.Logger,
@@ -86,6 +88,9 @@ func New(c Config) (*Delivery, error) {
 // encoded are spans in the queue.
 type encoded struct{ spans otlpenc.Spans }
 
+// maxItemBytes is the size from which spans that come together are queued one by one: a batch is filled with whole items.
+const maxItemBytes = 1 << 20
+
 // itemOverhead is the memory of an item in the queue without its bytes.
 const itemOverhead = 40
 
@@ -105,14 +110,18 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// Accept queues spans that are encoded already, or drops them when the queue is full. It never blocks. Spans without a
+// Accept queues spans that are encoded already, or drops them when the queue is full. It never blocks. Many spans at once
+// are queued, and dropped, in parts that fit in a request. Spans without a
 // group, bytes or a count of at least 1 are dropped, too, and count as at least one.
 func (d *Delivery) Accept(s otlpenc.Spans) {
 	if s.Group == nil || len(s.Bytes) == 0 || s.Count < 1 {
 		d.invalid.Add(uint64(max(s.Count, 1)))
 		return
 	}
-	d.queue.Add(encoded{s})
+	for others := s; len(others.Bytes) > 0; {
+		s, others = others.Cut(d.batch, maxItemBytes)
+		d.queue.Add(encoded{s})
+	}
 }
 
 // ForceFlush sends what waits. It returns when all spans that were accepted before the call are

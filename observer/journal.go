@@ -5,7 +5,7 @@ import "sync"
 // Bounds of a journal. It is handed over when it reaches one.
 const (
 	maxFinished    = 512
-	maxJournalSize = 256 << 10
+	maxJournalSize = 512 << 10
 )
 
 // A journal is the storage of a unit. It is pooled: other units get it afterwards.

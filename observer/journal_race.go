@@ -14,11 +14,13 @@ func poison(j *journal) {
 	}
 }
 
-// checkUnused panics if a journal was written while it was in the pool.
+// checkUnused panics if a journal was written while it was in the pool, or came there with intervals.
 func checkUnused(j *journal) {
+	used := len(j.finished) > 0 || j.size > 0
 	for _, i := range j.finished[:cap(j.finished)] {
-		if (i != nil && i != poisoned{}) || j.size != 0 {
-			panic("observer: a journal was written after its hand-over")
-		}
+		used = used || (i != nil && i != poisoned{})
+	}
+	if used {
+		panic("observer: a journal was written after its hand-over")
 	}
 }

@@ -22,7 +22,7 @@ type Tracer interface {
 //
 // The tracer receives the intervals when the unit's root ends. It receives a part of them earlier in these cases:
 //
-//   - The part has 512 intervals or 256 KiB.
+//   - The part has 512 intervals or 512 KiB.
 //   - The part is 2.5 to 5 s old.
 //   - Too many units, or too many bytes, wait in the process.
 //   - [Units.Flush] is called.
@@ -48,17 +48,17 @@ type Unit struct {
 	since uint64 // the number of sweeps when the unit came there
 }
 
-// Finish appends an interval.
-func (u *Unit) Finish(i Interval) {
+// Add appends an interval.
+func (u *Unit) Add(i Interval) {
 	u.mu.Lock()
-	u.finish(i)
+	u.append(i)
 }
 
 // End appends the interval of the unit's root, and hands over everything.
 func (u *Unit) End(root Interval) {
 	u.mu.Lock()
 	u.ended = true
-	u.finish(root)
+	u.append(root)
 }
 
 // Close ends a unit whose root has no interval.
@@ -68,8 +68,8 @@ func (u *Unit) Close() {
 	u.handOver(causeEnd)
 }
 
-// finish appends i. u.mu is held, and released.
-func (u *Unit) finish(i Interval) {
+// append appends i. u.mu is held, and released.
+func (u *Unit) append(i Interval) {
 	first := u.journal == nil
 	if first {
 		u.journal = newJournal()

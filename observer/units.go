@@ -34,7 +34,7 @@ type Units struct {
 
 // UnitStats count the parts that were handed over before the end of their root, by cause.
 type UnitStats struct {
-	Long    uint64 // the part had 512 intervals or 256 KiB
+	Long    uint64 // the part had 512 intervals or 512 KiB
 	Old     uint64 // the part was 2.5 to 5 s old
 	Crowded uint64 // there were more than 16384 units, or 64 MiB, by estimate
 	Flushed uint64
@@ -83,6 +83,9 @@ func (us *Units) HandOver(root Interval) {
 // the parts that other goroutines hand over. It does not wait for intervals that finish during the call. If ctx
 // ends first, it returns the cause.
 func (us *Units) Flush(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	select {
 	case us.flush <- struct{}{}:
 	case <-ctx.Done():

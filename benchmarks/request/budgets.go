@@ -35,6 +35,8 @@ var promises = map[string]promise{
 	"http, " + oursAlone + cpuRatioAlone:     {0.15, 0},
 	"http, " + oursAlone + allocationsOfSpan: {1, 0},
 	oursAlone + heapRatio:                    {0.35, 0},
+	"span, " + ownAlone + cpuRatioSpan:       {0.3, 0.2},
+	"fan-out, " + ownAlone + cpuRatioSpan:    {0.4, 0.25},
 	pipelined + megabytesAdded:               {17.5, 16},
 	pipelined + modulesLinked:                {32, 25},
 	pipelined + idleSwitches:                 {60, 12},
@@ -109,11 +111,15 @@ func runBudgets(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	spans, err := spanBudgets(ctx, o)
+	if err != nil {
+		return err
+	}
 	waiting, err := heapBudgets(ctx)
 	if err != nil {
 		return err
 	}
-	all = slices.Concat(all, ended, alone, waiting)
+	all = slices.Concat(all, ended, alone, spans, waiting)
 	programs, err := sizes(ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,7 +25,7 @@ func gate(ctx context.Context, o options, vs []variant, ss []shape) ([]result, e
 		for round := range o.rounds {
 			for k := range vs {
 				i := (k + round) % len(vs)
-				got, err := take(ctx, vs[i], s, o.length, burst)
+				got, err := take(ctx, vs[i], s, o.length, cmp.Or(s.burst, burst))
 				if err != nil {
 					return nil, err
 				}

@@ -28,6 +28,7 @@ type instrumentation struct {
 	transport func(http.RoundTripper) http.RoundTripper
 	grpc      []grpc.ServerOption
 	database  func(driver.Connector) *sql.DB
+	tracer    trace.Tracer          // of other instrumentation; nil without telemetry
 	work      func(context.Context) // three marks, and two measures of two attributes each
 }
 
@@ -48,6 +49,7 @@ func contrib() instrumentation {
 		transport: func(t http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(t) },
 		grpc:      []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler())},
 		database:  tracedDatabase,
+		tracer:    tracer,
 		work:      func(ctx context.Context) { workWithSpans(ctx, tracer) },
 	}
 }

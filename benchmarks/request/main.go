@@ -5,6 +5,7 @@
 //	go run -C benchmarks ./request report    # services and receivers in processes of their own, over loopback
 //	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
 //	go run -C benchmarks ./request exporter  # the exporters alone, without the spans that they get
+//	go run -C benchmarks ./request spans     # spans alone, without requests
 //	go run -C benchmarks ./request heap      # what spans take while they wait
 //	go run -C benchmarks ./request counts    # fails when allocations, modules or sizes exceed their limits
 //
@@ -81,6 +82,7 @@ var commands = []command{
 	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
 	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
+	{"spans", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSpans))},
 	{"heap", 0, 0, "", runHeap},
 	{"counts", 0, 0, "", inProcess(func(ctx context.Context, o options) error { return counts(ctx, o.out) })},
 	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},

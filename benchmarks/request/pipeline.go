@@ -17,6 +17,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -78,13 +79,10 @@ func nothing(context.Context, setting) (*pipeline, error) {
 // A delivery makes the processor that the SDK's provider gives its spans to.
 type delivery func(context.Context, setting) (sdktrace.SpanProcessor, error)
 
-// sdk is a set-up of OpenTelemetry's SDK. Its resource has the attributes that perfline.Start
-// detects.
+// sdk is a set-up of OpenTelemetry's SDK.
 func sdk(d delivery) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
-		res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithOSType(), resource.WithProcessPID(),
-			resource.WithProcessExecutableName(), resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
-			resource.WithContainer(), resource.WithService(), resource.WithFromEnv())
+		res, err := detected(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -93,10 +91,42 @@ func sdk(d delivery) opener {
 			return nil, err
 		}
 		p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSampler(s.sampler), sdktrace.WithSpanProcessor(processor))
-		otel.SetTracerProvider(p)
-		otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-		return &pipeline{p.ForceFlush, cleared(p.Shutdown)}, nil
+		return global(p), nil
 	}
+}
+
+// ownProvider is perfline's tracer provider with perfline's exporter, without the rest of perfline.
+func ownProvider(ctx context.Context, s setting) (*pipeline, error) {
+	res, err := detected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := exporter.New(perflineTo(s))
+	if err != nil {
+		return nil, err
+	}
+	return global(bridge.NewTracerProvider(bridge.TracerProviderConfig{Resource: res, Sampler: s.sampler, Exporters: []bridge.Output{d}})), nil
+}
+
+// detected is a resource with the attributes that perfline.Start detects.
+func detected(ctx context.Context) (*resource.Resource, error) {
+	return resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithOSType(), resource.WithProcessPID(),
+		resource.WithProcessExecutableName(), resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
+		resource.WithContainer(), resource.WithService(), resource.WithFromEnv())
+}
+
+// A provider is the SDK's or perfline's.
+type provider interface {
+	trace.TracerProvider
+	ForceFlush(context.Context) error
+	Shutdown(context.Context) error
+}
+
+// global puts a provider into OpenTelemetry's globals.
+func global(p provider) *pipeline {
+	otel.SetTracerProvider(p)
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
+	return &pipeline{p.ForceFlush, cleared(p.Shutdown)}
 }
 
 // cleared takes the set-up out of OpenTelemetry's globals after shutdown.

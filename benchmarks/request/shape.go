@@ -17,6 +17,7 @@ type shape struct {
 	spans   int64 // of each request that is traced; 0: not sampled
 	sampler sdktrace.Sampler
 	open    func(instrumentation) (*workload, error)
+	burst   int // requests between two flushes; 0: 256
 }
 
 // A workload is a service of one handler, and the request that it gets again and again.
@@ -33,11 +34,11 @@ var (
 )
 
 var shapes = []shape{
-	{"http", "HTTP request, 3 marks and 2 measures with 2 attributes each", 3, always, openHTTP},
-	{"unsampled", "the same HTTP request, not sampled", 0, never, openHTTP},
-	{"grpc", "gRPC unary call with otelgrpc or bridgegrpc, 3 marks and 2 measures with 2 attributes each", 3, always, openGRPC},
-	{"outgoing", "HTTP request with one call through the instrumentation's transport", 2, always, openOutgoing},
-	{"sql", "HTTP request with 20 spans of otelsql", 1 + queries, always, openSQL},
+	{"http", "HTTP request, 3 marks and 2 measures with 2 attributes each", 3, always, openHTTP, 0},
+	{"unsampled", "the same HTTP request, not sampled", 0, never, openHTTP, 0},
+	{"grpc", "gRPC unary call with otelgrpc or bridgegrpc, 3 marks and 2 measures with 2 attributes each", 3, always, openGRPC, 0},
+	{"outgoing", "HTTP request with one call through the instrumentation's transport", 2, always, openOutgoing, 0},
+	{"sql", "HTTP request with 20 spans of otelsql", 1 + queries, always, openSQL, 0},
 }
 
 // path is what all HTTP requests ask for.

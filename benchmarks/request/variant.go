@@ -15,6 +15,7 @@ type opener func(context.Context, setting) (*pipeline, error)
 const (
 	none      = "none"
 	reference = "otelhttp + SDK + otlptracegrpc"
+	provided  = "otelhttp + bridge.TracerProvider + our exporter"
 	pipelined = "perfline.Start + middleware"
 	exported  = "otelhttp + SDK + our exporter"
 	bridged   = "otelhttp + SDK + bridge.NewProcessor, otlptracegrpc"
@@ -27,6 +28,7 @@ var variants = []variant{
 	{none, bare, nothing},
 	{reference, contrib, sdk(batched)},
 	{exported, contrib, sdk(ours)},
+	{provided, contrib, ownProvider},
 	{pipelined, native, perflineStart},
 	{bridged, beside, sdk(inFront(batched))},
 	{both, beside, sdk(inFront(ours))},

@@ -8,13 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // One HTTP request: 4 spans with 5 events and 16 attributes.
 
 func BenchmarkSDK(b *testing.B) {
 	spans := request(b)
-	var k keeper
+	var k spanfuzz.Client
 	sdk, err := otlptrace.New(b.Context(), &k)
 	if err != nil {
 		b.Fatal(err)
@@ -22,11 +23,11 @@ func BenchmarkSDK(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		k.sent = k.sent[:0]
+		k.Sent = k.Sent[:0]
 		if err := sdk.ExportSpans(b.Context(), spans); err != nil {
 			b.Fatal(err)
 		}
-		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], &collector.ExportTraceServiceRequest{ResourceSpans: k.sent}); err != nil {
+		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], &collector.ExportTraceServiceRequest{ResourceSpans: k.Sent}); err != nil {
 			b.Fatal(err)
 		}
 	}

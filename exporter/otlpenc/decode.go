@@ -57,6 +57,31 @@ func (s Spans) First() (h Header, one Spans, err error) {
 	return h, Spans{Group: s.Group, Bytes: s.Bytes[:n:n], Count: 1}, nil
 }
 
+// Cut returns the first spans, and the others, which have no bytes if there are none. The first spans are at most
+// count and have at most the given number of bytes, unless it is a single span. It allocates nothing. Spans that are
+// malformed are not cut.
+func (s Spans) Cut(count, bytes int) (first, others Spans) {
+	if s.Count <= max(count, 1) && len(s.Bytes) <= bytes {
+		return s, Spans{}
+	}
+	rest := fields(s.Bytes)
+	n, end := 0, 0
+	for len(rest) > 0 {
+		if _, err := rest.nextSpan(); err != nil {
+			return s, Spans{}
+		}
+		next := len(s.Bytes) - len(rest)
+		if n > 0 && (n >= count || next > bytes) {
+			break
+		}
+		n, end = n+1, next
+	}
+	if end == len(s.Bytes) {
+		return s, Spans{}
+	}
+	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+}
+
 // All yields the spans in order, decoded. After an error it ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {

@@ -1,6 +1,7 @@
 package otlpenc_test
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 	"testing"
@@ -142,5 +143,41 @@ func TestUnknownFields(t *testing.T) {
 		if err != nil || s.Name != "name" || s.Kind != trace.SpanKindUnspecified || len(s.Attributes) != 1 || s.Attributes[0] != (attribute.KeyValue{}) {
 			t.Errorf("%+v, %v", s, err)
 		}
+	}
+}
+
+// Cut returns whole spans in their order, within the bounds.
+func TestCut(t *testing.T) {
+	var all otlpenc.Spans
+	var sizes []int
+	for i := range 9 {
+		before := len(all.Bytes)
+		all.Bytes = otlpenc.AppendSpan(all.Bytes, tracetest.SpanStub{Name: strings.Repeat("n", 50*i)}.Snapshot())
+		sizes = append(sizes, len(all.Bytes)-before)
+		all.Count++
+	}
+	for _, bound := range []struct{ count, bytes int }{{1, 1 << 20}, {2, 1 << 20}, {100, 0}, {100, 400}, {3, 700}, {9, 1 << 20}, {0, 0}} {
+		var joined []byte
+		spans := 0
+		for first, others := all.Cut(bound.count, bound.bytes); ; first, others = others.Cut(bound.count, bound.bytes) {
+			if first.Count > max(bound.count, 1) || first.Count > 1 && len(first.Bytes) > bound.bytes {
+				t.Errorf("within %v: %d spans of %d bytes", bound, first.Count, len(first.Bytes))
+			}
+			if next := spans + first.Count; next < len(sizes) && first.Count < bound.count && len(first.Bytes)+sizes[next] <= bound.bytes {
+				t.Errorf("within %v: there was room for span %d", bound, next)
+			}
+			joined = append(joined, first.Bytes...)
+			spans += first.Count
+			if len(others.Bytes) == 0 {
+				break
+			}
+		}
+		if spans != all.Count || !bytes.Equal(joined, all.Bytes) {
+			t.Errorf("within %v: %d spans of %d bytes came back, want %d of %d", bound, spans, len(joined), all.Count, len(all.Bytes))
+		}
+	}
+	malformed := otlpenc.Spans{Bytes: []byte{0xff, 1, 2}, Count: 3}
+	if first, others := malformed.Cut(1, 1); !bytes.Equal(first.Bytes, malformed.Bytes) || first.Count != 3 || len(others.Bytes) != 0 {
+		t.Errorf("malformed spans are cut into %v and %v", first, others)
 	}
 }

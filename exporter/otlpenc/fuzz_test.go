@@ -12,21 +12,22 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // The bytes say which spans there are. Their request is equal to the SDK's, and decodes to the same spans.
 func FuzzSpan(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &random{data: data}
+		r := newRandom(data)
 		var spans []sdktrace.ReadOnlySpan
-		for range 1 + r.below(8) {
+		for range 1 + r.Below(8) {
 			spans = append(spans, r.span())
 		}
 		got, all := byUs(t, spans)
-		equal(t, got, bySDK(t, spans))
+		spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 		for i, one := range all {
-			decodesTo(t, one, spans[i], r.repaired)
+			decodesTo(t, one, spans[i], r.Repaired)
 		}
 		severalDecode(t, all)
 	})
@@ -37,15 +38,15 @@ func FuzzSpan(f *testing.F) {
 func FuzzSDKSpan(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &random{data: data}
+		r := newRandom(data)
 		spans := r.sdkSpans(t)
 		got, all := byUs(t, spans)
-		equal(t, got, bySDK(t, spans))
+		spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 		for i, one := range all {
 			if want := otlpenc.AppendSpan(nil, scoped{spans[i], spans[i].InstrumentationScope()}); !bytes.Equal(one.Bytes, want) {
 				t.Errorf("read in place\n%x\nby its methods\n%x", one.Bytes, want)
 			}
-			decodesTo(t, one, spans[i], r.repaired)
+			decodesTo(t, one, spans[i], r.Repaired)
 		}
 	})
 }
@@ -122,7 +123,7 @@ func FuzzDecode(f *testing.F) {
 		for i := range seed {
 			seed[i] = byte(source.Uint32())
 		}
-		f.Add(otlpenc.AppendSpan(nil, (&random{data: seed}).span()))
+		f.Add(otlpenc.AppendSpan(nil, newRandom(seed).span()))
 	}
 	var groups otlpenc.Groups
 	group := groups.Of(request(f)[0])

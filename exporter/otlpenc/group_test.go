@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 func spanOf(r *resource.Resource, s instrumentation.Scope) sdktrace.ReadOnlySpan {
@@ -122,7 +123,7 @@ func TestAppendRequestGroups(t *testing.T) {
 		spans = append(spans, spanOf(resources[i%3], instrumentation.Scope{Name: strconv.Itoa(i % 20)}))
 	}
 	got, _ := byUs(t, spans)
-	equal(t, got, bySDK(t, spans))
+	spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 	if n := len(got.GetResourceSpans()); n != 3 {
 		t.Errorf("%d resources, want 3", n)
 	}

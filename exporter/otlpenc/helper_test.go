@@ -3,71 +3,22 @@ package otlpenc_test
 import (
 	"bytes"
 	"context"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
-
-// A client of the SDK's exporter that keeps what it should send.
-type keeper struct{ sent []*tracepb.ResourceSpans }
-
-func (k *keeper) Start(context.Context) error { return nil }
-func (k *keeper) Stop(context.Context) error  { return nil }
-func (k *keeper) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) error {
-	k.sent = append(k.sent, spans...)
-	return nil
-}
-
-// bySDK is the request that the SDK's exporter makes of spans, with its texts repaired.
-func bySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
-	tb.Helper()
-	var k keeper
-	sdk, err := otlptrace.New(tb.Context(), &k)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := sdk.ExportSpans(tb.Context(), spans); err != nil {
-		tb.Fatal(err)
-	}
-	request := &collector.ExportTraceServiceRequest{ResourceSpans: k.sent}
-	repair(request.ProtoReflect())
-	return request
-}
-
-func repair(m protoreflect.Message) {
-	text := func(v protoreflect.Value) protoreflect.Value {
-		return protoreflect.ValueOfString(strings.ToValidUTF8(v.String(), "\uFFFD"))
-	}
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case f.IsList() && f.Kind() == protoreflect.MessageKind:
-			for i := range v.List().Len() {
-				repair(v.List().Get(i).Message())
-			}
-		case f.Kind() == protoreflect.MessageKind:
-			repair(v.Message())
-		case f.Kind() == protoreflect.StringKind && !f.IsList():
-			m.Set(f, text(v))
-		}
-		return true
-	})
-}
 
 // byUs is the request that this package makes of spans. It fails the test unless a protobuf library
 // understands it, and finds nothing that it does not know.
@@ -116,49 +67,6 @@ func noUnknown(tb testing.TB, m protoreflect.Message) {
 		}
 		return true
 	})
-}
-
-// equal compares requests span by span, each with its resource and scope, in any order.
-func equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
-	tb.Helper()
-	g, w := flat(tb, got), flat(tb, want)
-	if len(g) != len(w) {
-		tb.Fatalf("%d spans, want %d", len(g), len(w))
-	}
-	for i := range g {
-		if !proto.Equal(g[i], w[i]) {
-			tb.Fatalf("got  %v\nwant %v", g[i], w[i])
-		}
-	}
-}
-
-func flat(tb testing.TB, r *collector.ExportTraceServiceRequest) []*tracepb.ResourceSpans {
-	tb.Helper()
-	type sortable struct {
-		bytes []byte
-		m     *tracepb.ResourceSpans
-	}
-	var all []sortable
-	for _, rs := range r.GetResourceSpans() {
-		for _, ss := range rs.GetScopeSpans() {
-			for _, s := range ss.GetSpans() {
-				m := &tracepb.ResourceSpans{Resource: rs.GetResource(), SchemaUrl: rs.GetSchemaUrl(), ScopeSpans: []*tracepb.ScopeSpans{
-					{Scope: ss.GetScope(), SchemaUrl: ss.GetSchemaUrl(), Spans: []*tracepb.Span{s}},
-				}}
-				b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-				if err != nil {
-					tb.Fatal(err)
-				}
-				all = append(all, sortable{b, m})
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b sortable) int { return bytes.Compare(a.bytes, b.bytes) })
-	out := make([]*tracepb.ResourceSpans, 0, len(all))
-	for _, s := range all {
-		out = append(out, s.m)
-	}
-	return out
 }
 
 // snapshot makes a span of the SDK of one that was decoded.

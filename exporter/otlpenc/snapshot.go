@@ -16,7 +16,7 @@ import (
 // A Snapshot has the data of a span that has ended. It is for callers that have no [sdktrace.ReadOnlySpan]. The
 // encoder does not read the child span count, the resource and the scope: the last two belong to the span's [Group].
 //
-// The fields are those of the SDK's own type, which its processors receive. Each method of that type copies all of
+// They are the fields of the SDK's own type, which its processors receive. Each method of that type copies all of
 // its 408 bytes, and a span takes fifteen calls. That takes as long as the encoding, so spans of the SDK are read in
 // place: see [snapshotOf].
 type Snapshot struct {

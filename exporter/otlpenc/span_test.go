@@ -17,26 +17,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // Spans of the SDK's provider, in one request with spans of other resources and scopes.
 func TestRequestIsTheSDKs(t *testing.T) {
 	spans := request(t)
 	got, _ := byUs(t, spans)
-	equal(t, got, bySDK(t, spans))
+	spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 	if n := len(got.GetResourceSpans()); n != 1 {
 		t.Errorf("%d resources, want 1", n)
 	}
 	if n := len(got.GetResourceSpans()[0].GetScopeSpans()); n != 2 {
 		t.Errorf("%d scopes, want 2", n)
 	}
-	random := &random{data: []byte(strings.Repeat("any bytes \x01\x02\x03\x05\x08\xff", 200))}
+	random := newRandom([]byte(strings.Repeat("any bytes \x01\x02\x03\x05\x08\xff", 200)))
 	for range 30 {
 		spans = append(spans, random.span())
 	}
 	spans = append(spans, request(t)...)
 	got, _ = byUs(t, spans)
-	equal(t, got, bySDK(t, spans))
+	spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 }
 
 func TestSpanIsTheSDKs(t *testing.T) {
@@ -79,7 +80,7 @@ func TestSpanIsTheSDKs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spans := []sdktrace.ReadOnlySpan{s.Snapshot()}
 			got, all := byUs(t, spans)
-			equal(t, got, bySDK(t, spans))
+			spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 			decodesTo(t, all[0], spans[0], strings.Contains(name, "attr"))
 		})
 	}
@@ -97,7 +98,7 @@ func TestLengths(t *testing.T) {
 				{Name: text}, {Attributes: []attribute.KeyValue{attribute.String("k", text), {Key: "l", Value: list}}}, {Events: []sdktrace.Event{{Name: text}}},
 			}.Snapshots()
 			got, _ := byUs(t, spans)
-			equal(t, got, bySDK(t, spans))
+			spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 		}
 	}
 }
@@ -123,7 +124,7 @@ func TestDepth(t *testing.T) {
 				spans := []sdktrace.ReadOnlySpan{tracetest.SpanStub{Attributes: deep, Events: []sdktrace.Event{{Attributes: deep}}}.Snapshot()}
 				got, all := byUs(t, spans)
 				if depth <= otlpenc.MaxDepth {
-					equal(t, got, bySDK(t, spans))
+					spanfuzz.Equal(t, got, spanfuzz.BySDK(t, spans))
 				}
 				if levels := levels(otlpenc.AppendRequest(nil, all)); levels > 100 {
 					t.Errorf("messages are %d levels deep, receivers take 100", levels)

@@ -1,0 +1,91 @@
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	rt "runtime/trace"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// executionTrace returns what f does as an execution trace.
+func executionTrace(t *testing.T, f func()) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := rt.Start(&b); err != nil {
+		t.Skip("the execution tracer is in use: ", err)
+	}
+	defer rt.Stop()
+	f()
+	rt.Stop()
+	return b.String()
+}
+
+// tasks returns how many tasks of runtime/trace ctx is in. The text of a context names the types of its keys.
+func tasks(ctx context.Context) int {
+	return strings.Count(fmt.Sprint(ctx), "WithValue(trace.traceContextKey,")
+}
+
+// While the execution tracer runs, a span without a parent is a task with its name. Its context belongs to the task.
+func TestProviderTasks(t *testing.T) {
+	overBoth(t, func(t *testing.T, start newProvider) {
+		rename := &hook{start: func(_ context.Context, s sdktrace.ReadWriteSpan) { s.SetName(s.Name() + " renamed by OnStart") }}
+		tracer := start(t, providerConfig{processors: []sdktrace.SpanProcessor{rename}}).Tracer("test")
+		dropping := start(t, providerConfig{sampler: sdktrace.NeverSample()}).Tracer("test")
+		before, early := tracer.Start(t.Context(), "early root")
+		var late trace.Span
+		written := executionTrace(t, func() {
+			ctx, s := tracer.Start(t.Context(), "root")
+			child, c := tracer.Start(ctx, "child")
+			if tasks(ctx) != 1 || tasks(child) < 1 {
+				t.Errorf("a root's context is in %d tasks, and its child's in %d; want 1 and at least 1", tasks(ctx), tasks(child))
+			}
+			c.End()
+			s.End()
+			if ctx, s := dropping.Start(t.Context(), "dropped root"); tasks(ctx) != 0 {
+				t.Error("the context of a dropped span is in a task")
+			} else {
+				s.End()
+			}
+			early.End()
+			_, late = tracer.Start(t.Context(), "late root")
+		})
+		late.End() // after the tracer has stopped
+		for _, name := range []string{"root renamed by OnStart", "child renamed by OnStart", "late root"} {
+			if !strings.Contains(written, name) {
+				t.Errorf("the execution trace lacks %q", name)
+			}
+		}
+		for _, name := range []string{"early root", "dropped root"} {
+			if strings.Contains(written, name) {
+				t.Errorf("the execution trace has %q", name)
+			}
+		}
+		if ctx, s := tracer.Start(t.Context(), "without a trace"); tasks(ctx)+tasks(before) != 0 {
+			t.Error("a context is in a task although no tracer runs")
+		} else {
+			s.End()
+		}
+	})
+}
+
+// End ends the task: the stack of that event is in the execution trace.
+func TestProviderTaskEnds(t *testing.T) {
+	overBoth(t, func(t *testing.T, start newProvider) {
+		tracer := start(t, providerConfig{}).Tracer("test")
+		for _, end := range []bool{false, true} {
+			written := executionTrace(t, func() {
+				if _, s := tracer.Start(t.Context(), "root"); end {
+					s.End()
+				}
+			})
+			if has := strings.Contains(written, "(*Task).End"); has != end {
+				t.Errorf("the task ended: %v, want %v", has, end)
+			}
+		}
+	})
+}

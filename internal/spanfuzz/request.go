@@ -1,0 +1,110 @@
+package spanfuzz
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A Client of the SDK's exporter keeps what it should send.
+type Client struct{ Sent []*tracepb.ResourceSpans }
+
+// Start implements otlptrace.Client.
+func (c *Client) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client.
+func (c *Client) Stop(context.Context) error { return nil }
+
+// UploadTraces implements otlptrace.Client.
+func (c *Client) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) error {
+	c.Sent = append(c.Sent, spans...)
+	return nil
+}
+
+// BySDK returns the request that the SDK's exporter makes of spans, with its texts repaired.
+func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
+	tb.Helper()
+	var c Client
+	sdk, err := otlptrace.New(tb.Context(), &c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := sdk.ExportSpans(tb.Context(), spans); err != nil {
+		tb.Fatal(err)
+	}
+	request := &collector.ExportTraceServiceRequest{ResourceSpans: c.Sent}
+	repair(request.ProtoReflect())
+	return request
+}
+
+func repair(m protoreflect.Message) {
+	text := func(v protoreflect.Value) protoreflect.Value {
+		return protoreflect.ValueOfString(strings.ToValidUTF8(v.String(), "\uFFFD"))
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.IsList() && f.Kind() == protoreflect.MessageKind:
+			for i := range v.List().Len() {
+				repair(v.List().Get(i).Message())
+			}
+		case f.Kind() == protoreflect.MessageKind:
+			repair(v.Message())
+		case f.Kind() == protoreflect.StringKind && !f.IsList():
+			m.Set(f, text(v))
+		}
+		return true
+	})
+}
+
+// Equal fails the test unless two requests are equal. It compares them span by span, each with its resource and scope, in any order.
+func Equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
+	tb.Helper()
+	g, w := Flat(tb, got), Flat(tb, want)
+	if len(g) != len(w) {
+		tb.Fatalf("%d spans, want %d", len(g), len(w))
+	}
+	for i := range g {
+		if !proto.Equal(g[i], w[i]) {
+			tb.Fatalf("got  %v\nwant %v", g[i], w[i])
+		}
+	}
+}
+
+// Flat returns one message for each span, with its resource and scope. They are sorted.
+func Flat(tb testing.TB, r *collector.ExportTraceServiceRequest) []*tracepb.ResourceSpans {
+	tb.Helper()
+	type sortable struct {
+		bytes []byte
+		m     *tracepb.ResourceSpans
+	}
+	var all []sortable
+	for _, rs := range r.GetResourceSpans() {
+		for _, ss := range rs.GetScopeSpans() {
+			for _, s := range ss.GetSpans() {
+				m := &tracepb.ResourceSpans{Resource: rs.GetResource(), SchemaUrl: rs.GetSchemaUrl(), ScopeSpans: []*tracepb.ScopeSpans{
+					{Scope: ss.GetScope(), SchemaUrl: ss.GetSchemaUrl(), Spans: []*tracepb.Span{s}},
+				}}
+				b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				all = append(all, sortable{b, m})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b sortable) int { return bytes.Compare(a.bytes, b.bytes) })
+	out := make([]*tracepb.ResourceSpans, 0, len(all))
+	for _, s := range all {
+		out = append(out, s.m)
+	}
+	return out
+}
