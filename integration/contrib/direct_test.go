@@ -23,7 +23,7 @@ func remote(flags trace.TraceFlags) context.Context {
 // everything makes spans with all that a span can have, and more than a small limit takes.
 func everything(_ *testing.T, tp trace.TracerProvider) {
 	tracer := tp.Tracer("program", trace.WithInstrumentationVersion("1.2.3"), trace.WithSchemaURL("https://opentelemetry.io/schemas/1.30.0"))
-	ctx, root := tracer.Start(remote(trace.FlagsSampled), "root", trace.WithSpanKind(trace.SpanKindConsumer))
+	ctx, root := tracer.Start(remote(trace.FlagsSampled), "request", trace.WithSpanKind(trace.SpanKindConsumer))
 	_, child := tracer.Start(ctx, "root's child", trace.WithLinks(trace.LinkFromContext(remote(0), attribute.Bool("start", true))))
 	for i := range 5 {
 		child.SetAttributes(attribute.String(fmt.Sprint("key", i), "größer als zwei"), attribute.Int("again", i))
@@ -33,6 +33,9 @@ func everything(_ *testing.T, tp trace.TracerProvider) {
 	child.RecordError(errors.New("out of socks"), trace.WithStackTrace(true))
 	child.SetStatus(codes.Error, "out of socks")
 	child.End()
+	root.SetStatus(codes.Ok, "no description")
+	root.SetStatus(codes.Error, "weaker")
+	root.SetName("root")
 	root.End()
 }
 
