@@ -128,10 +128,7 @@ func testCollectorRestarts(t *testing.T) {
 // TestCollectorWithoutJaeger has a Collector whose Jaeger is away, which neither the
 // service notices nor the other backend; all arrives when it is back, also if the
 // Collector has ended meanwhile, with all of it in its queue.
-func TestCollectorWithoutJaeger(t *testing.T) { overBoth(t, testCollectorWithoutJaeger) }
-
-func testCollectorWithoutJaeger(t *testing.T) {
-	t.Helper()
+func TestCollectorWithoutJaeger(t *testing.T) {
 	tempo := jaeger
 	for _, e := range append(ends, struct {
 		name string
