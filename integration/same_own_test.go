@@ -31,7 +31,7 @@ func byOwnProvider(ctx context.Context, t *testing.T, _ string, spans []sdktrace
 	}
 }
 
-// again makes a span that equals s. What s has dropped, its limits drop.
+// again makes a span that equals s. Its limits drop as much as s has dropped.
 func again(t *testing.T, s sdktrace.ReadOnlySpan, to bridge.Output) {
 	t.Helper()
 	limits := sdktrace.NewSpanLimits()
