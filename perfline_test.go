@@ -26,12 +26,14 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 func TestMain(m *testing.M) {
+	ownspans.Enabled = os.Getenv(ownVariable) != ""
 	if os.Getenv(blurtVariable) != "" {
 		if err := blurt(); err != nil {
 			fmt.Println(err)

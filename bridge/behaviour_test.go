@@ -16,30 +16,26 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// TestBehaviour holds for both ways over the bridge.
+// TestBehaviour holds for all ways over the bridge.
 func TestBehaviour(t *testing.T) {
-	for name, build := range map[string]func(*testing.T, ...sdktrace.TracerProviderOption) *rig{
-		"Processor": withProcessor, "Sync": withSync,
-	} {
+	for name, build := range ways {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range behaviours {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					c.check(t, build(t, c.opts...))
+					c.check(t, build(t, c.sampler))
 				})
 			}
 		})
 	}
 }
 
-var unsampled = []sdktrace.TracerProviderOption{sdktrace.WithSampler(sdktrace.NeverSample())}
-
 var behaviours = []struct {
-	name  string
-	opts  []sdktrace.TracerProviderOption
-	check func(*testing.T, *rig)
+	name    string
+	sampler sdktrace.Sampler
+	check   func(*testing.T, *rig)
 }{
-	{"marks become events in the order of time", nil, func(t *testing.T, r *rig) {
+	{"marks become events in the order of time", always, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		marks.Mark(ctx, "one", slog.String("s", "x"), slog.Int("i", 1), slog.Bool("b", true), slog.Float64("f", .5))
 		span.AddEvent("own")
@@ -59,7 +55,7 @@ var behaviours = []struct {
 			t.Errorf("attributes are %s", s)
 		}
 	}},
-	{"measures become child spans", nil, func(t *testing.T, r *rig) {
+	{"measures become child spans", always, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		marks.Time(ctx, "leaf", slog.String("a", "b")).End(slog.Int("n", 2))
 		marks.Mark(ctx, "from")
@@ -90,7 +86,7 @@ var behaviours = []struct {
 			t.Errorf("attributes are %s", s)
 		}
 	}},
-	{"Start nests marks, measures and other libraries' spans", nil, func(t *testing.T, r *rig) {
+	{"Start nests marks, measures and other libraries' spans", always, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		outerCtx, outer := marks.Start(ctx, "outer", slog.Int("a", 1))
 		marks.Mark(outerCtx, "in outer")
@@ -120,7 +116,7 @@ var behaviours = []struct {
 			t.Errorf("attributes are %s", s)
 		}
 	}},
-	{"what other libraries set on the active span is kept", nil, func(t *testing.T, r *rig) {
+	{"what other libraries set on the active span is kept", always, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		ctx, started := marks.Start(ctx, "started", slog.Int("a", 1))
 		active := trace.SpanFromContext(ctx)
@@ -149,7 +145,7 @@ var behaviours = []struct {
 			t.Errorf("status %v, %d links", got.Status(), len(got.Links()))
 		}
 	}},
-	{"a measure that runs backwards", nil, func(t *testing.T, r *rig) {
+	{"a measure that runs backwards", always, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		if _, err := marks.Measure(ctx, "back", marks.MeasureOptions{Start: marks.At(time.Second), End: marks.At(time.Millisecond)}); err != nil {
 			t.Fatal(err)
@@ -160,7 +156,7 @@ var behaviours = []struct {
 			t.Errorf("the span takes %v, want 999ms", s.EndTime().Sub(s.StartTime()))
 		}
 	}},
-	{"nothing leaves under an unsampled span", unsampled, func(t *testing.T, r *rig) {
+	{"nothing leaves under an unsampled span", never, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		everything(t, ctx)
 		span.End()
@@ -172,7 +168,7 @@ var behaviours = []struct {
 			t.Errorf("%d entries were recorded though nobody wants them", len(got))
 		}
 	}},
-	{"an observer gets what is under an unsampled span", unsampled, func(t *testing.T, r *rig) {
+	{"an observer gets what is under an unsampled span", never, func(t *testing.T, r *rig) {
 		if _, err := r.tl.Observe(func(observer.List) {}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}}); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +183,7 @@ var behaviours = []struct {
 			t.Errorf("%d entries, want 5", n)
 		}
 	}},
-	{"no span: marks stay, measures become root spans", nil, func(t *testing.T, r *rig) {
+	{"no span: marks stay, measures become root spans", always, func(t *testing.T, r *rig) {
 		everything(t, r.ctx)
 		r.flush(t)
 		for _, name := range []string{"leaf", "measured", "started"} {
@@ -205,14 +201,14 @@ var behaviours = []struct {
 			t.Errorf("stats %+v, want one Unattached", r.proc.Stats())
 		}
 	}},
-	{"no span: the sampler decides", unsampled, func(t *testing.T, r *rig) {
+	{"no span: the sampler decides", never, func(t *testing.T, r *rig) {
 		everything(t, r.ctx)
 		r.flush(t)
 		if got := r.got.names(); len(got) != 0 {
 			t.Errorf("spans %v", got)
 		}
 	}},
-	{"a remote span only: measures are its children", nil, func(t *testing.T, r *rig) {
+	{"a remote span only: measures are its children", always, func(t *testing.T, r *rig) {
 		remote := remoteSpan(trace.FlagsSampled)
 		everything(t, trace.ContextWithRemoteSpanContext(r.ctx, remote))
 		r.flush(t)
@@ -222,14 +218,14 @@ var behaviours = []struct {
 			}
 		}
 	}},
-	{"a remote span that is not sampled: nothing leaves", nil, func(t *testing.T, r *rig) {
+	{"a remote span that is not sampled: nothing leaves", always, func(t *testing.T, r *rig) {
 		everything(t, trace.ContextWithRemoteSpanContext(r.ctx, remoteSpan(0)))
 		r.flush(t)
 		if got := r.got.names(); len(got) != 0 {
 			t.Errorf("spans %v", got)
 		}
 	}},
-	{"attributes of every kind", nil, func(t *testing.T, r *rig) {
+	{"attributes of every kind", always, func(t *testing.T, r *rig) {
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		marks.Time(ctx, "leaf", slog.Group("req", slog.String("method", "GET"), slog.Group("url", slog.Int("port", 80))),
 			slog.Any("v", valuer{}), slog.Duration("d", time.Second), slog.String("", "no key")).End()

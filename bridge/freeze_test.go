@@ -78,9 +78,9 @@ func TestJSONAndAttributesAgree(t *testing.T) {
 		slog.Any("nil", nil), slog.Any("struct", struct{ A int }{1}), slog.Any("panics", unspeakable{}), slog.Any("nothing", []string(nil)),
 		slog.Any("deep", [][][]int{{{1}}}), slog.Any("text", slog.LevelWarn), slog.Any("lazy", valuer{}),
 	}
-	for name, open := range map[string]func(*testing.T, ...sdktrace.TracerProviderOption) *rig{"Processor": withProcessor, "Sync": withSync} {
+	for name, open := range ways {
 		t.Run(name, func(t *testing.T) {
-			r := open(t)
+			r := open(t, always)
 			child := r.tl.NewChild()
 			ctx, span := r.tracer.Start(observer.NewContext(r.ctx, child), "span")
 			marks.Mark(ctx, "mark", attrs...)
@@ -142,9 +142,9 @@ func (exits) Error() string { runtime.Goexit(); return "" }
 
 // A span ends even where an attribute of its end ends the goroutine.
 func TestGoexitInAnAttributeEndsTheSpan(t *testing.T) {
-	for name, open := range map[string]func(*testing.T, ...sdktrace.TracerProviderOption) *rig{"Processor": withProcessor, "Sync": withSync} {
+	for name, open := range ways {
 		t.Run(name, func(t *testing.T) {
-			r := open(t)
+			r := open(t, always)
 			ctx, span := r.tracer.Start(r.ctx, "span")
 			var wg sync.WaitGroup
 			wg.Go(func() {

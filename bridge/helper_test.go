@@ -70,11 +70,19 @@ func (r *recorder) names() (out []string) {
 	return out
 }
 
+// A provider is what the SDK's provider and perfline's have in common.
+type provider interface {
+	trace.TracerProvider
+	RegisterSpanProcessor(sdktrace.SpanProcessor)
+	ForceFlush(context.Context) error
+	Shutdown(context.Context) error
+}
+
 // A rig is a timeline, a tracer provider and what arrives behind the bridge.
 type rig struct {
 	ctx      context.Context
 	tl       *observer.Timeline
-	provider *sdktrace.TracerProvider
+	provider provider
 	tracer   trace.Tracer
 	got      *recorder
 	proc     *bridge.Processor // nil with Sync
@@ -87,22 +95,39 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
+// ways are all ways over the bridge. Each takes a sampler.
+var ways = map[string]func(*testing.T, sdktrace.Sampler) *rig{
+	"Processor": func(t *testing.T, s sdktrace.Sampler) *rig { return withProcessor(t, sdktrace.WithSampler(s)) },
+	"Sync": func(t *testing.T, s sdktrace.Sampler) *rig {
+		return withSync(t, sdktrace.NewTracerProvider(sdktrace.WithSampler(s)))
+	},
+	"perfline's provider and Sync": func(t *testing.T, s sdktrace.Sampler) *rig {
+		return withSync(t, bridge.NewTracerProvider(bridge.TracerProviderConfig{Sampler: s}))
+	},
+}
+
+var (
+	always = sdktrace.ParentBased(sdktrace.AlwaysSample())
+	never  = sdktrace.NeverSample()
+)
+
 // withProcessor puts a Processor in front of the recorder.
 func withProcessor(t *testing.T, opts ...sdktrace.TracerProviderOption) *rig {
 	t.Helper()
 	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), got: &recorder{}}
 	r.proc = bridge.NewProcessor(r.got, bridge.WithTimeline(r.tl))
-	r.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(r.proc))...)
-	r.proc.Bind(r.provider)
+	tp := sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(r.proc))...)
+	r.proc.Bind(tp)
+	r.provider = tp
 	return r.ready(t)
 }
 
-// withSync has the recorder at the provider, and Sync on the timeline.
-func withSync(t *testing.T, opts ...sdktrace.TracerProviderOption) *rig {
+// withSync puts the recorder and Sync on a provider.
+func withSync(t *testing.T, tp provider) *rig {
 	t.Helper()
-	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), got: &recorder{}}
-	r.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(r.got))...)
-	stop, err := bridge.Sync(r.provider, bridge.WithTimeline(r.tl))
+	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), provider: tp, got: &recorder{}}
+	tp.RegisterSpanProcessor(r.got)
+	stop, err := bridge.Sync(tp, bridge.WithTimeline(r.tl))
 	if err != nil {
 		t.Fatal(err)
 	}

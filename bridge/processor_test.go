@@ -293,7 +293,7 @@ func TestOneBridgeATimeline(t *testing.T) {
 	if _, err := bridge.Sync(r.provider, bridge.WithTimeline(r.tl)); err == nil {
 		t.Error("Sync beside a Processor: no error")
 	}
-	s := withSync(t)
+	s := withSync(t, sdktrace.NewTracerProvider())
 	stop, err := bridge.Sync(s.provider, bridge.WithTimeline(s.tl))
 	if err == nil {
 		stop()

@@ -81,7 +81,10 @@ func delivers(ctx context.Context, t *testing.T, pl *perfline.Pipeline, requests
 
 // TestCollectorRestarts ends the Collector under load and starts it again. What it had
 // acknowledged is in Jaeger, and so is what the service kept meanwhile.
-func TestCollectorRestarts(t *testing.T) {
+func TestCollectorRestarts(t *testing.T) { overBoth(t, testCollectorRestarts) }
+
+func testCollectorRestarts(t *testing.T) {
+	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "30000") // ms: no batch is given up while it starts
 	for _, e := range ends {
 		t.Run(e.name, func(t *testing.T) {

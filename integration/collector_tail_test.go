@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -20,13 +21,52 @@ func TestCollectorSamplesTails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := ownCollector(ctx, t, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Tail: true})
-	service := ""
-	pl, _, _ := start(t, jaeger, func(cfg *perfline.Config) {
-		cfg.Traces.Endpoint = c.OTLPGRPC()
-		service = cfg.Service
+	service := serviceName(t)
+	const ordinary, special = 500, 20
+	var providers []string
+	overBoth(t, func(t *testing.T) {
+		providers = append(providers, t.Name())
+		pl, _, _ := start(t, jaeger, func(cfg *perfline.Config) {
+			cfg.Traces.Endpoint = c.OTLPGRPC()
+			cfg.Service = service
+			cfg.Attributes = []attribute.KeyValue{attribute.String("provider", t.Name())}
+		})
+		sendTails(ctx, t, pl, ordinary, special)
 	})
 
-	const ordinary, special = 500, 20
+	traces := len(providers) * (ordinary + 2*special)
+	const decided = "otelcol_processor_tail_sampling_global_count_traces_sampled"
+	if err := backend.Poll(ctx, func() (bool, error) { return count(ctx, t, c, decided, "") == traces, nil }); err != nil {
+		t.Fatalf("%v: of %d traces %d are decided on", err, traces, count(ctx, t, c, decided, ""))
+	}
+	kept := count(ctx, t, c, decided, `sampled="true"`)
+	got := map[string]map[string]int{}
+	for _, name := range providers {
+		got[name] = map[string]int{}
+	}
+	for id, spans := range waitForSpans(ctx, t, jaeger, service, 2*kept) {
+		n := names(spans)
+		if len(spans) != 2 || n["child"] != 1 {
+			t.Errorf("of trace %s Jaeger has %v, want it whole", id, n)
+		}
+		delete(n, "child")
+		provider, _ := spans[0].Process["provider"].(string)
+		for name := range n {
+			got[provider][name]++
+		}
+	}
+	for provider, n := range got {
+		// 10 % of the ordinary are 50; none, or half of them, is too improbable for any run.
+		if n["slow"] != special || n["failed"] != special || n["ordinary"] == 0 || n["ordinary"] > ordinary/2 {
+			t.Errorf("%s: Jaeger has %v; want all %d that were slow, all %d that failed, and some of %d", provider, n, special, special, ordinary)
+		}
+		t.Logf("%s: of %d ordinary, %d slow and %d failed traces: %v", provider, ordinary, special, special, n)
+	}
+}
+
+// sendTails makes traces whose children arrive before their roots end.
+func sendTails(ctx context.Context, t *testing.T, pl *perfline.Pipeline, ordinary, special int) {
+	t.Helper()
 	tracer := pl.TracerProvider().Tracer("tails")
 	began := time.Now()
 	var ends []func()
@@ -44,8 +84,11 @@ func TestCollectorSamplesTails(t *testing.T) {
 		begin("slow", 300*time.Millisecond, codes.Unset)
 		begin("failed", time.Millisecond, codes.Error)
 	}
-	if err := pl.Flush(ctx); err != nil { // the children are there first
+	if err := pl.Flush(ctx); err != nil {
 		t.Fatal(err)
+	}
+	if d := pl.Stats().Delivery; d.Delivered != uint64(len(ends)) {
+		t.Errorf("%d children are delivered before the roots end, want %d", d.Delivered, len(ends))
 	}
 	for _, end := range ends {
 		end()
@@ -53,26 +96,4 @@ func TestCollectorSamplesTails(t *testing.T) {
 	if err := pl.Shutdown(ctx); err != nil {
 		t.Fatal(err)
 	}
-
-	const decided = "otelcol_processor_tail_sampling_global_count_traces_sampled"
-	if err := backend.Poll(ctx, func() (bool, error) { return count(ctx, t, c, decided, "") == ordinary+2*special, nil }); err != nil {
-		t.Fatalf("%v: of %d traces %d are decided on", err, ordinary+2*special, count(ctx, t, c, decided, ""))
-	}
-	kept := count(ctx, t, c, decided, `sampled="true"`)
-	got := map[string]int{}
-	for id, spans := range waitForSpans(ctx, t, jaeger, service, 2*kept) {
-		n := names(spans)
-		if len(spans) != 2 || n["child"] != 1 {
-			t.Errorf("of trace %s Jaeger has %v, want it whole", id, n)
-		}
-		delete(n, "child")
-		for name := range n {
-			got[name]++
-		}
-	}
-	// 10 % of the ordinary are 50; none, or half of them, is too improbable for any run.
-	if got["slow"] != special || got["failed"] != special || got["ordinary"] == 0 || got["ordinary"] > ordinary/2 {
-		t.Errorf("Jaeger has %v; want all %d that were slow, all %d that failed, and some of %d", got, special, special, ordinary)
-	}
-	t.Logf("of %d ordinary, %d slow and %d failed traces: %v", ordinary, special, special, got)
 }

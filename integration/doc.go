@@ -6,5 +6,5 @@
 //
 // in this folder; Go does not know that a result is old when one of those files has
 // changed. The first run builds the three, which takes some minutes. No test is ever
-// skipped. Package peers, below, needs no backend.
+// skipped. Packages peers and contrib, below, need no backend.
 package integration

@@ -23,7 +23,10 @@ const spansPerRequest = 3 // the server span and two measures
 // TestBackendDiesAndComesBack has a Jaeger of its own, which it kills under load
 // and starts again. Whatever it then misses must be what the pipeline counted
 // as lost, and the service must not have noticed.
-func TestBackendDiesAndComesBack(t *testing.T) {
+func TestBackendDiesAndComesBack(t *testing.T) { overBoth(t, testBackendDiesAndComesBack) }
+
+func testBackendDiesAndComesBack(t *testing.T) {
+	t.Helper()
 	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "5000") // ms: give each batch up soon, and none that arrives
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -113,7 +116,10 @@ func TestBackendDiesAndComesBack(t *testing.T) {
 
 // TestBackendAbsent runs against a port where nobody listens, and one where
 // somebody listens and never answers.
-func TestBackendAbsent(t *testing.T) {
+func TestBackendAbsent(t *testing.T) { overBoth(t, testBackendAbsent) }
+
+func testBackendAbsent(t *testing.T) {
+	t.Helper()
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see the client go
 		<-r.Context().Done()

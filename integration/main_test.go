@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -25,12 +26,20 @@ var (
 	pyroscope *backend.Pyroscope
 )
 
+// programs is a folder for programs that several tests run.
+var programs string
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	var err error
+	if programs, err = os.MkdirTemp("", "programs"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programs)
 	if jaeger, err = backend.StartJaeger(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -59,6 +68,22 @@ func stop(name string, b interface {
 	if err := b.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		*code = 1
+	}
+}
+
+// overBoth runs a test over the SDK's provider and over perfline's own.
+func overBoth(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	for _, own := range []bool{false, true} {
+		name := "SDK"
+		if own {
+			name = "perfline"
+		}
+		t.Run(name, func(t *testing.T) {
+			ownspans.Enabled = own
+			defer func() { ownspans.Enabled = false }()
+			test(t)
+		})
 	}
 }
 

@@ -192,7 +192,7 @@ func TestTimings(t *testing.T) {
 // A timeline on which nobody wants anything gets no entries: the caller's span is
 // not sampled, and nobody observes these types.
 func TestEntriesNobodyWants(t *testing.T) {
-	r := newRig(t, unsampled...)
+	r := newRig(t, unsampled)
 	r.client.Propagators, r.server.Propagators = nil, nil
 	quiet := observer.NewTimeline(observer.TimelineOptions{})
 	r.server.Timeline = quiet

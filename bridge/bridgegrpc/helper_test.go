@@ -105,7 +105,7 @@ type rig struct {
 	clientOptions []grpc.DialOption
 
 	tl       *observer.Timeline
-	provider *sdktrace.TracerProvider
+	provider provider
 	reader   *sdkmetric.ManualReader
 	ctx      context.Context // of a caller with a timeline of its own
 	conn     *grpc.ClientConn
@@ -118,12 +118,11 @@ type rig struct {
 	entries []observer.Entry
 }
 
-func newRig(t *testing.T, opts ...sdktrace.TracerProviderOption) *rig {
+// newRig takes one sampler at most.
+func newRig(t *testing.T, sampler ...sdktrace.Sampler) *rig {
 	t.Helper()
 	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
-	proc := bridge.NewProcessor(r.spans, bridge.WithTimeline(r.tl))
-	r.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(proc))...)
-	proc.Bind(r.provider)
+	r.provider = newProvider(t, r.tl, append(sampler, nil)[0], r.spans)
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
 	r.server = bridgegrpc.Server{TracerProvider: r.provider, MeterProvider: meters, Propagators: propagation.TraceContext{}, Timeline: r.tl}
 	r.client = bridgegrpc.Client{TracerProvider: r.provider, MeterProvider: meters, Propagators: propagation.TraceContext{}}

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -67,18 +66,17 @@ func (r *recorder) names() (out []string) {
 type rig struct {
 	ctx      context.Context
 	tl       *observer.Timeline
-	provider *sdktrace.TracerProvider
+	provider provider
 	tracer   trace.Tracer
 	got      *recorder
 }
 
-// withProcessor puts a bridge.Processor in front of the recorder.
-func withProcessor(t *testing.T, opts ...sdktrace.TracerProviderOption) *rig {
+// withProcessor puts a bridge.Processor, or what takes its place for perfline's provider, in front of the recorder.
+// It takes one sampler at most.
+func withProcessor(t *testing.T, sampler ...sdktrace.Sampler) *rig {
 	t.Helper()
 	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), got: &recorder{}}
-	proc := bridge.NewProcessor(r.got, bridge.WithTimeline(r.tl))
-	r.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(proc))...)
-	proc.Bind(r.provider)
+	r.provider = newProvider(t, r.tl, append(sampler, nil)[0], r.got)
 	r.tracer = r.provider.Tracer("test")
 	r.ctx = observer.NewContext(context.Background(), r.tl)
 	t.Cleanup(func() {
@@ -96,7 +94,7 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
-var unsampled = []sdktrace.TracerProviderOption{sdktrace.WithSampler(sdktrace.NeverSample())}
+var unsampled = sdktrace.NeverSample()
 
 // text is attributes as text, types visible.
 func text(kvs []attribute.KeyValue) string {

@@ -287,7 +287,7 @@ func TestMiddlewarePanic(t *testing.T) {
 }
 
 func TestMiddlewareOfAnUnsampledRequest(t *testing.T) {
-	r := withProcessor(t, unsampled...)
+	r := withProcessor(t, unsampled)
 	w := r.serve(func(w http.ResponseWriter, req *http.Request) {
 		everything(t, req.Context())
 		w.WriteHeader(http.StatusTeapot)
@@ -360,7 +360,7 @@ func TestMiddlewareOrigin(t *testing.T) {
 	if span := r.got.one(t, "GET /"); !span.StartTime().Equal(origin) {
 		t.Errorf("the span starts at %v, the timeline at %v", span.StartTime(), origin)
 	}
-	unsampled := withProcessor(t, sdktrace.WithSampler(sdktrace.NeverSample()))
+	unsampled := withProcessor(t, unsampled)
 	before := time.Now()
 	unsampled.serve(handler, "/", httptest.NewRequest(http.MethodGet, "/", nil))
 	if origin.Before(before) || origin.After(time.Now()) {

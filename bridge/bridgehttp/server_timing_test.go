@@ -92,9 +92,9 @@ func TestServerTiming(t *testing.T) {
 		{"on a response without a body", noTrace("*"), func(w http.ResponseWriter, r *http.Request) { measure(r, "a"); w.WriteHeader(http.StatusNoContent) }, "a dur"},
 		{"on an error", noTrace("*"), func(w http.ResponseWriter, r *http.Request) { measure(r, "a"); http.Error(w, "", 500) }, "a dur"},
 	} {
-		for sampling, opts := range map[string][]sdktrace.TracerProviderOption{"": nil, ", unsampled": unsampled} {
+		for sampling, sampler := range map[string]sdktrace.Sampler{"": nil, ", unsampled": unsampled} {
 			t.Run(c.name+sampling, func(t *testing.T) {
-				r := withProcessor(t, opts...)
+				r := withProcessor(t, sampler)
 				w := httptest.NewRecorder()
 				r.timed(c.timing, c.handler).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 				values := w.Result().Header.Values("Server-Timing")
@@ -108,8 +108,8 @@ func TestServerTiming(t *testing.T) {
 
 // The trace's id is written as both readers look for it.
 func TestServerTimingTrace(t *testing.T) {
-	for flags, opts := range map[string][]sdktrace.TracerProviderOption{"0[13]": nil, "0[02]": unsampled} {
-		r := withProcessor(t, opts...)
+	for flags, sampler := range map[string]sdktrace.Sampler{"0[13]": nil, "0[02]": unsampled} {
+		r := withProcessor(t, sampler)
 		w := httptest.NewRecorder()
 		var id string
 		r.timed(bridgehttp.ServerTiming{}, func(_ http.ResponseWriter, req *http.Request) {
