@@ -74,6 +74,7 @@ func (r *recorder) names() (out []string) {
 type provider interface {
 	trace.TracerProvider
 	RegisterSpanProcessor(sdktrace.SpanProcessor)
+	UnregisterSpanProcessor(sdktrace.SpanProcessor)
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 }

@@ -58,14 +58,6 @@ type side struct {
 	lent    []lent
 }
 
-type provider interface {
-	trace.TracerProvider
-	RegisterSpanProcessor(sdktrace.SpanProcessor)
-	UnregisterSpanProcessor(sdktrace.SpanProcessor)
-	ForceFlush(context.Context) error
-	Shutdown(context.Context) error
-}
-
 // lent attributes must not change: they belong to the program.
 type lent struct {
 	attrs []attribute.KeyValue
