@@ -13,26 +13,26 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recording() {
+	if s.IsRecording() {
 		s.addAttributes(attrs)
 	}
 }
 
 // begin sets the attributes that the sampler and the caller gave to the new span.
 func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
-	limit := s.tracer.provider.limits.AttributeCountLimit
-	if len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
-		s.attributes = caller[:0] // no one else has the slice
+	limits := &s.tracer.provider.limits
+	if limit := limits.AttributeCountLimit; len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
+		s.attributes = caller // no one else has the slice
+		s.limitFrom(0)
+		return
 	}
 	s.addAttributes(sampler)
 	s.addAttributes(caller)
 }
 
-// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them.
-// attrs may be the array of s.attributes, from its beginning. s.mu is held.
+// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them. s.mu is held.
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
-	limits := &s.tracer.provider.limits
-	limit := limits.AttributeCountLimit
+	limit := s.tracer.provider.limits.AttributeCountLimit
 	if limit == 0 {
 		s.droppedAttributes += len(attrs)
 		return
@@ -41,14 +41,28 @@ func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 		s.addOverLimit(attrs, limit)
 		return
 	}
-	for i := range attrs {
-		if !attrs[i].Valid() {
+	n := len(s.attributes)
+	s.attributes = append(s.attributes, attrs...)
+	s.limitFrom(n)
+}
+
+// limitFrom drops invalid attributes, and limits the values of the others, from the n-th on.
+func (s *recordedSpan) limitFrom(n int) {
+	for i := n; i < len(s.attributes); i++ {
+		a := &s.attributes[i]
+		if !a.Valid() {
 			s.droppedAttributes++
 			continue
 		}
-		s.attributes = append(s.attributes, limitedAttribute(attrs[i], limits))
+		limitAttribute(a, &s.tracer.provider.limits)
+		if i > n {
+			s.attributes[n] = *a
+		}
+		n++
 	}
-	s.dirty = len(s.attributes) > 1
+	clear(s.attributes[n:])
+	s.attributes = s.attributes[:n]
+	s.dirty = n > 1
 }
 
 // addOverLimit adds attributes that may exceed the limit. s.mu is held.
@@ -64,10 +78,12 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 		at := keys.find(s.attributes, a.Key)
 		switch {
 		case at >= 0:
-			s.attributes[at] = limitedAttribute(a, &s.tracer.provider.limits)
+			limitAttribute(&a, &s.tracer.provider.limits)
+			s.attributes[at] = a
 		case len(s.attributes) < limit:
 			keys.add(a.Key, len(s.attributes))
-			s.attributes = append(s.attributes, limitedAttribute(a, &s.tracer.provider.limits))
+			limitAttribute(&a, &s.tracer.provider.limits)
+			s.attributes = append(s.attributes, a)
 		default:
 			s.droppedAttributes++
 		}
@@ -134,8 +150,8 @@ func (p places) add(key attribute.Key, at int) {
 	}
 }
 
-// limitedAttribute returns an attribute of a span whose value is within the limits.
-func limitedAttribute(a attribute.KeyValue, limits *sdktrace.SpanLimits) attribute.KeyValue {
+// limitAttribute brings the value of a span's attribute within the limits.
+func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	switch a.Value.Type() {
 	case attribute.SLICE, attribute.MAP:
 		a.Value, _ = normalize(a.Value, limits.AttributeValueDepthLimit)
@@ -144,7 +160,6 @@ func limitedAttribute(a attribute.KeyValue, limits *sdktrace.SpanLimits) attribu
 	if limits.AttributeValueLengthLimit >= 0 {
 		a.Value, _ = shortened(a.Value, limits.AttributeValueLengthLimit)
 	}
-	return a
 }
 
 // limitedList returns the attributes of an event or a link within the limits, and how many it dropped. It changes

@@ -5,6 +5,7 @@ import (
 	rt "runtime/trace"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -31,6 +32,7 @@ type recordedSpan struct {
 	label       *spanlabels.Span // of its goroutine; nil unless a profiler runs
 	kind        uint8            // a trace.SpanKind
 	root        bool             // it is a local root
+	ended       atomic.Bool      // changed with mu held
 
 	mu                sync.Mutex // guards what follows
 	name              string
@@ -84,27 +86,20 @@ func (s *recordedSpan) readDetails() *spanDetails {
 func (s *recordedSpan) child(sameUnit bool) *observer.Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recording() {
+	if s.IsRecording() {
 		s.children++
 	}
 	if !sameUnit {
 		return nil
 	}
 	if s.unit == nil {
-		s.unit = s.tracer.provider.units.New(!s.recording())
+		s.unit = s.tracer.provider.units.New(!s.IsRecording())
 	}
 	return s.unit
 }
 
-// recording reports whether the span has not ended. s.mu is held.
-func (s *recordedSpan) recording() bool { return s.endTime.IsZero() }
-
-// IsRecording reports whether the span has not ended.
-func (s *recordedSpan) IsRecording() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.recording()
-}
+// IsRecording reports whether the span has not ended. With s.mu held, it does not change.
+func (s *recordedSpan) IsRecording() bool { return !s.ended.Load() }
 
 // TracerProvider implements [trace.Span].
 func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
@@ -113,7 +108,7 @@ func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.p
 func (s *recordedSpan) SetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recording() {
+	if s.IsRecording() {
 		s.name = name
 	}
 }
@@ -123,7 +118,7 @@ func (s *recordedSpan) SetName(name string) {
 func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.recording() || s.status.Code > code {
+	if !s.IsRecording() || s.status.Code > code {
 		return
 	}
 	s.status = sdktrace.Status{Code: code}
@@ -144,7 +139,7 @@ func (s *recordedSpan) addEvent(e sdktrace.Event) {
 	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recording() {
+	if s.IsRecording() {
 		s.withDetails().events.add(e, limits.EventCountLimit)
 	}
 }
@@ -159,7 +154,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, limits.AttributePerLinkCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recording() {
+	if s.IsRecording() {
 		s.withDetails().links.add(l, limits.LinkCountLimit)
 	}
 }
@@ -188,15 +183,13 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 // end ends the span, unless another goroutine has ended it.
 func (s *recordedSpan) end(at time.Time) {
 	s.mu.Lock()
-	if !s.recording() {
+	if !s.IsRecording() {
 		s.mu.Unlock()
 		return
 	}
 	s.distinct()
-	if at.IsZero() {
-		at = at.Add(1) // the zero time stands for spans that have not ended
-	}
 	s.endTime = at
+	s.ended.Store(true)
 	unit, name := s.unit, s.name
 	var task *rt.Task
 	if d := s.details; d != nil {
@@ -251,7 +244,7 @@ func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
 	}
 	ctx, task := rt.NewTask(ctx, name)
 	s.mu.Lock()
-	ended := !s.recording()
+	ended := !s.IsRecording()
 	if !ended {
 		s.withDetails().task = task
 	}
