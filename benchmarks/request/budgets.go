@@ -35,7 +35,7 @@ var promises = map[string]promise{
 	"http, " + oursAlone + cpuRatioAlone:     {0.15, 0},
 	"http, " + oursAlone + allocationsOfSpan: {1, 0},
 	oursAlone + heapRatio:                    {0.35, 0},
-	"span, " + ownAlone + cpuRatioSpan:       {0.3, 0.2},
+	"unit, " + ownAlone + cpuRatioSpan:       {0.3, 0.2},
 	"fan-out, " + ownAlone + cpuRatioSpan:    {0.4, 0.25},
 	pipelined + megabytesAdded:               {17.5, 16},
 	pipelined + modulesLinked:                {32, 25},
