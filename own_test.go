@@ -13,7 +13,6 @@ const ownVariable = "OVER_OWN_PROVIDER"
 // own.
 func TestOverOwnProvider(t *testing.T) {
 	const skip = "^(TestOverOwnProvider|.*Documented|TestImport.*|TestNoSecretComesOut" + // they have little to do with spans, or take long
-		"|TestSamplesHaveTheirSpans" + // its spans do not label their goroutines yet
 		"|TestLostErrorIsOfMarksAndMeasures" + // spans of others are not on the request's timeline yet
 		// The bridge's counts are not made yet: of marks that are late, unattached, events or over the limit.
 		"|TestLostErrorIsOfOnePipeline|TestLostErrorIsSinceStart|TestShutdownTellsWhatWasLost|TestSpanLimits|TestWithoutEndpoint|TestMetrics)$"

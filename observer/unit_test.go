@@ -260,7 +260,7 @@ func TestUnitsFlush(t *testing.T) {
 			received.Add(int64(len(f)))
 		}})
 		u := us.New(false)
-		u.Add(&piece{unit: 1}) // by this goroutine, before the flush
+		u.Add(&piece{unit: 1})    // by this goroutine, before the flush
 		go u.End(&piece{unit: 1}) // another one hands it over
 		synctest.Wait()
 		busy, stop := us.New(false), make(chan struct{})
