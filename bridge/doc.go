@@ -5,6 +5,9 @@
 //	provider := sdktrace.NewTracerProvider(
 //		sdktrace.WithSpanProcessor(bridge.NewProcessor(sdktrace.NewBatchSpanProcessor(exporter))))
 //
+// A [TracerProvider] makes spans itself, as the SDK's provider does, for less: see [NewTracerProvider]. It does not carry a
+// timeline; [Sync] does that for it.
+//
 // Package bridgehttp gives HTTP requests their spans and timelines, package bridgegrpc
 // gives them to gRPC calls. Programs without HTTP or gRPC do not import these.
 //

@@ -54,5 +54,10 @@
 // its parent too; its buffer, and so its names, are its own. Only a request
 // timeline has the moments that PerformanceTiming names: see [Timeline.Timing].
 //
+// # Units
+//
+// A [Unit] is the journal of a request's finished spans, for a tracing system that makes spans itself. Package bridge uses
+// it for its TracerProvider. Other programs do not need it.
+//
 // Package observertest helps to test what records and what watches.
 package observer
