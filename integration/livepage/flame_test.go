@@ -47,17 +47,21 @@ func TestFlameGraphs(t *testing.T) {
 // flame is the functions that are drawn, each on a line, and the milliseconds of all.
 func (p tab) flame() (functions string, all float64) {
 	p.t.Helper()
-	// The graph may have come under the pointer, and then it tells of the function there.
-	eval[bool](p, `document.querySelector("#flame [role=treeitem]").dispatchEvent(new PointerEvent("pointerover", {bubbles: true}))`)
-	functions = eval[string](p, `[...document.querySelectorAll("#flame [role=treeitem]")].map((n) => n.dataset.name).join("\n")`)
-	about := regexp.MustCompile(`^all 100\.0 % of all, ([0-9.]+) (ms|s)`).FindStringSubmatch(p.text("#flame-about"))
+	// The graph may have come under the pointer, and then it tells of the function there. In one go, so that the pointer
+	// does not come in between.
+	told := eval[struct{ Functions, About string }](p, `(() => {
+		const all = [...document.querySelectorAll("#flame [role=treeitem]")];
+		all[0].dispatchEvent(new PointerEvent("pointerover", {bubbles: true}));
+		return {Functions: all.map((n) => n.dataset.name).join("\n"), About: document.querySelector("#flame-about").innerText};
+	})()`)
+	about := regexp.MustCompile(`^all 100\.0 % of all, ([0-9.]+) (ms|s)`).FindStringSubmatch(told.About)
 	if about == nil {
-		p.t.Fatalf("of the whole the flame graph says %q", p.text("#flame-about"))
+		p.t.Fatalf("of the whole the flame graph says %q", told.About)
 	}
 	all, err := strconv.ParseFloat(about[1], 64)
 	p.must(err)
 	if about[2] == "s" {
 		all *= 1000
 	}
-	return functions, all
+	return told.Functions, all
 }
