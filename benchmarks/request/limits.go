@@ -25,7 +25,7 @@ var limits = map[string]float64{
 	"outgoing, " + bridged + allocationsAdded:    141,
 	"outgoing, " + both + allocationsAdded:       83,
 	"sql, " + exported + allocationsAdded:        226,
-	"sql, " + provided + allocationsAdded:        203,
+	"sql, " + provided + allocationsAdded:        183,
 	"sql, " + pipelined + allocationsAdded:       262,
 	"sql, " + bridged + allocationsAdded:         557,
 	"sql, " + both + allocationsAdded:            295,
