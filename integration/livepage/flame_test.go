@@ -49,19 +49,19 @@ func (p tab) flame() (functions string, all float64) {
 	p.t.Helper()
 	// The graph may have come under the pointer, and then it tells of the function there. In one go, so that the pointer
 	// does not come in between.
-	told := eval[struct{ Functions, About string }](p, `(() => {
+	graph := eval[struct{ Functions, About string }](p, `(() => {
 		const all = [...document.querySelectorAll("#flame [role=treeitem]")];
 		all[0].dispatchEvent(new PointerEvent("pointerover", {bubbles: true}));
 		return {Functions: all.map((n) => n.dataset.name).join("\n"), About: document.querySelector("#flame-about").innerText};
 	})()`)
-	about := regexp.MustCompile(`^all 100\.0 % of all, ([0-9.]+) (ms|s)`).FindStringSubmatch(told.About)
+	about := regexp.MustCompile(`^all 100\.0 % of all, ([0-9.]+) (ms|s)`).FindStringSubmatch(graph.About)
 	if about == nil {
-		p.t.Fatalf("of the whole the flame graph says %q", told.About)
+		p.t.Fatalf("of the whole the flame graph says %q", graph.About)
 	}
 	all, err := strconv.ParseFloat(about[1], 64)
 	p.must(err)
 	if about[2] == "s" {
 		all *= 1000
 	}
-	return told.Functions, all
+	return graph.Functions, all
 }
