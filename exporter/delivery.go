@@ -88,7 +88,7 @@ func New(c Config) (*Delivery, error) {
 // encoded are spans in the queue.
 type encoded struct{ spans otlpenc.Spans }
 
-// maxItemBytes is the size from which spans that come together are queued one by one: a batch is filled with whole items.
+// maxItemBytes bounds the spans of an item, unless it is a single span: a batch has whole items only.
 const maxItemBytes = 1 << 20
 
 // itemOverhead is the memory of an item in the queue without its bytes.
@@ -111,8 +111,8 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 }
 
 // Accept queues spans that are encoded already, or drops them when the queue is full. It never blocks. Many spans at once
-// are queued, and dropped, in parts that fit in a request. Spans without a
-// group, bytes or a count of at least 1 are dropped, too, and count as at least one.
+// are queued, and dropped, in parts that fit in a request. Spans without a group, bytes or a count of at least 1
+// are dropped, too, and count as at least one.
 func (d *Delivery) Accept(s otlpenc.Spans) {
 	if s.Group == nil || len(s.Bytes) == 0 || s.Count < 1 {
 		d.invalid.Add(uint64(max(s.Count, 1)))
