@@ -22,7 +22,7 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
 	limits := &s.tracer.provider.limits
 	if limit := limits.AttributeCountLimit; len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
-		s.attributes = caller // no one else has the slice
+		s.attributes = caller // the span owns the slice: NewSpanStartConfig made it, and the sampler does not keep it
 		s.limitFrom(0)
 		return
 	}

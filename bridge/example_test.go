@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// In an OpenTelemetry set-up of one's own, the processor goes before the one that is there. Most
-// programs have one timeline and leave out which: it is observer.Default then.
+// A program with an OpenTelemetry set-up puts the processor in front of its own. Without WithTimeline, the processor carries
+// observer.Default, which is right for most programs.
 func ExampleNewProcessor() {
 	ctx := context.Background()
 	timeline := observer.NewTimeline(observer.TimelineOptions{})

@@ -61,7 +61,7 @@ func TestMeasuresAreLabelled(t *testing.T) {
 	inner.End()
 	inner.End()
 	if label.Name() != "renamed" {
-		t.Errorf("the label's name is %q, want that of the measure's end", label.Name())
+		t.Errorf("the label's name is %q, want the measure's name at its end", label.Name())
 	}
 	wantLabel(t, "after the inner", "outer", outerCtx)
 	done := make(chan struct{})

@@ -262,19 +262,15 @@ func (p *TracerProvider) UnitStats() observer.UnitStats { return p.units.Stats()
 
 // normalizeSet returns a set whose values are limited as values of spans are.
 func normalizeSet(set attribute.Set, depth int) attribute.Set {
-	var changed []attribute.KeyValue
-	for i, kv := range set.ToSlice() {
-		v, ok := normalize(kv.Value, depth)
-		if !ok {
-			continue
+	all := set.ToSlice() // a copy
+	changed := false
+	for i := range all {
+		if v, ok := normalize(all[i].Value, depth); ok {
+			all[i].Value, changed = v, true
 		}
-		if changed == nil {
-			changed = set.ToSlice()
-		}
-		changed[i].Value = v
 	}
-	if changed == nil {
+	if !changed {
 		return set
 	}
-	return attribute.NewSet(changed...)
+	return attribute.NewSet(all...)
 }

@@ -22,7 +22,7 @@ func BenchmarkSpans(b *testing.B) {
 		hold   spanlabels.Scope // 0: nothing samples
 	}{
 		{"no labels", false, 0}, {"off", true, 0}, {"on", true, spanlabels.EverySpan},
-		{"local roots", true, spanlabels.LocalRoots}, // those of "span" are, the others are under one
+		{"local roots", true, spanlabels.LocalRoots}, // the spans of "span" are local roots, the others are under one
 	} {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
 		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(

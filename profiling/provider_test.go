@@ -71,7 +71,7 @@ func TestLabelsEndWithSpans(t *testing.T) {
 			outer.End()
 			outer.End()
 			if label.Name() != "renamed" {
-				t.Errorf("the label's name is %q, want that of the span's end", label.Name())
+				t.Errorf("the label's name is %q, want the span's name at its end", label.Name())
 			}
 			wantWork(t, "all ended", "")
 		})
@@ -316,7 +316,7 @@ func TestOtherProvidersAreNotLabelled(t *testing.T) {
 	}
 }
 
-// The attribute is there for all processors, and what other code sets wins.
+// All processors see the attribute. A value that other code sets for it replaces it.
 func TestProfileIDsForAllProcessors(t *testing.T) {
 	defer spanlabels.Hold(spanlabels.EverySpan)()
 	var got [2]ended

@@ -26,6 +26,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgegrpc"
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -105,7 +106,7 @@ type rig struct {
 	clientOptions []grpc.DialOption
 
 	tl       *observer.Timeline
-	provider provider
+	provider bothproviders.Provider
 	reader   *sdkmetric.ManualReader
 	ctx      context.Context // of a caller with a timeline of its own
 	conn     *grpc.ClientConn
@@ -122,7 +123,7 @@ type rig struct {
 func newRig(t *testing.T, sampler ...sdktrace.Sampler) *rig {
 	t.Helper()
 	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
-	r.provider = newProvider(t, r.tl, append(sampler, nil)[0], r.spans)
+	r.provider = bothproviders.New(t, r.tl, append(sampler, nil)[0], r.spans)
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
 	r.server = bridgegrpc.Server{TracerProvider: r.provider, MeterProvider: meters, Propagators: propagation.TraceContext{}, Timeline: r.tl}
 	r.client = bridgegrpc.Client{TracerProvider: r.provider, MeterProvider: meters, Propagators: propagation.TraceContext{}}

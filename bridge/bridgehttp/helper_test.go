@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -66,7 +67,7 @@ func (r *recorder) names() (out []string) {
 type rig struct {
 	ctx      context.Context
 	tl       *observer.Timeline
-	provider provider
+	provider bothproviders.Provider
 	tracer   trace.Tracer
 	got      *recorder
 }
@@ -76,7 +77,7 @@ type rig struct {
 func withProcessor(t *testing.T, sampler ...sdktrace.Sampler) *rig {
 	t.Helper()
 	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), got: &recorder{}}
-	r.provider = newProvider(t, r.tl, append(sampler, nil)[0], r.got)
+	r.provider = bothproviders.New(t, r.tl, append(sampler, nil)[0], r.got)
 	r.tracer = r.provider.Tracer("test")
 	r.ctx = observer.NewContext(context.Background(), r.tl)
 	t.Cleanup(func() {

@@ -1,0 +1,83 @@
+//go:build !race
+
+// The race detector allocates on its own account.
+
+package bridge_test
+
+import (
+	"runtime"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+)
+
+func TestProviderAllocs(t *testing.T) {
+	out := &arrivals{countOnly: true}
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{out}})
+	tracer := tp.Tracer("t")
+	unsampled := bridge.NewTracerProvider(bridge.TracerProviderConfig{Sampler: sdktrace.NeverSample(), Exporters: []bridge.Output{out}}).Tracer("t")
+	ctx, root := tracer.Start(t.Context(), "root")
+	defer root.End()
+	attrs := trace.WithAttributes(attribute.String("db.system", "sqlite"), attribute.Int("rows", 3))
+	for _, c := range []struct {
+		what string
+		want float64 // of the span and its context, if nothing else is named
+		do   func()
+	}{
+		{"a child", 2, func() {
+			_, s := tracer.Start(ctx, "child")
+			s.End()
+		}},
+		{"a child with attributes", 4, func() { // the options, and the list of attributes
+			_, s := tracer.Start(ctx, "child", attrs)
+			s.End()
+		}},
+		{"a root alone", 3, func() { // its bytes
+			_, s := tracer.Start(t.Context(), "root")
+			s.End()
+		}},
+		{"a root with 20 children", 2 + 1 + 20*2 + 1, func() { // the unit, and the bytes
+			ctx, r := tracer.Start(t.Context(), "root")
+			for range 20 {
+				_, s := tracer.Start(ctx, "child")
+				s.End()
+			}
+			r.End()
+		}},
+		{"a span that is not sampled", 2, func() {
+			_, s := unsampled.Start(t.Context(), "root")
+			s.End()
+		}},
+		{"calls that add nothing", 0, func() {
+			root.SetName("root")
+			root.SetStatus(codes.Unset, "")
+			root.SetAttributes()
+			_ = root.IsRecording()
+		}},
+	} {
+		// A hand-over of what waits allocates, too, and comes every 512 spans: that is less than one for a call.
+		if got := testing.AllocsPerRun(400, c.do); got != c.want {
+			t.Errorf("%s: %v allocations, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// A span that is held takes its handle and no more.
+func TestProviderSpanSize(t *testing.T) {
+	const spans = 10_000
+	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{}).Tracer("t")
+	held := make([]trace.Span, spans)
+	before := heapInUse()
+	for i := range held {
+		_, held[i] = tracer.Start(t.Context(), "span")
+	}
+	if size := (heapInUse() - before) / spans; size > 330 {
+		t.Errorf("a span takes %d bytes, want 320", size)
+	}
+	runtime.KeepAlive(held)
+}
