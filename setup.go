@@ -2,6 +2,7 @@ package perfline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -14,7 +15,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/profiling"
@@ -54,6 +57,11 @@ func (c Config) check() error {
 	}
 	if c.TracerProvider != nil && c.Sampler != nil {
 		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", c.Sampler.Description())
+	}
+	if c.TracerProvider != nil {
+		if _, shutDown := c.TracerProvider.Tracer(bridge.ScopeName).(noop.Tracer); shutDown {
+			return errors.New("field TracerProvider: must not be shut down: it would make no spans")
+		}
 	}
 	if n := c.Traces.QueueSize; n > otlp.MaxQueueSize {
 		return fmt.Errorf("Traces.QueueSize %d: must be %d or less", n, otlp.MaxQueueSize)
