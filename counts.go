@@ -37,11 +37,11 @@ func (s Stats) Counts() []exporter.Count {
 	for _, kind := range slices.Sorted(maps.Keys(s.Timeline)) {
 		t := s.Timeline[kind]
 		for _, c := range []exporter.Count{
-			{Name: "recorded", N: t.Recorded, What: "came through the collector"},
+			{Name: "recorded", N: t.Recorded, What: "taken"},
 			{Name: "delivered", N: t.Delivered, What: "handed to observers, once for each"},
 			{Name: "overflow", N: t.Overflow, Lost: true, What: "dropped at the full timeline"},
 			{Name: "observer_full", N: t.ObserverFull, Lost: true, What: "dropped at an observer's full buffer"},
-			{Name: "buffer_full", N: t.BufferFull, What: "not in the timeline's full buffer, but given to observers and the bridge"},
+			{Name: "buffer_full", N: t.BufferFull, What: "not in the timeline's full buffer, but given to observers"},
 		} {
 			c.Group, c.Kind = "perfline.entries", string(kind)
 			all = append(all, c)
@@ -57,18 +57,13 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.bridge",
 		exporter.Count{Name: "event", N: b.Events, What: "marks that became events of their span"},
 		exporter.Count{Name: "measure", N: b.Measures, What: "measures that became spans"},
-		exporter.Count{Name: "span", N: b.Spans, What: "spans of other instrumentation"},
+		exporter.Count{Name: "span", N: b.Spans, What: "other spans"},
 		exporter.Count{Name: "unattached", N: b.Unattached, What: "marks that stay on the timeline: no span was active"},
 		exporter.Count{Name: "unjoined", N: b.Unjoined, What: "spans that did not join their request's timeline: too many had not ended"},
 		exporter.Count{Name: "unlabelled", N: s.Unlabelled, What: "spans that profiles no longer know: too many had not ended"},
-		exporter.Count{Name: "unrecorded", N: b.Unrecorded, What: "spans of other instrumentation that are no measure: the timeline had no room"},
-		exporter.Count{Name: "hurried", N: b.Hurried, What: "spans handed over without their marks: the timeline had no room"},
 		exporter.Count{Name: "late", N: b.Late, Lost: true, What: "marks made after their span's end"},
 		exporter.Count{Name: "limited", N: b.Limited, Lost: true, What: "marks over their span's event limit"},
-		exporter.Count{Name: "aged_out", N: b.AgedOut, Lost: true, What: "marks of spans that never ended"},
-		exporter.Count{Name: "unmade", N: b.Unmade, Lost: true, What: "measures recorded right before the end"},
-		exporter.Count{Name: "overflow", N: b.Overflow, Lost: true, What: "marks and measures dropped at the bridge's full queue"},
-		exporter.Count{Name: "dropped", N: b.Dropped, Lost: true, What: "spans of other instrumentation dropped at the bridge's full queue"})
+		exporter.Count{Name: "aged_out", N: b.AgedOut, Lost: true, What: "marks of spans that never ended"})
 	add("perfline.delivery",
 		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
 		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},

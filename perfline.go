@@ -167,9 +167,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if p.delivery != nil {
 		started = append(started, p.delivery)
 	}
-	if p.tracing, err = startTracing(c, res, to, profileIDs, vars); err != nil {
-		return nil, err
-	}
+	p.tracing = startTracing(c, res, to, profileIDs, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
@@ -211,8 +209,8 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	return p, err
 }
 
-// TracerProvider makes spans that belong to this pipeline. It is the SDK's; the global one is
-// a [profiling.TracerProvider] over it. With OTEL_SDK_DISABLED it is the global one.
+// TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or Config.TracerProvider, over
+// which the global one is a [profiling.TracerProvider] then. With OTEL_SDK_DISABLED it is the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -176,26 +175,3 @@ func checkMetrics(vars *environ.Reader) {
 	}, cardinalityLimit)
 	environ.Read(vars, false, environ.Bool, "OTEL_GO_X_PER_SERIES_START_TIMESTAMPS")
 }
-
-// described returns a span processor that gives next spans with the resource res. OpenTelemetry's provider adds
-// what it reads from OTEL_RESOURCE_ATTRIBUTES to the one that it is given, also if that is wrong.
-func described(next sdktrace.SpanProcessor, res *resource.Resource, vars *environ.Reader) sdktrace.SpanProcessor {
-	if !vars.Wrong(resourceAttributes) {
-		return next
-	}
-	return describing{next, res}
-}
-
-type describing struct {
-	sdktrace.SpanProcessor
-	res *resource.Resource
-}
-
-func (d describing) OnEnd(s sdktrace.ReadOnlySpan) { d.SpanProcessor.OnEnd(describedSpan{s, d.res}) }
-
-type describedSpan struct {
-	sdktrace.ReadOnlySpan
-	res *resource.Resource
-}
-
-func (s describedSpan) Resource() *resource.Resource { return s.res }

@@ -31,9 +31,11 @@ type Stats struct {
 // Stats collects what was recorded and returns the counts.
 func (p *Pipeline) Stats() Stats {
 	s := Stats{Timeline: p.timeline.Stats()}
-	if p.tracing != nil && p.tracing.processor != nil {
-		s.Bridge = p.tracing.processor.Stats()
-		s.Unlabelled = p.tracing.labels.Unlabelled()
+	if p.tracing != nil {
+		s.Bridge = p.tracing.stats()
+		if p.tracing.labels != nil {
+			s.Unlabelled = p.tracing.labels.Unlabelled()
+		}
 	}
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()
@@ -71,13 +73,10 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
 	add(&e.Spans, d.Failed, 0, "spans not taken by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
-	add(&e.Spans, b.Dropped, o.Dropped, "spans dropped at the bridge's full queue")
 	add(&e.Entries, s.overflow(), before.overflow(), "marks or measures dropped at the full timeline")
-	add(&e.Entries, b.Overflow, o.Overflow, "marks or measures dropped at the bridge's full queue")
 	add(&e.Entries, b.Late, o.Late, "marks made after their span's end")
 	add(&e.Entries, b.Limited, o.Limited, "marks over their span's event limit")
 	add(&e.Entries, b.AgedOut, o.AgedOut, "marks of spans that never ended")
-	add(&e.Entries, b.Unmade, o.Unmade, "measures recorded right before the end")
 	add(&e.Profiles, f.Refused, 0, "profiles refused by the server")
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
 	add(&e.Profiles, f.Overflow, 0, "profiles dropped at the full queue")
@@ -88,12 +87,9 @@ func (s Stats) lost(before Stats) error {
 	return e
 }
 
-// overflow counts the marks and measures that found the timeline full. Spans of other
-// instrumentation, which are measures of the timeline, are not among them: those are
-// delivered all the same.
+// overflow counts the marks and measures that found the timeline full.
 func (s Stats) overflow() uint64 {
-	all := s.Timeline[observer.Mark].Overflow + s.Timeline[observer.Measure].Overflow
-	return all - min(all, s.Bridge.Unrecorded) // which may be ahead by what no pass has counted yet
+	return s.Timeline[observer.Mark].Overflow + s.Timeline[observer.Measure].Overflow
 }
 
 // registerMetrics shows the counts as OpenTelemetry metrics:

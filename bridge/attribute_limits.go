@@ -34,7 +34,7 @@ func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
 	if limit == 0 {
-		s.droppedAttributes += len(attrs)
+		s.droppedAttributes += int32(len(attrs))
 		return
 	}
 	if limit > 0 && len(s.attributes)+len(attrs) > limit {

@@ -10,57 +10,21 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A slab hands out attribute slices from larger arrays: entries have few
-// attributes, and one allocation serves many of them.
-type slab struct{ free []attribute.KeyValue }
-
-const slabLen = 128
-
-// attributes converts an entry's detail, which is frozen: see observer.Freeze for the
-// kinds that there are. limit and length are a span limit for the
-// number of attributes and for the length of a value; negative is unlimited.
-// dropped is how many were over the limit.
-func (s *slab) attributes(detail []slog.Attr, limit, length int) (kvs []attribute.KeyValue, dropped int) {
-	n := len(detail)
-	if n == 0 {
-		return nil, 0
-	}
-	if cap(s.free)-len(s.free) < n {
-		s.free = make([]attribute.KeyValue, 0, max(slabLen, n))
-	}
-	from := len(s.free)
-	kvs = s.free[from:from]
-	for _, a := range detail {
-		kvs = appendAttr(kvs, "", a)
-	}
-	kvs, dropped = limited(unique(kvs), limit, length)
-	if len(kvs) <= cap(s.free)-from { // still in the slab: groups may have outgrown it
-		s.free = s.free[:from+len(kvs)]
-	}
-	return kvs[:len(kvs):len(kvs)], dropped
-}
-
-// limited applies span limits to attributes in place.
-func limited(kvs []attribute.KeyValue, count, length int) (kept []attribute.KeyValue, dropped int) {
-	if count >= 0 && len(kvs) > count {
-		dropped = len(kvs) - count
-		kvs = kvs[:count]
-	}
-	if length >= 0 {
-		for i := range kvs {
-			kvs[i] = truncate(kvs[i], length)
-		}
-	}
-	return kvs, dropped
-}
-
-// convert is attributes for a plain list.
+// convert converts the detail of an entry, which is frozen: see observer.Freeze for the kinds that there are.
 func convert(attrs []slog.Attr) []attribute.KeyValue {
-	var kvs []attribute.KeyValue
+	if len(attrs) == 0 {
+		return nil
+	}
+	return appendConverted(make([]attribute.KeyValue, 0, len(attrs)), attrs)
+}
+
+// appendConverted appends what convert returns.
+func appendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.KeyValue {
+	n := len(kvs)
 	for _, a := range attrs {
 		kvs = appendAttr(kvs, "", a)
 	}
-	return unique(kvs)
+	return kvs[:n+len(unique(kvs[n:]))]
 }
 
 // appendAttr converts one attribute; prefix is that of the groups around it.
@@ -129,52 +93,17 @@ func listValue(list any) attribute.Value {
 }
 
 // unique keeps the last value of each key, at the place of the first: spans and
-// events must not have two attributes of one key. Lists are short.
+// events must not have two attributes of one key.
 func unique(kvs []attribute.KeyValue) []attribute.KeyValue {
+	keys := placesOf(nil, len(kvs))
 	out := kvs[:0]
-next:
 	for _, kv := range kvs {
-		for i := range out {
-			if out[i].Key == kv.Key {
-				out[i] = kv
-				continue next
-			}
+		if at := keys.find(out, kv.Key); at >= 0 {
+			out[at] = kv
+			continue
 		}
+		keys.add(kv.Key, len(out))
 		out = append(out, kv)
 	}
 	return out
-}
-
-// truncate cuts strings to limit characters and bytes to as many, as the SDK's span
-// limits do.
-func truncate(kv attribute.KeyValue, limit int) attribute.KeyValue {
-	switch kv.Value.Type() {
-	case attribute.STRING:
-		if s := kv.Value.AsString(); len(s) > limit {
-			kv.Value = attribute.StringValue(cut(s, limit))
-		}
-	case attribute.STRINGSLICE:
-		list := kv.Value.AsStringSlice()
-		for i, s := range list {
-			list[i] = cut(s, limit)
-		}
-		kv.Value = attribute.StringSliceValue(list)
-	case attribute.BYTESLICE:
-		if b := kv.Value.AsByteSlice(); len(b) > limit {
-			kv.Value = attribute.ByteSliceValue(b[:limit])
-		}
-	default: // has no length, or is none that this package makes
-	}
-	return kv
-}
-
-func cut(s string, limit int) string {
-	n := 0
-	for i := range s {
-		if n == limit {
-			return s[:i]
-		}
-		n++
-	}
-	return s
 }

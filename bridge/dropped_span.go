@@ -1,6 +1,9 @@
 package bridge
 
 import (
+	"sync/atomic"
+	"time"
+
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -13,7 +16,10 @@ type droppedSpan struct {
 
 	tracer      *tracer
 	spanContext trace.SpanContext
-	unit        *observer.Unit // of the recorded span above it; nil without one
+	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
+
+	// Of the recorded span above it, or of a local root. The latter has none before it is needed.
+	unit atomic.Pointer[observer.Timeline]
 }
 
 var _ trace.Span = (*droppedSpan)(nil)
@@ -21,3 +27,42 @@ var _ trace.Span = (*droppedSpan)(nil)
 func (s *droppedSpan) SpanContext() trace.SpanContext { return s.spanContext }
 
 func (s *droppedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
+
+// End closes the unit of a local root.
+func (s *droppedSpan) End(...trace.SpanEndOption) {
+	if s.root == s {
+		if u := s.unit.Load(); u != nil {
+			u.Close()
+		}
+	}
+}
+
+// Place implements [observer.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.
+func (s *droppedSpan) Place() observer.Place {
+	timeline := s.tracer.provider.timeline
+	if timeline.Watched() {
+		return observer.Place{Timeline: s.Unit(), To: observer.ToObservers}
+	}
+	if u := s.holder().unit.Load(); u != nil {
+		timeline = u
+	}
+	return observer.Place{Timeline: timeline, To: observer.ToObservers}
+}
+
+// Unit implements [observer.Active].
+func (s *droppedSpan) Unit() *observer.Timeline {
+	h := s.holder()
+	if u := h.unit.Load(); u != nil {
+		return u
+	}
+	h.unit.CompareAndSwap(nil, s.tracer.provider.newUnit(time.Now()))
+	return h.unit.Load()
+}
+
+// holder returns the span that has the unit.
+func (s *droppedSpan) holder() *droppedSpan {
+	if s.root != nil {
+		return s.root
+	}
+	return s
+}

@@ -73,7 +73,7 @@ func (s *recordedSpan) Links() []sdktrace.Link {
 func (s *recordedSpan) DroppedAttributes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.droppedAttributes
+	return int(s.droppedAttributes)
 }
 
 func (s *recordedSpan) DroppedEvents() int {
@@ -91,7 +91,7 @@ func (s *recordedSpan) DroppedLinks() int {
 func (s *recordedSpan) ChildSpanCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.children
+	return int(s.children)
 }
 
 // An endedSpan is what processors receive at the end: the span without the methods that change it.

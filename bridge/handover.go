@@ -1,27 +1,35 @@
 package bridge
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
 // receiver receives the units of a provider.
 type receiver struct{ provider *TracerProvider }
 
-var _ observer.Tracer = receiver{}
+var _ observer.Receiver = receiver{}
 
-// wants reports whether an output takes the span.
-func (p *TracerProvider) wants(sc trace.SpanContext) bool {
-	return len(p.recorders) > 0 || len(p.exporters) > 0 && sc.IsSampled()
+// MarkLimit implements [observer.Receiver].
+func (r receiver) MarkLimit() int { return r.provider.limits.EventCountLimit }
+
+// wants reports whether an output takes spans that are sampled, or others.
+func (p *TracerProvider) wants(sampled bool) bool {
+	return len(p.recorders) > 0 || len(p.exporters) > 0 && sampled
 }
 
-// Size implements [observer.Interval].
+// Size implements [observer.Span].
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s)) + len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
 	d := s.readDetails()
@@ -46,8 +54,12 @@ func attributesSize(attrs []attribute.KeyValue) int {
 
 // An encoding is the storage of a hand-over. Later ones use it again.
 type encoding struct {
-	bytes []byte
-	parts []part
+	bytes      []byte
+	parts      []part
+	attributes []attribute.KeyValue
+	events     []sdktrace.Event
+
+	eventCount, measures, spans, limited uint64
 }
 
 // A part is the encoded spans of one group that are sampled, or those that are not.
@@ -64,12 +76,12 @@ const maxEncoding = 512 << 10
 var encodings = sync.Pool{New: func() any { return new(encoding) }}
 
 // HandOver encodes spans and gives them to the outputs.
-func (r receiver) HandOver(finished []observer.Interval) {
+func (r receiver) HandOver(finished *observer.Finished) {
 	s, ok := encodings.Get().(*encoding)
 	if !ok {
 		s = new(encoding)
 	}
-	s.encode(finished)
+	s.encode(r.provider, finished)
 	bytes := append(make([]byte, 0, len(s.bytes)), s.bytes...)
 	start := 0
 	for _, part := range s.parts {
@@ -85,24 +97,31 @@ func (r receiver) HandOver(finished []observer.Interval) {
 			o.Accept(spans)
 		}
 	}
+	stats := &r.provider.stats
+	add(&stats.events, s.eventCount)
+	add(&stats.measures, s.measures)
+	add(&stats.spans, s.spans)
+	add(&stats.limited, s.limited)
 	if cap(s.bytes) <= maxEncoding {
 		clear(s.parts)
-		s.bytes, s.parts = s.bytes[:0], s.parts[:0]
+		clear(s.attributes)
+		clear(s.events)
+		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0]}
 		encodings.Put(s)
 	}
 }
 
 // encode encodes spans by groups, in the order of each group's first span.
-func (s *encoding) encode(finished []observer.Interval) {
-	for i, f := range finished {
-		first, ok := f.(*recordedSpan)
-		if !ok || s.has(first) {
+func (s *encoding) encode(p *TracerProvider, finished *observer.Finished) {
+	for i := range finished.Len() {
+		first, ok := itemAt(p, finished, i)
+		if !ok || s.has(&first) {
 			continue
 		}
-		part := part{group: first.tracer.group, sampled: first.spanContext.IsSampled()}
-		for _, f := range finished[i:] {
-			if span, ok := f.(*recordedSpan); ok && part.fits(span) {
-				s.bytes = span.append(s.bytes)
+		part := part{group: first.group, sampled: first.sampled}
+		for k := i; k < finished.Len(); k++ {
+			if it, ok := itemAt(p, finished, k); ok && part.fits(&it) {
+				s.append(finished, &it)
 				part.count++
 			}
 		}
@@ -111,26 +130,139 @@ func (s *encoding) encode(finished []observer.Interval) {
 	}
 }
 
-func (p *part) fits(s *recordedSpan) bool {
-	return p.group == s.tracer.group && p.sampled == s.spanContext.IsSampled()
+// An item is a finished span, or a measure that becomes one.
+type item struct {
+	observer.Item
+	span    *recordedSpan // or the parent of the measure
+	group   *otlpenc.Group
+	sampled bool
 }
 
-func (s *encoding) has(span *recordedSpan) bool {
+// itemAt returns an item that an output wants.
+func itemAt(p *TracerProvider, finished *observer.Finished, i int) (it item, ok bool) {
+	if it.Item, ok = finished.At(i); !ok {
+		return it, false
+	}
+	it.span, ok = it.Span.(*recordedSpan)
+	if !ok {
+		return it, false
+	}
+	it.sampled = it.span.spanContext.IsSampled()
+	it.group = p.marks.group
+	if it.IsSpan {
+		it.group = it.span.tracer.group
+	}
+	return it, p.wants(it.sampled)
+}
+
+func (p *part) fits(it *item) bool { return p.group == it.group && p.sampled == it.sampled }
+
+func (s *encoding) has(it *item) bool {
 	for i := range s.parts {
-		if s.parts[i].fits(span) {
+		if s.parts[i].fits(it) {
 			return true
 		}
 	}
 	return false
 }
 
-// append appends the encoded span.
-func (s *recordedSpan) append(b []byte) []byte {
-	d := s.readDetails()
-	data := otlpenc.Snapshot{
-		Name: s.name, SpanContext: s.spanContext, Parent: s.parent, SpanKind: trace.SpanKind(s.kind), StartTime: s.startTime, EndTime: s.endTime,
-		Attributes: s.attributes, Events: d.events.values, Links: d.links.values, Status: s.status,
-		DroppedAttributeCount: s.droppedAttributes, DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
+// append appends an encoded span.
+func (s *encoding) append(finished *observer.Finished, it *item) {
+	if !it.IsSpan {
+		s.appendMeasure(it)
+		return
 	}
-	return data.Append(b)
+	span := it.span
+	if span.measure {
+		s.measures++
+	} else {
+		s.spans++
+	}
+	d := span.readDetails()
+	data := otlpenc.Snapshot{
+		Name: span.name, SpanContext: span.spanContext, Parent: span.parent, SpanKind: trace.SpanKind(span.kind),
+		StartTime: span.startTime, EndTime: span.endTime,
+		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
+		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
+	}
+	if len(it.Attrs) > 0 {
+		var dropped int
+		data.Attributes, dropped = s.spanAttributes(span, it.Attrs)
+		data.DroppedAttributeCount += dropped
+	}
+	if last := finished.LastMark(span); last.Valid() || span.marks.Dropped() > 0 {
+		var dropped int
+		data.Events, dropped = s.withMarks(span, last)
+		data.DroppedEventCount += dropped
+	}
+	s.bytes = data.Append(s.bytes)
+}
+
+// appendMeasure appends the span of a measure.
+func (s *encoding) appendMeasure(it *item) {
+	s.measures++
+	parent, p := it.span, it.span.tracer.provider
+	data := otlpenc.Snapshot{
+		Name: text.Valid(it.Measure), Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
+		SpanContext: parent.spanContext.WithSpanID(p.ids.NewSpanID(context.Background(), parent.spanContext.TraceID())),
+	}
+	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
+	if len(it.Attrs) > 0 {
+		data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
+	}
+	s.bytes = data.Append(s.bytes)
+}
+
+// spanAttributes returns the attributes of a span with those of its measure.
+func (s *encoding) spanAttributes(span *recordedSpan, more []slog.Attr) (all []attribute.KeyValue, dropped int) {
+	return s.limitedAttributes(&span.tracer.provider.limits, span.attributes, more)
+}
+
+// limitedAttributes returns have, with more attributes, within the limits of a span.
+func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribute.KeyValue, more []slog.Attr) (all []attribute.KeyValue, dropped int) {
+	n := len(s.attributes)
+	s.attributes = appendConverted(append(s.attributes, have...), more)
+	all = s.attributes[n:]
+	added := all[len(have):]
+	for i := range added {
+		limitAttribute(&added[i], limits)
+	}
+	if len(have) > 0 {
+		all = unique(all)
+	}
+	if limit := limits.AttributeCountLimit; limit >= 0 && len(all) > limit {
+		return all[:limit], len(all) - limit
+	}
+	return all, 0
+}
+
+// withMarks returns the events of a span and its marks, by time, within the limit. It also returns how many marks, or events
+// for them, it dropped.
+func (s *encoding) withMarks(span *recordedSpan, last observer.FinishedMark) (events []sdktrace.Event, dropped int) {
+	limits := &span.tracer.provider.limits
+	own := span.readDetails().events.values
+	n := len(s.events)
+	s.events = append(s.events, own...)
+	marks, most := 0, limits.EventCountLimit
+	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Before() {
+		from := len(s.attributes)
+		s.attributes = appendConverted(s.attributes, m.Attrs())
+		e := sdktrace.Event{Name: text.Valid(m.Name()), Time: m.Time()}
+		e.Attributes, e.DroppedAttributeCount = limitedList(s.attributes[from:], limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
+		s.events = append(s.events, e)
+		marks++
+	}
+	events = s.events[n:]
+	slices.Reverse(events[len(own):])
+	if len(own) > 0 {
+		slices.SortStableFunc(events, func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
+	}
+	dropped = span.marks.Dropped() + span.marks.Len() - marks
+	s.eventCount += uint64(marks)
+	s.limited += uint64(dropped)
+	if most >= 0 && len(events) > most {
+		dropped += len(events) - most
+		events = events[len(events)-most:]
+	}
+	return events, dropped
 }

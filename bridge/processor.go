@@ -2,174 +2,118 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// An Option configures [NewProcessor] and [Sync].
-type Option func(*options)
+// An Option configures [NewProcessor].
+type Option func(*Processor)
 
-type options struct {
-	timeline   *observer.Timeline
-	limits     sdktrace.SpanLimits
-	profileIDs spanlabels.Scope
-}
-
-func newOptions(opts []Option) options {
-	o := options{timeline: observer.Default(), limits: sdktrace.NewSpanLimits()}
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return o
-}
-
-// WithTimeline says which process timeline to carry; without it, the default one.
+// WithTimeline says which process timeline to join; without it, the default one.
 func WithTimeline(t *observer.Timeline) Option {
-	return func(o *options) {
-		for t.Parent() != nil {
-			t = t.Parent()
-		}
-		o.timeline = t
-	}
+	return func(p *Processor) { p.timeline = processTimeline(t) }
 }
 
-// WithSpanLimits sets the limits for what the bridge makes; without it they
-// come from the OTEL_SPAN_* variables, as those of the SDK do. Set it when the
-// tracer provider was given limits in code: a processor cannot ask for them.
-func WithSpanLimits(l sdktrace.SpanLimits) Option {
-	return func(o *options) { o.limits = l }
+// WithTracerProvider says which provider makes the spans of measures under no span. Without it, this is the
+// provider of the first span that the processor sees, and before that the global one.
+func WithTracerProvider(tp trace.TracerProvider) Option {
+	return func(p *Processor) { p.provider.Store(&tp) }
 }
 
 // WithProfileIDs says which spans of measures begun with marks.Start carry the attribute pyroscope.profile.id. Without
-// it none do. profiling.NewTracerProvider takes the same scope for the spans that the SDK makes. Of several processors
-// of one provider, the first one's option counts. With [Sync] it does nothing.
+// it none do. profiling.NewTracerProvider takes the same scope for the spans that the SDK makes.
 func WithProfileIDs(scope spanlabels.Scope) Option {
-	return func(o *options) { o.profileIDs = scope }
+	return func(p *Processor) { p.joined.profileIDs = scope }
 }
 
-// A Processor stands in front of a span processor and hands it spans with their
-// marks as events, and measures as spans. It is safe for concurrent use.
+// A Processor joins a timeline with a provider that is not a [TracerProvider]: the SDK's, or any other of OpenTelemetry's
+// API. It is safe for concurrent use.
+//
+// From NewProcessor until Shutdown, a mark under a span calls AddEvent, and a measure makes a span with that
+// span's own tracer. Both happen at once, on the goroutine that records.
+//
+// As a span processor of the SDK's provider, it also brings spans of other instrumentation onto the timeline of
+// their request when they end. It does not pass them on: register it beside the processor that exports. A provider that
+// takes no span processors gets the rest without that.
 type Processor struct {
-	hub        *hub
-	next       sdktrace.SpanProcessor
-	limits     sdktrace.SpanLimits
-	profileIDs spanlabels.Scope
-	provider   atomic.Pointer[sdktrace.TracerProvider] // the one whose spans come here
-	stopped    atomic.Bool
+	timeline *observer.Timeline
+	joined   joined
+	stats    counters
+	detach   func()
+	provider atomic.Pointer[trace.TracerProvider]
+	requests underway.Table[observer.Timeline] // the timeline of the request that a span was started under
+	stopped  atomic.Bool
 }
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
-// NewProcessor returns a processor that hands spans to next, usually a batch
-// span processor. From then on it carries the timeline until its Shutdown, which
-// the tracer provider's Shutdown calls. Several processors, of one provider or
-// of several, may carry the same timeline: entries go to those whose provider
-// made the span. It replaces a [Sync] on the same timeline.
-func NewProcessor(next sdktrace.SpanProcessor, opts ...Option) *Processor {
-	o := newOptions(opts)
-	p := &Processor{next: next, limits: o.limits, profileIDs: o.profileIDs}
-	o.timeline.Attach(func(current observer.Bridge) observer.Bridge {
-		h, ok := current.(*hub)
-		if !ok {
-			h = newHub(o.timeline)
-		}
-		p.hub = h
-		h.add(p)
-		return h
-	})
+// NewProcessor returns a processor, which joins the timeline at once. Of several, and of TracerProviders, the last one that
+// joined a timeline makes the spans under no span.
+func NewProcessor(opts ...Option) *Processor {
+	p := &Processor{timeline: observer.Default()}
+	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
+	for _, opt := range opts {
+		opt(p)
+	}
+	p.detach = p.joined.attach(p.timeline)
 	return p
 }
 
-// Bind tells which provider the processor belongs to, so that measures under no
-// span become spans of it even before it has made one. Otherwise it is learned
-// from the first span, and before that the global provider serves.
-func (p *Processor) Bind(tp *sdktrace.TracerProvider) {
-	if p.provider.CompareAndSwap(nil, tp) {
-		p.hub.learned()
+func (p *Processor) tracer() trace.Tracer {
+	if tp := p.provider.Load(); tp != nil {
+		return (*tp).Tracer(ScopeName)
 	}
+	return otel.GetTracerProvider().Tracer(ScopeName)
 }
 
-// OnStart notes under which request the span is made, and passes it on.
+// OnStart notes under which request the span is made.
 func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.provider.Load() == nil {
-		if tp, ok := s.TracerProvider().(*sdktrace.TracerProvider); ok {
-			p.Bind(tp)
-		}
+		tp := s.TracerProvider()
+		p.provider.CompareAndSwap(nil, &tp)
 	}
-	if !p.stopped.Load() {
-		p.hub.starts(parent, s)
-	}
-	p.next.OnStart(parent, s)
-}
-
-// OnEnd queues the span; it reaches the next processor with its marks. A span of
-// other instrumentation becomes an entry of its request's timeline.
-func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
-	if p.stopped.Load() {
+	if p.stopped.Load() || s.InstrumentationScope().Name == ScopeName {
 		return
 	}
-	p.hub.ends(s)
-	if !p.hub.tl.Post(&postedSpan{span: s, to: p}) {
-		// No room: better the span without its marks than no span.
-		p.hub.stats.hurried.Add(1)
-		p.next.OnEnd(s)
+	if t := observer.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
+		p.requests.Put(s.SpanContext(), t)
 	}
 }
 
-// ForceFlush hands over all that was recorded before the call and then flushes
-// the next processor.
-func (p *Processor) ForceFlush(ctx context.Context) error {
-	if p.stopped.Load() {
-		return nil
+// OnEnd makes an entry of a span of other instrumentation.
+func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
+	if p.stopped.Load() || s.InstrumentationScope().Name == ScopeName {
+		return
 	}
-	return errors.Join(p.hub.flush(ctx), p.next.ForceFlush(ctx))
+	if t := p.requests.Take(s.SpanContext()); t != nil {
+		t.Show(observer.SpanIDs{
+			Trace: s.SpanContext().TraceID(), Self: observer.ID(s.SpanContext().SpanID()), Parent: observer.ID(s.Parent().SpanID()),
+		}, describe(s))
+	}
 }
 
-// Shutdown hands over all that was recorded before the call, stops carrying the
-// timeline and shuts the next processor down. Further calls do nothing.
-//
-// Measures that have no local span above them need the provider to become spans,
-// and the SDK's makes none any more once its Shutdown has begun: call the
-// provider's ForceFlush before. Those that come too late are counted as Unmade.
-func (p *Processor) Shutdown(ctx context.Context) error {
-	if p.stopped.Swap(true) {
-		return nil
+// ForceFlush has nothing to do.
+func (p *Processor) ForceFlush(context.Context) error { return nil }
+
+// Shutdown leaves the timeline. Further calls do nothing.
+func (p *Processor) Shutdown(context.Context) error {
+	if !p.stopped.Swap(true) {
+		p.detach()
+		p.requests.TakeAll()
 	}
-	err := p.hub.flush(ctx)
-	last := false
-	p.hub.tl.Attach(func(current observer.Bridge) observer.Bridge {
-		last = p.hub.remove(p) == 0
-		if last && current == observer.Bridge(p.hub) {
-			return nil
-		}
-		return current
-	})
-	if last {
-		p.hub.foreign.TakeAll()
-	}
-	if last && err == nil {
-		err = p.hub.abandon(ctx)
-	}
-	return errors.Join(err, p.next.Shutdown(ctx))
+	return nil
 }
 
-// Stats are the counts of the timeline's bridge, which the processors of that
-// timeline share.
+// Stats are the counts of the processor. Those of marks that stay on the timeline are of all providers of the timeline.
 func (p *Processor) Stats() Stats {
-	s := p.hub.stats.read()
-	s.Unjoined = p.hub.foreign.Forgotten()
+	s := p.stats.read(p.timeline)
+	s.Unjoined = p.requests.Forgotten()
 	return s
 }
-
-// capture is a span processor that keeps the last span ended.
-type capture struct{ span sdktrace.ReadOnlySpan }
-
-func (c *capture) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (c *capture) OnEnd(s sdktrace.ReadOnlySpan)                   { c.span = s }
-func (c *capture) Shutdown(context.Context) error                  { return nil }
-func (c *capture) ForceFlush(context.Context) error                { return nil }

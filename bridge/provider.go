@@ -41,6 +41,9 @@ type TracerProviderConfig struct {
 	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_* and the SDK's defaults; a negative limit means no limit
 	IDs      sdktrace.IDGenerator // nil means random ids
 
+	// Timeline is the process timeline whose marks and measures become events and spans. nil means observer.Default().
+	Timeline *observer.Timeline
+
 	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders take these, and the spans that are
 	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
 	Exporters, Recorders []Output
@@ -78,8 +81,13 @@ type TracerProvider struct {
 	recordPanics bool
 	profileIDs   spanlabels.Scope
 
+	timeline *observer.Timeline
+	joined   joined
+	detach   func()
+	stats    counters
+	marks    *tracer // of measures
+
 	groups     otlpenc.Groups
-	units      *observer.Units
 	exporters  []Output
 	recorders  []Output
 	processors atomic.Pointer[[]*registered]
@@ -130,13 +138,27 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.resource == nil {
 		p.resource = resource.Default()
 	}
-	p.units = observer.NewUnits(receiver{p})
 	all := make([]*registered, len(c.Processors))
 	for i, sp := range c.Processors {
 		all[i] = &registered{SpanProcessor: sp}
 	}
 	p.processors.Store(&all)
+	p.timeline = processTimeline(c.Timeline)
+	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
+	p.joined = joined{tracer: func() trace.Tracer { return p.marks }, stats: &p.stats}
+	p.detach = p.joined.attach(p.timeline)
 	return p
+}
+
+// processTimeline returns the process timeline of t, or the default one if t is nil.
+func processTimeline(t *observer.Timeline) *observer.Timeline {
+	if t == nil {
+		return observer.Default()
+	}
+	for t.Parent() != nil {
+		t = t.Parent()
+	}
+	return t
 }
 
 // tracerName is the name of tracers without one. It is the same as the SDK's.
@@ -156,6 +178,10 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(),
 		Attributes: normalizeSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
 	}
+	return p.tracer(scope)
+}
+
+func (p *TracerProvider) tracer(scope instrumentation.Scope) *tracer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, ok := p.tracers[scope]
@@ -210,7 +236,7 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
 // processors. It returns all their errors.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
-	err := errors.Join(p.units.Flush(ctx), p.flushOutputs(ctx))
+	err := errors.Join(p.timeline.FlushUnits(ctx), p.flushOutputs(ctx))
 	for _, sp := range *p.processors.Load() {
 		if ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -240,10 +266,12 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	if closed {
 		return nil
 	}
-	handOver := context.WithoutCancel(ctx)                          // it does not wait for outputs
-	err = errors.Join(p.units.Flush(handOver), p.flushOutputs(ctx)) // before processors, which may block or panic
+	handOver := context.WithoutCancel(ctx)                                  // it does not wait for outputs
+	err = errors.Join(p.timeline.FlushUnits(handOver), p.flushOutputs(ctx)) // before processors, which may block or panic
 	defer func() {
-		err = errors.Join(err, p.units.Flush(handOver))
+		err = errors.Join(err, p.timeline.FlushUnits(handOver))
+		p.detach()
+		p.timeline.AbandonUnits(receiver{p})
 		for _, outputs := range [][]Output{p.recorders, p.exporters} {
 			for _, o := range outputs {
 				err = errors.Join(err, o.Shutdown(ctx))
@@ -257,8 +285,9 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	return err
 }
 
-// UnitStats returns how many parts of units were handed over before the end of their root, by cause.
-func (p *TracerProvider) UnitStats() observer.UnitStats { return p.units.Stats() }
+// Stats returns the counts of the provider. Those of marks that were lost, or stay on the timeline, are of all providers of
+// its timeline.
+func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
 
 // normalizeSet returns a set whose values are limited as values of spans are.
 func normalizeSet(set attribute.Set, depth int) attribute.Set {

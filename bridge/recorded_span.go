@@ -29,21 +29,23 @@ type recordedSpan struct {
 	spanContext trace.SpanContext
 	parent      trace.SpanContext
 	startTime   time.Time
-	label       *spanlabels.Span // of its goroutine; nil unless a profiler runs
-	kind        uint8            // a trace.SpanKind
-	root        bool             // it is a local root
-	ended       atomic.Bool      // changed with mu held
+	label       *spanlabels.Span                  // of its goroutine; nil unless a profiler runs
+	kind        uint8                             // a trace.SpanKind
+	root        bool                              // it is a local root
+	measure     bool                              // it is the span of a measure
+	ended       atomic.Bool                       // changed with mu held
+	unit        atomic.Pointer[observer.Timeline] // of a local root: nil before its first child or mark; changed with mu held
+	marks       observer.SpanMarks
 
 	mu                sync.Mutex // guards what follows
+	dirty             bool       // attributes may have a key twice
+	droppedAttributes int32
+	children          int32
 	name              string
 	endTime           time.Time // zero before the end
 	status            sdktrace.Status
 	attributes        []attribute.KeyValue
-	dirty             bool // attributes may have a key twice
-	droppedAttributes int
-	children          int
-	details           *spanDetails   // nil for most spans
-	unit              *observer.Unit // of a local root: nil before its first child
+	details           *spanDetails // nil for most spans
 }
 
 // spanDetails are what few spans have.
@@ -59,10 +61,7 @@ type unexported struct {
 	sdktrace.ReadOnlySpan
 }
 
-var (
-	_ sdktrace.ReadWriteSpan = (*recordedSpan)(nil)
-	_ observer.Interval      = (*recordedSpan)(nil)
-)
+var _ sdktrace.ReadWriteSpan = (*recordedSpan)(nil)
 
 // withDetails returns the span's details, to be changed. s.mu is held.
 func (s *recordedSpan) withDetails() *spanDetails {
@@ -83,7 +82,7 @@ func (s *recordedSpan) readDetails() *spanDetails {
 }
 
 // child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
-func (s *recordedSpan) child(sameUnit bool) *observer.Unit {
+func (s *recordedSpan) child(sameUnit bool) *observer.Timeline {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.IsRecording() {
@@ -92,10 +91,7 @@ func (s *recordedSpan) child(sameUnit bool) *observer.Unit {
 	if !sameUnit {
 		return nil
 	}
-	if s.unit == nil {
-		s.unit = s.tracer.provider.units.New(!s.IsRecording())
-	}
-	return s.unit
+	return s.makeUnit()
 }
 
 // IsRecording reports whether the span has not ended. With s.mu held, it does not change.
@@ -180,17 +176,37 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 	s.end(end)
 }
 
-// end ends the span, unless another goroutine has ended it.
+// end ends the span, unless another goroutine has ended it, and hands it over.
 func (s *recordedSpan) end(at time.Time) {
+	if !s.finish(at) {
+		return
+	}
+	switch unit := s.unit.Load(); {
+	case unit == nil:
+		observer.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
+	case s.root:
+		unit.End(s)
+	default:
+		unit.Finish(s, s.entryType(), nil)
+	}
+	s.callProcessors()
+}
+
+// finish ends the span for everything but its unit and the processors. It reports false if another goroutine has
+// ended it.
+func (s *recordedSpan) finish(at time.Time) bool {
 	s.mu.Lock()
 	if !s.IsRecording() {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	s.distinct()
 	s.endTime = at
 	s.ended.Store(true)
-	unit, name := s.unit, s.name
+	if s.unit.Load() == nil {
+		s.marks.End()
+	}
+	name := s.name
 	var task *rt.Task
 	if d := s.details; d != nil {
 		d.events.settle()
@@ -203,25 +219,12 @@ func (s *recordedSpan) end(at time.Time) {
 	if task != nil {
 		task.End()
 	}
-	s.handOver(unit)
-	for _, sp := range *s.tracer.provider.processors.Load() {
-		sp.OnEnd((*endedSpan)(s))
-	}
+	return true
 }
 
-// handOver gives the ended span to its unit.
-func (s *recordedSpan) handOver(unit *observer.Unit) {
-	wanted := s.tracer.provider.wants(s.spanContext)
-	switch {
-	case unit == nil && wanted: // a root without children
-		s.tracer.provider.units.HandOver(s)
-	case unit == nil:
-	case s.root && wanted:
-		unit.End(s)
-	case s.root:
-		unit.Close()
-	case wanted:
-		unit.Add(s)
+func (s *recordedSpan) callProcessors() {
+	for _, sp := range *s.tracer.provider.processors.Load() {
+		sp.OnEnd((*endedSpan)(s))
 	}
 }
 
@@ -239,7 +242,7 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) context.
 func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
 	name := s.Name() // perhaps changed by a processor
 	if !s.root {
-		rt.Log(ctx, "span", name)
+		logToExecutionTrace(ctx, name)
 		return ctx
 	}
 	ctx, task := rt.NewTask(ctx, name)
@@ -253,4 +256,10 @@ func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
 		task.End()
 	}
 	return ctx
+}
+
+func logToExecutionTrace(ctx context.Context, span string) {
+	if rt.IsEnabled() {
+		rt.Log(ctx, "span", span)
+	}
 }

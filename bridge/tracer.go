@@ -30,21 +30,24 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		ctx = context.Background()
 	}
 	config := trace.NewSpanStartConfig(options...)
-	parent, unit := t.parent(ctx, config.NewRoot())
+	// A request that this module serves is a unit of its own, also within another one.
+	serves := config.SpanKind() == trace.SpanKindServer && t.scope.Name == ScopeName
+	parent, unit := t.parent(ctx, config.NewRoot(), serves)
 	decided := ctx // the context of the decision
 	if config.NewRoot() {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
 	sc, result := t.sample(decided, parent, name, &config)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := &droppedSpan{tracer: t, spanContext: sc, unit: unit}
+		s := t.drop(ctx, sc, unit, config.NewRoot())
 		return trace.ContextWithSpan(ctx, s), s
 	}
 
 	s := &recordedSpan{
-		tracer: t, unit: unit, root: unit == nil,
+		tracer: t, root: unit == nil,
 		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(config.SpanKind())), name: name, startTime: config.Timestamp(),
 	}
+	s.unit.Store(unit)
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
 	}
@@ -56,7 +59,7 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
 	}
-	started = trace.ContextWithSpan(started, s)
+	started = &spanContext{Context: started, span: s}
 	for _, sp := range *t.provider.processors.Load() {
 		sp.OnStart(ctx, s)
 	}
@@ -66,16 +69,30 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return started, s
 }
 
+// drop returns a span that is not recorded.
+func (t *tracer) drop(ctx context.Context, sc trace.SpanContext, unit *observer.Timeline, newRoot bool) *droppedSpan {
+	s := &droppedSpan{tracer: t, spanContext: sc}
+	s.unit.Store(unit)
+	if unit != nil {
+		return s
+	}
+	s.root = s
+	if parent, ok := trace.SpanFromContext(ctx).(*droppedSpan); ok && parent.tracer.provider == t.provider && !newRoot {
+		s.root = parent.root
+	}
+	return s
+}
+
 // parent returns the context of the parent in ctx, and its unit if it is a span of the same provider. A new root counts
 // as a child, and has neither.
-func (t *tracer) parent(ctx context.Context, newRoot bool) (sc trace.SpanContext, unit *observer.Unit) {
+func (t *tracer) parent(ctx context.Context, newRoot, newUnit bool) (sc trace.SpanContext, unit *observer.Timeline) {
 	switch s := trace.SpanFromContext(ctx).(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot)
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot && !newUnit)
 	case *droppedSpan:
 		sc = s.spanContext
-		if s.tracer.provider == t.provider {
-			unit = s.unit
+		if s.tracer.provider == t.provider && s.root == nil && !newUnit {
+			unit = s.unit.Load()
 		}
 	default:
 		sc = s.SpanContext()

@@ -64,8 +64,8 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	if level < h.level.Level() {
 		return false
 	}
-	_, wanted := observer.FromContext(ctx).Enter(ctx, observer.Mark)
-	return wanted
+	p := observer.Locate(ctx)
+	return p.Wants(observer.Mark)
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
@@ -83,9 +83,8 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 const markedAttrs = 2 * observer.InlineAttrs
 
 func (h *handler) mark(ctx context.Context, r slog.Record) {
-	tl := observer.FromContext(ctx)
-	scope, ok := tl.Enter(ctx, observer.Mark)
-	if !ok {
+	p := observer.Locate(ctx)
+	if !p.Wants(observer.Mark) {
 		return
 	}
 	var room [markedAttrs]slog.Attr
@@ -99,7 +98,7 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 			return true
 		})
 	}
-	tl.Record(scope, observer.Mark, r.Message, tl.Now(), 0, attrs)
+	p.Record(observer.Mark, r.Message, p.Timeline.Now(), 0, attrs)
 }
 
 // grouped are the record's attributes inside the open groups, or nothing.

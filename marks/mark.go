@@ -27,9 +27,8 @@ const (
 // If a method of an attribute calls [runtime.Goexit], the mark is recorded; MarkAt and
 // Measure record nothing then. See [observer.Freeze].
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
-	tl := observer.FromContext(ctx)
-	if scope, ok := tl.Enter(ctx, observer.Mark); ok {
-		tl.Record(scope, observer.Mark, name, tl.Now(), 0, attrs)
+	if p := observer.Locate(ctx); p.Wants(observer.Mark) {
+		p.Record(observer.Mark, name, p.Timeline.Now(), 0, attrs)
 	}
 }
 
@@ -41,12 +40,13 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // (under a span that is not recorded) it is not recorded, and returned without its
 // attributes. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
-	if _, wanted := observer.FromContext(ctx).Enter(ctx, observer.Mark); !wanted {
+	p := observer.Locate(ctx)
+	if !p.Wants(observer.Mark) {
 		return NewMarkAt(ctx, name, at)
 	}
 	m, err := NewMarkAt(ctx, name, at, attrs...)
 	if err == nil {
-		m.Timeline().Queue(ctx, m)
+		p.Queue(m)
 	}
 	return m, err
 }

@@ -87,20 +87,20 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
-	tl := observer.FromContext(ctx)
-	_, wanted := tl.Enter(ctx, observer.Measure)
-	start, end, err := o.resolve(resolver{tl, wanted})
+	p := observer.Locate(ctx)
+	wanted := p.Wants(observer.Measure)
+	start, end, err := o.resolve(resolver{p.Timeline, wanted})
 	if err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
 	if !wanted {
 		return observer.Entry{}, nil
 	}
-	m, err := tl.NewEntry(observer.Measure, name, start, end-start, o.Detail...)
+	m, err := p.Timeline.NewEntry(observer.Measure, name, start, end-start, o.Detail...)
 	if err != nil {
 		return m, err
 	}
-	tl.Queue(ctx, m)
+	p.Queue(m)
 	return m, nil
 }
 

@@ -59,7 +59,8 @@ func Timerify[A, R any](name string, f func(context.Context, A) (R, error), o Ti
 			case !returned:
 				t.End(slog.Bool("panic", true))
 			case err != nil:
-				t.End(slog.Any("error", err))
+				t.Fail(err)
+				t.End()
 			default:
 				t.End()
 			}

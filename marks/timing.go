@@ -2,7 +2,9 @@ package marks
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -15,13 +17,13 @@ import (
 // The pointer that Time and Start return does not escape by itself: a Timing
 // that stays in its function costs no allocation.
 type Timing struct {
-	tl     *observer.Timeline // nil: nothing wants the measure
-	scope  any
+	place  observer.Place  // its timeline is nil if nothing wants the measure
+	span   observer.Opened // of Start; nil if it started none
+	failed *observer.Failure
 	name   string
 	start  time.Duration
 	ended  atomic.Bool
-	opened bool // the scope is that of an interval which a bridge opened
-	n      int  // attributes in attrs
+	n      int // attributes in attrs
 	attrs  [observer.InlineAttrs]slog.Attr
 	more   []slog.Attr
 }
@@ -51,41 +53,34 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 }
 
 func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
-	tl := observer.FromContext(ctx)
-	scope, ok := tl.Enter(ctx, observer.Measure)
-	if !ok {
+	p := observer.Locate(ctx)
+	if !p.Wants(observer.Measure) {
 		return
 	}
-	t.scope = scope
-	t.set(tl, name, attrs)
-	t.start = tl.Now() // last, not to measure ourselves
+	t.set(name, attrs)
+	t.place = p
+	t.start = p.Timeline.Now() // last, not to measure ourselves
 }
 
 func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) context.Context {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	tl := observer.FromContext(ctx)
-	scope, ok := tl.Enter(ctx, observer.Measure)
-	if !ok {
+	p := observer.Locate(ctx)
+	if !p.Wants(observer.Measure) {
 		return ctx
 	}
-	t.set(tl, name, attrs) // first: a method of an attribute may end the goroutine
-	start := tl.Now()
-	ctx, opened := tl.Start(ctx, name, start)
-	if opened != nil {
-		scope, t.opened = opened, true
-	}
-	t.scope = scope
-	t.start = start
+	t.set(name, attrs) // first: a method of an attribute may end the goroutine
+	t.place = p
+	t.start = p.Timeline.Now()
+	ctx, t.span = p.Start(ctx, name, t.start)
 	return ctx
 }
 
-func (t *Timing) set(tl *observer.Timeline, name string, attrs []slog.Attr) {
+func (t *Timing) set(name string, attrs []slog.Attr) {
 	if len(attrs) > 0 {
 		attrs = observer.Freeze(attrs)
 	}
-	t.tl = tl
 	t.name = name
 	t.n = copy(t.attrs[:], attrs)
 	if len(attrs) > len(t.attrs) {
@@ -93,18 +88,40 @@ func (t *Timing) set(tl *observer.Timeline, name string, attrs []slog.Attr) {
 	}
 }
 
+// Fail says that the work failed, and why. The measure's span gets the status Error with err's text, and an event of
+// the exception, as OpenTelemetry has them. The entry gets the text as the attribute "error". Of several calls, the
+// last one counts. It does nothing if err is nil, or after End.
+//
+// The method Error runs during the call, if anything wants the measure. If it panics, the text says so.
+func (t *Timing) Fail(err error) {
+	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
+		return
+	}
+	text := observer.Freeze([]slog.Attr{slog.Any("error", message{err})})
+	t.failed = &observer.Failure{At: time.Now(), Type: typeName(err), Message: text[0].Value.String()}
+}
+
+// A message has only the method Error of an error.
+type message struct{ err error }
+
+func (m message) Error() string { return m.err.Error() }
+
+// typeName returns the type of an error with its import path.
+func typeName(err error) string {
+	t := reflect.TypeOf(err)
+	if t.PkgPath() == "" && t.Name() == "" {
+		return t.String()
+	}
+	return fmt.Sprintf("%s.%s", t.PkgPath(), t.Name())
+}
+
 // End records the measure, with the attributes given when it began and those
 // given now. It does so also if a method of an attribute calls [runtime.Goexit].
 func (t *Timing) End(attrs ...slog.Attr) {
-	if t == nil || t.tl == nil || t.ended.Swap(true) {
+	if t == nil || t.place.Timeline == nil || t.ended.Swap(true) {
 		return
 	}
-	duration := t.tl.Now() - t.start
-	if t.opened {
-		if o, ok := t.scope.(observer.Opened); ok {
-			o.Ended()
-		}
-	}
+	duration := t.place.Timeline.Now() - t.start
 	all := attrs
 	if t.n > 0 {
 		all = t.attrs[:t.n]
@@ -112,5 +129,9 @@ func (t *Timing) End(attrs ...slog.Attr) {
 			all = append(append(all, t.more...), attrs...) // in place while they fit
 		}
 	}
-	t.tl.Record(t.scope, observer.Measure, t.name, t.start, duration, all)
+	if t.span == nil && t.failed == nil {
+		t.place.Record(observer.Measure, t.name, t.start, duration, all)
+		return
+	}
+	t.place.End(t.span, t.name, t.start, duration, all, t.failed)
 }

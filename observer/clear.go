@@ -14,8 +14,9 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.show()
 	if t.log == nil {
 		return 0
 	}

@@ -64,32 +64,19 @@ func (r *root) unlock() {
 	}
 }
 
-// collect moves what was recorded from the inlets to the timelines' logs, the
-// observers' buffers and the bridge. r.mu is held, and released with unlock.
+// collect moves what was recorded from the inlets to the process timeline's log and the observers' buffers. r.mu is
+// held, and released with unlock.
 func (r *root) collect() {
 	until := time.Duration(r.recorded.Load())
 	if r.clock == nil {
 		until = r.now()
 	}
-	own, children := r.takeDirty()
-	rest := r.drain(own, until)
+	rest := r.drain(r.takeDirty(), until)
 	r.collectGC(until)
-	merged := len(r.runs) // the process timeline's
-	if r.drain(children, until) {
-		rest = true
-	}
-	watched := r.watching.Load() > 0
-	if watched { // observers see all timelines' entries in one order
-		merged = len(r.runs)
-	}
-	r.merge(r.runs[:merged])
+	r.merge(r.runs)
 	r.followWall()
-	r.distribute(watched)
-	again := false
-	if box := r.bridge.Load(); box != nil {
-		again = box.Collect(r.entries)
-	}
-	r.again = r.again || again || rest
+	r.distribute(r.watching.Load() > 0)
+	r.again = r.again || rest
 	for _, c := range r.spent {
 		r.chunks.Put(c)
 	}
@@ -110,7 +97,7 @@ func (r *root) drain(in *inlet, until time.Duration) (rest bool) {
 		next := in.link // before the inlet is emptied, after which it may be pushed again
 		in.link = nil
 		from := len(r.refs)
-		if r.empty(in, until) {
+		if r.take(in, until) {
 			rest = true
 		}
 		if to := len(r.refs); to > from {
@@ -121,18 +108,6 @@ func (r *root) drain(in *inlet, until time.Duration) (rest bool) {
 	return rest
 }
 
-// entries are those of the pass, messages among them. They are valid until the
-// next one is asked for.
-func (r *root) entries(yield func(*Entry) bool) {
-	e := new(Entry) // one for all: it escapes into the bridge
-	for i := range r.refs {
-		*e = r.refs[i].entry()
-		if !yield(e) {
-			return
-		}
-	}
-}
-
 // shrink gives a scratch slice back for the next pass unless a burst made it huge.
 func shrink[T any](s []T) []T {
 	if cap(s) > 1<<14 {
@@ -141,32 +116,7 @@ func shrink[T any](s []T) []T {
 	return s[:0]
 }
 
-// empty takes an inlet's entries up to the moment until and reports whether
-// there are more. A child's go to its log in the same breath: whoever reads the
-// child holds its logMu, and finds every entry either in the inlet or in the
-// log. The process timeline's wait to be merged; its readers collect first. r.mu
-// is held.
-func (r *root) empty(in *inlet, until time.Duration) (more bool) {
-	t := in.tl
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
-	from := len(r.refs)
-	more = r.take(in, until)
-	if t.parent == nil || t.unread() {
-		return more
-	}
-	for _, ref := range r.refs[from:] {
-		if ref.record().kind != kindMessage {
-			r.keep(t, ref)
-		}
-	}
-	return more
-}
-
-// unread reports whether nobody will read t's log any more.
-func (t *Timeline) unread() bool { return t.closed.Load() && t.wants.Load() == 0 }
-
-// keep adds an entry to the log of t. r.mu and t.logMu are held.
+// keep adds an entry to the log of the process timeline t. r.mu and t.mu are held.
 func (r *root) keep(t *Timeline, ref ref) {
 	rec := ref.record()
 	l := t.buffer()
@@ -177,27 +127,24 @@ func (r *root) keep(t *Timeline, ref ref) {
 	}
 	e := ref.entry()
 	e.attrs = l.slab.keep(e.attrs)
-	if t.parent == nil {
-		e.scope = nil // see Entry.Scope
-	}
 	l.add(e)
 }
 
-// distribute counts the entries of the pass, adds the process timeline's to its
-// log, and shows all to the observers if there are any. r.mu is held.
+// distribute counts the process timeline's entries of the pass, adds them to its log, and shows all to the observers if
+// there are any. r.mu is held.
 func (r *root) distribute(watched bool) {
-	var own *Timeline // the process timeline, when its logMu is held
+	var own *Timeline // the process timeline, when its mu is held
 	for _, ref := range r.refs {
 		rec := ref.record()
-		if rec.kind == kindMessage {
-			continue
-		}
-		r.totals[rec.kind].Recorded++
-		if ref.tl.parent == nil {
+		if rec.tl.parent == nil {
+			r.totals[rec.kind].Recorded++
+			if rec.kind == kindMark && rec.ids.Parent == (ID{}) {
+				r.unattached++
+			}
 			if own == nil {
-				own = ref.tl
-				own.logMu.Lock()
-				defer own.logMu.Unlock()
+				own = rec.tl
+				own.mu.Lock()
+				defer own.mu.Unlock()
 			}
 			r.keep(own, ref)
 		}

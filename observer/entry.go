@@ -48,12 +48,11 @@ const (
 // made in a bubble of testing/synctest has none.
 const GC Type = "gc"
 
-// kind is a Type as a small number, for masks and counters. The zero kind is a
-// message that Timeline.Post carries; it is never seen by observers.
+// kind is a Type as a small number, for masks and counters. The zero kind is that of the zero Entry.
 type kind uint8
 
 const (
-	kindMessage kind = iota
+	kindNone kind = iota
 	kindGC
 	kindMark
 	kindMeasure
@@ -111,7 +110,7 @@ type Entry struct {
 	at       time.Duration // when it was recorded, since the root timeline's origin
 	base     time.Duration // origin that StartTime is relative to
 	tl       *Timeline
-	scope    any
+	ids      SpanIDs
 	attrs    []slog.Attr // never written again: copies of the entry share it
 	kind     kind
 }
@@ -150,11 +149,9 @@ func (e *Entry) Time() time.Time {
 // Timeline is the timeline the entry was recorded on, or nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return e.tl }
 
-// Scope is what the timeline's [Bridge] found active in the context when the
-// entry was recorded: for OpenTelemetry, the span. It is meant for bridges and
-// for callbacks, and nil for entries read back from a process timeline's
-// buffer, which would otherwise keep spans in memory.
-func (e *Entry) Scope() any { return e.scope }
+// Span returns where the entry belongs in a trace. It is zero without a span, and for entries of a timeline that no
+// tracing system uses.
+func (e *Entry) Span() SpanIDs { return e.ids }
 
 // String is for logs and messages: type, name, start and, where there is one,
 // duration.

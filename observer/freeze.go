@@ -21,7 +21,7 @@ const (
 
 // Freeze returns attrs as an entry keeps them: later changes of what they refer to
 // do not show, and no method of the program is called again. It returns attrs
-// itself, not a copy, if all values are scalars. [Timeline.Record] and [Timeline.NewEntry]
+// itself, not a copy, if all values are scalars. [Place.Record] and [Timeline.NewEntry]
 // freeze what they are given. A caller needs Freeze only where attributes are
 // given some time before they are recorded, as marks.Start does.
 //
@@ -85,11 +85,25 @@ func freeze(attrs []slog.Attr) []slog.Attr {
 	return frozen
 }
 
-// freezeAndRecord records an entry whose attributes need to be frozen. It does so also
-// when a method of an attribute calls runtime.Goexit: a span must end even then.
-func (t *Timeline) freezeAndRecord(scope any, k kind, name string, start, duration time.Duration, attrs []slog.Attr) (ok bool) {
-	var room [maxInline]slog.Attr
-	frozen, done := room[:0], 0
+// freezeAndRecord records an entry whose attributes need to be frozen.
+func (p *Place) freezeAndRecord(k kind, name string, start, duration time.Duration, attrs []slog.Attr) (ok bool) {
+	withFrozen(attrs, func(frozen []slog.Attr) {
+		ok = p.record(k, name, start, duration, start+duration, frozen)
+	})
+	return ok
+}
+
+// freezeAndEnd is end for attributes that need to be frozen.
+func (p *Place) freezeAndEnd(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	withFrozen(attrs, func(frozen []slog.Attr) {
+		p.end(span, name, start, duration, frozen, failure)
+	})
+}
+
+// withFrozen freezes attributes and calls f, also when a method of an attribute calls runtime.Goexit: a span must end
+// even then.
+func withFrozen(attrs []slog.Attr, f func(frozen []slog.Attr)) {
+	frozen, done := make([]slog.Attr, 0, len(attrs)), 0
 	defer func() {
 		for ; done < len(attrs); done++ { // after Goexit
 			a := attrs[done]
@@ -98,7 +112,7 @@ func (t *Timeline) freezeAndRecord(scope any, k kind, name string, start, durati
 			}
 			frozen = append(frozen, a)
 		}
-		ok = t.record(scope, k, name, start, duration, start+duration, frozen)
+		f(frozen)
 	}()
 	b := newBudget()
 	for ; done < len(attrs); done++ {
@@ -106,7 +120,6 @@ func (t *Timeline) freezeAndRecord(scope any, k kind, name string, start, durati
 			frozen = append(frozen, a)
 		}
 	}
-	return ok
 }
 
 // A budget counts down the bounds.

@@ -104,10 +104,10 @@ func (r *root) collectGC(until time.Duration) {
 			end = g.seen
 		}
 		c.records[c.n] = record{
-			name: gcName, start: end - g.stats.Pause[i], duration: g.stats.Pause[i],
+			tl: g.tl, name: gcName, start: end - g.stats.Pause[i], duration: g.stats.Pause[i],
 			at: until, attrs: uint16(c.nattrs), nattrs: uint8(len(attrs)), kind: kindGC,
 		}
-		r.refs = append(r.refs, ref{c, g.tl, c.n})
+		r.refs = append(r.refs, ref{c, c.n})
 		c.n++
 		c.nattrs += len(attrs)
 	}

@@ -2,27 +2,23 @@ package observer
 
 import (
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 )
 
-// An inlet is where entries are written. A request timeline has one; the
-// process timeline has several, so that cores do not meet at one lock. The
-// collector takes the chunks away and gives them back empty.
+// An inlet is where entries of a process timeline are written, and those of its units that observers want. There are
+// several, so that cores do not meet at one lock. The collector takes the chunks away and gives them back empty.
 type inlet struct {
 	mu     sync.Mutex // guards what follows
 	open   *chunk     // the last chunk; nil when there is none
 	queued bool       // on the dirty list
-	marked bool       // some chunk may hold a mark
 	head   uint8      // records of the first chunk that were taken already
 
-	tl       *Timeline
 	chunks   []*chunk
-	inline   [2]*chunk        // first backing of chunks, so that a short request allocates none
-	overflow [numKinds]uint32 // entries that found no room
+	overflow [numKinds]uint32 // entries of the process timeline that found no room
+	unshown  [numKinds]uint32 // entries of units that found no room
 	link     *inlet           // next inlet on the root's dirty list; owned by that list while queued
 }
 
@@ -42,22 +38,26 @@ const (
 	outcomeUnfrozen         // not written: its attributes are to be frozen first
 )
 
-// put writes an entry to an inlet. frozen is whether the attributes are known to be
-// frozen; else they must be scalars.
-func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
+// put writes an entry of t, the process timeline or one of its units, to an inlet. frozen is whether the attributes are
+// known to be frozen; else they must be scalars.
+func (r *root) put(t *Timeline, ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
 	if len(attrs) > maxInline {
 		if !frozen && !allScalars(attrs) {
 			return outcomeUnfrozen
 		}
 		attrs, frozen = box(attrs), true
 	}
-	r := t.root
-	in := t.inlet()
+	in := r.inlet()
 	in.mu.Lock()
 	c := in.open
 	urgent := false
 	if c == nil || c.n == chunkLen || len(attrs) > chunkAttrs-c.nattrs {
-		if c, urgent = r.grow(in, k); c == nil {
+		if c, urgent = r.grow(in); c == nil {
+			if t.parent == nil {
+				in.overflow[k]++
+			} else {
+				in.unshown[k]++
+			}
 			first := r.enlist(in) // the collector must hear of it
 			in.mu.Unlock()
 			if first {
@@ -70,8 +70,9 @@ func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.
 		at = time.Duration(r.recorded.Add(1)) // times may be equal: count instead
 	}
 	rec := &c.records[c.n]
+	rec.tl = t
 	rec.name = name
-	rec.scope = scope
+	rec.ids = ids
 	rec.start = start
 	rec.duration = duration
 	rec.at = at
@@ -91,9 +92,6 @@ func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.
 	}
 	c.n++
 	c.latest = max(c.latest, at)
-	if k == kindMark {
-		in.marked = true
-	}
 	if in.queued {
 		in.mu.Unlock()
 	} else {
@@ -109,12 +107,11 @@ func (t *Timeline) put(scope any, k kind, name string, start, duration, at time.
 
 // grow gives in a fresh chunk, or none when too many are in use. in.mu is held.
 // urgent is whether the collector should hurry.
-func (r *root) grow(in *inlet, k kind) (_ *chunk, urgent bool) {
+func (r *root) grow(in *inlet) (_ *chunk, urgent bool) {
 	// The bound is for all inlets together: goroutines may crowd on one.
 	used := r.inFlight.Add(1)
 	if used > r.maxChunks {
 		r.inFlight.Add(-1)
-		in.overflow[k]++
 		return nil, false
 	}
 	c := r.chunks.Get().(*chunk)
@@ -128,13 +125,10 @@ func (r *root) grow(in *inlet, k kind) (_ *chunk, urgent bool) {
 // its stack tells goroutines apart at a third of the cost of a random number,
 // and keeps one goroutine on one inlet most of the time. It is only hashed,
 // never turned back into a pointer.
-func (t *Timeline) inlet() *inlet {
-	if t.inlets == nil {
-		return &t.own
-	}
+func (r *root) inlet() *inlet {
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
-	return &t.inlets[h>>32&uint64(len(t.inlets)-1)].inlet
+	return &r.inlets[h>>32&uint64(len(r.inlets)-1)].inlet
 }
 
 // take takes the records written up to the moment until, in order, and reports
@@ -154,7 +148,7 @@ func (r *root) take(in *inlet, until time.Duration) (more bool) {
 			to++
 		}
 		for i := from; i < to; i++ {
-			r.refs = append(r.refs, ref{c, in.tl, i})
+			r.refs = append(r.refs, ref{c, i})
 		}
 		if more = to < c.n; more {
 			in.head = uint8(to)
@@ -169,13 +163,15 @@ func (r *root) take(in *inlet, until time.Duration) (more bool) {
 	in.chunks = in.chunks[:rest]
 	if rest == 0 {
 		in.open = nil
-		in.marked = false
 	}
 	in.queued = false
 	for k, n := range in.overflow {
 		r.totals[k].Overflow += uint64(n)
 	}
-	in.overflow = [numKinds]uint32{}
+	for k, n := range in.unshown {
+		r.totals[k].ObserverFull += uint64(n)
+	}
+	in.overflow, in.unshown = [numKinds]uint32{}, [numKinds]uint32{}
 	if more {
 		r.enlist(in)
 	}
@@ -203,63 +199,14 @@ func (r *root) enlist(in *inlet) bool {
 	}
 }
 
-// takeDirty empties the dirty list: the process timeline's inlets and its
-// children's, oldest first.
-func (r *root) takeDirty() (own, children *inlet) {
+// takeDirty empties the dirty list and returns its inlets, oldest first.
+func (r *root) takeDirty() (oldest *inlet) {
 	for in := r.dirty.Swap(nil); in != nil; {
 		next := in.link
-		to := &own
-		if in.tl.parent != nil {
-			to = &children
-		}
-		in.link = *to
-		*to, in = in, next
+		in.link = oldest
+		oldest, in = in, next
 	}
-	return own, children
-}
-
-// latest is the start of the mark of that name that was written last, of those
-// not collected yet.
-func (in *inlet) latest(name string) (time.Duration, bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if !in.marked {
-		return 0, false
-	}
-	for i, c := range slices.Backward(in.chunks) {
-		first := 0
-		if i == 0 {
-			first = int(in.head)
-		}
-		for j := c.n - 1; j >= first; j-- {
-			rec := &c.records[j]
-			if rec.kind == kindMark && rec.name == name {
-				return rec.start, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// pending are copies of the entries that are not collected yet.
-func (in *inlet) pending() (to segment) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	var slab attrSlab
-	for i, c := range in.chunks {
-		from := 0
-		if i == 0 {
-			from = int(in.head)
-		}
-		for j := from; j < c.n; j++ {
-			if c.records[j].kind != kindMessage {
-				e := c.entry(in.tl, j)
-				e.attrs = slab.keep(e.attrs)
-				to = append(to, e)
-			}
-		}
-	}
-	return to
+	return oldest
 }
 
 // dirtyList is the head of a lock-free stack: many push, one swaps it for nil,

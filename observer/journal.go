@@ -1,6 +1,11 @@
 package observer
 
-import "sync"
+import (
+	"log/slog"
+	"sync"
+	"time"
+	"unsafe"
+)
 
 // Bounds of a journal. It is handed over when it reaches one.
 const (
@@ -10,10 +15,55 @@ const (
 
 // A journal is the storage of a unit. It is pooled: other units get it afterwards.
 type journal struct {
-	finished []Interval
-	size     int // of all of them
-	counted  int // of size, in the shard's bytes
+	records  []journalRecord
+	attrs    []slog.Attr
+	finished int // records that the receiver gets: spans and measures
+	size     int // of all of it, in bytes
+	counted  int // in the shard's bytes
+	part     Finished
 }
+
+// A journalRecord is an entry, or a finished span.
+type journalRecord struct {
+	name     string
+	span     Span          // that has finished, or that the entry is under
+	start    time.Duration // since the root's origin, as at
+	duration time.Duration
+	at       time.Duration // when it was recorded; so has a span the time of its end
+	attrs    uint32        // where its attributes begin
+	nattrs   uint16
+	kind     kind // none if it has no entry
+	gets     gets
+	kept     bool  // it was in an earlier journal of the unit
+	before   int32 // the place of the span's mark before this one, plus 1
+	size     int32 // of the span
+}
+
+// gets says what the receiver gets of a record.
+type gets uint8
+
+const (
+	getsNothing gets = iota
+	getsSpan
+	getsMeasure
+	getsMark
+)
+
+// SpanMarks is what a timeline keeps at a span. The timeline's lock guards it.
+type SpanMarks struct {
+	last    int32  // the place of the last mark in the journal, plus 1; 0 for none
+	count   int32  // of marks in the journal
+	skip    int32  // scratch of take
+	dropped uint32 // marks over the limit, or over the bounds of the journal
+	ended   bool
+}
+
+// Len returns how many marks of a finished span the journal has, and Dropped how many it had no room for.
+func (m *SpanMarks) Len() int     { return int(m.count) }
+func (m *SpanMarks) Dropped() int { return int(m.dropped) }
+
+// End says that a span without a unit has finished. Nothing else uses m meanwhile.
+func (m *SpanMarks) End() { m.ended = true }
 
 var journals sync.Pool
 
@@ -26,16 +76,110 @@ func newJournal() *journal {
 	return j
 }
 
-func (j *journal) append(i Interval, size int) {
-	j.finished = append(j.finished, i)
-	j.size += size
+const attrSize = int(unsafe.Sizeof(slog.Attr{}))
+
+func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
+	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize
 }
 
-// handOver gives the intervals to the tracer, and the journal to the pool.
-func (j *journal) handOver(t Tracer) {
-	t.HandOver(j.finished)
-	clear(j.finished)
-	j.finished, j.size, j.counted = j.finished[:0], 0, 0
+// append appends a record with its attributes, of which it copies the list.
+func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
+	j.records = append(j.records, *rec)
+	last := &j.records[len(j.records)-1]
+	last.attrs, last.nattrs = uint32(len(j.attrs)), uint16(min(len(attrs), 1<<16-1))
+	j.attrs = append(j.attrs, attrs[:last.nattrs]...)
+	switch rec.gets {
+	case getsSpan, getsMeasure:
+		j.finished++
+	case getsMark:
+		m := rec.span.Marks()
+		last.before = m.last
+		m.last = int32(len(j.records))
+		m.count++
+	default:
+	}
+}
+
+func (j *journal) attributes(rec *journalRecord) []slog.Attr {
+	if rec.nattrs == 0 {
+		return nil
+	}
+	to := int(rec.attrs) + int(rec.nattrs)
+	return j.attrs[rec.attrs:to:to]
+}
+
+// maxPooled is the number of records of a journal that is used again.
+const maxPooled = 1 << 10
+
+// free gives the journal to the pool.
+func (j *journal) free() {
+	if cap(j.records) > maxPooled || cap(j.attrs) > 4*maxPooled {
+		return
+	}
+	clear(j.records)
+	clear(j.attrs)
+	*j = journal{records: j.records[:0], attrs: j.attrs[:0]}
 	poison(j)
 	journals.Put(j)
 }
+
+// Finished is a part of a unit's journal: spans that have finished, with their marks, and measures. All of it is valid
+// during the call of HandOver only.
+type Finished struct {
+	journal *journal
+	anchor  time.Time // the wall clock's time of the root's origin
+}
+
+// An Item is a finished span, or a measure that is no span yet.
+type Item struct {
+	Span     Span          // the finished span, or the one that the measure was recorded under
+	IsSpan   bool          // it is a finished span, and has no name and no times here
+	Measure  string        // the measure's name
+	Start    time.Time     // of the measure
+	Duration time.Duration // of the measure; negative if it ended before its start
+	Attrs    []slog.Attr   // of the entry, frozen
+}
+
+// Len returns the number of places for items.
+func (f *Finished) Len() int { return len(f.journal.records) }
+
+// At returns the item at a place. It reports false if that has none.
+func (f *Finished) At(place int) (_ Item, ok bool) {
+	rec := &f.journal.records[place]
+	switch rec.gets {
+	case getsSpan:
+		return Item{Span: rec.span, IsSpan: true, Attrs: f.journal.attributes(rec)}, true
+	case getsMeasure:
+		return Item{
+			Span: rec.span, Measure: rec.name, Start: f.anchor.Add(rec.start), Duration: rec.duration, Attrs: f.journal.attributes(rec),
+		}, true
+	default:
+		return Item{}, false
+	}
+}
+
+// LastMark returns the last mark of a finished span.
+func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
+
+// A FinishedMark is a mark of a finished span.
+type FinishedMark struct {
+	finished *Finished
+	place    int32 // plus 1; 0 for none
+}
+
+// Valid reports whether there is a mark.
+func (m FinishedMark) Valid() bool { return m.place > 0 }
+
+func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
+
+// Name returns the mark's name.
+func (m FinishedMark) Name() string { return m.record().name }
+
+// Time returns when the mark was.
+func (m FinishedMark) Time() time.Time { return m.finished.anchor.Add(m.record().start) }
+
+// Attrs returns the mark's attributes, which are frozen.
+func (m FinishedMark) Attrs() []slog.Attr { return m.finished.journal.attributes(m.record()) }
+
+// Before returns the span's mark before this one.
+func (m FinishedMark) Before() FinishedMark { return FinishedMark{m.finished, m.record().before} }

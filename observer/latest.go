@@ -8,28 +8,20 @@ import (
 // Latest is the start time of the mark of that name that was recorded last
 // (User Timing 3, "convert a mark to a timestamp").
 func (t *Timeline) Latest(name string) (time.Duration, bool) {
-	if t.inlets != nil {
+	if t.parent == nil {
 		t.Flush()
 	}
-	at, ok := t.latestMark(name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.show()
+	if t.log == nil {
+		return 0, false
+	}
+	at, ok := t.log.latest(name)
 	if !ok {
 		return 0, false
 	}
 	return at - t.origin, true
-}
-
-func (t *Timeline) latestMark(name string) (time.Duration, bool) {
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
-	if t.inlets == nil {
-		if at, ok := t.own.latest(name); ok {
-			return at, true
-		}
-	}
-	if t.log == nil {
-		return 0, false
-	}
-	return t.log.latest(name)
 }
 
 // latest is the start of the mark of that name that was added last.

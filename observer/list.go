@@ -150,33 +150,16 @@ func selectByName(segs []segment, name string, types []Type) []Entry {
 	})
 }
 
-// read returns what t holds, oldest first, including all the calling goroutine
-// recorded.
+// read returns what t's log has, oldest first, including all that the calling goroutine recorded.
 func (t *Timeline) read() []segment {
-	if t.inlets != nil {
-		t.Flush() // of several inlets: the collector merges them
+	if t.parent == nil {
+		t.Flush()
 	}
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
-	var segs []segment
-	if t.log != nil {
-		segs = slices.Clone(t.log.segs)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.show()
+	if t.log == nil {
+		return nil
 	}
-	if t.inlets != nil {
-		return segs
-	}
-	return append(segs, t.kept(t.own.pending()))
-}
-
-// kept is what of fresh entries t's log will keep. logMu is held.
-func (t *Timeline) kept(fresh segment) segment {
-	l := t.buffer()
-	counts := l.counts
-	return slices.DeleteFunc(fresh, func(e Entry) bool {
-		if counts[e.kind] >= l.limits[e.kind] {
-			return true
-		}
-		counts[e.kind]++
-		return false
-	})
+	return slices.Clone(t.log.segs)
 }

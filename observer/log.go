@@ -8,7 +8,7 @@ import (
 // A log is a timeline's performance entry buffer (Performance Timeline 2, "add
 // to the buffer"): the collector appends, anyone reads. What is in a segment is
 // never written again, so that a reader copies it without holding anyone up.
-// Its timeline's logMu guards it.
+// Its timeline's mu guards it.
 type log struct {
 	segs   []segment
 	limits [numKinds]int
@@ -35,7 +35,7 @@ func newLog(limit int) *log {
 	return l
 }
 
-// buffer is t's log, made if need be. t.logMu is held.
+// buffer is t's log, made if need be. t.mu is held.
 func (t *Timeline) buffer() *log {
 	if t.log == nil {
 		limit := t.root.limit
@@ -63,8 +63,9 @@ func (t *Timeline) SetBufferSize(typ Type, size int) error {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect() // what was recorded before found the room that there was
-	t.logMu.Lock()
-	defer t.logMu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.show()
 	t.buffer().limits[k] = size
 	return nil
 }

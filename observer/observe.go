@@ -136,10 +136,10 @@ func (o *Observer) register(opts Options, types kindSet) error {
 		return errClosed
 	}
 	if opts.Buffered && o.single {
-		// What was collected, no more: the rest comes to the observer as it is
-		// collected. The log does not change while the root's mu is held.
-		o.tl.logMu.Lock()
-		defer o.tl.logMu.Unlock()
+		// What was recorded before, no more: the rest comes to the observer as it is collected.
+		o.tl.mu.Lock()
+		defer o.tl.mu.Unlock()
+		o.tl.show()
 		if o.tl.log != nil {
 			for _, seg := range o.tl.log.segs {
 				for i := range seg {
@@ -290,7 +290,8 @@ func (o *Observer) takeList() List {
 	if o.needsDrops {
 		o.needsDrops = false
 		l.hasDropped = true
-		o.tl.logMu.Lock()
+		o.tl.mu.Lock()
+		o.tl.show()
 		if o.tl.log != nil {
 			for k, n := range o.tl.log.full {
 				if o.types.has(kind(k)) {
@@ -298,7 +299,7 @@ func (o *Observer) takeList() List {
 				}
 			}
 		}
-		o.tl.logMu.Unlock()
+		o.tl.mu.Unlock()
 	}
 	return l
 }

@@ -6,23 +6,21 @@ import (
 	"time"
 )
 
-// A record is an entry as it is written: one cache line, with its attributes
-// beside it, packed. An Entry, three times as large with two attributes, is made
-// of it by the collector.
+// A record is an entry as it is written, with its attributes beside it, packed. The collector makes an Entry of it.
 type record struct {
+	tl       *Timeline
 	name     string
-	scope    any
 	start    time.Duration // since the root's origin, as at
 	duration time.Duration
 	at       time.Duration // when it was recorded
-	attrs    uint16        // where its attributes begin
+	ids      SpanIDs
+	attrs    uint16 // where its attributes begin
 	nattrs   uint8
 	kind     kind
 }
 
 const (
-	// chunkLen and chunkAttrs make a chunk of 4 KiB: room for most requests, small
-	// enough that a thousand of them with an entry each waiting cost 4 MiB.
+	// chunkLen and chunkAttrs make a chunk of less than 5 KiB.
 	chunkLen   = 24
 	chunkAttrs = 60
 	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk
@@ -40,7 +38,6 @@ type chunk struct {
 	n       int
 	nattrs  int
 	latest  time.Duration // the largest at of its records
-	_       [32]byte      // with the allocator's 8 bytes: a record does not straddle cache lines
 	records [chunkLen]record
 	attrs   [chunkAttrs]slog.Attr
 }
@@ -56,18 +53,17 @@ func box(attrs []slog.Attr) []slog.Attr {
 	return []slog.Attr{slog.Any("", &boxed{slices.Clone(attrs)})}
 }
 
-// entry makes the entry of record i, which was written to an inlet of t. Its
-// attributes are the chunk's: valid until the chunk is used again.
-func (c *chunk) entry(t *Timeline, i int) Entry {
+// entry makes the entry of record i. Its attributes are the chunk's: valid until the chunk is used again.
+func (c *chunk) entry(i int) Entry {
 	rec := &c.records[i]
 	return Entry{
 		name:     rec.name,
 		start:    rec.start,
 		duration: rec.duration,
 		at:       rec.at,
-		base:     t.origin,
-		tl:       t,
-		scope:    rec.scope,
+		base:     rec.tl.origin,
+		tl:       rec.tl,
+		ids:      rec.ids,
 		attrs:    c.attributes(rec),
 		kind:     rec.kind,
 	}
@@ -96,11 +92,10 @@ func (c *chunk) reset() {
 
 // A ref is a record and where it was written.
 type ref struct {
-	c  *chunk
-	tl *Timeline
-	i  int
+	c *chunk
+	i int
 }
 
 func (r ref) record() *record { return &r.c.records[r.i] }
 
-func (r ref) entry() Entry { return r.c.entry(r.tl, r.i) }
+func (r ref) entry() Entry { return r.c.entry(r.i) }

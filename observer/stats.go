@@ -2,12 +2,12 @@ package observer
 
 // TypeStats counts the entries of one type since the process timeline began.
 type TypeStats struct {
-	// Recorded entries went through the collector: to the bridge, to the
-	// timeline's buffer if it had room, and to each observer that had.
+	// Recorded entries are in the timeline's buffer if that had room, and reached each observer that had.
 	Recorded uint64
 	// Overflow entries were lost before that, because too many waited.
 	Overflow uint64
-	// BufferFull entries are among Recorded but not in their timeline's buffer.
+	// BufferFull entries are among Recorded but not in their timeline's buffer. Those of a request are
+	// counted when its buffer is read, or when a part of the request is handed over before its end.
 	BufferFull uint64
 	// Delivered counts entries handed to callbacks, once for each observer.
 	Delivered uint64
@@ -16,7 +16,7 @@ type TypeStats struct {
 	ObserverFull uint64
 }
 
-// Stats are the counts of a process timeline and all its children, by type.
+// Stats are the counts of a process timeline and all its units, by type.
 type Stats map[Type]TypeStats
 
 // Stats collects what was recorded and returns the counts. Types never seen
@@ -26,10 +26,12 @@ func (t *Timeline) Stats() Stats {
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
+	totals := r.totals
+	r.units.addStats(&totals)
 	s := Stats{}
 	for k := kind(1); k < numKinds; k++ {
-		if r.totals[k] != (TypeStats{}) {
-			s[kindTypes[k]] = r.totals[k]
+		if totals[k] != (TypeStats{}) {
+			s[kindTypes[k]] = totals[k]
 		}
 	}
 	return s

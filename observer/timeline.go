@@ -74,25 +74,32 @@ type Timeline struct {
 	parent *Timeline // nil for a process timeline
 
 	origin     time.Duration // since the root's origin
-	originTime time.Time     // a child's origin by the wall clock; zero for a process timeline
+	originTime time.Time     // a unit's origin by the wall clock; zero for a process timeline
 
-	inlets []paddedInlet // of a process timeline; nil for children
-	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
-	always kindSet       // recorded whatever the bridge says
-	closed atomic.Bool
+	receiver Receiver      // of a unit's journal; nil without one
+	shard    *unitShard    // of a unit
+	wants    atomic.Uint32 // kindSet some registered observer of this timeline wants
+	always   kindSet       // recorded even if nothing else wants them
+	closed   atomic.Bool
 
-	own inlet // of a child; between what is read often and what the collector writes
+	mu      sync.Mutex // guards what follows; taken after the root's mu and before those of inlets and shards
+	log     *log       // nil while there is nothing in it; see buffer
+	journal *journal   // nil unless something waits for the receiver
+	shown   int        // records of the journal that the log has
 
-	logMu sync.Mutex // guards log and what is in it; taken before an inlet's mu
-	log   *log       // nil while there is nothing in it; see buffer
+	timings timings // of a unit
 
-	timings timings // of a child
+	// The shard's mu guards these.
+	place int    // in the shard's list, plus 1; 0 outside
+	since uint64 // the number of sweeps when the unit came there
 
 	observers []*Observer // in order of registration; guarded by root.mu
 }
 
-// root is what a process timeline and its children share.
+// root is what a process timeline and its units share.
 type root struct {
+	inlets     []paddedInlet
+	units      units
 	epoch      time.Time
 	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
 	clock      func() time.Duration
@@ -104,7 +111,7 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	bridge   atomic.Pointer[bridgeBox]
+	tracer   atomic.Pointer[attachment]
 	watching atomic.Int32 // observers registered on whatever timeline; changed under mu
 	timer    *time.Timer
 
@@ -120,19 +127,21 @@ type root struct {
 
 	_ [128]byte
 
-	mu         sync.Mutex // guards what follows, every Observer and every observers list
-	refs       []ref      // scratch of collect
-	spare      []ref      // scratch of merge
-	runs       []run      // scratch of collect
-	spent      []*chunk   // scratch of collect
-	slab       attrSlab   // of what observers get in one pass
-	totals     [numKinds]TypeStats
-	gc         *gcWatch      // nil while nobody wants garbage collections
-	ready      []*Observer   // observers whose buffer is not empty, in order of registration
-	again      bool          // another collection is wanted; see unlock
-	registered uint64        // observers ever registered, for their order
-	overdue    bool          // the timer found observers ready while callbacks ran
-	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	mu         sync.Mutex          // guards what follows, every Observer and every observers list
+	refs       []ref               // scratch of collect
+	spare      []ref               // scratch of merge
+	runs       []run               // scratch of collect
+	spent      []*chunk            // scratch of collect
+	slab       attrSlab            // of what observers get in one pass
+	totals     [numKinds]TypeStats // without those of units
+	unattached uint64              // marks of the process timeline under no span
+	attached   []*attachment       // the tracers
+	gc         *gcWatch            // nil while nobody wants garbage collections
+	ready      []*Observer         // observers whose buffer is not empty, in order of registration
+	again      bool                // another collection is wanted; see unlock
+	registered uint64              // observers ever registered, for their order
+	overdue    bool                // the timer found observers ready while callbacks ran
+	calling    chan struct{}       // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
@@ -171,11 +180,9 @@ func NewTimeline(o TimelineOptions) *Timeline {
 			n *= 2
 		}
 	}
-	t := &Timeline{root: r, inlets: make([]paddedInlet, n)}
-	for i := range t.inlets {
-		t.inlets[i].tl = t
-	}
-	return t
+	r.inlets = make([]paddedInlet, n)
+	r.units.init()
+	return &Timeline{root: r}
 }
 
 // maxInlets bounds the inlets of a process timeline. Goroutines are spread over
@@ -192,61 +199,6 @@ func limitOr(n, otherwise int) int {
 	return n
 }
 
-// NewChild makes a timeline for one request or job, with its own origin (now)
-// and its own names. What it records reaches the observers of t too. Close it
-// when the request is over.
-func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
-
-// NewChildAt is NewChild with an origin that was measured before, so that a
-// request's timeline and its span begin at the same instant. origin must carry
-// a monotonic reading (as time.Now does) to be exact. With a Clock of the
-// timeline's own, the child begins now. An origin further than [MaxTime] from the process
-// timeline's becomes the nearest in range.
-//
-// Entries of the types in always are recorded even where neither the bridge nor
-// an observer wants them, for the caller to read: under a span that is not
-// recorded, say. Types that are not supported are ignored.
-func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
-	r := t.root
-	since := clamp(origin.Sub(r.epoch))
-	c := &Timeline{root: r, parent: t, origin: since, originTime: origin}
-	if since.Abs() == MaxTime {
-		c.originTime = r.epoch.Add(since)
-	}
-	for _, typ := range always {
-		if k, ok := kindOf(typ); ok {
-			c.always |= 1 << k
-		}
-	}
-	if r.clock != nil {
-		c.origin = clamp(r.clock())
-	}
-	c.own.tl = c
-	c.own.chunks = c.own.inline[:0]
-	return c
-}
-
-// Close ends a child timeline: its entries are delivered, its observers
-// disconnected, and its buffer is no longer kept up to date. What is recorded on
-// it afterwards, by a goroutine that outlives the request say, still reaches the
-// observers of its parents and the bridge. Closing twice, or closing a process
-// timeline, does nothing.
-func (t *Timeline) Close() {
-	if t.parent == nil || !t.closed.CompareAndSwap(false, true) {
-		return
-	}
-	if t.wants.Load() == 0 { // Observe looks at closed again after it has set wants
-		return // the collector has the inlet on its list if there is anything left in it
-	}
-	r := t.root
-	r.mu.Lock()
-	defer r.unlock()
-	r.collect()
-	for _, o := range slices.Clone(t.observers) {
-		o.unregister() // what it has buffered is still delivered
-	}
-}
-
 // ContextKey is the key under which a context carries its *Timeline, for types
 // that are contexts themselves. Others use [NewContext] and [FromContext].
 type ContextKey struct{}
@@ -256,11 +208,22 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return context.WithValue(ctx, ContextKey{}, t)
 }
 
-// FromContext is the timeline ctx carries, or [Default]. ctx may be nil.
+// FromContext is the timeline of ctx, or [Default]: the unit of the active span if its tracer uses units, else
+// the timeline that ctx carries. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {
 		return defaultTimeline
 	}
+	if key := spanKey.Load(); key != nil {
+		if active, ok := ctx.Value(*key).(Active); ok {
+			return active.Unit()
+		}
+	}
+	return carried(ctx)
+}
+
+// carried returns the timeline that ctx carries, or the default one.
+func carried(ctx context.Context) *Timeline {
 	if t, ok := ctx.Value(ContextKey{}).(*Timeline); ok && t != nil {
 		return t
 	}
@@ -295,33 +258,32 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 // Parent is the timeline t's entries are passed on to, nil for a process timeline.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Enter resolves what is active in ctx, for entries of type typ that are about
-// to be recorded. ok is false when nothing wants them: the caller then skips the
-// rest.
-func (t *Timeline) Enter(ctx context.Context, typ Type) (scope any, ok bool) {
-	if box := t.root.bridge.Load(); box != nil { // small, to be inlined
-		return t.enter(ctx, box, typ)
-	}
-	return nil, true
-}
-
-func (t *Timeline) enter(ctx context.Context, box *bridgeBox, typ Type) (scope any, ok bool) {
-	if ctx == nil {
-		return nil, true
-	}
-	scope, record := box.Scope(ctx)
-	return scope, record || t.Observed(typ)
-}
-
-// Observed reports whether entries of type typ are wanted on t for more than the
-// bridge's sake: by an observer of t or of a parent, or by whoever made t.
+// Observed reports whether an observer of t or of a parent, or whoever made t, wants entries of type typ.
 func (t *Timeline) Observed(typ Type) bool {
 	if t.root.watching.Load() == 0 && t.always == 0 {
 		return false
 	}
 	k, _ := kindOf(typ)
-	if t.always.has(k) {
-		return true
+	return t.always.has(k) || t.watched(k)
+}
+
+// Watched reports whether there are any observers, of t or of other timelines of its process timeline.
+func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
+
+// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. It is called
+// before others use t.
+func (t *Timeline) Keep(types ...Type) {
+	for _, typ := range types {
+		if k, ok := kindOf(typ); ok {
+			t.always |= 1 << k
+		}
+	}
+}
+
+// watched reports whether an observer of t or of a parent wants entries of kind k.
+func (t *Timeline) watched(k kind) bool {
+	if t.root.watching.Load() == 0 {
+		return false
 	}
 	for p := t; p != nil; p = p.parent {
 		if kindSet(p.wants.Load()).has(k) {
@@ -331,51 +293,11 @@ func (t *Timeline) Observed(typ Type) bool {
 	return false
 }
 
-// Start opens an interval under ctx with the timeline's bridge; see
-// [Bridge.Start]. start is relative to t's origin.
-func (t *Timeline) Start(ctx context.Context, name string, start time.Duration) (context.Context, any) {
-	box := t.root.bridge.Load()
-	if box == nil || ctx == nil {
-		return ctx, nil
-	}
-	start, _ = interval(t.origin, start, 0)
-	return box.Start(ctx, name, t.wall(start))
-}
-
-// Record records an entry that ends now: a mark made, or a measure that has
-// just ended. start is relative to t's origin; scope is what Enter or Start
-// returned. attrs are frozen, see [Freeze]. An entry of an unknown type is dropped. A
-// start or an end further than [MaxTime] from the process timeline's origin becomes
-// the nearest time in range.
-//
-// Record never blocks, unless a method of an attribute does. It reports false when
-// the entry was lost because too many wait for the collector, which is counted as
-// Overflow.
-func (t *Timeline) Record(scope any, typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
-	k, ok := kindOf(typ)
-	if !ok {
-		return false
-	}
-	start, duration = interval(t.origin, start, duration)
-	if box := t.root.bridge.Load(); box == nil || box.sync == nil {
-		if o := t.put(scope, k, name, start, duration, start+duration, attrs, false); o != outcomeUnfrozen {
-			return o == outcomeRecorded
-		}
-	}
-	return t.freezeAndRecord(scope, k, name, start, duration, attrs)
-}
-
-// record records an entry whose attributes are frozen. start is since the root's
-// origin, as is at, when it is recorded.
-func (t *Timeline) record(scope any, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	o := t.put(scope, k, name, start, duration, at, attrs, true)
-	if box := t.root.bridge.Load(); box != nil && box.sync != nil {
-		box.sync.Recorded(Entry{
-			name: name, start: start, duration: duration, at: at, base: t.origin,
-			tl: t, scope: scope, attrs: slices.Clone(attrs), kind: k,
-		})
-	}
-	return o == outcomeRecorded
+// Record records an entry under no span that ends now. start is relative to t's origin. It is [Place.Record] for a
+// timeline without a context.
+func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+	p := t.placeOfRoot()
+	return p.Record(typ, name, start, duration, attrs)
 }
 
 // NewEntry makes an entry of t without recording it. start is relative to t's
@@ -399,21 +321,21 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 }
 
 // Queue records an entry that was made before, at whatever time ("queue a
-// PerformanceEntry", Performance Timeline 2, section 3), under the scope
+// PerformanceEntry", Performance Timeline 2, section 3), under the span
 // active in ctx. It reports false when nothing wanted the entry or it was lost. If
 // e is of another process timeline, times that are out of range on t become the
 // nearest in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
-	if e.kind == kindMessage {
-		return false
-	}
-	scope, ok := t.Enter(ctx, e.Type())
-	if !ok {
-		return false
-	}
-	start, duration := e.start, e.duration
-	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
-		start, duration = interval(t.origin, e.StartTime(), e.duration)
-	}
-	return t.record(scope, e.kind, e.name, start, duration, t.root.now(), e.attrs)
+	p := Locate(ctx)
+	p = p.On(t)
+	return p.Queue(e)
+}
+
+// Flush runs a collection pass now: what was recorded reaches the observers' buffers before it returns. Callbacks
+// still come later.
+func (t *Timeline) Flush() {
+	r := t.root
+	r.mu.Lock()
+	defer r.unlock()
+	r.collect()
 }

@@ -1,116 +1,461 @@
 package observer
 
-import "sync"
+import (
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
 
-// An Interval is a finished span, made by a tracing system. It does not change any more.
-type Interval interface {
-	// Size returns the memory that the interval takes, in bytes. It need not be exact.
+// A Receiver takes the journals of units. Package bridge has the one for OpenTelemetry.
+type Receiver interface {
+	// HandOver is called with a part of a unit's journal, which is valid during the call only. Several goroutines may
+	// call it at once, each one with another part, and no lock is held. It must not block, and must not panic.
+	HandOver(*Finished)
+
+	// MarkLimit returns how many marks a span keeps: the last ones. A negative limit means no limit.
+	MarkLimit() int
+}
+
+// A Span is a span of a unit. The tracing system that makes it keeps its state. The timeline has its marks until it
+// has finished.
+type Span interface {
+	// IDs returns the ids of the span and of its parent. They do not change.
+	IDs() SpanIDs
+
+	// Marks returns what the timeline keeps at the span. It is always the same pointer.
+	Marks() *SpanMarks
+
+	// Size returns the memory that the finished span takes, in bytes. It need not be exact.
 	Size() int
+
+	// Describe returns the entry of the finished span.
+	Describe() Description
 }
 
-// A Tracer takes the finished parts of units.
-type Tracer interface {
-	// HandOver is called with intervals in the order in which they finished. The slice is valid during the call
-	// only. Several goroutines may call it at once, each one with another part, and no lock is held. It must not
-	// block, and must not panic.
-	HandOver(finished []Interval)
+// A Description is what an entry says of a span.
+type Description struct {
+	Type       Type
+	Name       string
+	Start, End time.Time
+	Attrs      []slog.Attr // frozen
 }
 
-// A Unit is the journal of one unit of work: an HTTP request, an RPC, a message, a job. It has the intervals that
-// have finished and that the tracer has not received yet. It has nothing that is still open: a span keeps
-// its own state. So a unit can be handed over in parts, at any time.
+// NewUnit returns a timeline for one unit of work: an HTTP request, an RPC, a message, a job. Its origin is start,
+// which must carry a monotonic reading (as time.Now does) to be exact. What it records reaches the observers
+// of t too.
 //
-// The tracer receives the intervals when the unit's root ends. It receives a part of them earlier in these cases:
+// A unit of a tracing system has a receiver. Its finished spans, and the marks and measures under them, wait in its
+// journal. The receiver gets them when the unit ends. It gets a part of them earlier in these cases:
 //
-//   - The part has 512 intervals or 512 KiB.
-//   - The part is 2.5 to 5 s old.
+//   - The journal has 512 spans and measures, or 512 KiB.
+//   - It is 2.5 to 5 s old.
 //   - Too many units, or too many bytes, wait in the process.
-//   - [Units.Flush] is called.
+//   - [Timeline.FlushUnits] is called.
 //
-// After the root's end, the tracer receives each interval at once.
+// The marks of a span go with the span. After the unit's end, the receiver gets each span as it finishes.
 //
-// A Unit is garbage-collected and serves no other work, so a span that ends late cannot get into another unit's data.
-// The storage of its intervals is pooled. Only the Unit points to it, and lets go of it before the tracer
-// reads it. So a Unit that is kept for long keeps no storage.
-//
-// Its methods may be called concurrently. They do not wait for other goroutines. The goroutine that completes a part
-// also hands it over.
-type Unit struct {
-	units *Units
-	shard *unitShard
-
-	mu      sync.Mutex // guards what follows; taken before the shard's
-	journal *journal   // nil unless something waits
-	ended   bool       // the root has ended
-
-	// The shard's mutex guards these.
-	place int    // in the shard's list, plus 1; 0 outside
-	since uint64 // the number of sweeps when the unit came there
-}
-
-// Add appends an interval.
-func (u *Unit) Add(i Interval) {
-	u.mu.Lock()
-	u.append(i)
-}
-
-// End appends the interval of the unit's root, and hands over everything.
-func (u *Unit) End(root Interval) {
-	u.mu.Lock()
-	u.ended = true
-	u.append(root)
-}
-
-// Close ends a unit whose root has no interval.
-func (u *Unit) Close() {
-	u.mu.Lock()
-	u.ended = true
-	u.handOver(causeEnd)
-}
-
-// append appends i. u.mu is held, and released.
-func (u *Unit) append(i Interval) {
-	first := u.journal == nil
-	if first {
-		u.journal = newJournal()
+// A unit is garbage-collected and serves no other work, so what is recorded late cannot get into another unit's data.
+// The storage of its journal is pooled. Only the unit points to it, and lets go of it before the receiver reads it.
+func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
+	root := t.root
+	since := clamp(start.Sub(root.epoch))
+	u := &Timeline{root: root, parent: t, origin: since, originTime: start, receiver: r}
+	if since.Abs() == MaxTime {
+		u.originTime = root.epoch.Add(since)
 	}
-	size := i.Size()
-	u.journal.append(i, size)
-	var why cause
-	switch {
-	case u.ended && first: // nothing but i, which Flush need not wait for
-		j := u.takeJournal()
-		u.mu.Unlock()
-		j.handOver(u.units.tracer)
+	if root.clock != nil {
+		u.origin = clamp(root.clock())
+	}
+	u.shard = &root.units.shards[rand.Uint64()%unitShards].unitShard
+	return u
+}
+
+// NewChild makes a timeline for one request or job, with its own origin (now)
+// and its own names. What it records reaches the observers of t too. Close it
+// when the request is over.
+func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
+
+// NewChildAt is NewChild with an origin that was measured before, so that a
+// request's timeline and its span begin at the same instant. origin must carry
+// a monotonic reading (as time.Now does) to be exact. With a Clock of the
+// timeline's own, the child begins now. An origin further than [MaxTime] from the process
+// timeline's becomes the nearest in range.
+//
+// Entries of the types in always are recorded even under a span that is not recorded, for the caller to read. Types that
+// are not supported are ignored.
+func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
+	c := t.NewUnit(origin, nil)
+	c.Keep(always...)
+	return c
+}
+
+// Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
+// says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
+func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
+	k, _ := kindOf(typ)
+	var size int
+	if t.receiver != nil {
+		size = s.Size()
+	}
+	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
+	if k != kindNone && t.watched(k) {
+		t.watch(s, s.Describe(), attrs)
+	}
+}
+
+// Show records the entry of a span that another tracing system makes.
+func (t *Timeline) Show(ids SpanIDs, d Description) bool {
+	k, ok := kindOf(d.Type)
+	if !ok {
+		return false
+	}
+	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	if t.parent == nil {
+		return t.root.put(t, ids, k, d.Name, start, duration, t.root.now(), d.Attrs, true) == outcomeRecorded
+	}
+	t.keepEntry(Entry{
+		name: d.Name, start: start, duration: duration, at: t.root.now(), base: t.origin, tl: t, ids: ids, attrs: d.Attrs, kind: k,
+	})
+	return true
+}
+
+// End ends a unit with the span that is its root, and hands over everything. The span has no entry.
+func (t *Timeline) End(root Span) { t.end(root) }
+
+// Close ends a unit that has no root, such as a child timeline: its entries are delivered, its observers
+// disconnected, and its buffer is emptied. What is recorded on
+// it afterwards, by a goroutine that outlives the request say, still reaches the
+// observers of its parents and the tracing system. Closing twice, or closing a process
+// timeline, does nothing.
+func (t *Timeline) Close() {
+	if t.parent != nil {
+		t.end(nil)
+	}
+}
+
+func (t *Timeline) end(root Span) {
+	if t.closed.Swap(true) && root == nil {
 		return
-	case u.ended:
-		why = causeEnd
-	case len(u.journal.finished) >= maxFinished || u.journal.size >= maxJournalSize:
-		why = causeLong
-	case !u.shard.wait(u, first, size):
-		why = causeCrowded
+	}
+	t.disconnect()
+	t.mu.Lock()
+	t.log = nil
+	if root != nil {
+		root.Marks().ended = true
+		t.write(&journalRecord{span: root, gets: getsSpan, size: int32(min(root.Size(), maxJournalSize))}, nil)
+	}
+	t.handOver(causeEnd)
+}
+
+// disconnect delivers what the unit's own observers have, and unregisters them.
+func (t *Timeline) disconnect() {
+	if t.wants.Load() == 0 { // Observe looks at closed again after it has set wants
+		return
+	}
+	r := t.root
+	r.mu.Lock()
+	defer r.unlock()
+	r.collect()
+	for _, o := range slices.Clone(t.observers) {
+		o.unregister() // what it has buffered is still delivered
+	}
+}
+
+// append records an entry at a place of the unit.
+func (t *Timeline) append(p *Place, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
+	if !frozen && !allScalars(attrs) {
+		return outcomeUnfrozen
+	}
+	if p.Span == nil || t.receiver == nil {
+		e := Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}
+		if len(attrs) > 0 {
+			e.attrs = slices.Clone(attrs)
+		}
+		t.keepEntry(e)
+	} else {
+		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
+		if p.To == ToUnit {
+			switch k {
+			case kindMark:
+				rec.gets = getsMark
+			case kindMeasure:
+				rec.gets = getsMeasure
+			default:
+			}
+		}
+		if !t.add(&rec, attrs) {
+			return outcomeLost
+		}
+		if t.root.watching.Load() != 0 && t.watched(k) {
+			t.root.put(t, p.ids(k), k, name, start, duration, at, attrs, true)
+		}
+	}
+	return outcomeRecorded
+}
+
+// keepEntry adds an entry to the unit's view, and shows it to observers.
+func (t *Timeline) keepEntry(e Entry) {
+	t.mu.Lock()
+	if !t.closed.Load() {
+		t.show()
+		t.keep(e)
+	}
+	t.mu.Unlock()
+	t.shard.recorded[e.kind].Add(1)
+	if t.watched(e.kind) {
+		t.root.put(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, e.attrs, true)
+	}
+}
+
+// watch shows a finished span to observers.
+func (t *Timeline) watch(s Span, d Description, attrs []slog.Attr) {
+	k, _ := kindOf(d.Type)
+	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	if attrs == nil {
+		attrs = d.Attrs
+	}
+	t.root.put(t, s.IDs(), k, d.Name, start, duration, t.root.now(), attrs, true)
+}
+
+// keep adds e to the log. t.mu is held.
+func (t *Timeline) keep(e Entry) {
+	l := t.buffer()
+	if !l.room(e.kind) {
+		l.refuse(e.kind, e.name, e.start)
+		t.shard.bufferFull[e.kind].Add(1)
+		return
+	}
+	l.add(e)
+}
+
+// show brings the log up to date: it adds what the journal has. t.mu is held.
+func (t *Timeline) show() {
+	j := t.journal
+	if j == nil || t.closed.Load() {
+		return
+	}
+	for ; t.shown < len(j.records); t.shown++ {
+		rec := &j.records[t.shown]
+		if rec.kind == kindNone {
+			continue
+		}
+		e := Entry{
+			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
+			ids: idsOf(rec.span, rec.kind), attrs: j.attributes(rec), kind: rec.kind,
+		}
+		if rec.gets == getsSpan {
+			d := rec.span.Describe()
+			e.name, e.ids = d.Name, rec.span.IDs()
+			e.start, e.duration = interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+			e.at = e.start + e.duration
+			if len(e.attrs) == 0 {
+				e.attrs = d.Attrs
+			}
+		}
+		l := t.buffer()
+		if len(e.attrs) > 0 && l.room(e.kind) {
+			e.attrs = l.slab.keep(e.attrs)
+		}
+		t.keep(e)
+	}
+}
+
+// add appends a record to the journal, and hands over what is due. It reports false if there is no room, which it counts.
+func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
+	t.mu.Lock()
+	switch rec.gets {
+	case getsSpan:
+		rec.span.Marks().ended = true
+	case getsMark:
+		if rec.span.Marks().ended {
+			rec.gets = getsNothing
+			t.shard.late.Add(1)
+		}
 	default:
-		u.mu.Unlock()
-		return
 	}
-	u.handOver(why)
+	if rec.gets == getsNothing && t.closed.Load() {
+		t.mu.Unlock()
+		t.shard.recorded[rec.kind].Add(1)
+		return true
+	}
+	why, ok := t.write(rec, attrs)
+	if why == causeNone {
+		t.mu.Unlock()
+		return ok
+	}
+	t.handOver(why)
+	return true
 }
 
-// handOver gives the journal to the tracer. u.mu is held, and released.
-func (u *Unit) handOver(why cause) {
-	j := u.takeJournal()
+// write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. t.mu is
+// held.
+func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
+	j := t.journal
 	if j == nil {
-		u.mu.Unlock()
-		return
+		j = newJournal()
+		t.journal, t.shown = j, 0
 	}
-	turn := u.shard.begin(u, j, why)
-	u.mu.Unlock()
-	defer u.shard.done(turn)
-	j.handOver(u.units.tracer)
+	size := rec.sizeWith(attrs)
+	finished := rec.gets == getsSpan || rec.gets == getsMeasure
+	atOnce := finished && t.closed.Load()
+	room := atOnce || t.shard.reserve(t, size)
+	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
+		t.shard.overflow[rec.kind].Add(1)
+		if len(j.records) == 0 {
+			t.journal = nil
+			j.free()
+		}
+		return causeNone, false
+	}
+	j.append(rec, attrs)
+	j.size += size
+	switch {
+	case atOnce:
+		return causeEnd, true
+	case !room:
+		return causeCrowded, true
+	case j.finished >= maxFinished || j.size >= maxJournalSize:
+		return causeLong, true
+	default:
+		return causeNone, true
+	}
 }
 
-func (u *Unit) takeJournal() *journal {
-	j := u.journal
-	u.journal = nil
-	return j
+// handOver gives what has finished to the receiver. Marks of spans that have not stay. t.mu is held, and released.
+func (t *Timeline) handOver(why cause) {
+	j := t.journal
+	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) {
+		t.mu.Unlock()
+		return
+	}
+	t.show() // the view keeps what the journal loses
+	kept := t.keepMarks(j)
+	if j.finished == 0 && kept != nil {
+		t.shard.count(j)
+		j.replace(kept)
+		t.shown = len(j.records)
+		t.mu.Unlock()
+		return
+	}
+	t.journal, t.shown = kept, 0
+	if kept != nil {
+		t.shown = len(kept.records)
+	}
+	t.shard.count(j)
+	if j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
+		t.mu.Unlock()
+		j.handOver(t.receiver, t.anchor())
+		return
+	}
+	turn := t.shard.begin(t, j, why)
+	t.mu.Unlock()
+	defer t.shard.done(turn)
+	j.handOver(t.receiver, t.anchor())
+}
+
+// handOver gives the journal to a receiver if there is anything for it, and then to the pool.
+func (j *journal) handOver(r Receiver, anchor time.Time) {
+	if j.finished > 0 {
+		j.part = Finished{journal: j, anchor: anchor}
+		r.HandOver(&j.part)
+	}
+	j.free()
+}
+
+// maxAge is the age at which a unit's wall clock is not believed any more.
+const maxAge = 10 * time.Second
+
+// anchor returns the wall clock's time of the root's origin, as what is exported of t has it.
+func (t *Timeline) anchor() time.Time {
+	r := t.root
+	if t.parent == nil {
+		return r.wall(0)
+	}
+	if r.clock == nil && r.now()-t.origin > maxAge {
+		now := time.Now()
+		return now.Add(-now.Sub(r.epoch))
+	}
+	return t.originTime.Add(-t.origin)
+}
+
+// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
+// the limit of a span, and the oldest marks if they take more than half of a journal. t.mu is held.
+func (t *Timeline) keepMarks(j *journal) (kept *journal) {
+	size := 0
+	for i := range j.records {
+		rec := &j.records[i]
+		if !rec.waits() {
+			continue
+		}
+		size += rec.sizeWith(j.attributes(rec))
+		m := rec.span.Marks()
+		if m.last == 0 { // not the first one of its span
+			continue
+		}
+		m.skip = 0
+		if limit := t.receiver.MarkLimit(); limit >= 0 {
+			m.skip = max(0, m.count-int32(min(limit, maxJournalSize)))
+		}
+		m.last, m.count = 0, 0
+	}
+	if size == 0 {
+		return nil
+	}
+	kept = newJournal()
+	for i := range j.records {
+		rec := &j.records[i]
+		if !rec.waits() {
+			continue
+		}
+		m, n := rec.span.Marks(), rec.sizeWith(j.attributes(rec))
+		if m.skip > 0 || size > maxJournalSize/2 {
+			m.skip = max(0, m.skip-1)
+			m.dropped++
+			size -= n
+			continue
+		}
+		kept.append(rec, j.attributes(rec))
+		kept.records[len(kept.records)-1].kept = true
+		kept.size += n
+	}
+	if len(kept.records) == 0 {
+		kept.free()
+		return nil
+	}
+	return kept
+}
+
+// replace gives j the records of other, which goes to the pool, in j's own storage: a stream of marks does not make a new one each time.
+func (j *journal) replace(other *journal) {
+	clear(j.records)
+	clear(j.attrs)
+	j.records, j.attrs = append(j.records[:0], other.records...), append(j.attrs[:0], other.attrs...)
+	j.size = other.size
+	other.free()
+}
+
+// waits reports whether a record is a mark of a span that has not finished.
+func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended }
+
+// abandon drops the marks of spans that have not finished, and counts them.
+func (t *Timeline) abandon() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := t.journal
+	if j == nil || j.finished > 0 {
+		return
+	}
+	t.show()
+	for i := range j.records {
+		if rec := &j.records[i]; rec.waits() {
+			m := rec.span.Marks()
+			m.last, m.count = 0, 0
+			t.shard.agedOut.Add(1)
+		}
+	}
+	t.journal, t.shown = nil, 0
+	t.shard.count(j)
+	t.shard.done(t.shard.begin(t, j, causeNone))
+	j.free()
 }

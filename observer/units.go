@@ -3,7 +3,6 @@ package observer
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,10 +19,8 @@ const (
 	sweepInterval = 2500 * time.Millisecond
 )
 
-// Units are the units of one tracer. They find each unit whose intervals wait for their hand-over. Methods may be
-// called concurrently.
-type Units struct {
-	tracer Tracer
+// units find each unit of a process timeline whose journal is not empty.
+type units struct {
 	shards [unitShards]paddedShard
 
 	flush  chan struct{} // has a value while one goroutine flushes
@@ -32,22 +29,30 @@ type Units struct {
 	sweeps atomic.Uint64
 }
 
-// UnitStats count the parts that were handed over before the end of their root, by cause.
+// UnitStats count what became of the journals of a process timeline's units.
 type UnitStats struct {
-	Long    uint64 // the part had 512 intervals or 512 KiB
-	Old     uint64 // the part was 2.5 to 5 s old
+	// Parts that were handed over before the end of their unit, by cause.
+	Long    uint64 // the journal had 512 spans and measures, or 512 KiB
+	Old     uint64 // the journal was 2.5 to 5 s old
 	Crowded uint64 // there were more than 16384 units, or 64 MiB, by estimate
 	Flushed uint64
 
+	// Marks that were lost.
+	Late    uint64 // recorded after the end of their span
+	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
+
+	Unattached uint64 // marks that stay on the process timeline, because no span was active
+
 	Waiting      int // units that wait now
-	WaitingBytes int // of their intervals
+	WaitingBytes int // of their journals
 }
 
 // A cause says why a part is handed over.
 type cause int
 
 const (
-	causeEnd cause = iota
+	causeNone cause = iota
+	causeEnd
 	causeLong
 	causeOld
 	causeCrowded
@@ -55,47 +60,42 @@ const (
 	causes
 )
 
-// NewUnits returns the units of a tracer. They need no closing: their timer runs only while units wait.
-func NewUnits(t Tracer) *Units {
-	us := &Units{tracer: t, flush: make(chan struct{}, 1)}
+func (us *units) init() {
+	us.flush = make(chan struct{}, 1)
 	us.timer = time.AfterFunc(time.Hour, us.sweep)
 	us.timer.Stop()
 	for i := range us.shards {
 		h := &us.shards[i].unitShard
+		h.units = us
 		h.drained = sync.NewCond(&h.mu)
 	}
-	return us
 }
 
-// New returns a unit. ended says that its root has ended already.
-func (us *Units) New(ended bool) *Unit {
-	return &Unit{units: us, shard: &us.shards[rand.Uint64()%unitShards].unitShard, ended: ended}
-}
-
-// HandOver hands over the interval of a root that has nothing else in its unit.
-func (us *Units) HandOver(root Interval) {
+// HandOver gives a span that has no unit to a receiver.
+func HandOver(r Receiver, s Span) {
 	j := newJournal()
-	j.append(root, 0)
-	j.handOver(us.tracer)
+	j.append(&journalRecord{span: s, gets: getsSpan}, nil)
+	j.handOver(r, time.Time{})
 }
 
-// Flush hands over everything that has finished before the call. It returns when the tracer has received it, including
-// the parts that other goroutines hand over. It does not wait for intervals that finish during the call. If ctx
+// FlushUnits hands over everything that has finished before the call. It returns when the receivers have it, including
+// the parts that other goroutines hand over. It does not wait for spans that finish during the call. If ctx
 // ends first, it returns the cause.
-func (us *Units) Flush(ctx context.Context) error {
+func (t *Timeline) FlushUnits(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	us := &t.root.units
 	select {
 	case us.flush <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	defer func() { <-us.flush }()
-	var units []*Unit
+	var all []*Timeline
 	for i := range us.shards {
-		units = us.shards[i].appendOlder(units[:0], math.MaxUint64)
-		for _, u := range units {
+		all = us.shards[i].appendOlder(all[:0], math.MaxUint64)
+		for _, u := range all {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -110,45 +110,92 @@ func (us *Units) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Stats returns the counts.
-func (us *Units) Stats() UnitStats {
+// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as AgedOut.
+func (t *Timeline) AbandonUnits(r Receiver) {
+	us := &t.root.units
+	for i := range us.shards {
+		for _, u := range us.shards[i].appendOlder(nil, math.MaxUint64) {
+			if u.receiver == r {
+				u.abandon()
+			}
+		}
+	}
+}
+
+// UnitStats returns the counts of all units of the process timeline.
+func (t *Timeline) UnitStats() UnitStats {
 	var counts [causes]uint64
 	var s UnitStats
-	for i := range us.shards {
-		h := &us.shards[i].unitShard
+	r := t.root
+	for i := range r.units.shards {
+		h := &r.units.shards[i].unitShard
 		h.mu.Lock()
 		for c := range counts {
 			counts[c] += h.counts[c]
 		}
-		s.Waiting += len(h.units)
+		s.Waiting += len(h.waiting)
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
+		s.Late += h.late.Load()
+		s.AgedOut += h.agedOut.Load()
 	}
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
+	r.mu.Lock()
+	defer r.unlock()
+	r.collect()
+	s.Unattached = r.unattached
 	return s
 }
 
-// sweep hands over old units. It runs on the timer's goroutine.
-func (us *Units) sweep() {
-	before := us.sweeps.Add(1) - 1
-	var units []*Unit
+// addStats adds the counts of entries.
+func (us *units) addStats(totals *[numKinds]TypeStats) {
+	var all []*Timeline
 	for i := range us.shards {
-		units = us.shards[i].appendOlder(units[:0], before)
-		for _, u := range units {
+		h := &us.shards[i].unitShard
+		for k := range totals {
+			totals[k].Recorded += h.recorded[k].Load()
+			totals[k].BufferFull += h.bufferFull[k].Load()
+			totals[k].Overflow += h.overflow[k].Load()
+		}
+		all = h.appendOlder(all[:0], math.MaxUint64)
+		for _, u := range all {
+			u.mu.Lock()
+			if u.journal != nil {
+				for k, n := range u.journal.recorded() {
+					totals[k].Recorded += n
+				}
+			}
+			u.mu.Unlock()
+		}
+	}
+}
+
+// sweep hands over old units. It runs on the timer's goroutine.
+func (us *units) sweep() {
+	before := us.sweeps.Add(1) - 1
+	var all []*Timeline
+	for i := range us.shards {
+		h := &us.shards[i].unitShard
+		all = h.appendOlder(all[:0], before)
+		crowded := h.crowded()
+		for _, u := range all {
 			u.mu.Lock()
 			u.handOver(causeOld)
+			if crowded {
+				u.abandon()
+			}
 		}
 	}
 	us.armed.Store(false)
 	for i := range us.shards { // after armed is false: a unit that comes now arms the timer itself
-		if us.shards[i].waiting() {
+		if us.shards[i].inUse() {
 			us.arm()
 			return
 		}
 	}
 }
 
-func (us *Units) arm() {
+func (us *units) arm() {
 	if !us.armed.Load() && us.armed.CompareAndSwap(false, true) {
 		us.timer.Reset(sweepInterval)
 	}
@@ -156,11 +203,15 @@ func (us *Units) arm() {
 
 // A unitShard has a part of the units.
 type unitShard struct {
-	bytes atomic.Int64 // of intervals that wait
+	units         *units
+	bytes         atomic.Int64 // of journals, in steps
+	late, agedOut atomic.Uint64
 
-	mu     sync.Mutex // guards what follows
-	units  []*Unit    // that wait
-	counts [causes]uint64
+	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; those of journals that wait are not in recorded
+
+	mu      sync.Mutex  // guards what follows
+	waiting []*Timeline // units whose journal is not empty
+	counts  [causes]uint64
 
 	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further ones
 	// count in the other number.
@@ -175,40 +226,93 @@ type paddedShard struct {
 	_ [64]byte
 }
 
-// wait notes that one more interval of u waits, the first one or not. It returns false if there is no room. u.mu is held.
-func (h *unitShard) wait(u *Unit, first bool, size int) bool {
-	if h.bytes.Add(int64(size)) > maxUnitsBytes/unitShards {
-		h.bytes.Add(-int64(size))
-		return false
-	}
-	u.journal.counted += size
-	if !first {
+// Bounds of a shard.
+const (
+	maxShardUnits = maxUnits / unitShards
+	maxShardBytes = maxUnitsBytes / unitShards
+)
+
+// byteStep is the unit in which a journal's bytes are counted, so that few entries have to.
+const byteStep = 4 << 10
+
+// reserve notes that the journal of t becomes larger. It returns false if there is no room. t.mu is held.
+func (h *unitShard) reserve(t *Timeline, size int) bool {
+	j := t.journal
+	if j.size+size <= j.counted {
 		return true
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.units) >= maxUnits/unitShards {
+	more := (j.size + size - j.counted + byteStep - 1) / byteStep * byteStep
+	if h.bytes.Add(int64(more)) > maxShardBytes || j.counted == 0 && !h.register(t) {
+		h.bytes.Add(-int64(more))
 		return false
 	}
-	h.units = append(h.units, u)
-	u.place, u.since = len(h.units), u.units.sweeps.Load()
-	u.units.arm()
+	j.counted += more
 	return true
 }
 
-// begin notes that the journal j of u is being handed over. u.mu is held. The caller passes the result to done.
-func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
-	h.bytes.Add(-int64(j.counted))
+// register puts t on the list, unless that is full.
+func (h *unitShard) register(t *Timeline) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.counts[why]++
-	if u.place > 0 {
-		last := len(h.units) - 1
-		h.units[u.place-1] = h.units[last]
-		h.units[u.place-1].place = u.place
-		h.units[last] = nil
-		h.units = h.units[:last]
-		u.place = 0
+	if len(h.waiting) >= maxShardUnits {
+		return false
+	}
+	h.enlist(t)
+	return true
+}
+
+// enlist puts t on the list. h.mu is held.
+func (h *unitShard) enlist(t *Timeline) {
+	h.waiting = append(h.waiting, t)
+	t.place, t.since = len(h.waiting), h.units.sweeps.Load()
+	h.units.arm()
+}
+
+// count counts the entries of a journal that its unit has let go of.
+func (h *unitShard) count(j *journal) {
+	for k, n := range j.recorded() {
+		if n > 0 {
+			h.recorded[k].Add(n)
+		}
+	}
+}
+
+// recorded returns how many entries of each kind were recorded in the journal.
+func (j *journal) recorded() (n [numKinds]uint64) {
+	for i := range j.records {
+		if rec := &j.records[i]; rec.kind != kindNone && !rec.kept {
+			n[rec.kind]++
+		}
+	}
+	return n
+}
+
+// begin notes that j, which was the journal of t, is being handed over. t.mu is held. The caller passes the result to
+// done.
+func (h *unitShard) begin(t *Timeline, j *journal, why cause) (turn int) {
+	less := int64(j.counted)
+	if t.journal != nil {
+		t.journal.counted = (t.journal.size + byteStep - 1) / byteStep * byteStep
+		less -= int64(t.journal.counted)
+	}
+	h.bytes.Add(-less)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if j.finished > 0 {
+		h.counts[why]++
+	}
+	switch {
+	case t.journal != nil && t.place > 0:
+		t.since = h.units.sweeps.Load()
+	case t.journal != nil:
+		h.enlist(t)
+	case t.place > 0:
+		last := len(h.waiting) - 1
+		h.waiting[t.place-1] = h.waiting[last]
+		h.waiting[t.place-1].place = t.place
+		h.waiting[last] = nil
+		h.waiting = h.waiting[:last]
+		t.place = 0
 	}
 	h.under[h.turn]++
 	return h.turn
@@ -234,19 +338,26 @@ func (h *unitShard) drain() {
 }
 
 // appendOlder appends the units that came before the given sweep.
-func (h *unitShard) appendOlder(units []*Unit, sweep uint64) []*Unit {
+func (h *unitShard) appendOlder(all []*Timeline, sweep uint64) []*Timeline {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, u := range h.units {
+	for _, u := range h.waiting {
 		if u.since < sweep {
-			units = append(units, u)
+			all = append(all, u)
 		}
 	}
-	return units
+	return all
 }
 
-func (h *unitShard) waiting() bool {
+func (h *unitShard) inUse() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.units) > 0
+	return len(h.waiting) > 0
+}
+
+// crowded reports whether little room is left, so that marks of spans that do not end have to go.
+func (h *unitShard) crowded() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiting) > maxShardUnits*3/4 || h.bytes.Load() > maxShardBytes*3/4
 }

@@ -23,6 +23,7 @@ type call struct {
 	tl     *observer.Timeline // a server's call's own, a client's caller's
 	start  time.Duration      // since tl's origin
 	span   trace.Span         // nil when the call had one already
+	closes bool               // the timeline is not the span's, and has to be closed
 
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
 	server net.Addr // of a client: set before request, read after it
@@ -44,8 +45,9 @@ func (c *call) note(moment *atomic.Int64) (at time.Duration, first bool) {
 
 // record records the entry of the call, which ended at end.
 func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, end time.Duration) {
-	scope, wanted := c.tl.Enter(ctx, typ)
-	if !wanted {
+	place := observer.Locate(ctx)
+	place = place.On(c.tl)
+	if !place.Wants(typ) {
 		return
 	}
 	var all [10]slog.Attr
@@ -68,7 +70,7 @@ func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, e
 		slog.Int64("requestBodySize", c.requestSize.Load()),
 		slog.Int64("encodedBodySize", c.encodedSize.Load()),
 		slog.Int64("decodedBodySize", c.decodedSize.Load()))
-	c.tl.Record(scope, typ, c.method, c.start, end-c.start, attrs)
+	place.Record(typ, c.method, c.start, end-c.start, attrs)
 }
 
 // methodOf is the method as the conventions want it. Clients can send any bytes, megabytes

@@ -27,7 +27,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // parent of the calls' timelines; nil: observer.Default()
+	Timeline       *observer.Timeline            // of spans that are not a bridge.TracerProvider's; nil: observer.Default()
 
 	// Filter, when set, is asked about every call. A call it returns false for
 	// gets nothing: no timeline, no span, no metrics.
@@ -103,7 +103,7 @@ var _ stats.Handler = (*server)(nil)
 
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if observer.FromContext(ctx).Parent() != nil || (h.filter != nil && !h.filter(info)) {
+	if serving.Served(ctx) || (h.filter != nil && !h.filter(info)) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
@@ -112,11 +112,10 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		ctx, span = h.start(h.propagators.Extract(ctx, incoming{ctx}), info, c.method)
 		c.span = span
 	}
-	c.tl = h.parent.NewChildAt(serving.Start(span))
+	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.parent)
 	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 	c.request.Store(1)                           // 0; see call
-	ctx = context.WithValue(ctx, h, c)
-	return observer.NewContext(ctx, c.tl) // on top, where it is found soonest
+	return context.WithValue(ctx, h, c)
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
@@ -206,5 +205,7 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 		endSpan(c.span, st, failed)
 		h.durations.record(ctx, method, st.Code(), failed, end)
 	}
-	c.tl.Close()
+	if c.closes {
+		c.tl.Close()
+	}
 }

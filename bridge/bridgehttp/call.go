@@ -159,8 +159,9 @@ func (c *call) end(now time.Duration, incomplete string) {
 	} else {
 		c.span.End()
 	}
-	scope, wanted := c.tl.Enter(c.ctx, observer.Resource)
-	_, told := c.tl.Enter(c.ctx, observer.Server)
+	place := observer.Locate(c.ctx)
+	place = place.On(c.tl)
+	wanted, told := place.Wants(observer.Resource), place.Wants(observer.Server)
 	if !wanted && !told {
 		return
 	}
@@ -173,7 +174,7 @@ func (c *call) end(now time.Duration, incomplete string) {
 		if dropped > 0 {
 			attrs = append(attrs, slog.Int("serverTimingDropped", dropped))
 		}
-		c.tl.Record(scope, observer.Resource, c.name, c.start, now-c.start, attrs)
+		place.Record(observer.Resource, c.name, c.start, now-c.start, attrs)
 	}
 	for _, m := range metrics {
 		attrs := append(make([]slog.Attr, 0, 2), slog.String("resource", c.name))
@@ -182,7 +183,7 @@ func (c *call) end(now time.Duration, incomplete string) {
 		}
 		// Queued, not recorded: they do not end now, and are to stay in their order.
 		if e, err := c.tl.NewEntry(observer.Server, m.Name, c.start, m.Duration, attrs...); err == nil {
-			c.tl.Queue(c.ctx, e)
+			place.Queue(e)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // nil: observer.Default()
+	Timeline       *observer.Timeline            // of spans that are not a bridge.TracerProvider's; nil: observer.Default()
 
 	// Filter, when it returns false, lets the request pass as if there were no
 	// middleware: what it marks is on the process's timeline.
@@ -144,15 +144,15 @@ type middleware struct {
 
 var _ http.Handler = (*middleware)(nil)
 
-// A request is what the middleware knows of a request while it is served. It is
-// the handler's context as well: one allocation for all.
+// A request is what the middleware knows of a request while it is served. The handler's context does not lead to it: a
+// job that outlives the request keeps nothing of it.
 type request struct {
-	context.Context //nolint:containedctx // it is a context, wrapping its parent
-
+	ctx      context.Context //nolint:containedctx // the handler's
 	m        *middleware
 	tl       *observer.Timeline
 	span     trace.Span
 	borrowed bool // the span is of other instrumentation
+	closes   bool // the timeline is not the span's, and has to be closed
 	method   method
 	body     countedBody
 	response response
@@ -160,27 +160,21 @@ type request struct {
 	scratch  *scratch
 }
 
-func (q *request) Value(key any) any {
-	if _, ok := key.(observer.ContextKey); ok {
-		return q.tl
-	}
-	return q.Context.Value(key)
-}
-
 // ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if observer.FromContext(ctx).Parent() != nil || (m.Filter != nil && !m.Filter(r)) {
+	if serving.Served(ctx) || (m.Filter != nil && !m.Filter(r)) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
 	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
-		q.Context = ctx
+		q.ctx = ctx
 	} else {
 		q.start(ctx, r)
 	}
-	q.tl = m.Timeline.NewChildAt(serving.Start(q.span), m.rules.types...)
+	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
+	q.tl.Keep(m.rules.types...)
 	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
@@ -190,7 +184,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// net/http looks for what the handler did to its request, not to our copy; what
 	// is around us looks for the pattern.
-	inner := r.WithContext(q)
+	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
 		q.body.ReadCloser = r.Body
 		inner.Body = &q.body
@@ -228,7 +222,7 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
 		}
 	}
-	q.Context, q.span, _ = spanlabels.Start(ctx, m.tracer, q.name(r, ""), s.options...)
+	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, q.name(r, ""), s.options...)
 }
 
 // name is the span's name for a route, which may not be known yet.
@@ -251,7 +245,9 @@ func (q *request) begun(res *response) {
 // finish ends everything that began with the request. r is the request the mux
 // has seen, returned whether the handler did, p what it panicked with.
 func (q *request) finish(r *http.Request, returned bool, p any) {
-	defer q.tl.Close() // whatever the functions of the Server's do
+	if q.closes {
+		defer q.tl.Close() // whatever the functions of the Server's do
+	}
 	if !q.borrowed {
 		defer q.span.End()
 	}
@@ -277,7 +273,7 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.Get(x)
-		q.m.meter.record(q, end, q.body.read.Load(), res.written, k)
+		q.m.meter.record(q.ctx, end, q.body.read.Load(), res.written, k)
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
@@ -324,7 +320,6 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if !q.tl.Observed(observer.Navigation) {
 		return
 	}
-	scope, _ := q.tl.Enter(q, observer.Navigation)
 	attrs := append(make([]slog.Attr, 0, 12),
 		slog.String(observer.InitiatorKey, "http"),
 		slog.String("method", x.method))
@@ -346,7 +341,8 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
 	}
-	q.tl.Record(scope, observer.Navigation, pathOf(r), 0, end, attrs)
+	place := observer.Locate(q.ctx)
+	place.Record(observer.Navigation, pathOf(r), 0, end, attrs)
 }
 
 // panicType is error.type of a panic.

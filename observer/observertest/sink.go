@@ -14,7 +14,7 @@ import (
 )
 
 // A Sink is something that carries a timeline's entries elsewhere, through an
-// [observer.Observer] or an [observer.Bridge], as a test sees it.
+// [observer.Observer] or an [observer.Tracer], as a test sees it.
 type Sink struct {
 	// Context is what the entries are recorded under; it carries whatever the
 	// sink needs to accept them, an active span say. A rule records up to 800 marks
@@ -102,9 +102,9 @@ type sinkTest struct {
 // record records an entry that is over now.
 func (t *sinkTest) record(tl *observer.Timeline, typ observer.Type, name string, d time.Duration, attrs ...slog.Attr) {
 	t.Helper()
-	scope, ok := tl.Enter(observer.NewContext(t.sink.Context, tl), typ)
-	if !ok || !tl.Record(scope, typ, name, tl.Now()-d, d, attrs) {
-		t.Errorf("the timeline did not take %s %q", typ, name)
+	e, err := tl.NewEntry(typ, name, tl.Now()-d, d, attrs...)
+	if err != nil || !tl.Queue(observer.NewContext(t.sink.Context, tl), e) {
+		t.Errorf("the timeline did not take %s %q: %v", typ, name, err)
 	}
 }
 

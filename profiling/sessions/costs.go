@@ -24,12 +24,9 @@ func measureCosts() costs {
 	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: -1})
 	obs, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark})
 	if err == nil { // a callback and a type are given
-		ctx := context.Background()
 		attrs := []slog.Attr{slog.String("key", "value"), slog.Int("n", 1)}
 		c.entry = median(func() {
-			if scope, ok := tl.Enter(ctx, observer.Mark); ok {
-				tl.Record(scope, observer.Mark, "cost", tl.Now(), 0, attrs)
-			}
+			tl.Record(observer.Mark, "cost", tl.Now(), 0, attrs)
 		})
 		obs.Disconnect()
 	}
@@ -55,7 +52,6 @@ func median(f func()) time.Duration {
 // A demand tells which entries are recorded for others than the session.
 type demand struct {
 	observed map[observer.Type]bool // by other observers
-	loose    bool                   // marks and measures without a span: by the timeline itself, or a bridge
 	spans    bool                   // that every span labels its goroutine, by other profilers
 }
 
@@ -65,7 +61,6 @@ func demandOf(tl *observer.Timeline) demand {
 	for _, t := range observer.SupportedEntryTypes() {
 		d.observed[t] = tl.Observed(t)
 	}
-	_, d.loose = tl.Enter(context.Background(), observer.Mark)
 	return d
 }
 
@@ -75,14 +70,9 @@ func (d *demand) ours(e *observer.Entry) bool {
 		return false
 	}
 	switch e.Type() {
-	case observer.Mark, observer.Measure: // a bridge makes events and spans of them
-		switch e.Scope().(type) {
-		case nil:
-			return !d.loose
-		case spanned, trace.Span:
-			return false
-		}
+	case observer.Mark, observer.Measure: // a tracing system makes events and spans of them, and the process timeline keeps them
+		return e.Span() == observer.SpanIDs{} && e.Timeline().Parent() != nil
 	default:
+		return true
 	}
-	return true
 }

@@ -1,5 +1,5 @@
-// Package bothproviders runs a package's tests over the SDK's provider and then over perfline's. It is for tests. A package
-// that imports it has the flag -own.
+// Package bothproviders runs a package's tests over perfline's provider, and then over others. It is for tests. A package
+// that imports it has the flag -provider.
 package bothproviders
 
 import (
@@ -10,10 +10,19 @@ import (
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
+)
+
+// The values of the flag -provider.
+const (
+	Perfline   = "perfline"   // a bridge.TracerProvider, whose marks and measures wait in journals
+	Processors = "processors" // a bridge.TracerProvider with a processor, which sees each of them
+	SDK        = "sdk"        // the SDK's provider with a bridge.Processor
 )
 
 // A Provider is the SDK's or perfline's.
@@ -23,31 +32,68 @@ type Provider interface {
 	Shutdown(ctx context.Context) error
 }
 
-var own = flag.Bool("own", false, "test over perfline's own provider")
+var provider = flag.String("provider", Perfline, "the provider to test: perfline, processors or sdk")
 
-// New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. A nil sampler is
-// the default.
+// Is reports whether the tests run over a provider.
+func Is(name string) bool { return *provider == name }
+
+// New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
+// they end, or with the rest of their unit. A nil sampler is the default.
 func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler, to sdktrace.SpanProcessor) Provider {
 	t.Helper()
-	if !*own {
-		proc := bridge.NewProcessor(to, bridge.WithTimeline(tl))
-		tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithSpanProcessor(proc))
-		proc.Bind(tp)
+	switch *provider {
+	case SDK:
+		tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithSpanProcessor(to))
+		joined := bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithTracerProvider(tp))
+		tp.RegisterSpanProcessor(joined)
 		return tp
+	case Processors:
+		return bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: sampler, Processors: []sdktrace.SpanProcessor{to}})
+	default:
+		return bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: sampler, Exporters: []bridge.Output{Decoded{to}}})
 	}
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Sampler: sampler, Processors: []sdktrace.SpanProcessor{to}})
-	stop, err := bridge.Sync(tp, bridge.WithTimeline(tl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	return tp
 }
 
-// Again runs the package's tests over perfline's provider, in a process of their own, without the tests that skip matches.
-func Again(t *testing.T, skip string) {
+// Decoded gives encoded spans to a processor.
+type Decoded struct{ To sdktrace.SpanProcessor }
+
+// Accept implements [bridge.Output].
+func (d Decoded) Accept(spans otlpenc.Spans) {
+	for s := range spans.All() {
+		d.To.OnEnd(Snapshot(&s))
+	}
+}
+
+// ForceFlush implements [bridge.Output].
+func (d Decoded) ForceFlush(ctx context.Context) error { return d.To.ForceFlush(ctx) }
+
+// Shutdown implements [bridge.Output].
+func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx) }
+
+// Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches.
+func Again(t *testing.T, provider, skip string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), os.Args[0], "-own", "-test.skip", skip).CombinedOutput(); err != nil { //nolint:gosec // it is this program
+	args := []string{"-provider", provider}
+	if skip != "" {
+		args = append(args, "-test.skip", skip)
+	}
+	if out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput(); err != nil { //nolint:gosec // it is this program
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// Snapshot returns a decoded span as the SDK has it.
+func Snapshot(s *otlpenc.Span) sdktrace.ReadOnlySpan {
+	state, _ := trace.ParseTraceState(s.TraceState)
+	c := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.SpanID, TraceFlags: s.TraceFlags, TraceState: state}
+	parent := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.ParentID, TraceFlags: s.TraceFlags, Remote: s.Remote}
+	if !s.ParentID.IsValid() {
+		parent = trace.SpanContextConfig{}
+	}
+	return tracetest.SpanStub{
+		Name: s.Name, SpanKind: s.Kind, SpanContext: trace.NewSpanContext(c), Parent: trace.NewSpanContext(parent),
+		StartTime: s.Start, EndTime: s.End, Attributes: s.Attributes, Events: s.Events, Links: s.Links, Status: s.Status,
+		DroppedAttributes: s.DroppedAttributes, DroppedEvents: s.DroppedEvents, DroppedLinks: s.DroppedLinks,
+		Resource: s.Group.Resource(), InstrumentationScope: s.Group.Scope(),
+	}.Snapshot()
 }

@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"log/slog"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/observer"
+)
+
+// describe returns the entry of a span of other instrumentation: what calls somebody else, a database or a service, is of
+// type resource, the rest are measures.
+func describe(s sdktrace.ReadOnlySpan) observer.Description {
+	d := observer.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
+	all := s.Attributes()
+	d.Attrs = make([]slog.Attr, 0, len(all)+3)
+	if d.Type == observer.Resource {
+		d.Attrs = append(d.Attrs, slog.String(observer.InitiatorKey, initiator(all)))
+	}
+	d.Attrs = append(d.Attrs,
+		slog.String("span_id", s.SpanContext().SpanID().String()),
+		slog.String("scope", s.InstrumentationScope().Name))
+	for _, kv := range all {
+		d.Attrs = append(d.Attrs, slog.Attr{Key: string(kv.Key), Value: detailValue(kv.Value)})
+	}
+	return d
+}
+
+// typeOf returns the type of the entry of a span of other instrumentation.
+func typeOf(k trace.SpanKind) observer.Type {
+	switch k {
+	case trace.SpanKindClient, trace.SpanKindProducer:
+		return observer.Resource
+	default:
+		return observer.Measure
+	}
+}
+
+func detailValue(v attribute.Value) slog.Value {
+	switch v.Type() {
+	case attribute.BOOL:
+		return slog.BoolValue(v.AsBool())
+	case attribute.INT64:
+		return slog.Int64Value(v.AsInt64())
+	case attribute.FLOAT64:
+		return slog.Float64Value(v.AsFloat64())
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.BYTESLICE:
+		return slog.AnyValue(v.AsInterface())
+	default: // a string, or the JSON of a list of values or of a map
+		return slog.StringValue(v.String())
+	}
+}
+
+// initiator is the initiatorType (Resource Timing) of a call, by the attributes
+// that the semantic conventions require of its kind.
+func initiator(attrs []attribute.KeyValue) string {
+	for _, kv := range attrs {
+		switch key := string(kv.Key); {
+		case key == "rpc.system.name", key == "rpc.system":
+			return kv.Value.AsString()
+		case key == "messaging.system":
+			return "messaging"
+		case key == "http.request.method", key == "http.method":
+			return "fetch"
+		case strings.HasPrefix(key, "db."): // the system may not be told
+			return "db"
+		}
+	}
+	return "other"
+}

@@ -1,0 +1,240 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+// ScopeName is the instrumentation scope of spans that this module makes.
+const ScopeName = "github.com/perfline/perfline"
+
+// A joined is what a TracerProvider or a Processor attaches to its timeline. It makes the calls of OpenTelemetry's API that
+// a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
+// this package need it only where their samplers or processors must see these calls.
+type joined struct {
+	tracer     func() trace.Tracer // for measures under no local span
+	profileIDs spanlabels.Scope
+	stats      *counters
+}
+
+var _ observer.Tracer = (*joined)(nil)
+
+// attach makes j the tracer of a timeline.
+func (j *joined) attach(t *observer.Timeline) (detach func()) {
+	learn()
+	return t.Attach(j)
+}
+
+// Under returns the place of entries under a span of another provider.
+func (j *joined) Under(active any) observer.Place {
+	switch reflect.TypeOf(active) { // asking a span of the SDK takes its lock
+	case sdkTypes.recording:
+		return observer.Place{To: observer.ToSpan, Sink: &spanSink{active.(trace.Span), j}}
+	case sdkTypes.dropped:
+		return observer.Place{To: observer.ToObservers}
+	}
+	span, ok := active.(trace.Span)
+	if !ok {
+		return observer.Place{Sink: j.Root()}
+	}
+	switch sc := span.SpanContext(); {
+	case !sc.IsValid():
+		return observer.Place{Sink: j.Root()}
+	case sc.IsRemote() && sc.IsSampled(): // it takes no events
+		return observer.Place{Sink: &spanSink{span, j}}
+	case sc.IsSampled(), span.IsRecording():
+		return observer.Place{To: observer.ToSpan, Sink: &spanSink{span, j}}
+	default:
+		return observer.Place{To: observer.ToObservers}
+	}
+}
+
+// Root returns the sink of measures under no span.
+func (j *joined) Root() observer.Sink { return (*rootSink)(j) }
+
+// Start starts the span of a measure.
+func (j *joined) Start(ctx context.Context, to observer.Destination, name string, start time.Time) (context.Context, observer.Opened) {
+	parent := trace.SpanFromContext(ctx)
+	if p, ok := parent.(*recordedSpan); ok && to == observer.ToUnit {
+		return p.startMeasure(ctx, name, start)
+	}
+	ctx, span, label := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
+	if !span.IsRecording() {
+		return ctx, unmade{}
+	}
+	own, ok := span.(*recordedSpan)
+	if ok {
+		own.measure = true
+	} else if id, ok := label.ProfileID(j.profileIDs); ok {
+		span.SetAttributes(id)
+	}
+	return ctx, &openedSpan{span: span, label: label, joined: j}
+}
+
+// tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
+func (j *joined) tracerUnder(parent trace.Span) trace.Tracer {
+	if sc := parent.SpanContext(); sc.IsValid() && !sc.IsRemote() {
+		return parent.TracerProvider().Tracer(ScopeName)
+	}
+	return j.tracer()
+}
+
+// mark adds an event to a span.
+func (j *joined) mark(span trace.Span, name string, at time.Time, attrs []slog.Attr) {
+	if !span.IsRecording() {
+		j.stats.late.Add(1)
+		return
+	}
+	span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+	j.stats.events.Add(1)
+}
+
+// measure makes a span under the one in ctx. The measure is over, so that no sample is of the span.
+func (j *joined) measure(ctx context.Context, t trace.Tracer, m observer.Measured) {
+	start, end := ordered(m.Start, m.Duration)
+	_, span := t.Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	own, ok := span.(*recordedSpan)
+	if ok {
+		own.measure = true
+	} else if span.IsRecording() {
+		j.stats.measures.Add(1)
+	}
+	if m.Failure != nil {
+		fail(span, *m.Failure)
+	}
+	span.End(trace.WithTimestamp(end))
+}
+
+// ordered returns the times of a span. A measure may run backwards, a span may not.
+func ordered(start time.Time, duration time.Duration) (from, to time.Time) {
+	end := start.Add(duration)
+	if duration < 0 {
+		return end, start
+	}
+	return start, end
+}
+
+// fail gives a span the status and the event of a failure.
+func fail(span trace.Span, f observer.Failure) {
+	message := text.Valid(f.Message)
+	span.SetStatus(codes.Error, message)
+	span.AddEvent(semconv.ExceptionEventName, trace.WithTimestamp(f.At),
+		trace.WithAttributes(semconv.ExceptionType(f.Type), semconv.ExceptionMessage(message)))
+}
+
+// A spanSink takes marks and measures under a span.
+type spanSink struct {
+	span   trace.Span
+	joined *joined
+}
+
+func (s *spanSink) Mark(name string, at time.Time, attrs []slog.Attr) {
+	s.joined.mark(s.span, name, at, attrs)
+}
+
+func (s *spanSink) Measure(m observer.Measured) {
+	s.joined.measure(trace.ContextWithSpan(context.Background(), s.span), s.joined.tracerUnder(s.span), m)
+}
+
+func (s *spanSink) IDs() observer.SpanIDs { return idsOf(s.span) }
+
+// idsOf returns the ids of a span. Without Parent, it counts as its own.
+func idsOf(span trace.Span) observer.SpanIDs {
+	sc := span.SpanContext()
+	ids := observer.SpanIDs{Trace: sc.TraceID(), Self: observer.ID(sc.SpanID()), Parent: observer.ID(sc.SpanID())}
+	if s, ok := span.(interface{ Parent() trace.SpanContext }); ok {
+		ids.Parent = observer.ID(s.Parent().SpanID())
+	}
+	return ids
+}
+
+// A rootSink takes measures under no span.
+type rootSink joined
+
+func (s *rootSink) Mark(string, time.Time, []slog.Attr) {}
+
+func (s *rootSink) Measure(m observer.Measured) {
+	j := (*joined)(s)
+	j.measure(context.Background(), j.tracer(), m)
+}
+
+func (s *rootSink) IDs() observer.SpanIDs { return observer.SpanIDs{} }
+
+// An openedSpan is the span of a measure that has begun.
+type openedSpan struct {
+	span   trace.Span
+	label  *spanlabels.Span // of the goroutine that began it; nil without one
+	joined *joined
+}
+
+func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
+
+func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
+	if o.label != nil {
+		name := ""
+		if s, ok := o.span.(interface{ Name() string }); ok {
+			name = s.Name()
+		}
+		o.label.End(name)
+	}
+	o.span.SetAttributes(convert(attrs)...)
+	o.span.End(trace.WithTimestamp(at))
+	if _, ok := o.span.(*recordedSpan); !ok {
+		o.joined.stats.measures.Add(1)
+	}
+	return nil
+}
+
+// unmade is the span of a measure that a sampler dropped.
+type unmade struct{}
+
+func (unmade) Fail(observer.Failure)                    {}
+func (unmade) End(time.Time, []slog.Attr) observer.Span { return nil }
+
+// sdkTypes are the types of the SDK's spans: those that are recorded, and those that its sampler dropped. Both are nil if
+// they cannot be told apart.
+var sdkTypes struct{ recording, dropped reflect.Type }
+
+// spanKey is OpenTelemetry's key of the active span in a context. It is nil if OpenTelemetry does not ask for one.
+var spanKey any
+
+// learn finds out the key, by being a context that is asked for it, and the types.
+var learn = sync.OnceFunc(func() {
+	probe := &keyProbe{Context: context.Background()}
+	trace.SpanFromContext(probe)
+	spanKey = probe.key
+	if spanKey != nil {
+		observer.SetSpanKey(spanKey)
+	}
+	kind := func(s sdktrace.Sampler) reflect.Type {
+		_, span := sdktrace.NewTracerProvider(sdktrace.WithSampler(s)).Tracer("").Start(context.Background(), "")
+		defer span.End()
+		return reflect.TypeOf(span)
+	}
+	recording, dropped := kind(sdktrace.AlwaysSample()), kind(sdktrace.NeverSample())
+	if recording != dropped {
+		sdkTypes.recording, sdkTypes.dropped = recording, dropped
+	}
+})
+
+type keyProbe struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	key             any
+}
+
+func (p *keyProbe) Value(key any) any {
+	p.key = key
+	return nil
+}

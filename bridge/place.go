@@ -1,0 +1,166 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+var (
+	_ observer.Active = (*recordedSpan)(nil)
+	_ observer.Active = (*droppedSpan)(nil)
+	_ observer.Span   = (*recordedSpan)(nil)
+)
+
+// Place implements [observer.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
+// see each of them.
+func (s *recordedSpan) Place() observer.Place {
+	p := observer.Place{Timeline: s.Unit(), Span: s, To: observer.ToSpan, Sink: (*recordedSink)(s)}
+	if s.tracer.provider.simple() && s.spanContext.IsSampled() {
+		p.To = observer.ToUnit
+	}
+	return p
+}
+
+// simple reports whether spans of measures are sampled as their parents are, and no processor must see them.
+func (p *TracerProvider) simple() bool { return p.inherits && len(*p.processors.Load()) == 0 }
+
+// Unit implements [observer.Active].
+func (s *recordedSpan) Unit() *observer.Timeline {
+	if u := s.unit.Load(); u != nil {
+		return u
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.makeUnit()
+}
+
+// makeUnit returns the unit of a local root, which it makes if need be. s.mu is held.
+func (s *recordedSpan) makeUnit() *observer.Timeline {
+	u := s.unit.Load()
+	if u == nil {
+		u = s.tracer.provider.newUnit(s.startTime)
+		if !s.IsRecording() {
+			u.Close()
+		}
+		s.unit.Store(u)
+	}
+	return u
+}
+
+func (p *TracerProvider) newUnit(start time.Time) *observer.Timeline {
+	return p.timeline.NewUnit(start, receiver{p})
+}
+
+// IDs implements [observer.Span].
+func (s *recordedSpan) IDs() observer.SpanIDs {
+	return observer.SpanIDs{
+		Trace: s.spanContext.TraceID(), Self: observer.ID(s.spanContext.SpanID()), Parent: observer.ID(s.parent.SpanID()),
+	}
+}
+
+// Marks implements [observer.Span].
+func (s *recordedSpan) Marks() *observer.SpanMarks { return &s.marks }
+
+// Describe implements [observer.Span].
+func (s *recordedSpan) Describe() observer.Description {
+	d := observer.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
+	if !s.measure {
+		d = describe((*endedSpan)(s))
+	}
+	return d
+}
+
+// entryType returns the type of the span's entry. It is empty for spans of this module, which have one already.
+func (s *recordedSpan) entryType() observer.Type {
+	if s.tracer.scope.Name == ScopeName {
+		return ""
+	}
+	return typeOf(trace.SpanKind(s.kind))
+}
+
+// A recordedSink is the sink of a span that samplers or processors must see the measures of.
+type recordedSink recordedSpan
+
+func (s *recordedSink) Mark(name string, at time.Time, attrs []slog.Attr) {
+	s.tracer.provider.joined.mark((*recordedSpan)(s), name, at, attrs)
+}
+
+func (s *recordedSink) Measure(m observer.Measured) {
+	p := s.tracer.provider
+	p.joined.measure(trace.ContextWithSpan(context.Background(), (*recordedSpan)(s)), p.marks, m)
+}
+
+func (s *recordedSink) IDs() observer.SpanIDs { return (*recordedSpan)(s).IDs() }
+
+// A spanContext is a context with a span, which also leads to the span's unit.
+type spanContext struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	span            *recordedSpan
+}
+
+func (c *spanContext) Value(key any) any {
+	if key == spanKey {
+		return c.span
+	}
+	if _, ok := key.(observer.ContextKey); ok {
+		return c.span.Unit()
+	}
+	return c.Context.Value(key)
+}
+
+// A measureSpan is the span of a measure that marks.Start began, and the context of what is under it.
+type measureSpan struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	span            recordedSpan
+}
+
+func (m *measureSpan) Value(key any) any {
+	if key == spanKey {
+		return &m.span
+	}
+	if _, ok := key.(observer.ContextKey); ok {
+		return m.span.Unit()
+	}
+	return m.span.label.Value(m.Context, key)
+}
+
+// startMeasure starts the span of a measure under s, whose provider is simple.
+func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, observer.Opened) {
+	t := s.tracer.provider.marks
+	m := &measureSpan{Context: ctx}
+	span := &m.span
+	span.tracer, span.name, span.startTime, span.measure = t, text.Valid(name), start, true
+	span.kind = uint8(trace.SpanKindInternal)
+	span.unit.Store(s.child(true))
+	span.parent = s.spanContext
+	span.spanContext = s.spanContext.WithSpanID(t.provider.ids.NewSpanID(ctx, s.spanContext.TraceID()))
+	if spanlabels.Enabled() {
+		span.label = spanlabels.Set(ctx, span.spanContext, name, false)
+		if id, ok := span.label.ProfileID(t.provider.profileIDs); ok {
+			span.attributes = append(span.attributes, id)
+		}
+	}
+	logToExecutionTrace(ctx, name)
+	return m, (*openedMeasure)(span)
+}
+
+// An openedMeasure is the span of a measure that has begun, which its unit takes.
+type openedMeasure recordedSpan
+
+func (o *openedMeasure) Fail(f observer.Failure) { fail((*recordedSpan)(o), f) }
+
+func (o *openedMeasure) End(at time.Time, _ []slog.Attr) observer.Span {
+	s := (*recordedSpan)(o)
+	if !s.finish(at) {
+		return nil // somebody else has ended it
+	}
+	s.callProcessors() // those that were registered meanwhile
+	return s
+}

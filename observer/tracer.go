@@ -1,0 +1,355 @@
+package observer
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// The types of this file are between a timeline and a tracing system. Package bridge has the ones for OpenTelemetry.
+// Programs that record and observe do not need them.
+
+// An ID is the id of a span. The zero ID names none.
+type ID [8]byte
+
+// SpanIDs say where an entry belongs in a trace.
+type SpanIDs struct {
+	Trace  [16]byte
+	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
+	Parent ID // the span that it was recorded under
+}
+
+// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the
+// goroutine that records, and concurrently. They must not block or panic.
+type Tracer interface {
+	// Under returns the place of entries under a span that is active in a context. The span is not an Active: another
+	// tracer made it. The timeline of the place is not used.
+	Under(span any) Place
+
+	// Root returns the sink of measures under no span.
+	Root() Sink
+
+	// Start starts a span under the one in ctx, whose place has the destination to. It returns nil, and ctx itself, if
+	// it makes none.
+	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context, Opened)
+}
+
+// An Active is a span in a context whose tracer uses units.
+type Active interface {
+	// Place returns the place of entries under the span.
+	Place() Place
+
+	// Unit returns the timeline of the span's unit.
+	Unit() *Timeline
+}
+
+// A Sink takes marks and measures at once.
+type Sink interface {
+	Mark(name string, at time.Time, attrs []slog.Attr)
+	Measure(Measured)
+	IDs() SpanIDs // of the sink's span; zero if it has none
+}
+
+// A Measured is a measure that has ended.
+type Measured struct {
+	Name     string
+	Start    time.Time
+	Duration time.Duration // negative if it ended before its start
+	Attrs    []slog.Attr   // frozen; valid during the call
+	Failure  *Failure      // nil if it did not fail
+}
+
+// A Failure says why a measure failed.
+type Failure struct {
+	At            time.Time
+	Type, Message string // of the error
+}
+
+// An Opened is a span of a measure that has begun. Its last call is End.
+type Opened interface {
+	Fail(Failure)
+
+	// End ends the span. It returns the span if that was started ToUnit, for its unit's Finish. Other spans get the attributes, which
+	// are frozen, and valid during the call.
+	End(at time.Time, attrs []slog.Attr) Span
+}
+
+// A Destination says where marks and measures go, beside observers.
+type Destination uint8
+
+// The destinations.
+const (
+	ToTimeline  Destination = iota // the timeline; and measures to the sink, if there is one
+	ToObservers                    // only observers and those that made the timeline, because the span is not recorded
+	ToUnit                         // the timeline; its receiver gets them with the unit's next part
+	ToSpan                         // the timeline and the sink
+	onlyTimeline
+)
+
+// A Place is where the entries under a context go.
+type Place struct {
+	Timeline *Timeline
+	Span     Span // the active one of the unit; nil without one
+	To       Destination
+	Sink     Sink
+}
+
+// spanKey is OpenTelemetry's key of the active span in a context, or nil.
+var spanKey atomic.Pointer[any]
+
+// SetSpanKey says under which key a context has its active span. All tracers of a process share the key.
+func SetSpanKey(key any) { spanKey.Store(&key) }
+
+// Locate returns the place of entries under ctx, which may be nil.
+func Locate(ctx context.Context) Place {
+	if ctx == nil {
+		return defaultTimeline.placeOfRoot()
+	}
+	if key := spanKey.Load(); key != nil {
+		if span := ctx.Value(*key); span != nil {
+			if active, ok := span.(Active); ok {
+				return active.Place()
+			}
+			t := carried(ctx)
+			tracer := t.root.tracer.Load()
+			if tracer == nil {
+				return Place{Timeline: t}
+			}
+			p := tracer.Under(span)
+			p.Timeline = t
+			return p
+		}
+	}
+	return carried(ctx).placeOfRoot()
+}
+
+// placeOfRoot returns the place of entries under no span.
+func (t *Timeline) placeOfRoot() Place {
+	p := Place{Timeline: t}
+	if tracer := t.root.tracer.Load(); tracer != nil {
+		p.Sink = tracer.Root()
+	}
+	return p
+}
+
+// Wants reports whether entries of type typ are recorded there.
+func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
+
+// Record records an entry at the place that ends now: a mark made, or a measure that has
+// just ended. start is relative to the timeline's origin. attrs are frozen, see [Freeze]. An entry of an unknown type
+// is dropped. A start or an end further than [MaxTime] from the process timeline's origin becomes
+// the nearest time in range.
+//
+// Record never blocks, unless a method of an attribute does. It reports false when
+// the entry was lost because too many wait, which is counted as Overflow.
+func (p *Place) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+	k, ok := kindOf(typ)
+	if !ok {
+		return false
+	}
+	start, duration = interval(p.Timeline.origin, start, duration)
+	o := p.put(k, name, start, duration, start+duration, attrs, false)
+	if o == outcomeUnfrozen {
+		return p.freezeAndRecord(k, name, start, duration, attrs)
+	}
+	if p.Sink != nil && p.sinks(k) {
+		p.pass(k, name, start, duration, attrs)
+	}
+	return o == outcomeRecorded
+}
+
+// Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
+func (p *Place) Queue(e Entry) bool {
+	t := p.Timeline
+	if !p.Wants(e.Type()) {
+		return false
+	}
+	start, duration := e.start, e.duration
+	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
+		start, duration = interval(t.origin, e.StartTime(), e.duration)
+	}
+	return p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
+}
+
+// record records an entry whose attributes are frozen. start is since the root's
+// origin, as is at, when it is recorded.
+func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	o := p.put(k, name, start, duration, at, attrs, true)
+	if p.Sink != nil && p.sinks(k) {
+		p.pass(k, name, start, duration, attrs)
+	}
+	return o == outcomeRecorded
+}
+
+// On returns the place under the same span on the timeline t.
+func (p *Place) On(t *Timeline) Place {
+	if t == p.Timeline {
+		return *p
+	}
+	q := Place{Timeline: t, To: p.To, Sink: p.Sink}
+	if q.To == ToUnit {
+		q.To = ToSpan
+	}
+	return q
+}
+
+// ids returns the ids of an entry of kind k.
+func (p *Place) ids(k kind) SpanIDs {
+	switch {
+	case p.Span != nil:
+		return idsOf(p.Span, k)
+	case p.Sink != nil:
+		return under(p.Sink.IDs(), k)
+	default:
+		return SpanIDs{}
+	}
+}
+
+// idsOf returns the ids of an entry of kind k under s, which may be nil.
+func idsOf(s Span, k kind) SpanIDs {
+	if s == nil {
+		return SpanIDs{}
+	}
+	return under(s.IDs(), k)
+}
+
+// under returns the ids of an entry of kind k that was recorded under a span with the given ids. The entry of a request or of a call is
+// the span's own.
+func under(span SpanIDs, k kind) SpanIDs {
+	if k == kindNavigation || k == kindResource {
+		return span
+	}
+	return SpanIDs{Trace: span.Trace, Parent: span.Self}
+}
+
+// sinks reports whether the sink takes entries of kind k.
+func (p *Place) sinks(k kind) bool {
+	switch p.To {
+	case ToTimeline:
+		return k == kindMeasure
+	case ToSpan:
+		return k == kindMeasure || k == kindMark
+	default:
+		return false
+	}
+}
+
+// pass gives an entry to the sink. It copies the attributes, which would otherwise escape from every caller of Record.
+//
+//go:noinline
+func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
+	copied := append([]slog.Attr(nil), attrs...)
+	at := p.Timeline.anchor().Add(start)
+	if k == kindMark {
+		p.Sink.Mark(name, at, copied)
+		return
+	}
+	p.Sink.Measure(Measured{Name: name, Start: at, Duration: duration, Attrs: copied})
+}
+
+// put writes an entry to the timeline. start and at, when it is recorded, are since the root's origin. frozen is
+// whether the attributes are known to be frozen; else they must be scalars.
+func (p *Place) put(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
+	t := p.Timeline
+	if t.parent != nil {
+		return t.append(p, k, name, start, duration, at, attrs, frozen)
+	}
+	return t.root.put(t, p.ids(k), k, name, start, duration, at, attrs, frozen)
+}
+
+// Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
+// without a tracer.
+func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
+	tracer := p.Timeline.root.tracer.Load()
+	if tracer == nil || p.To == ToObservers {
+		return ctx, nil
+	}
+	start, _ = interval(p.Timeline.origin, start, 0)
+	return tracer.Start(ctx, p.To, name, p.Timeline.anchor().Add(start))
+}
+
+// End records a measure that has just ended, whose span is not nil or that failed. Start and Duration are as for
+// Record. The entry of a measure that failed has the message as the attribute "error".
+func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	start, duration = interval(p.Timeline.origin, start, duration)
+	if !allScalars(attrs) {
+		p.freezeAndEnd(span, name, start, duration, attrs, failure)
+		return
+	}
+	p.end(span, name, start, duration, attrs, failure)
+}
+
+func (p *Place) end(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	if span == nil || failure != nil || p.To != ToUnit {
+		p.endAtOnce(span, name, start, duration, attrs, failure)
+		return
+	}
+	if s := span.End(p.Timeline.anchor().Add(start+duration), nil); s != nil {
+		p.Timeline.Finish(s, Measure, attrs)
+	}
+}
+
+// endAtOnce records the entry and ends the span separately. It copies the attributes, which would otherwise escape from every caller of End.
+//
+//go:noinline
+func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	copied := append([]slog.Attr(nil), attrs...)
+	shown := copied
+	if failure != nil {
+		shown = append(copied[:len(copied):len(copied)], slog.String("error", failure.Message))
+	}
+	only := p.OnlyTimeline()
+	only.record(kindMeasure, name, start, duration, start+duration, shown)
+	at := p.Timeline.anchor().Add(start)
+	switch {
+	case span != nil:
+		if failure != nil {
+			span.Fail(*failure)
+		}
+		if s := span.End(at.Add(duration), copied); s != nil {
+			p.Timeline.Finish(s, "", copied)
+		}
+	case p.Sink != nil && p.To != ToObservers:
+		p.Sink.Measure(Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
+	}
+}
+
+// OnlyTimeline returns the place without its destinations beside the timeline, for an entry that has reached them.
+func (p *Place) OnlyTimeline() Place {
+	q := *p
+	q.To = onlyTimeline
+	return q
+}
+
+// An attachment holds a Tracer behind an atomic pointer.
+type attachment struct{ Tracer }
+
+// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. Of several, the last
+// one counts.
+func (t *Timeline) Attach(tracer Tracer) (detach func()) {
+	r := t.root
+	a := &attachment{tracer}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.attached = append(r.attached, a)
+	r.tracer.Store(a)
+	return func() { r.detach(a) }
+}
+
+func (r *root) detach(a *attachment) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.attached[:0:0]
+	for _, x := range r.attached {
+		if x != a {
+			kept = append(kept, x)
+		}
+	}
+	r.attached = kept
+	if len(kept) == 0 {
+		r.tracer.Store(nil)
+		return
+	}
+	r.tracer.Store(kept[len(kept)-1])
+}
