@@ -149,3 +149,9 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
 }
+
+// StartServer starts the span of a request that this process serves. It is the method Start of a tracer with the scope
+// [ScopeName], for the middlewares of this module. The span owns attrs and links from then on.
+func (p *TracerProvider) StartServer(ctx context.Context, name string, newRoot bool, attrs []attribute.KeyValue, links []trace.Link) (context.Context, trace.Span) {
+	return p.marks.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
+}
