@@ -158,6 +158,7 @@ func (t *Timeline) disconnect() {
 	defer r.unlock()
 	r.collect()
 	for _, o := range slices.Clone(t.observers) {
+		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}
 }
