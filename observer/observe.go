@@ -131,15 +131,15 @@ func (o *Observer) register(opts Options, types kindSet) error {
 		o.seq = r.registered
 		o.tl.observers = append(o.tl.observers, o)
 	}
+	// What is recorded before comes from the buffer, what is recorded after it as it is collected, and nothing both ways.
+	o.tl.mu.Lock()
+	defer o.tl.mu.Unlock()
 	o.tl.updateWants()
 	if o.tl.closed.Load() { // meanwhile, and it may not have seen us
 		o.unregister()
 		return errClosed
 	}
 	if opts.Buffered && o.single {
-		// What was recorded before, no more: the rest comes to the observer as it is collected.
-		o.tl.mu.Lock()
-		defer o.tl.mu.Unlock()
 		o.tl.show()
 		if o.tl.log != nil {
 			for _, seg := range o.tl.log.segs {
