@@ -347,7 +347,7 @@ func (t *Timeline) handOver(why cause) {
 		t.shown = len(kept.records)
 	}
 	t.shard.count(j)
-	if j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
+	if why == causeEnd && j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
 		t.mu.Unlock()
 		j.handOver(t.receiver, t.anchor())
 		return
