@@ -169,7 +169,10 @@ func TestUnitHandsOver(t *testing.T) {
 	}
 }
 
-func flush(t testing.TB, tracing *spantest.System) {
+func flush(t interface {
+	Helper()
+	Error(args ...any)
+}, tracing *spantest.System) {
 	t.Helper()
 	if err := tracing.Timeline.FlushUnits(context.Background()); err != nil {
 		t.Error(err)
