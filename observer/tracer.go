@@ -161,7 +161,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
-	if !p.Wants(e.Type()) {
+	if e.kind == kindNone || !p.Wants(e.Type()) {
 		return false
 	}
 	start, duration := e.start, e.duration
