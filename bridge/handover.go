@@ -115,6 +115,7 @@ func (r receiver) HandOver(finished *observer.Finished) {
 func (s *encoding) encode(p *TracerProvider, finished *observer.Finished) {
 	for i := range finished.Len() {
 		first, ok := itemAt(p, finished, i)
+		s.count(&first)
 		if !ok || s.has(&first) {
 			continue
 		}
@@ -166,6 +167,17 @@ func (s *encoding) has(it *item) bool {
 	return false
 }
 
+// count counts an item, also if no output wants it: a processor may have seen it.
+func (s *encoding) count(it *item) {
+	switch {
+	case it.span == nil:
+	case it.IsSpan && !it.span.measure:
+		s.spans++
+	default:
+		s.measures++
+	}
+}
+
 // append appends an encoded span.
 func (s *encoding) append(finished *observer.Finished, it *item) {
 	if !it.IsSpan {
@@ -173,11 +185,6 @@ func (s *encoding) append(finished *observer.Finished, it *item) {
 		return
 	}
 	span := it.span
-	if span.measure {
-		s.measures++
-	} else {
-		s.spans++
-	}
 	d := span.readDetails()
 	data := otlpenc.Snapshot{
 		Name: span.name, SpanContext: span.spanContext, Parent: span.parent, SpanKind: trace.SpanKind(span.kind),
@@ -200,7 +207,6 @@ func (s *encoding) append(finished *observer.Finished, it *item) {
 
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(it *item) {
-	s.measures++
 	parent, p := it.span, it.span.tracer.provider
 	data := otlpenc.Snapshot{
 		Name: text.Valid(it.Measure), Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,

@@ -53,7 +53,7 @@ func (j *joined) Under(active any) observer.Place {
 	case !sc.IsValid():
 		return observer.Place{Sink: j.Root()}
 	case sc.IsRemote() && sc.IsSampled(): // it takes no events
-		return observer.Place{Sink: &spanSink{span, j}}
+		return observer.Place{To: observer.ToSpan, Sink: &remoteSink{spanSink{span, j}}}
 	case sc.IsSampled(), span.IsRecording():
 		return observer.Place{To: observer.ToSpan, Sink: &spanSink{span, j}}
 	default:
@@ -159,6 +159,11 @@ func idsOf(span trace.Span) observer.SpanIDs {
 	}
 	return ids
 }
+
+// A remoteSink takes measures under a remote span.
+type remoteSink struct{ spanSink }
+
+func (s *remoteSink) Mark(string, time.Time, []slog.Attr) { s.joined.stats.unattached.Add(1) }
 
 // A rootSink takes measures under no span.
 type rootSink joined

@@ -203,6 +203,9 @@ func (t *Timeline) keepEntry(e Entry) {
 	}
 	t.mu.Unlock()
 	t.shard.recorded[e.kind].Add(1)
+	if e.kind == kindMark && e.ids.Parent == (ID{}) {
+		t.shard.unattached.Add(1)
+	}
 	if t.watched(e.kind) {
 		t.root.put(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, e.attrs, true)
 	}
