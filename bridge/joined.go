@@ -27,6 +27,7 @@ type joined struct {
 	tracer     func() trace.Tracer // for measures under no local span
 	profileIDs spanlabels.Scope
 	stats      *counters
+	requests   *requests // of a Processor
 }
 
 var _ observer.Tracer = (*joined)(nil)
