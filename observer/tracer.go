@@ -338,6 +338,18 @@ func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	return func() { r.detach(a) }
 }
 
+// Tracers returns the tracers of the process timeline t belongs to. The last one counts.
+func (t *Timeline) Tracers() []Tracer {
+	r := t.root
+	r.mu.Lock()
+	defer r.unlock()
+	all := make([]Tracer, len(r.attached))
+	for i, a := range r.attached {
+		all[i] = a.Tracer
+	}
+	return all
+}
+
 func (r *root) detach(a *attachment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

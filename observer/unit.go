@@ -137,7 +137,7 @@ func (t *Timeline) end(root Span) {
 	t.mu.Lock()
 	t.log = nil
 	if root != nil {
-		root.Marks().ended = true
+		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan, size: int32(min(root.Size(), maxJournalSize))}, nil)
 	}
 	t.handOver(causeEnd)
@@ -196,6 +196,9 @@ func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
 		_, w = t.root.insert(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, attrs, true)
 	}
 	t.mu.Unlock()
+	if e.kind == kindMark && e.ids.Parent == (ID{}) {
+		t.shard.unattached.Add(1)
+	}
 	t.root.wake(w)
 }
 
@@ -246,6 +249,10 @@ func (t *Timeline) show() {
 			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
 			ids: idsOf(rec.span, rec.kind), kind: rec.kind,
 		}
+		if rec.gets == getsSpan && !t.buffer().room(rec.kind) {
+			t.keep(&Entry{kind: rec.kind}, nil) // counts it
+			continue
+		}
 		attrs := j.attributes(rec)
 		if rec.gets == getsSpan {
 			d := rec.span.Describe()
@@ -265,9 +272,9 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	t.mu.Lock()
 	switch rec.gets {
 	case getsSpan:
-		rec.span.Marks().ended = true
+		rec.span.Marks().End()
 	case getsMark:
-		if rec.span.Marks().ended {
+		if rec.span.Marks().ended() {
 			rec.gets = getsNothing
 			t.shard.late.Add(1)
 		}
@@ -440,7 +447,7 @@ func (j *journal) replace(other *journal) {
 }
 
 // waits reports whether a record is a mark of a span that has not finished.
-func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended }
+func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended() }
 
 // abandon drops the marks of spans that have not finished, and counts them.
 func (t *Timeline) abandon() {
