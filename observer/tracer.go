@@ -153,6 +153,9 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	if o == outcomeUnfrozen {
 		return p.freezeAndRecord(k, name, start, duration, attrs)
 	}
+	if o == outcomeLost {
+		p.countLost(k)
+	}
 	if p.Sink != nil && p.sinks(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
@@ -176,10 +179,20 @@ func (p *Place) Queue(e Entry) bool {
 // origin, as is at, when it is recorded.
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	o := p.put(k, name, start, duration, at, attrs, true)
+	if o == outcomeLost {
+		p.countLost(k)
+	}
 	if p.Sink != nil && p.sinks(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return o == outcomeRecorded
+}
+
+// countLost counts an entry that found no room, unless it reaches the sink, or was for observers only.
+func (p *Place) countLost(k kind) {
+	if k == kindMark && (p.To == ToTimeline || p.To == ToUnit) {
+		p.Timeline.root.lostMarks.Add(1)
+	}
 }
 
 // On returns the place under the same span on the timeline t.
