@@ -18,6 +18,10 @@ type SpanIDs struct {
 	Trace  [16]byte
 	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
 	Parent ID // the span that it was recorded under
+
+	// ObserversOnly says that the entry is in no trace, and that it was recorded for observers alone: the span that it was
+	// recorded under is not sampled.
+	ObserversOnly bool
 }
 
 // A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the
@@ -214,6 +218,8 @@ func (p *Place) ids(k kind) SpanIDs {
 		return idsOf(p.Span, k)
 	case p.Sink != nil:
 		return under(p.Sink.IDs(), k)
+	case p.To == ToObservers:
+		return SpanIDs{ObserversOnly: !p.Timeline.always.has(k)}
 	default:
 		return SpanIDs{}
 	}
