@@ -5,6 +5,7 @@ import (
 	rt "runtime/trace"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -24,37 +25,53 @@ type tracer struct {
 	group    *otlpenc.Group
 }
 
+// A spanStart says how a span starts. The span owns the slices from then on.
+type spanStart struct {
+	kind       trace.SpanKind
+	newRoot    bool
+	time       time.Time // zero means now
+	attributes []attribute.KeyValue
+	links      []trace.Link
+}
+
 // Start implements [trace.Tracer].
 func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	config := trace.NewSpanStartConfig(options...)
+	return t.start(ctx, name, &spanStart{
+		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(), attributes: config.Attributes(), links: config.Links(),
+	})
+}
+
+func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	config := trace.NewSpanStartConfig(options...)
+	active := trace.SpanFromContext(ctx)
 	// A request that this module serves is a unit of its own, also within another one.
-	serves := config.SpanKind() == trace.SpanKindServer && t.scope.Name == ScopeName
-	parent, unit := t.parent(ctx, config.NewRoot(), serves)
+	serves := how.kind == trace.SpanKindServer && t.scope.Name == ScopeName
+	parent, unit := t.parent(active, how.newRoot, serves)
 	decided := ctx // the context of the decision
-	if config.NewRoot() {
+	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
-	sc, result := t.sample(decided, parent, name, &config)
+	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := t.drop(ctx, sc, unit, config.NewRoot())
+		s := t.drop(active, sc, unit, how.newRoot || serves)
 		return trace.ContextWithSpan(ctx, s), s
 	}
 
 	s := &recordedSpan{
 		tracer: t, root: unit == nil,
-		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(config.SpanKind())), name: name, startTime: config.Timestamp(),
+		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(how.kind)), name: name, startTime: how.time,
 	}
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
 	}
-	for _, l := range config.Links() {
+	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	s.begin(result.Attributes, config.Attributes())
+	s.begin(result.Attributes, how.attributes)
 	started := ctx
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
@@ -70,23 +87,23 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 }
 
 // drop returns a span that is not recorded.
-func (t *tracer) drop(ctx context.Context, sc trace.SpanContext, unit *observer.Timeline, newRoot bool) *droppedSpan {
+func (t *tracer) drop(active trace.Span, sc trace.SpanContext, unit *observer.Timeline, newUnit bool) *droppedSpan {
 	s := &droppedSpan{tracer: t, spanContext: sc}
 	s.unit.Store(unit)
 	if unit != nil {
 		return s
 	}
 	s.root = s
-	if parent, ok := trace.SpanFromContext(ctx).(*droppedSpan); ok && parent.tracer.provider == t.provider && !newRoot {
+	if parent, ok := active.(*droppedSpan); ok && parent.tracer.provider == t.provider && !newUnit {
 		s.root = parent.root
 	}
 	return s
 }
 
-// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider. A new root counts
+// parent returns the context of the active span, and its unit if it is a span of the same provider. A new root counts
 // as a child, and has neither.
-func (t *tracer) parent(ctx context.Context, newRoot, newUnit bool) (sc trace.SpanContext, unit *observer.Timeline) {
-	switch s := trace.SpanFromContext(ctx).(type) {
+func (t *tracer) parent(active trace.Span, newRoot, newUnit bool) (sc trace.SpanContext, unit *observer.Timeline) {
+	switch s := active.(type) {
 	case *recordedSpan:
 		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot && !newUnit)
 	case *droppedSpan:
@@ -104,7 +121,7 @@ func (t *tracer) parent(ctx context.Context, newRoot, newUnit bool) (sc trace.Sp
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
-func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, config *trace.SpanConfig) (trace.SpanContext, sdktrace.SamplingResult) {
+func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
 	if parent.TraceID().IsValid() {
 		sc.TraceID = parent.TraceID()
@@ -124,9 +141,9 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		ParentContext: ctx,
 		TraceID:       sc.TraceID,
 		Name:          name,
-		Kind:          config.SpanKind(),
-		Attributes:    config.Attributes(),
-		Links:         config.Links(),
+		Kind:          how.kind,
+		Attributes:    how.attributes,
+		Links:         how.links,
 	})
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)

@@ -100,23 +100,26 @@ func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
 	}
 	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
 	if k != kindNone && t.watched(k) {
-		t.watch(s, s.Describe(), attrs)
+		t.watch(k, s, attrs)
 	}
 }
 
-// Show records the entry of a span that another tracing system makes.
+// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
+}
+
+// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
+func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	if t.parent == nil {
-		return t.root.put(t, ids, k, d.Name, start, duration, t.root.now(), d.Attrs, true) == outcomeRecorded
+		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
 	}
-	t.keepEntry(Entry{
-		name: d.Name, start: start, duration: duration, at: t.root.now(), base: t.origin, tl: t, ids: ids, attrs: d.Attrs, kind: k,
-	})
+	t.keepEntry(Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, attrs: attrs, kind: k})
 	return true
 }
 
@@ -209,13 +212,13 @@ func (t *Timeline) keepEntry(e Entry) {
 }
 
 // watch shows a finished span to observers.
-func (t *Timeline) watch(s Span, d Description, attrs []slog.Attr) {
-	k, _ := kindOf(d.Type)
+func (t *Timeline) watch(k kind, s Span, attrs []slog.Attr) {
+	d := s.Describe()
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
 	if attrs == nil {
 		attrs = d.Attrs
 	}
-	t.root.put(t, s.IDs(), k, d.Name, start, duration, t.root.now(), attrs, true)
+	t.root.put(t, s.IDs(), k, d.Name, start, duration, start+duration, attrs, true)
 }
 
 // keep adds e to the log. t.mu is held.

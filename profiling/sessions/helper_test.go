@@ -77,7 +77,7 @@ func (p *tape) add(on *observer.Timeline, where of, typ observer.Type, name stri
 	if on == nil {
 		on = p.Timeline
 	}
-	on.Show(where.ids(), observer.Description{Type: typ, Name: name, Start: p.time(start), End: p.time(end), Attrs: attrs})
+	on.Show(where.ids(), observer.Description{Type: typ, Name: name, Start: p.time(start), End: p.time(end), Attrs: observer.Freeze(attrs)})
 }
 
 // time is a time of the session by the wall clock.
