@@ -2,9 +2,7 @@ package perfline_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -124,16 +121,5 @@ func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 				}
 			}
 		})
-	}
-}
-
-// Package requests knows measures by the scope that the bridge gives them.
-func TestScopeOfMeasures(t *testing.T) {
-	source, err := os.ReadFile("exporter/requests/moments.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("const measureScope = %q", bridge.ScopeName); !strings.Contains(string(source), want) {
-		t.Errorf("exporter/requests/moments.go does not have %s", want)
 	}
 }

@@ -12,13 +12,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ScopeName is the instrumentation scope of spans that this module makes.
-const ScopeName = "github.com/perfline/perfline"
+const ScopeName = scope.Name
 
 // A joined is what a TracerProvider or a Processor attaches to its timeline. It makes the calls of OpenTelemetry's API that
 // a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
