@@ -12,13 +12,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ScopeName is the instrumentation scope of spans that this module makes.
-const ScopeName = "github.com/perfline/perfline"
+const ScopeName = scope.Name
 
 // A joined is what a TracerProvider or a Processor attaches to its timeline. It makes the calls of OpenTelemetry's API that
 // a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
@@ -168,6 +169,8 @@ type openedSpan struct {
 	joined *joined
 }
 
+func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
+
 func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
@@ -189,6 +192,7 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 // unmade is the span of a measure that a sampler dropped.
 type unmade struct{}
 
+func (unmade) IDs() observer.SpanIDs                    { return observer.SpanIDs{} }
 func (unmade) Fail(observer.Failure)                    {}
 func (unmade) End(time.Time, []slog.Attr) observer.Span { return nil }
 

@@ -198,12 +198,10 @@ func TestDestinations(t *testing.T) {
 			p.Record(observer.Mark, "mark", 0, 0, attrs)
 			p.Record(observer.Measure, "measure", 0, 0, attrs)
 			p.Record(observer.Resource, "resource", 0, 0, attrs)
-			only := p.OnlyTimeline()
-			only.Record(observer.Measure, "only the timeline", 0, 0, attrs)
 			want(t, "the sink", calls(), c.want...)
-			want(t, "the timeline", names(p.Timeline.Entries()), "mark", "measure", "resource", "only the timeline")
+			want(t, "the timeline", names(p.Timeline.Entries()), "mark", "measure", "resource")
 			tl.run()
-			want(t, "the observer", *got, "mark", "measure", "resource", "only the timeline")
+			want(t, "the observer", *got, "mark", "measure", "resource")
 			if _, ok := p.Span.(*spantest.Span); ok && len(tracing.Take()) > 0 {
 				t.Error("something was handed over")
 			}

@@ -101,17 +101,22 @@ func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
 	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
 }
 
-// Show records the entry of a span that another tracing system makes.
+// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
+}
+
+// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
+func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	if t.parent == nil {
-		return t.root.put(t, ids, k, d.Name, start, duration, t.root.now(), d.Attrs, true) == outcomeRecorded
+		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
 	}
-	t.keepEntry(&Entry{name: d.Name, start: start, duration: duration, at: t.root.now(), base: t.origin, tl: t, ids: ids, kind: k}, d.Attrs)
+	t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}, attrs)
 	return true
 }
 
@@ -217,7 +222,7 @@ func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (w wake) {
 	if len(attrs) == 0 {
 		attrs = d.Attrs
 	}
-	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, t.root.now(), attrs, true)
+	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, start+duration, attrs, true)
 	return w
 }
 

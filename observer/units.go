@@ -40,6 +40,7 @@ type UnitStats struct {
 	// Marks that were lost.
 	Late    uint64 // recorded after the end of their span
 	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
+	Refused uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
 	Unattached uint64 // marks that stay on their timeline, because no span was active
 
@@ -140,6 +141,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.AgedOut += h.agedOut.Load()
 		s.Unattached += h.unattached.Load()
 	}
+	s.Refused = r.lostMarks.Load()
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.mu.Lock()
 	defer r.unlock()

@@ -111,6 +111,8 @@ func (c *startedSpan) Value(key any) any {
 
 type openedSpan Span
 
+func (o *openedSpan) IDs() observer.SpanIDs { return o.ids }
+
 func (o *openedSpan) Fail(f observer.Failure) { o.calls.note("fail %q", f.Message) }
 
 func (o *openedSpan) End(at time.Time, _ []slog.Attr) observer.Span {
@@ -166,6 +168,8 @@ func (c *startedForeign) Value(key any) any {
 	}
 	return c.Context.Value(key)
 }
+
+func (c *startedForeign) IDs() observer.SpanIDs { return c.span.ids }
 
 func (c *startedForeign) Fail(f observer.Failure) {
 	c.parent.note("fail %q: %s", c.span.Name, f.Message)
