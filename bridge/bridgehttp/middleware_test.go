@@ -186,7 +186,7 @@ func TestMiddlewareTimeline(t *testing.T) {
 	if got := s.Events(); len(got) != 1 {
 		t.Errorf("events %v", got)
 	}
-	tl.Record(nil, observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
+	tl.Record(observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
 	if r.tl.Stats()[observer.Mark].Recorded != 2 {
 		t.Error("a mark after the request was not recorded")
 	}
