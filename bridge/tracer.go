@@ -30,16 +30,18 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 		ctx = context.Background()
 	}
 	config := trace.NewSpanStartConfig(options...)
-	// A request that this module serves is a unit of its own, also within another one.
-	serves := config.SpanKind() == trace.SpanKindServer && t.scope.Name == ScopeName
-	parent, unit := t.parent(ctx, config.NewRoot(), serves)
+	parent, unit, droppedRoot := t.parent(ctx, &config)
 	decided := ctx // the context of the decision
 	if config.NewRoot() {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
 	sc, result := t.sample(decided, parent, name, &config)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := t.drop(ctx, sc, unit, config.NewRoot())
+		s := &droppedSpan{tracer: t, spanContext: sc, kind: config.SpanKind(), root: droppedRoot}
+		if unit == nil && droppedRoot == nil {
+			s.root = s
+		}
+		s.unit.Store(unit)
 		return trace.ContextWithSpan(ctx, s), s
 	}
 
@@ -69,38 +71,44 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return started, s
 }
 
-// drop returns a span that is not recorded.
-func (t *tracer) drop(ctx context.Context, sc trace.SpanContext, unit *observer.Timeline, newRoot bool) *droppedSpan {
-	s := &droppedSpan{tracer: t, spanContext: sc}
-	s.unit.Store(unit)
-	if unit != nil {
-		return s
-	}
-	s.root = s
-	if parent, ok := trace.SpanFromContext(ctx).(*droppedSpan); ok && parent.tracer.provider == t.provider && !newRoot {
-		s.root = parent.root
-	}
-	return s
-}
-
-// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider. A new root counts
-// as a child, and has neither.
-func (t *tracer) parent(ctx context.Context, newRoot, newUnit bool) (sc trace.SpanContext, unit *observer.Timeline) {
+// parent returns the context of the parent in ctx. If the parent is a span of the same provider, it also returns the unit of
+// its recorded local root, or its local root if that was dropped. A new root counts as a child, and has no parent.
+//
+// A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
+// of all requests.
+func (t *tracer) parent(ctx context.Context, config *trace.SpanConfig) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
+	var above *observer.Timeline
 	switch s := trace.SpanFromContext(ctx).(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot && !newUnit)
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !config.NewRoot())
+		above = unit
 	case *droppedSpan:
 		sc = s.spanContext
-		if s.tracer.provider == t.provider && s.root == nil && !newUnit {
-			unit = s.unit.Load()
+		if s.tracer.provider == t.provider {
+			above = s.holder().unit.Load()
+			if dropped = s.root; dropped == nil {
+				unit = above
+			}
 		}
 	default:
 		sc = s.SpanContext()
 	}
-	if newRoot {
-		return trace.SpanContext{}, nil
+	if config.NewRoot() {
+		return trace.SpanContext{}, nil, nil
 	}
-	return sc, unit
+	if config.SpanKind() == trace.SpanKindServer && !isRequest(above) {
+		return sc, nil, nil
+	}
+	return sc, unit, dropped
+}
+
+// isRequest reports whether a unit is a request or a call that bridgehttp or bridgegrpc serves. A nil unit is none.
+func isRequest(unit *observer.Timeline) bool {
+	if unit == nil {
+		return false
+	}
+	_, began := unit.Timing(observer.RequestStart)
+	return began
 }
 
 // sample makes the ids of a span, and asks the sampler about it.

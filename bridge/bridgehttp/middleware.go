@@ -175,7 +175,6 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
 	q.tl.Keep(m.rules.types...)
-	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		// net/http adds trailers that were not announced to the request that it made. With a map
