@@ -26,12 +26,12 @@ type parts struct {
 // A heavyWriter and a heavyBody take memory of their own, as what routers and other middlewares wrap around a request.
 type heavyWriter struct {
 	http.ResponseWriter
-	room [4 << 10]byte
+	_ [4 << 10]byte
 }
 
 type heavyBody struct {
 	io.ReadCloser
-	room [4 << 10]byte
+	_ [4 << 10]byte
 }
 
 // heavy gives requests to h with a heavy writer and a heavy body, and notes their parts.
