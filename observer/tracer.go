@@ -218,7 +218,7 @@ func (p *Place) ids(k kind) SpanIDs {
 	case p.Span != nil:
 		return idsOf(p.Span, k)
 	case p.To == ToObservers:
-		return SpanIDs{ObserversOnly: !p.Timeline.always.has(k)}
+		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
 		return under(p.Tracer.IDs(p.Under), k)
 	default:

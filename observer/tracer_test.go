@@ -59,7 +59,8 @@ func TestWants(t *testing.T) {
 	tl := newManual()
 	tracing := spantest.New(tl.Timeline)
 	child, sibling := tl.NewChild(), tl.NewChild()
-	kept := tl.NewChildAt(time.Now(), observer.Server, "frame")
+	kept := tl.NewChildAt(time.Now())
+	kept.Keep(observer.Server, "frame")
 	unsampled := tracing.Foreign("f", observer.ToObservers)
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {
 		t.Helper()

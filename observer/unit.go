@@ -81,14 +81,7 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 // a monotonic reading (as time.Now does) to be exact. With a Clock of the
 // timeline's own, the child begins now. An origin further than [MaxTime] from the process
 // timeline's becomes the nearest in range.
-//
-// Entries of the types in always are recorded even under a span that is not recorded, for the caller to read. Types that
-// are not supported are ignored.
-func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
-	c := t.NewUnit(origin, nil)
-	c.Keep(always...)
-	return c
-}
+func (t *Timeline) NewChildAt(origin time.Time) *Timeline { return t.NewUnit(origin, nil) }
 
 // Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
