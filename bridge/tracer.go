@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	rt "runtime/trace"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -25,10 +26,11 @@ type tracer struct {
 	group    *otlpenc.Group
 }
 
-// A spanStart says how a span starts. The span owns the slices from then on.
+// A spanStart says how a span starts.
 type spanStart struct {
 	kind       trace.SpanKind
 	newRoot    bool
+	borrowed   bool      // the attributes are the caller's; else the span owns them from then on
 	time       time.Time // zero means now
 	attributes []attribute.KeyValue
 	links      []trace.Link
@@ -51,6 +53,9 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
+	if how.borrowed && !t.provider.sdkSampler { // it may keep them
+		how.attributes = slices.Clone(how.attributes)
+	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
 		s := &droppedSpan{tracer: t, spanContext: sc, kind: how.kind, root: droppedRoot}
@@ -72,7 +77,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	s.begin(result.Attributes, how.attributes)
+	s.begin(result.Attributes, how)
 	started := ctx
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
@@ -157,8 +162,10 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	return trace.NewSpanContext(sc), result
 }
 
-// StartServer starts the span of a request that this process serves. It is the method Start of a tracer with the scope
-// [ScopeName], for the middlewares of this module. The span owns attrs and links from then on.
+// StartServer starts the span of a request that this process serves. It is for the middlewares of this module, and does what
+// Start does for a tracer with the scope [ScopeName]. It copies attrs, with room for the attributes of an answer.
 func (p *TracerProvider) StartServer(ctx context.Context, name string, newRoot bool, attrs []attribute.KeyValue, links []trace.Link) (context.Context, trace.Span) {
-	return p.marks.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
+	return p.marks.start(ctx, name, &spanStart{
+		kind: trace.SpanKindServer, newRoot: newRoot, borrowed: true, attributes: attrs, links: links,
+	})
 }

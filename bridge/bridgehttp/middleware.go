@@ -105,7 +105,8 @@ func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(nex
 
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	if s.TracerProvider == nil {
+	global := s.TracerProvider == nil
+	if global {
 		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
 	}
 	if s.MeterProvider == nil {
@@ -122,6 +123,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 	return &middleware{
 		Server:  s,
+		global:  global,
 		next:    next,
 		tracer:  s.TracerProvider.Tracer(bridge.ScopeName),
 		meter:   newServerMeter(s.MeterProvider.Meter(bridge.ScopeName), s.BodySizeMetrics),
@@ -134,6 +136,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 // A middleware is a Server at work.
 type middleware struct {
 	Server
+	global  bool // the provider is OpenTelemetry's global one
 	next    http.Handler
 	tracer  trace.Tracer
 	meter   serverMeter
@@ -212,19 +215,33 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	s := q.scratch
-	s.options = append(s.options[:0], serverKind, s.withAttributes(appendRequest(s.room[:0], r, q.method)))
-	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
-		s.options = append(s.options, trace.WithNewRoot())
-		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
-			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
-		}
+	attrs := appendRequest(q.scratch.room[:0], r, q.method)
+	newRoot := m.PublicEndpoint != nil && m.PublicEndpoint(r)
+	var links []trace.Link
+	if caller := trace.SpanContextFromContext(ctx); newRoot && caller.IsValid() {
+		links = []trace.Link{{SpanContext: caller}}
 	}
 	name := q.method.span
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
 	}
-	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, s.options...)
+	if own, ok := m.provider().(*bridge.TracerProvider); ok {
+		q.ctx, q.span = own.StartServer(ctx, name, newRoot, attrs, links)
+		return
+	}
+	options := append(q.scratch.options[:0], serverKind, trace.WithAttributes(attrs...), trace.WithLinks(links...))
+	if newRoot {
+		options = append(options, trace.WithNewRoot())
+	}
+	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, options...)
+}
+
+// provider returns the provider of spans that begin now.
+func (m *middleware) provider() trace.TracerProvider {
+	if m.global {
+		return otel.GetTracerProvider()
+	}
+	return m.TracerProvider
 }
 
 // begun is called before the first byte of the response.
@@ -362,21 +379,10 @@ func (b *countedBody) Read(p []byte) (int, error) {
 // OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
 type scratch struct {
 	room    [16]attribute.KeyValue // more than there are
-	with    [16]trace.SpanStartOption
-	options []trace.SpanStartOption
+	options [4]trace.SpanStartOption
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{options: make([]trace.SpanStartOption, 0, 4)} }}
-
-// withAttributes returns the option of attributes that are at the beginning of s.room. An option refers to the attributes
-// and has no copy, so there is one for each number of them.
-func (s *scratch) withAttributes(attrs []attribute.KeyValue) trace.SpanStartOption {
-	with := &s.with[len(attrs)]
-	if *with == nil {
-		*with = trace.WithAttributes(attrs...)
-	}
-	return *with
-}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 var serverKind = trace.WithSpanKind(trace.SpanKindServer)
 

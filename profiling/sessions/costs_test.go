@@ -46,7 +46,7 @@ func TestOverhead_SP12(t *testing.T) {
 				case "request", "no span":
 					ctx = observer.NewContext(ctx, s.tl.NewChild())
 				case "kept":
-					ctx = observer.NewContext(ctx, s.tl.NewChildAt(time.Now(), observer.Measure))
+					ctx = observer.NewContext(ctx, s.tl.NewChildAt(time.Now()))
 				}
 				if c.on != "no span" {
 					var span trace.Span
