@@ -5,6 +5,7 @@ import (
 	rt "runtime/trace"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -24,20 +25,35 @@ type tracer struct {
 	group    *otlpenc.Group
 }
 
+// A spanStart says how a span starts. The span owns the slices from then on.
+type spanStart struct {
+	kind       trace.SpanKind
+	newRoot    bool
+	time       time.Time // zero means now
+	attributes []attribute.KeyValue
+	links      []trace.Link
+}
+
 // Start implements [trace.Tracer].
 func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	config := trace.NewSpanStartConfig(options...)
+	return t.start(ctx, name, &spanStart{
+		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(), attributes: config.Attributes(), links: config.Links(),
+	})
+}
+
+func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	config := trace.NewSpanStartConfig(options...)
-	parent, unit, droppedRoot := t.parent(ctx, &config)
+	parent, unit, droppedRoot := t.parent(trace.SpanFromContext(ctx), how)
 	decided := ctx // the context of the decision
-	if config.NewRoot() {
+	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
-	sc, result := t.sample(decided, parent, name, &config)
+	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := &droppedSpan{tracer: t, spanContext: sc, kind: config.SpanKind(), root: droppedRoot}
+		s := &droppedSpan{tracer: t, spanContext: sc, kind: how.kind, root: droppedRoot}
 		if unit == nil && droppedRoot == nil {
 			s.root = s
 		}
@@ -47,16 +63,16 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 
 	s := &recordedSpan{
 		tracer: t, root: unit == nil,
-		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(config.SpanKind())), name: name, startTime: config.Timestamp(),
+		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(how.kind)), name: name, startTime: how.time,
 	}
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
 	}
-	for _, l := range config.Links() {
+	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	s.begin(result.Attributes, config.Attributes())
+	s.begin(result.Attributes, how.attributes)
 	started := ctx
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
@@ -71,16 +87,17 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return started, s
 }
 
-// parent returns the context of the parent in ctx. If the parent is a span of the same provider, it also returns the unit of
-// its recorded local root, or its local root if that was dropped. A new root counts as a child, and has no parent.
+// parent returns the context of the active span, which is the parent. If it is a span of the same provider, parent also
+// returns the unit of its recorded local root, or its local root if that was dropped. A new root counts as a child, and has
+// no parent.
 //
 // A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
 // of all requests.
-func (t *tracer) parent(ctx context.Context, config *trace.SpanConfig) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
+func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
 	var above *observer.Timeline
-	switch s := trace.SpanFromContext(ctx).(type) {
+	switch s := active.(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !config.NewRoot())
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
 		above = unit
 	case *droppedSpan:
 		sc = s.spanContext
@@ -93,10 +110,10 @@ func (t *tracer) parent(ctx context.Context, config *trace.SpanConfig) (sc trace
 	default:
 		sc = s.SpanContext()
 	}
-	if config.NewRoot() {
+	if how.newRoot {
 		return trace.SpanContext{}, nil, nil
 	}
-	if config.SpanKind() == trace.SpanKindServer && !isRequest(above) {
+	if how.kind == trace.SpanKindServer && !isRequest(above) {
 		return sc, nil, nil
 	}
 	return sc, unit, dropped
@@ -112,7 +129,7 @@ func isRequest(unit *observer.Timeline) bool {
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
-func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, config *trace.SpanConfig) (trace.SpanContext, sdktrace.SamplingResult) {
+func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
 	if parent.TraceID().IsValid() {
 		sc.TraceID = parent.TraceID()
@@ -132,11 +149,17 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		ParentContext: ctx,
 		TraceID:       sc.TraceID,
 		Name:          name,
-		Kind:          config.SpanKind(),
-		Attributes:    config.Attributes(),
-		Links:         config.Links(),
+		Kind:          how.kind,
+		Attributes:    how.attributes,
+		Links:         how.links,
 	})
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
+}
+
+// StartServer starts the span of a request that this process serves. It is the method Start of a tracer with the scope
+// [ScopeName], for the middlewares of this module. The span owns attrs and links from then on.
+func (p *TracerProvider) StartServer(ctx context.Context, name string, newRoot bool, attrs []attribute.KeyValue, links []trace.Link) (context.Context, trace.Span) {
+	return p.marks.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
 }
