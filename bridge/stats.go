@@ -34,7 +34,7 @@ func (c *counters) read(t *observer.Timeline) Stats {
 		Spans:      c.spans.Load(),
 		Unattached: u.Unattached,
 		Late:       c.late.Load() + u.Late,
-		Limited:    c.limited.Load(),
+		Limited:    c.limited.Load() + u.Limited,
 		AgedOut:    u.AgedOut,
 	}
 }

@@ -231,10 +231,17 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
 	l.add(kept)
 }
 
-// show brings the log up to date: it adds what the journal has. t.mu is held.
+// show brings the log up to date, unless the unit has ended. t.mu is held.
 func (t *Timeline) show() {
+	if !t.closed.Load() {
+		t.fillLog()
+	}
+}
+
+// fillLog adds to the log what the journal has. t.mu is held.
+func (t *Timeline) fillLog() {
 	j := t.journal
-	if j == nil || t.closed.Load() {
+	if j == nil {
 		return
 	}
 	for ; t.shown < len(j.records); t.shown++ {
@@ -420,6 +427,7 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 		if m.skip > 0 || size > maxJournalSize/2 {
 			m.skip = max(0, m.skip-1)
 			m.dropped++
+			t.shard.limited.Add(1)
 			size -= n
 			continue
 		}

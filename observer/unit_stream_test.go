@@ -1,9 +1,14 @@
+//go:build !race
+
+// The race detector takes memory on its own account.
+
 package observer_test
 
 import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/observer"
@@ -46,7 +51,7 @@ func TestMillionMarks(t *testing.T) {
 			return all
 		}, 128, 90 << 20},
 	} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) { // no time passes, so that no marks age out
 			tl := observer.NewTimeline(observer.TimelineOptions{ChildBufferSize: -1, Scheduler: func(func()) {}})
 			tracing := spantest.New(tl)
 			tracing.Limit = c.limit
@@ -92,6 +97,10 @@ func TestMillionMarks(t *testing.T) {
 	}
 }
 
+func inBubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 // An hour's measures under one span are handed over as they come.
 func TestMillionMeasures(t *testing.T) {
 	const n = 1_000_000
@@ -116,5 +125,28 @@ func TestMillionMeasures(t *testing.T) {
 	}
 	if s := tl.Stats()[observer.Measure]; s != (observer.TypeStats{Recorded: n, BufferFull: n - 100 - n%512}) {
 		t.Errorf("stats are %+v", s)
+	}
+}
+
+// Marks of a span that never ends are counted as they are lost, too.
+func TestMarksOfASpanThatNeverEndsAreCounted(t *testing.T) {
+	tl := newManual().Timeline
+	tracing := spantest.New(tl)
+	tracing.Limit = 128
+	root := tracing.NewRoot("root")
+	const n = 100_000
+	for range n {
+		mark(root, "m")
+	}
+	tl.AbandonUnits(tracing)
+	if s := tl.UnitStats(); s.Limited+s.AgedOut != n || s.AgedOut < 128 {
+		t.Errorf("%d marks are counted as over the limit and %d as aged out, want %d together", s.Limited, s.AgedOut, n)
+	}
+	root.End()
+	if part := tracing.Take()[0]; part[0].Dropped+int(tl.UnitStats().AgedOut) != n {
+		t.Errorf("the span dropped %d marks, want all but those that aged out", part[0].Dropped)
+	}
+	if s := tl.UnitStats(); s.Limited+s.AgedOut != n {
+		t.Errorf("after the span's end, %d marks are counted as over the limit and %d as aged out, want %d together", s.Limited, s.AgedOut, n)
 	}
 }

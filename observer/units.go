@@ -39,6 +39,7 @@ type UnitStats struct {
 
 	// Marks that were lost.
 	Late    uint64 // recorded after the end of their span
+	Limited uint64 // over the limit of their span, or the bounds of its journal, before the span ended
 	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
 
 	Unattached uint64 // marks that stay on the process timeline, because no span was active
@@ -137,6 +138,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
 		s.Late += h.late.Load()
+		s.Limited += h.limited.Load()
 		s.AgedOut += h.agedOut.Load()
 	}
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
@@ -204,8 +206,9 @@ func (us *units) arm() {
 // A unitShard has a part of the units.
 type unitShard struct {
 	units         *units
-	bytes         atomic.Int64 // of journals, in steps
-	late, agedOut atomic.Uint64
+	bytes         atomic.Int64  // of journals, in steps
+	late, agedOut atomic.Uint64 // marks
+	limited       atomic.Uint64 // marks
 
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; those of journals that wait are not in recorded
 
