@@ -96,6 +96,10 @@ func (s *recordedSpan) distinct() {
 		return
 	}
 	all := s.attributes
+	if len(all) <= shortList && !mayRepeat(all) {
+		s.dirty = false
+		return
+	}
 	keys := placesOf(nil, len(all))
 	n := 0
 	for i := range all {
@@ -109,6 +113,25 @@ func (s *recordedSpan) distinct() {
 	}
 	clear(all[n:])
 	s.attributes, s.dirty = all[:n], false
+}
+
+// mayRepeat reports whether a short list may have a key twice. It looks at each key once, and compares those that look
+// alike.
+func mayRepeat(attrs []attribute.KeyValue) bool {
+	var seen [4]uint64
+	for i := range attrs {
+		k := attrs[i].Key
+		h := uint(len(k))
+		if h > 0 {
+			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
+		}
+		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
+		if *word&bit != 0 && places(nil).find(attrs[:i], k) >= 0 {
+			return true
+		}
+		*word |= bit
+	}
+	return false
 }
 
 // places has the place of each key in a list of attributes. It is nil for short lists, in which a loop is faster.

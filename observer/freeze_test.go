@@ -26,8 +26,8 @@ func frozen(t *testing.T, attrs ...slog.Attr) (recorded []slog.Attr) {
 
 func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	tl := newManual()
-	var sink keptAttrs
-	place := observer.Place{Timeline: tl.Timeline, To: observer.ToSpan, Sink: &sink}
+	var kept keptAttrs
+	place := observer.Place{Timeline: tl.Timeline, To: observer.ToSpan, Tracer: &kept}
 	place.Record(observer.Mark, "m", 0, 0, attrs)
 	recorded := tl.Entries()[0].Detail()
 	made := entry(t, tl.Timeline, "m", attrs...)
@@ -46,16 +46,16 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	viewed := root.Unit().Entries()[0].Detail()
 	root.End()
 	for way, got := range map[string][]slog.Attr{
-		"a sink's mark":           sink.all[0],
-		"a sink's queued mark":    sink.all[1],
-		"a sink's measure":        sink.all[2],
-		"a sink's failed measure": sink.all[3],
-		"a receiver":              handedOver,
-		"a unit":                  viewed,
-		"NewEntry":                made.Detail(),
-		"Queue":                   tl.Entries()[1].Detail(),
-		"Freeze":                  observer.Freeze(attrs),
-		"Freeze once again":       observer.Freeze(observer.Freeze(attrs)),
+		"a tracer's mark":           kept.all[0],
+		"a tracer's queued mark":    kept.all[1],
+		"a tracer's measure":        kept.all[2],
+		"a tracer's failed measure": kept.all[3],
+		"a receiver":                handedOver,
+		"a unit":                    viewed,
+		"NewEntry":                  made.Detail(),
+		"Queue":                     tl.Entries()[1].Detail(),
+		"Freeze":                    observer.Freeze(attrs),
+		"Freeze once again":         observer.Freeze(observer.Freeze(attrs)),
 	} {
 		if fmt.Sprintf("%#v", values(got)) != fmt.Sprintf("%#v", values(recorded)) {
 			t.Errorf("%s has %v, Record %v", way, got, recorded)
@@ -76,12 +76,17 @@ func values(attrs []slog.Attr) (all []any) {
 	return all
 }
 
-// keptAttrs is a sink that keeps attributes.
-type keptAttrs struct{ all [][]slog.Attr }
+// keptAttrs is a tracer that keeps attributes.
+type keptAttrs struct {
+	observer.Tracer // nil: it is not asked for more
 
-func (k *keptAttrs) Mark(_ string, _ time.Time, attrs []slog.Attr) { k.all = append(k.all, attrs) }
-func (k *keptAttrs) Measure(m observer.Measured)                   { k.all = append(k.all, m.Attrs) }
-func (k *keptAttrs) IDs() observer.SpanIDs                         { return observer.SpanIDs{} }
+	all [][]slog.Attr
+}
+
+func (k *keptAttrs) Mark(_ any, _ string, _ time.Time, attrs []slog.Attr) {
+	k.all = append(k.all, attrs)
+}
+func (k *keptAttrs) Measure(_ any, m observer.Measured) { k.all = append(k.all, m.Attrs) }
 
 type tags []string
 

@@ -75,9 +75,8 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 		t.Errorf("on a request that began after the range there is %v, want a request that begins and ends with the range", got)
 	}
 	started := &startTimes{}
-	defer tl.Attach(started)()
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
-		p := observer.Place{Timeline: child}
+		p := observer.Place{Timeline: child, Tracer: started}
 		p.Start(t.Context(), "started", d)
 	}
 	for _, at := range started.all {
@@ -103,10 +102,14 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 }
 
 // startTimes is a tracer that keeps when spans were to start.
-type startTimes struct{ all []time.Time }
+type startTimes struct {
+	observer.Tracer // nil: it is not asked for more
 
-func (s *startTimes) Under(any) observer.Place { return observer.Place{} }
-func (s *startTimes) Root() observer.Sink      { return nil }
+	all []time.Time
+}
+
+func (s *startTimes) Measure(any, observer.Measured) {}
+func (s *startTimes) IDs(any) observer.SpanIDs       { return observer.SpanIDs{} }
 func (s *startTimes) Start(ctx context.Context, _ observer.Destination, _ string, at time.Time) (context.Context, observer.Opened) {
 	s.all = append(s.all, at)
 	return ctx, nil

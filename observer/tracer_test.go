@@ -28,7 +28,7 @@ func TestLocate(t *testing.T) {
 		if p.Timeline != observer.FromContext(ctx) {
 			t.Errorf("Locate says %p, FromContext %p", p.Timeline, observer.FromContext(ctx))
 		}
-		return fmt.Sprintf("%s %d span=%v sink=%v", on, p.To, p.Span != nil, p.Sink != nil)
+		return fmt.Sprintf("%s %d span=%v tracer=%v", on, p.To, p.Span != nil, p.Tracer != nil)
 	}
 	check := func(what string, ctx context.Context, want string) {
 		t.Helper()
@@ -36,22 +36,22 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, got, want)
 		}
 	}
-	check("without a tracer", child, "child 0 span=false sink=false")
+	check("without a tracer", child, "child 0 span=false tracer=false")
 	tracing := spantest.New(tl.Timeline)
-	check("no context", nil, "default 0 span=false sink=false")
-	check("no timeline", context.Background(), "default 0 span=false sink=false")
-	check("no span", process, "process 0 span=false sink=true")
-	check("no span in a request", child, "child 0 span=false sink=true")
+	check("no context", nil, "default 0 span=false tracer=false")
+	check("no timeline", context.Background(), "default 0 span=false tracer=false")
+	check("no span", process, "process 0 span=false tracer=true")
+	check("no span in a request", child, "child 0 span=false tracer=true")
 	root := tracing.NewRoot("root")
-	check("a unit's span", root.Context(context.Background()), "unit 2 span=true sink=true")
-	check("a timeline under a unit's span", observer.NewContext(root.Context(process), tl.NewChild()), "unit 2 span=true sink=true")
-	check("another tracer's span", tracing.Foreign("f", observer.ToSpan).Context(child), "child 3 span=false sink=true")
-	check("one that is not recorded", tracing.Foreign("f", observer.ToObservers).Context(child), "child 1 span=false sink=false")
-	check("one on another process's timeline", tracing.Foreign("f", observer.ToSpan).Context(context.Background()), "default 0 span=false sink=false")
+	check("a unit's span", root.Context(context.Background()), "unit 2 span=true tracer=true")
+	check("a timeline under a unit's span", observer.NewContext(root.Context(process), tl.NewChild()), "unit 2 span=true tracer=true")
+	check("another tracer's span", tracing.Foreign("f", observer.ToSpan).Context(child), "child 3 span=false tracer=true")
+	check("one that is not recorded", tracing.Foreign("f", observer.ToObservers).Context(child), "child 1 span=false tracer=true")
+	check("one on another process's timeline", tracing.Foreign("f", observer.ToSpan).Context(context.Background()), "default 0 span=false tracer=false")
 	tracing.Detach()
-	check("the tracer is detached", child, "child 0 span=false sink=false")
-	check("the tracer of another's span is detached", tracing.Foreign("f", observer.ToSpan).Context(child), "child 0 span=false sink=false")
-	check("a unit's span is its own", root.Context(child), "unit 2 span=true sink=true")
+	check("the tracer is detached", child, "child 0 span=false tracer=false")
+	check("the tracer of another's span is detached", tracing.Foreign("f", observer.ToSpan).Context(child), "child 0 span=false tracer=false")
+	check("a unit's span is its own", root.Context(child), "unit 2 span=true tracer=true")
 }
 
 // Under a span that is not recorded, only observers and the makers of a timeline want entries.
@@ -59,7 +59,8 @@ func TestWants(t *testing.T) {
 	tl := newManual()
 	tracing := spantest.New(tl.Timeline)
 	child, sibling := tl.NewChild(), tl.NewChild()
-	kept := tl.NewChildAt(time.Now(), observer.Server, "frame")
+	kept := tl.NewChildAt(time.Now())
+	kept.Keep(observer.Server, "frame")
 	unsampled := tracing.Foreign("f", observer.ToObservers)
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {
 		t.Helper()
@@ -133,7 +134,7 @@ func TestSpanIDs(t *testing.T) {
 	root := tracing.NewRoot("root")
 	inner := root.Child("inner")
 	foreign := tracing.Foreign("foreign", observer.ToSpan)
-	ids[root.IDs().Self], ids[inner.IDs().Self], ids[foreign.IDs().Self] = "root", "inner", "foreign"
+	ids[root.IDs().Self], ids[inner.IDs().Self], ids[tracing.IDs(foreign).Self] = "root", "inner", "foreign"
 	ctx := observer.NewContext(context.Background(), tl.NewChild())
 	add := func(ctx context.Context, typ observer.Type, name string) {
 		tl.now++
@@ -198,12 +199,10 @@ func TestDestinations(t *testing.T) {
 			p.Record(observer.Mark, "mark", 0, 0, attrs)
 			p.Record(observer.Measure, "measure", 0, 0, attrs)
 			p.Record(observer.Resource, "resource", 0, 0, attrs)
-			only := p.OnlyTimeline()
-			only.Record(observer.Measure, "only the timeline", 0, 0, attrs)
 			want(t, "the sink", calls(), c.want...)
-			want(t, "the timeline", names(p.Timeline.Entries()), "mark", "measure", "resource", "only the timeline")
+			want(t, "the timeline", names(p.Timeline.Entries()), "mark", "measure", "resource")
 			tl.run()
-			want(t, "the observer", *got, "mark", "measure", "resource", "only the timeline")
+			want(t, "the observer", *got, "mark", "measure", "resource")
 			if _, ok := p.Span.(*spantest.Span); ok && len(tracing.Take()) > 0 {
 				t.Error("something was handed over")
 			}
@@ -243,12 +242,11 @@ func TestStartAtAPlace(t *testing.T) {
 		t.Errorf("without a tracer: %v, %v", got, opened)
 	}
 	started := &startTimes{}
-	tl.Attach(started)
-	if got, opened := start(observer.Place{Timeline: tl.Timeline, To: observer.ToObservers}); got != ctx || opened != nil || started.all != nil {
+	if got, opened := start(observer.Place{Timeline: tl.Timeline, To: observer.ToObservers, Tracer: started}); got != ctx || opened != nil || started.all != nil {
 		t.Errorf("under a span that is not recorded: %v, %v", got, opened)
 	}
 	child := tl.NewChild()
-	start(observer.Place{Timeline: child})
+	start(observer.Place{Timeline: child, Tracer: started})
 	if w := child.Origin().Add(5 * time.Millisecond); !slices.Equal(started.all, []time.Time{w}) {
 		t.Errorf("started at %v, want %v", started.all, w)
 	}

@@ -81,14 +81,7 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 // a monotonic reading (as time.Now does) to be exact. With a Clock of the
 // timeline's own, the child begins now. An origin further than [MaxTime] from the process
 // timeline's becomes the nearest in range.
-//
-// Entries of the types in always are recorded even under a span that is not recorded, for the caller to read. Types that
-// are not supported are ignored.
-func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
-	c := t.NewUnit(origin, nil)
-	c.Keep(always...)
-	return c
-}
+func (t *Timeline) NewChildAt(origin time.Time) *Timeline { return t.NewUnit(origin, nil) }
 
 // Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
@@ -101,17 +94,22 @@ func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
 	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
 }
 
-// Show records the entry of a span that another tracing system makes.
+// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
+}
+
+// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
+func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	if t.parent == nil {
-		return t.root.put(t, ids, k, d.Name, start, duration, t.root.now(), d.Attrs, true) == outcomeRecorded
+		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
 	}
-	t.keepEntry(&Entry{name: d.Name, start: start, duration: duration, at: t.root.now(), base: t.origin, tl: t, ids: ids, kind: k}, d.Attrs)
+	t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}, attrs)
 	return true
 }
 
@@ -137,7 +135,7 @@ func (t *Timeline) end(root Span) {
 	t.mu.Lock()
 	t.log = nil
 	if root != nil {
-		root.Marks().ended = true
+		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan, size: int32(min(root.Size(), maxJournalSize))}, nil)
 	}
 	t.handOver(causeEnd)
@@ -196,6 +194,9 @@ func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
 		_, w = t.root.insert(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, attrs, true)
 	}
 	t.mu.Unlock()
+	if e.kind == kindMark && e.ids.Parent == (ID{}) {
+		t.shard.unattached.Add(1)
+	}
 	t.root.wake(w)
 }
 
@@ -214,7 +215,7 @@ func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (w wake) {
 	if len(attrs) == 0 {
 		attrs = d.Attrs
 	}
-	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, t.root.now(), attrs, true)
+	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, start+duration, attrs, true)
 	return w
 }
 
@@ -253,6 +254,10 @@ func (t *Timeline) fillLog() {
 			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
 			ids: idsOf(rec.span, rec.kind), kind: rec.kind,
 		}
+		if rec.gets == getsSpan && !t.buffer().room(rec.kind) {
+			t.keep(&Entry{kind: rec.kind}, nil) // counts it
+			continue
+		}
 		attrs := j.attributes(rec)
 		if rec.gets == getsSpan {
 			d := rec.span.Describe()
@@ -272,9 +277,9 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	t.mu.Lock()
 	switch rec.gets {
 	case getsSpan:
-		rec.span.Marks().ended = true
+		rec.span.Marks().End()
 	case getsMark:
-		if rec.span.Marks().ended {
+		if rec.span.Marks().ended() {
 			rec.gets = getsNothing
 			t.shard.late.Add(1)
 		}
@@ -471,7 +476,7 @@ func (t *Timeline) prune(j *journal) {
 }
 
 // waits reports whether a record is a mark of a span that has not finished.
-func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended }
+func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended() }
 
 // abandon drops the marks of spans that have not finished, and counts them.
 func (t *Timeline) abandon() {

@@ -23,7 +23,7 @@ type Span struct {
 	ids        observer.SpanIDs
 	start, end time.Time
 	marks      observer.SpanMarks
-	sink       Foreign // of what is recorded ToSpan
+	calls      Foreign // keeps what is recorded ToSpan
 }
 
 // NewRoot returns a span that is the root of a unit of its own.
@@ -32,7 +32,7 @@ func (s *System) NewRoot(name string) *Span {
 	r := &Span{Name: name, To: observer.ToUnit, system: s, root: true, start: start, ids: observer.SpanIDs{Self: s.newID()}}
 	copy(r.ids.Trace[:], r.ids.Self[:])
 	r.timeline = s.Timeline.NewUnit(start, s)
-	r.sink = Foreign{Name: name, system: s, ids: r.ids}
+	r.calls = Foreign{Name: name, system: s, ids: r.ids}
 	return r
 }
 
@@ -47,7 +47,7 @@ func (s *Span) Child(name string) *Span {
 func (s *Span) begin(c *Span, name string, start time.Time) {
 	c.Name, c.To, c.system, c.timeline, c.start = name, s.To, s.system, s.timeline, start
 	c.ids = observer.SpanIDs{Trace: s.ids.Trace, Self: s.system.newID(), Parent: s.ids.Self}
-	c.sink.Name, c.sink.system, c.sink.ids = name, s.system, c.ids
+	c.calls.Name, c.calls.system, c.calls.ids = name, s.system, c.ids
 }
 
 // Context returns a context in which s is the active span.
@@ -72,11 +72,11 @@ func (s *Span) EndAs(typ observer.Type, attrs ...slog.Attr) {
 }
 
 // Calls returns what was recorded under a span whose To is ToSpan.
-func (s *Span) Calls() []string { return s.sink.Calls() }
+func (s *Span) Calls() []string { return s.calls.Calls() }
 
 // Place implements [observer.Active].
 func (s *Span) Place() observer.Place {
-	return observer.Place{Timeline: s.timeline, Span: s, To: s.To, Sink: &s.sink}
+	return observer.Place{Timeline: s.timeline, Span: s, To: s.To, Tracer: s.system, Under: s}
 }
 
 // Unit implements [observer.Active].
@@ -111,7 +111,9 @@ func (c *startedSpan) Value(key any) any {
 
 type openedSpan Span
 
-func (o *openedSpan) Fail(f observer.Failure) { o.sink.note("fail %q", f.Message) }
+func (o *openedSpan) IDs() observer.SpanIDs { return o.ids }
+
+func (o *openedSpan) Fail(f observer.Failure) { o.calls.note("fail %q", f.Message) }
 
 func (o *openedSpan) End(at time.Time, _ []slog.Attr) observer.Span {
 	o.end = at
@@ -153,27 +155,6 @@ func (f *Foreign) note(format string, args ...any) {
 	f.calls = append(f.calls, fmt.Sprintf(format, args...))
 }
 
-// Mark implements [observer.Sink].
-func (f *Foreign) Mark(name string, _ time.Time, attrs []slog.Attr) {
-	if !f.system.Discard {
-		f.note("mark %q %v", name, attrs)
-	}
-}
-
-// Measure implements [observer.Sink].
-func (f *Foreign) Measure(m observer.Measured) {
-	switch {
-	case f.system.Discard:
-	case m.Failure != nil:
-		f.note("measure %q %v failed: %s", m.Name, m.Attrs, m.Failure.Message)
-	default:
-		f.note("measure %q %v", m.Name, m.Attrs)
-	}
-}
-
-// IDs implements [observer.Sink].
-func (f *Foreign) IDs() observer.SpanIDs { return f.ids }
-
 // A startedForeign is the span of a measure, by another tracer, and its context.
 type startedForeign struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
@@ -187,6 +168,8 @@ func (c *startedForeign) Value(key any) any {
 	}
 	return c.Context.Value(key)
 }
+
+func (c *startedForeign) IDs() observer.SpanIDs { return c.span.ids }
 
 func (c *startedForeign) Fail(f observer.Failure) {
 	c.parent.note("fail %q: %s", c.span.Name, f.Message)

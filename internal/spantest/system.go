@@ -33,7 +33,6 @@ var (
 	_ observer.Receiver = (*System)(nil)
 	_ observer.Active   = (*Span)(nil)
 	_ observer.Span     = (*Span)(nil)
-	_ observer.Sink     = (*Foreign)(nil)
 )
 
 // spanKey is the key of the active span in a context.
@@ -135,22 +134,47 @@ func (s *System) Take() [][]Received {
 }
 
 // Under implements [observer.Tracer]. Only a Foreign is a span of another tracer.
-func (s *System) Under(span any) observer.Place {
-	f, ok := span.(*Foreign)
-	switch {
-	case !ok:
-		return observer.Place{Sink: s.Root()}
-	case f.To == observer.ToObservers:
-		return observer.Place{To: f.To}
+func (s *System) Under(span any) observer.Destination {
+	if f, ok := span.(*Foreign); ok {
+		return f.To
+	}
+	return observer.ToTimeline
+}
+
+// target returns what keeps the calls under a span.
+func (s *System) target(span any) *Foreign {
+	switch x := span.(type) {
+	case *Foreign:
+		return x
+	case *Span:
+		return &x.calls
 	default:
-		return observer.Place{To: f.To, Sink: f}
+		return &s.root
 	}
 }
 
-// Root implements [observer.Tracer].
-func (s *System) Root() observer.Sink { return &s.root }
+// IDs implements [observer.Tracer].
+func (s *System) IDs(span any) observer.SpanIDs { return s.target(span).ids }
 
-// Calls returns the calls of the sink of measures under no span.
+// Mark implements [observer.Tracer].
+func (s *System) Mark(span any, name string, _ time.Time, attrs []slog.Attr) {
+	if !s.Discard {
+		s.target(span).note("mark %q %v", name, attrs)
+	}
+}
+
+// Measure implements [observer.Tracer].
+func (s *System) Measure(span any, m observer.Measured) {
+	switch f := s.target(span); {
+	case s.Discard:
+	case m.Failure != nil:
+		f.note("measure %q %v failed: %s", m.Name, m.Attrs, m.Failure.Message)
+	default:
+		f.note("measure %q %v", m.Name, m.Attrs)
+	}
+}
+
+// Calls returns the calls under no span.
 func (s *System) Calls() []string { return s.root.Calls() }
 
 func (s *System) newID() (id observer.ID) {
@@ -174,7 +198,7 @@ func (s *System) Start(ctx context.Context, to observer.Destination, name string
 	case *Foreign:
 		c.parent = parent
 	case *Span:
-		c.parent = &parent.sink
+		c.parent = &parent.calls
 	}
 	c.span = Foreign{Name: name, To: observer.ToSpan, system: s, ids: observer.SpanIDs{Self: s.newID(), Parent: c.parent.ids.Self}}
 	if !s.Discard {
