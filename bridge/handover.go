@@ -251,7 +251,7 @@ func (s *encoding) withMarks(span *recordedSpan, last observer.FinishedMark) (ev
 	}
 	dropped = span.marks.Dropped() + span.marks.Len() - marks
 	s.eventCount += uint64(marks)
-	s.limited += uint64(dropped)
+	s.limited += uint64(span.marks.Len() - marks) // the timeline counts those that it dropped
 	if most >= 0 && len(events) > most {
 		dropped += len(events) - most
 		events = events[len(events)-most:]

@@ -35,7 +35,7 @@ func (c *counters) read(t *observer.Timeline) Stats {
 		Spans:      c.spans.Load(),
 		Unattached: c.unattached.Load() + u.Unattached,
 		Late:       c.late.Load() + u.Late,
-		Limited:    c.limited.Load(),
+		Limited:    c.limited.Load() + u.Limited,
 		AgedOut:    u.AgedOut,
 		Refused:    u.Refused,
 	}
