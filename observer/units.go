@@ -40,6 +40,7 @@ type UnitStats struct {
 	// Marks that were lost.
 	Late    uint64 // recorded after the end of their span
 	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
+	Limited uint64 // over the receiver's limit, or over the bounds of the journal, of spans that had not ended
 
 	Unattached uint64 // marks that stay on their timeline, because no span was active
 
@@ -138,6 +139,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.WaitingBytes += int(h.bytes.Load())
 		s.Late += h.late.Load()
 		s.AgedOut += h.agedOut.Load()
+		s.Limited += h.limited.Load()
 		s.Unattached += h.unattached.Load()
 	}
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
@@ -207,6 +209,7 @@ type unitShard struct {
 	units         *units
 	bytes         atomic.Int64 // of journals, in steps
 	late, agedOut atomic.Uint64
+	limited       atomic.Uint64
 	unattached    atomic.Uint64
 
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; those of journals that wait are not in recorded
