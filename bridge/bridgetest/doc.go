@@ -6,6 +6,7 @@
 //		checkout sku=socks
 //		  * order.accepted
 //		  pay (error: card declined)
+//		    * exception
 //	`, "sku")
 //
 // A line is a span, and a line with an asterisk is an event of the span above it: a mark, or what AddEvent and RecordError
