@@ -28,6 +28,7 @@ type joined struct {
 	tracer     func() trace.Tracer // for measures under no local span
 	profileIDs spanlabels.Scope
 	stats      *counters
+	requests   *requests // of a Processor
 }
 
 var _ observer.Tracer = (*joined)(nil)
@@ -51,7 +52,7 @@ func (j *joined) Under(active any) observer.Destination {
 		return observer.ToTimeline
 	}
 	switch sc := span.SpanContext(); {
-	case !sc.IsValid(), sc.IsRemote() && sc.IsSampled(): // it takes no events
+	case !sc.IsValid():
 		return observer.ToTimeline
 	case sc.IsSampled(), span.IsRecording():
 		return observer.ToSpan
@@ -84,7 +85,11 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 		return
 	}
 	if !span.IsRecording() {
-		j.stats.late.Add(1)
+		if span.SpanContext().IsRemote() {
+			j.stats.unattached.Add(1)
+		} else {
+			j.stats.late.Add(1)
+		}
 		return
 	}
 	span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))

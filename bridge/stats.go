@@ -23,7 +23,7 @@ type Stats struct {
 func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Refused }
 
 type counters struct {
-	events, measures, spans, late, limited atomic.Uint64
+	events, measures, spans, unattached, late, limited atomic.Uint64
 }
 
 // read returns the counts, with those of the timeline.
@@ -33,7 +33,7 @@ func (c *counters) read(t *observer.Timeline) Stats {
 		Events:     c.events.Load(),
 		Measures:   c.measures.Load(),
 		Spans:      c.spans.Load(),
-		Unattached: u.Unattached,
+		Unattached: c.unattached.Load() + u.Unattached,
 		Late:       c.late.Load() + u.Late,
 		Limited:    c.limited.Load(),
 		AgedOut:    u.AgedOut,

@@ -46,17 +46,18 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	active := trace.SpanFromContext(ctx)
-	// A request that this module serves is a unit of its own, also within another one.
-	serves := how.kind == trace.SpanKindServer && t.scope.Name == ScopeName
-	parent, unit := t.parent(active, how.newRoot, serves)
+	parent, unit, droppedRoot := t.parent(ctx, how)
 	decided := ctx // the context of the decision
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := t.drop(active, sc, unit, how.newRoot || serves)
+		s := &droppedSpan{tracer: t, spanContext: sc, kind: how.kind, root: droppedRoot}
+		if unit == nil && droppedRoot == nil {
+			s.root = s
+		}
+		s.unit.Store(unit)
 		return trace.ContextWithSpan(ctx, s), s
 	}
 
@@ -86,38 +87,44 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	return started, s
 }
 
-// drop returns a span that is not recorded.
-func (t *tracer) drop(active trace.Span, sc trace.SpanContext, unit *observer.Timeline, newUnit bool) *droppedSpan {
-	s := &droppedSpan{tracer: t, spanContext: sc}
-	s.unit.Store(unit)
-	if unit != nil {
-		return s
-	}
-	s.root = s
-	if parent, ok := active.(*droppedSpan); ok && parent.tracer.provider == t.provider && !newUnit {
-		s.root = parent.root
-	}
-	return s
-}
-
-// parent returns the context of the active span, and its unit if it is a span of the same provider. A new root counts
-// as a child, and has neither.
-func (t *tracer) parent(active trace.Span, newRoot, newUnit bool) (sc trace.SpanContext, unit *observer.Timeline) {
-	switch s := active.(type) {
+// parent returns the context of the parent in ctx. If the parent is a span of the same provider, it also returns the unit of
+// its recorded local root, or its local root if that was dropped. A new root counts as a child, and has no parent.
+//
+// A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
+// of all requests.
+func (t *tracer) parent(ctx context.Context, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
+	var above *observer.Timeline
+	switch s := trace.SpanFromContext(ctx).(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot && !newUnit)
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
+		above = unit
 	case *droppedSpan:
 		sc = s.spanContext
-		if s.tracer.provider == t.provider && s.root == nil && !newUnit {
-			unit = s.unit.Load()
+		if s.tracer.provider == t.provider {
+			above = s.holder().unit.Load()
+			if dropped = s.root; dropped == nil {
+				unit = above
+			}
 		}
 	default:
 		sc = s.SpanContext()
 	}
-	if newRoot {
-		return trace.SpanContext{}, nil
+	if how.newRoot {
+		return trace.SpanContext{}, nil, nil
 	}
-	return sc, unit
+	if how.kind == trace.SpanKindServer && !isRequest(above) {
+		return sc, nil, nil
+	}
+	return sc, unit, dropped
+}
+
+// isRequest reports whether a unit is a request or a call that bridgehttp or bridgegrpc serves. A nil unit is none.
+func isRequest(unit *observer.Timeline) bool {
+	if unit == nil {
+		return false
+	}
+	_, began := unit.Timing(observer.RequestStart)
+	return began
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
@@ -148,4 +155,10 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
+}
+
+// StartServer starts the span of a request that this process serves. It is the method Start of a tracer with the scope
+// [ScopeName], for the middlewares of this module. The span owns attrs and links from then on.
+func (p *TracerProvider) StartServer(ctx context.Context, name string, newRoot bool, attrs []attribute.KeyValue, links []trace.Link) (context.Context, trace.Span) {
+	return p.marks.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
 }

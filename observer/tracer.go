@@ -170,7 +170,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
-	if !p.Wants(e.Type()) {
+	if e.kind == kindNone || !p.Wants(e.Type()) {
 		return false
 	}
 	start, duration := e.start, e.duration
@@ -218,7 +218,7 @@ func (p *Place) ids(k kind) SpanIDs {
 	case p.Span != nil:
 		return idsOf(p.Span, k)
 	case p.To == ToObservers:
-		return SpanIDs{ObserversOnly: !p.Timeline.always.has(k)}
+		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
 		return under(p.Tracer.IDs(p.Under), k)
 	default:
@@ -355,6 +355,18 @@ func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	r.attached = append(r.attached, a)
 	r.tracer.Store(a)
 	return func() { r.detach(a) }
+}
+
+// Tracers returns the tracers of the process timeline t belongs to. The last one counts.
+func (t *Timeline) Tracers() []Tracer {
+	r := t.root
+	r.mu.Lock()
+	defer r.unlock()
+	all := make([]Tracer, len(r.attached))
+	for i, a := range r.attached {
+		all[i] = a.Tracer
+	}
+	return all
 }
 
 func (r *root) detach(a *attachment) {

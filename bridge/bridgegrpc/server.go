@@ -113,8 +113,7 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		c.span = span
 	}
 	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.parent)
-	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
-	c.request.Store(1)                           // 0; see call
+	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
 }
 

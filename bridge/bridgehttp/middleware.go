@@ -175,7 +175,6 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
 	q.tl.Keep(m.rules.types...)
-	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		// net/http adds trailers that were not announced to the request that it made. With a map
@@ -190,7 +189,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		inner.Body = &q.body
 	}
 	q.timing.trailers = m.rules.trailers(r)
-	q.response.onBegin = q.begun
+	q.response.request = q
 	returned := false
 	defer func() {
 		r.MultipartForm = inner.MultipartForm
@@ -214,32 +213,24 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
 	s := q.scratch
-	s.attrs = appendRequest(s.attrs[:0], r, q.method)
-	s.options = append(s.options[:0], serverKind, trace.WithAttributes(s.attrs...))
+	s.options = append(s.options[:0], serverKind, s.withAttributes(appendRequest(s.room[:0], r, q.method)))
 	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
 		s.options = append(s.options, trace.WithNewRoot())
 		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
 			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
 		}
 	}
-	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, q.name(r, ""), s.options...)
-}
-
-// name is the span's name for a route, which may not be known yet.
-func (q *request) name(r *http.Request, route string) string {
-	switch {
-	case q.m.SpanName != nil:
-		return text.Valid(q.m.SpanName(r, route))
-	case route == "":
-		return q.method.span
+	name := q.method.span
+	if m.SpanName != nil {
+		name = text.Valid(m.SpanName(r, ""))
 	}
-	return q.method.span + " " + route
+	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, s.options...)
 }
 
 // begun is called before the first byte of the response.
-func (q *request) begun(res *response) {
+func (q *request) begun() {
 	_ = q.tl.SetTiming(observer.ResponseStart, q.tl.Now())
-	q.timing.header(q, res)
+	q.timing.header(q, &q.response)
 }
 
 // finish ends everything that began with the request. r is the request the mux
@@ -287,11 +278,13 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	if !span.IsRecording() {
 		return
 	}
-	if x.route != "" || q.m.SpanName != nil {
-		span.SetName(q.name(r, x.route))
+	switch {
+	case q.m.SpanName != nil:
+		span.SetName(text.Valid(q.m.SpanName(r, x.route)))
+	case x.route != "":
+		span.SetName(k.name)
 	}
-	attrs := q.scratch.attrs[:0]
-	attrs = append(attrs, k.outcome...)
+	attrs := append(q.scratch.room[:0], k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
@@ -299,7 +292,6 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
 	}
 	span.SetAttributes(attrs...)
-	q.scratch.attrs = attrs
 	if x.failure == "" {
 		return
 	}
@@ -369,13 +361,22 @@ func (b *countedBody) Read(p []byte) (int, error) {
 // A scratch has room for what a request's span is started and ended with.
 // OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
 type scratch struct {
-	attrs   []attribute.KeyValue
+	room    [16]attribute.KeyValue // more than there are
+	with    [16]trace.SpanStartOption
 	options []trace.SpanStartOption
 }
 
-var scratches = sync.Pool{New: func() any {
-	return &scratch{attrs: make([]attribute.KeyValue, 0, 16), options: make([]trace.SpanStartOption, 0, 4)}
-}}
+var scratches = sync.Pool{New: func() any { return &scratch{options: make([]trace.SpanStartOption, 0, 4)} }}
+
+// withAttributes returns the option of attributes that are at the beginning of s.room. An option refers to the attributes
+// and has no copy, so there is one for each number of them.
+func (s *scratch) withAttributes(attrs []attribute.KeyValue) trace.SpanStartOption {
+	with := &s.with[len(attrs)]
+	if *with == nil {
+		*with = trace.WithAttributes(attrs...)
+	}
+	return *with
+}
 
 var serverKind = trace.WithSpanKind(trace.SpanKindServer)
 

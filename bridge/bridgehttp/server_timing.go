@@ -99,6 +99,7 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
+	room     [1]string    // of the header, which most often has no more values
 	trailers bool         // later measures may be told in a trailer
 	told     map[told]int // what the header has, where they may
 	fields   []string     // of the header, where a trailer is announced, which takes their place
@@ -122,7 +123,7 @@ func (t *timing) header(q *request, res *response) {
 	if len(value) > 0 {
 		// First: readers take the first of a name, and what is there may be another
 		// server's, which the handler is a proxy of.
-		h[serverTimingKey] = append([]string{string(value)}, h[serverTimingKey]...)
+		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
 	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
 		h.Get("Content-Length") != "" { // HTTP/1 has trailers only where the length is not known
