@@ -135,7 +135,7 @@ func fail(span trace.Span, f observer.Failure) {
 		trace.WithAttributes(semconv.ExceptionType(f.Type), semconv.ExceptionMessage(message)))
 }
 
-// A spanSink takes marks and measures under a span.
+// A spanSink takes marks and measures under a local span.
 type spanSink struct {
 	span   trace.Span
 	joined *joined
@@ -146,7 +146,7 @@ func (s *spanSink) Mark(name string, at time.Time, attrs []slog.Attr) {
 }
 
 func (s *spanSink) Measure(m observer.Measured) {
-	s.joined.measure(trace.ContextWithSpan(context.Background(), s.span), s.joined.tracerUnder(s.span), m)
+	s.joined.measure(trace.ContextWithSpan(context.Background(), s.span), s.span.TracerProvider().Tracer(ScopeName), m)
 }
 
 func (s *spanSink) IDs() observer.SpanIDs { return idsOf(s.span) }
@@ -165,6 +165,10 @@ func idsOf(span trace.Span) observer.SpanIDs {
 type remoteSink struct{ spanSink }
 
 func (s *remoteSink) Mark(string, time.Time, []slog.Attr) { s.joined.stats.unattached.Add(1) }
+
+func (s *remoteSink) Measure(m observer.Measured) {
+	s.joined.measure(trace.ContextWithSpan(context.Background(), s.span), s.joined.tracer(), m)
+}
 
 // A rootSink takes measures under no span.
 type rootSink joined
