@@ -384,7 +384,7 @@ func TestAbandonUnits(t *testing.T) {
 	mark(a, "3")
 	a.End()
 	b.End()
-	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3) b(1 2)" {
+	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3 +2) b(1 2)" {
 		t.Errorf("received %s", got)
 	}
 }
