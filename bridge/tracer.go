@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -40,6 +41,13 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return t.start(ctx, name, &spanStart{
 		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(), attributes: config.Attributes(), links: config.Links(),
 	})
+}
+
+var _ serving.Tracer = (*tracer)(nil)
+
+// StartServer starts a server span, which owns the slices from then on.
+func (t *tracer) StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
+	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
 }
 
 func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {

@@ -4,41 +4,17 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A scratch has room for what a request's span is started and ended with.
-// OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
-type scratch struct {
-	room    [16]attribute.KeyValue // more than there are
-	with    [16]trace.SpanStartOption
-	options []trace.SpanStartOption
-}
-
-var scratches = sync.Pool{New: func() any { return &scratch{options: make([]trace.SpanStartOption, 0, 4)} }}
-
-// withAttributes returns the option of attributes that are at the beginning of s.room. An option refers to the attributes
-// and has no copy, so there is one for each number of them.
-func (s *scratch) withAttributes(attrs []attribute.KeyValue) trace.SpanStartOption {
-	with := &s.with[len(attrs)]
-	if *with == nil {
-		*with = trace.WithAttributes(attrs...)
-	}
-	return *with
-}
-
-var serverKind = trace.WithSpanKind(trace.SpanKindServer)
-
-// appendRequest appends what is known of a request when it arrives.
-func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
-	attrs = m.append(attrs)
+// attributesOf returns what is known of a request when it arrives, with room for what is known at its end.
+func attributesOf(r *http.Request, m method) []attribute.KeyValue {
+	attrs := m.append(make([]attribute.KeyValue, 0, 16))
 	scheme, port := scheme(r), 80
 	if r.TLS != nil {
 		port = 443

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -21,7 +23,6 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
@@ -156,7 +157,6 @@ type request struct {
 	body     countedBody
 	response response
 	timing   timing
-	scratch  *scratch
 }
 
 // ServeHTTP implements [http.Handler].
@@ -166,7 +166,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
-	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
+	q := &request{m: m, method: methodOf(r, m.methods)}
 	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
 		q.ctx = ctx
 	} else {
@@ -211,19 +211,12 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	s := q.scratch
-	s.options = append(s.options[:0], serverKind, s.withAttributes(appendRequest(s.room[:0], r, q.method)))
-	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
-		s.options = append(s.options, trace.WithNewRoot())
-		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
-			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
-		}
-	}
 	name := q.method.span
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
 	}
-	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, s.options...)
+	public := m.PublicEndpoint != nil && m.PublicEndpoint(r)
+	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, attributesOf(r, q.method), public)
 }
 
 // begun is called before the first byte of the response.
@@ -267,8 +260,6 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
-	scratches.Put(q.scratch)
-	q.scratch = nil
 }
 
 // describe tells the request's span what is known at the end.
@@ -283,7 +274,9 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	case x.route != "":
 		span.SetName(k.name)
 	}
-	attrs := append(q.scratch.room[:0], k.outcome...)
+	room := rooms.Get().(*[8]attribute.KeyValue)
+	defer rooms.Put(room)
+	attrs := append(room[:0], k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
@@ -304,6 +297,9 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		semconv.ExceptionMessage(text.Valid(fmt.Sprint(p))),
 		semconv.ExceptionStacktrace(string(debug.Stack()))))
 }
+
+// rooms are for attributes that are set at a span's end. OpenTelemetry's API and SDK copy them before SetAttributes returns.
+var rooms = sync.Pool{New: func() any { return new([8]attribute.KeyValue) }}
 
 // navigation records the request itself, for those who observe requests: of the
 // request's own timeline nobody reads it any more.

@@ -1,0 +1,36 @@
+package serving
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+// A Tracer starts server spans that own their attributes: the API's options would make the span copy them. The tracers of
+// perfline's provider are such.
+type Tracer interface {
+	StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span)
+}
+
+// StartSpan starts the server span of a request under the span in ctx. The span owns attrs from then on. A public request's
+// span begins a trace of its own, with a link to the caller's span.
+func StartSpan(ctx context.Context, t trace.Tracer, name string, attrs []attribute.KeyValue, public bool) (context.Context, trace.Span) {
+	var links []trace.Link
+	if caller := trace.SpanContextFromContext(ctx); public && caller.IsValid() {
+		links = []trace.Link{{SpanContext: caller}}
+	}
+	if t, ok := t.(Tracer); ok {
+		return t.StartServer(ctx, name, attrs, public, links)
+	}
+	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(attrs...))
+	if public {
+		options = append(options, trace.WithNewRoot(), trace.WithLinks(links...))
+	}
+	ctx, span, _ := spanlabels.Start(ctx, t, name, options...)
+	return ctx, span
+}
+
+var serverKind = trace.WithSpanKind(trace.SpanKindServer)
