@@ -152,18 +152,17 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if err != nil {
 		return nil, err
 	}
-	to := destinations{recent: p.recent}
+	to := &destinations{recent: p.recent}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
 		if to.encoded, err = exporter.New(c.Traces); err != nil {
 			return nil, err
 		}
-		p.delivery = to.encoded
 	case out.Spans != nil:
-		p.delivery = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
-		to.snapshot = p.delivery
+		to.snapshot = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
 	}
+	p.delivery = to.backend()
 	if p.delivery != nil {
 		started = append(started, p.delivery)
 	}

@@ -73,7 +73,7 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
 	add(&e.Spans, d.Failed, 0, "spans not taken by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
-	add(&e.Entries, s.overflow(), before.overflow(), "marks or measures dropped at the full timeline")
+	add(&e.Entries, b.Refused, o.Refused, "marks dropped at the full timeline")
 	add(&e.Entries, b.Late, o.Late, "marks made after their span's end")
 	add(&e.Entries, b.Limited, o.Limited, "marks over their span's event limit")
 	add(&e.Entries, b.AgedOut, o.AgedOut, "marks of spans that never ended")
@@ -85,11 +85,6 @@ func (s Stats) lost(before Stats) error {
 		return nil
 	}
 	return e
-}
-
-// overflow counts the marks and measures that found the timeline full.
-func (s Stats) overflow() uint64 {
-	return s.Timeline[observer.Mark].Overflow + s.Timeline[observer.Measure].Overflow
 }
 
 // registerMetrics shows the counts as OpenTelemetry metrics:

@@ -12,22 +12,18 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
 
-// TestBehaviour holds for all ways over the bridge.
+// TestBehaviour holds for all providers.
 func TestBehaviour(t *testing.T) {
-	for name, build := range ways {
-		t.Run(name, func(t *testing.T) {
-			for _, c := range behaviours {
-				t.Run(c.name, func(t *testing.T) {
-					t.Parallel()
-					c.check(t, build(t, c.sampler))
-				})
-			}
-		})
-	}
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		for _, c := range behaviours {
+			t.Run(c.name, func(t *testing.T) { c.check(t, open(bothproviders.Options{Sampler: c.sampler})) })
+		}
+	})
 }
 
 var behaviours = []struct {
@@ -40,7 +36,7 @@ var behaviours = []struct {
 		marks.Mark(ctx, "one", slog.String("s", "x"), slog.Int("i", 1), slog.Bool("b", true), slog.Float64("f", .5))
 		span.AddEvent("own")
 		marks.Mark(ctx, "two")
-		recorded := r.tl.EntriesByName("one")[0]
+		recorded := observer.FromContext(ctx).EntriesByName("one")[0]
 		span.End()
 		r.flush(t)
 		got := r.got.one(t, "span")
@@ -63,6 +59,10 @@ var behaviours = []struct {
 		if err != nil {
 			t.Fatal(err)
 		}
+		entries := map[string]observer.Entry{}
+		for _, e := range entriesOf(ctx) {
+			entries[e.Name()] = e
+		}
 		span.End()
 		r.flush(t)
 		leaf, named := r.got.one(t, "leaf"), r.got.one(t, "by name")
@@ -71,7 +71,7 @@ var behaviours = []struct {
 				s.SpanKind() != trace.SpanKindInternal || !s.SpanContext().IsSampled() || s.Resource() != r.got.one(t, "span").Resource() {
 				t.Errorf("%q: parent %v, kind %v, sampled %v", s.Name(), s.Parent().SpanID(), s.SpanKind(), s.SpanContext().IsSampled())
 			}
-			e := r.tl.EntriesByName(s.Name())[0]
+			e := entries[s.Name()]
 			if !s.StartTime().Equal(e.Time()) || s.EndTime().Sub(s.StartTime()) != e.Duration() {
 				t.Errorf("%q: %v for %v, recorded %v for %v", s.Name(), s.StartTime(), s.EndTime().Sub(s.StartTime()), e.Time(), e.Duration())
 			}
@@ -164,23 +164,40 @@ var behaviours = []struct {
 		if got := r.got.names(); len(got) != 0 {
 			t.Errorf("spans %v", got)
 		}
-		if got := r.tl.Entries(); len(got) != 0 {
-			t.Errorf("%d entries were recorded though nobody wants them", len(got))
+		if n := r.tl.Stats().Total().Recorded; n != 0 {
+			t.Errorf("%d entries were recorded though nothing wants them", n)
 		}
 	}},
 	{"an observer gets what is under an unsampled span", never, func(t *testing.T, r *rig) {
-		if _, err := r.tl.Observe(func(observer.List) {}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}}); err != nil {
+		var observed []observer.Entry
+		if _, err := r.tl.Observe(func(l observer.List) { observed = append(observed, l.Entries()...) }, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		everything(t, ctx)
+		if n := len(entriesOf(ctx)); n != 5 {
+			t.Errorf("the timeline has %d entries, want 5", n)
+		}
 		span.End()
 		r.flush(t)
+		r.tl.Deliver()
 		if got := r.got.names(); len(got) != 0 {
 			t.Errorf("spans %v", got)
 		}
-		if n := len(r.tl.Entries()); n != 5 {
-			t.Errorf("%d entries, want 5", n)
+		if len(observed) != 5 {
+			t.Errorf("the observer has %d entries, want 5", len(observed))
+		}
+	}},
+	{"a span that is only recorded has its marks", recordOnly, func(t *testing.T, r *rig) {
+		ctx, span := r.tracer.Start(r.ctx, "span")
+		everything(t, ctx)
+		if got := readEvents(span); !slices.Equal(got, []string{"mark"}) {
+			t.Errorf("the span has the events %v, want the mark", got)
+		}
+		span.End()
+		r.flush(t)
+		if s := r.stats(); s.Events != 2 || s.Lost() != 0 {
+			t.Errorf("stats %+v, want two events", s)
 		}
 	}},
 	{"no span: marks stay, measures become root spans", always, func(t *testing.T, r *rig) {
@@ -197,8 +214,8 @@ var behaviours = []struct {
 		if len(r.tl.EntriesByName("mark")) != 1 {
 			t.Error("the mark is not on the timeline")
 		}
-		if r.proc != nil && r.proc.Stats().Unattached != 1 {
-			t.Errorf("stats %+v, want one Unattached", r.proc.Stats())
+		if s := r.stats(); s.Unattached != 1 || s.Measures != 3 || s.Events != 1 || s.Spans != 0 || s.Lost() != 0 {
+			t.Errorf("stats %+v, want 1 Unattached, 3 Measures, 1 Event", s)
 		}
 	}},
 	{"no span: the sampler decides", never, func(t *testing.T, r *rig) {
@@ -216,6 +233,9 @@ var behaviours = []struct {
 			if s := r.got.one(t, name); s.Parent().SpanID() != remote.SpanID() || s.SpanContext().TraceID() != remote.TraceID() {
 				t.Errorf("%q is under %v, want the remote span", name, s.Parent().SpanID())
 			}
+		}
+		if s := r.stats(); s.Unattached != 1 || s.Lost() != 0 {
+			t.Errorf("stats %+v, want 1 Unattached", s)
 		}
 	}},
 	{"a remote span that is not sampled: nothing leaves", always, func(t *testing.T, r *rig) {
@@ -244,3 +264,9 @@ func (valuer) LogValue() slog.Value { return slog.GroupValue(slog.Int("x", 1)) }
 func remoteSpan(flags trace.TraceFlags) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: flags, Remote: true})
 }
+
+// recordOnly has spans recorded that are not sampled.
+var recordOnly = fixed{Decision: sdktrace.RecordOnly}
+
+// readEvents returns the events of a span that may be open.
+func readEvents(s trace.Span) []string { return events(s.(sdktrace.ReadOnlySpan)) }

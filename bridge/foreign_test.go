@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -50,7 +51,9 @@ func attr(e *observer.Entry, key string) any {
 
 // Spans of other instrumentation are entries of their request's timeline: calls
 // are resources, by whom they call.
-func TestForeignSpans(t *testing.T) {
+func TestForeignSpans(t *testing.T) { overAll(t, foreignSpans) }
+
+func foreignSpans(t *testing.T, open func(bothproviders.Options) *rig) {
 	for _, c := range []struct {
 		kind  trace.SpanKind
 		attrs []attribute.KeyValue
@@ -70,9 +73,11 @@ func TestForeignSpans(t *testing.T) {
 		{trace.SpanKindClient, []attribute.KeyValue{attribute.String("http.method", "GET")}, "resource s fetch"},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.attrs), func(t *testing.T) {
-			r := withProcessor(t)
-			tl := r.tl.NewChild()
-			_, span := r.tracer.Start(observer.NewContext(t.Context(), tl), "s", trace.WithSpanKind(c.kind), trace.WithAttributes(c.attrs...))
+			r := open(bothproviders.Options{})
+			ctx, end := r.request()
+			defer end()
+			tl := observer.FromContext(ctx)
+			_, span := r.tracer.Start(ctx, "s", trace.WithSpanKind(c.kind), trace.WithAttributes(c.attrs...))
 			if got := joined(tl); len(got) != 0 {
 				t.Errorf("before its end there is %q", got)
 			}
@@ -92,60 +97,61 @@ func TestForeignSpans(t *testing.T) {
 }
 
 // What is no request's joins none, and nothing joins twice.
-func TestForeignSpansJoinOnce(t *testing.T) {
+func TestForeignSpansJoinOnce(t *testing.T) { overAll(t, foreignSpansJoinOnce) }
+
+func foreignSpansJoinOnce(t *testing.T, open func(bothproviders.Options) *rig) {
 	for _, c := range []struct {
 		name string
-		run  func(*testing.T, *rig, context.Context, *observer.Timeline)
+		run  func(*testing.T, *rig, context.Context)
 		want []string
 	}{
-		{"under the process's timeline", func(t *testing.T, r *rig, _ context.Context, _ *observer.Timeline) {
+		{"under the process's timeline", func(t *testing.T, r *rig, _ context.Context) {
 			_, span := r.tracer.Start(r.ctx, "s")
 			span.End()
 			if got := joined(r.tl); len(got) != 0 {
 				t.Errorf("the process's timeline has %q", got)
 			}
 		}, nil},
-		{"of this module", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+		{"of this module", func(_ *testing.T, r *rig, ctx context.Context) {
 			_, span := r.provider.Tracer(bridge.ScopeName).Start(ctx, "s")
 			span.End()
 		}, nil},
-		{"a measure's own span", func(_ *testing.T, _ *rig, ctx context.Context, _ *observer.Timeline) {
+		{"a measure's own span", func(_ *testing.T, _ *rig, ctx context.Context) {
 			_, m := marks.Start(ctx, "m")
 			m.End()
 			marks.Time(ctx, "leaf").End()
 		}, []string{"measure m", "measure leaf"}},
-		{"ended twice", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+		{"ended twice", func(_ *testing.T, r *rig, ctx context.Context) {
 			_, span := r.tracer.Start(ctx, "s")
 			span.End()
 			span.End()
 		}, []string{"measure s"}},
-		{"one inside another", func(_ *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+		{"one inside another", func(_ *testing.T, r *rig, ctx context.Context) {
 			ctx, outer := r.tracer.Start(ctx, "outer")
 			_, inner := r.tracer.Start(ctx, "inner")
 			inner.End()
 			outer.End()
 		}, []string{"measure outer", "measure inner"}},
-		{"two processors at one provider", func(t *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
-			second := bridge.NewProcessor(&recorder{}, bridge.WithTimeline(r.tl))
+		{"two processors at one provider", func(t *testing.T, r *rig, ctx context.Context) {
+			second := bridge.NewProcessor(bridge.WithTimeline(r.tl))
+			defer func() { _ = second.Shutdown(t.Context()) }()
 			r.provider.RegisterSpanProcessor(second)
 			_, span := r.tracer.Start(ctx, "s")
 			span.End()
-			r.flush(t)
 		}, []string{"measure s"}},
-		{"a second timeline's processor at the provider", func(t *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+		{"a second timeline's processor at the provider", func(t *testing.T, r *rig, ctx context.Context) {
 			other := observer.NewTimeline(observer.TimelineOptions{})
-			r.provider.RegisterSpanProcessor(bridge.NewProcessor(&recorder{}, bridge.WithTimeline(other)))
+			r.provider.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(other)))
 			_, span := r.tracer.Start(ctx, "s")
 			span.End()
 			theirs := other.NewChild()
-			_, span = r.tracer.Start(observer.NewContext(ctx, theirs), "theirs")
+			_, span = r.tracer.Start(observer.NewContext(r.ctx, theirs), "theirs")
 			span.End()
 			if got := joined(theirs); !slices.Equal(got, []string{"measure theirs"}) {
 				t.Errorf("the other request has %q", got)
 			}
-			r.flush(t)
 		}, []string{"measure s"}},
-		{"a provider without a processor", func(t *testing.T, _ *rig, ctx context.Context, _ *observer.Timeline) {
+		{"a provider without a processor", func(t *testing.T, _ *rig, ctx context.Context) {
 			other := sdktrace.NewTracerProvider()
 			_, span := other.Tracer("t").Start(ctx, "s")
 			span.End()
@@ -153,15 +159,17 @@ func TestForeignSpansJoinOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}, nil},
-		{"not sampled", func(t *testing.T, r *rig, ctx context.Context, _ *observer.Timeline) {
+		{"not sampled", func(t *testing.T, r *rig, ctx context.Context) {
 			_, span := r.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, remoteSpan(0)), "s")
 			span.End()
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			tl := r.tl.NewChild()
-			c.run(t, r, observer.NewContext(t.Context(), tl), tl)
+			r := open(bothproviders.Options{})
+			ctx, end := r.request()
+			defer end()
+			tl := observer.FromContext(ctx)
+			c.run(t, r, ctx)
 			if got := joined(tl); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -172,16 +180,20 @@ func TestForeignSpansJoinOnce(t *testing.T) {
 // A span that outlives its request reaches the process's observers, with its
 // times and attributes.
 func TestForeignSpanOutlivesItsRequest(t *testing.T) {
-	r := withProcessor(t)
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) { outlives(t, open(bothproviders.Options{})) })
+}
+
+func outlives(t *testing.T, r *rig) {
 	var measures []observer.Entry
 	obs, err := r.tl.Observe(func(l observer.List) { measures = append(measures, l.Entries()...) }, observer.Options{Type: observer.Measure})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer obs.Disconnect()
-	request := r.tl.NewChild()
-	_, span := r.tracer.Start(observer.NewContext(t.Context(), request), "late")
-	request.Close()
+	ctx, end := r.request()
+	request := observer.FromContext(ctx)
+	_, span := r.tracer.Start(ctx, "late")
+	end()
 	r.tl.Deliver()
 	if n := len(measures); n != 0 {
 		t.Errorf("%d entries before its end", n)
@@ -196,13 +208,19 @@ func TestForeignSpanOutlivesItsRequest(t *testing.T) {
 
 // The attributes of a span are the entry's, frozen as if they had been given to it.
 func TestForeignAttributes(t *testing.T) {
-	r := withProcessor(t)
-	tl := r.tl.NewChild()
-	ctx, span := r.tracer.Start(observer.NewContext(t.Context(), tl), "s", trace.WithAttributes(
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		foreignAttributes(t, open(bothproviders.Options{}))
+	})
+}
+
+func foreignAttributes(t *testing.T, r *rig) {
+	request, end := r.request()
+	defer end()
+	ctx, span := r.tracer.Start(request, "s", trace.WithAttributes(
 		attribute.String("a", "b"), attribute.StringSlice("list", []string{"x", "y"}), attribute.Bool("yes", true),
 		attribute.ByteSlice("bytes", []byte("ab")), attribute.Map("map", attribute.Int("n", 1)), attribute.Float64("f", .5)))
 	span.End()
-	e := only(t, tl.Entries())
+	e := only(t, entriesOf(request))
 	if b, ok := attr(e, "bytes").([]byte); !ok || string(b) != "ab" {
 		t.Errorf("bytes are %v, want bytes", attr(e, "bytes"))
 	}
@@ -225,12 +243,15 @@ func TestForeignAttributes(t *testing.T) {
 
 // Spans made with times of their own keep them.
 func TestForeignSpanOfAnotherTime(t *testing.T) {
-	r := withProcessor(t)
-	tl := r.tl.NewChild()
-	start := tl.Origin().Add(-time.Hour)
-	_, span := r.tracer.Start(observer.NewContext(t.Context(), tl), "s", trace.WithTimestamp(start))
-	span.End(trace.WithTimestamp(start.Add(time.Minute)))
-	if e := only(t, tl.Entries()); e.StartTime() != -time.Hour || e.Duration() != time.Minute {
-		t.Errorf("got %v, want one hour before the request, for a minute", e)
-	}
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		r := open(bothproviders.Options{})
+		ctx, end := r.request()
+		defer end()
+		start := observer.FromContext(ctx).Origin().Add(-time.Hour)
+		_, span := r.tracer.Start(ctx, "s", trace.WithTimestamp(start))
+		span.End(trace.WithTimestamp(start.Add(time.Minute)))
+		if e := only(t, entriesOf(ctx)); e.StartTime() != -time.Hour || e.Duration() != time.Minute {
+			t.Errorf("got %v, want one hour before the request, for a minute", e)
+		}
+	})
 }

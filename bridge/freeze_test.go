@@ -14,14 +14,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer"
 )
 
 // A header may change as soon as the call that marked it returns. Before values
@@ -37,12 +34,15 @@ func TestMarkedHeaderMayChange(t *testing.T) {
 		}
 		return
 	}
-	tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Millisecond})
-	got := &recorder{}
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(got, bridge.WithTimeline(tl))))
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		markHeaders(t, open(bothproviders.Options{}))
+	})
+}
+
+func markHeaders(t *testing.T, r *rig) {
 	header := http.Header{}
 	for range 300 {
-		ctx, span := tp.Tracer("t").Start(observer.NewContext(t.Context(), tl), "span")
+		ctx, span := r.tracer.Start(r.ctx, "span")
 		for range 100 {
 			header.Set("A", "1")
 			marks.Mark(ctx, "m", slog.Any("h", header))
@@ -55,10 +55,8 @@ func TestMarkedHeaderMayChange(t *testing.T) {
 		span.End()
 		clear(header)
 	}
-	if err := tp.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	for _, s := range got.all() {
+	r.flush(t)
+	for _, s := range r.got.all() {
 		shown := text(s.Attributes())
 		if s.Name() == "span" {
 			shown = text(s.Events()[0].Attributes)
@@ -78,57 +76,55 @@ func TestJSONAndAttributesAgree(t *testing.T) {
 		slog.Any("nil", nil), slog.Any("struct", struct{ A int }{1}), slog.Any("panics", unspeakable{}), slog.Any("nothing", []string(nil)),
 		slog.Any("deep", [][][]int{{{1}}}), slog.Any("text", slog.LevelWarn), slog.Any("lazy", valuer{}),
 	}
-	for name, open := range ways {
-		t.Run(name, func(t *testing.T) {
-			r := open(t, always)
-			child := r.tl.NewChild()
-			ctx, span := r.tracer.Start(observer.NewContext(r.ctx, child), "span")
-			marks.Mark(ctx, "mark", attrs...)
-			marks.Time(ctx, "measure", attrs...).End()
-			_, started := marks.Start(ctx, "started", attrs...)
-			started.End()
-			span.End()
-			r.flush(t)
-			got := map[string][]attribute.KeyValue{
-				"mark":    r.got.one(t, "span").Events()[0].Attributes,
-				"measure": r.got.one(t, "measure").Attributes(), "started": r.got.one(t, "started").Attributes(),
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		r := open(bothproviders.Options{})
+		ctx, span := r.tracer.Start(r.ctx, "span")
+		marks.Mark(ctx, "mark", attrs...)
+		marks.Time(ctx, "measure", attrs...).End()
+		_, started := marks.Start(ctx, "started", attrs...)
+		started.End()
+		entries := entriesOf(ctx)
+		span.End()
+		r.flush(t)
+		got := map[string][]attribute.KeyValue{
+			"mark":    r.got.one(t, "span").Events()[0].Attributes,
+			"measure": r.got.one(t, "measure").Attributes(), "started": r.got.one(t, "started").Attributes(),
+		}
+		for _, e := range entries {
+			if got[e.Name()] == nil {
+				continue
 			}
-			for _, e := range child.Entries() {
-				if got[e.Name()] == nil {
-					continue
-				}
-				text, err := json.Marshal(e)
+			text, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var entry struct{ Detail map[string]any }
+			if err := json.Unmarshal(text, &entry); err != nil {
+				t.Fatal(err)
+			}
+			other := map[string]any{}
+			for _, kv := range got[e.Name()] {
+				text, err := json.Marshal(kv.Value.AsInterface())
 				if err != nil {
 					t.Fatal(err)
 				}
-				var entry struct{ Detail map[string]any }
-				if err := json.Unmarshal(text, &entry); err != nil {
+				var v any
+				if err := json.Unmarshal(text, &v); err != nil {
 					t.Fatal(err)
 				}
-				other := map[string]any{}
-				for _, kv := range got[e.Name()] {
-					text, err := json.Marshal(kv.Value.AsInterface())
-					if err != nil {
-						t.Fatal(err)
-					}
-					var v any
-					if err := json.Unmarshal(text, &v); err != nil {
-						t.Fatal(err)
-					}
-					other[string(kv.Key)] = v
-				}
-				if g, ok := entry.Detail["lazy"].(map[string]any); ok { // groups are flat there
-					delete(entry.Detail, "lazy")
-					for key, v := range g {
-						entry.Detail["lazy."+key] = v
-					}
-				}
-				if !reflect.DeepEqual(entry.Detail, other) {
-					t.Errorf("%s:\nJSON       %v\nattributes %v", e.Name(), entry.Detail, other)
+				other[string(kv.Key)] = v
+			}
+			if g, ok := entry.Detail["lazy"].(map[string]any); ok { // groups are flat there
+				delete(entry.Detail, "lazy")
+				for key, v := range g {
+					entry.Detail["lazy."+key] = v
 				}
 			}
-		})
-	}
+			if !reflect.DeepEqual(entry.Detail, other) {
+				t.Errorf("%s:\nJSON       %v\nattributes %v", e.Name(), entry.Detail, other)
+			}
+		}
+	})
 }
 
 // unspeakable is an error that cannot say what it is.
@@ -142,25 +138,23 @@ func (exits) Error() string { runtime.Goexit(); return "" }
 
 // A span ends even where an attribute of its end ends the goroutine.
 func TestGoexitInAnAttributeEndsTheSpan(t *testing.T) {
-	for name, open := range ways {
-		t.Run(name, func(t *testing.T) {
-			r := open(t, always)
-			ctx, span := r.tracer.Start(r.ctx, "span")
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				_, started := marks.Start(ctx, "started")
-				started.End(slog.Any("k", exits{}))
-			})
-			wg.Go(func() { marks.Mark(ctx, "mark", slog.Any("k", exits{})) })
-			wg.Wait()
-			span.End()
-			r.flush(t)
-			if got := text(r.got.one(t, "started").Attributes()); got != "k=STRING:!GOEXIT" {
-				t.Errorf("the measure has %s", got)
-			}
-			if got := events(r.got.one(t, "span")); !slices.Equal(got, []string{"mark"}) {
-				t.Errorf("the span has %v", got)
-			}
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		r := open(bothproviders.Options{})
+		ctx, span := r.tracer.Start(r.ctx, "span")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, started := marks.Start(ctx, "started")
+			started.End(slog.Any("k", exits{}))
 		})
-	}
+		wg.Go(func() { marks.Mark(ctx, "mark", slog.Any("k", exits{})) })
+		wg.Wait()
+		span.End()
+		r.flush(t)
+		if got := text(r.got.one(t, "started").Attributes()); got != "k=STRING:!GOEXIT" {
+			t.Errorf("the measure has %s", got)
+		}
+		if got := events(r.got.one(t, "span")); !slices.Equal(got, []string{"mark"}) {
+			t.Errorf("the span has %v", got)
+		}
+	})
 }

@@ -136,6 +136,9 @@ func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, fi
 		if it.IsSpan {
 			group = span.tracer.group
 		}
+		if known == 0 {
+			s.count(span, it.IsSpan)
+		}
 		switch {
 		case !p.wants(sampled):
 			continue
@@ -162,13 +165,17 @@ func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, fi
 	return next
 }
 
+// count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
+func (s *encoding) count(span *recordedSpan, itself bool) {
+	if itself && !span.measure {
+		s.spans++
+	} else {
+		s.measures++
+	}
+}
+
 // appendSpan appends an encoded span.
 func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, attrs []slog.Attr) {
-	if span.measure {
-		s.measures++
-	} else {
-		s.spans++
-	}
 	d := span.readDetails()
 	data := otlpenc.Snapshot{
 		Name: span.name, SpanContext: span.spanContext, Parent: span.parent, SpanKind: trace.SpanKind(span.kind),
@@ -191,7 +198,6 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
-	s.measures++
 	p := parent.tracer.provider
 	data := otlpenc.Snapshot{
 		Name: it.Measure, Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,

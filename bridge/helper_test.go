@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -70,23 +71,15 @@ func (r *recorder) names() (out []string) {
 	return out
 }
 
-// A provider is what the SDK's provider and perfline's have in common.
-type provider interface {
-	trace.TracerProvider
-	RegisterSpanProcessor(sdktrace.SpanProcessor)
-	UnregisterSpanProcessor(sdktrace.SpanProcessor)
-	ForceFlush(context.Context) error
-	Shutdown(context.Context) error
-}
-
-// A rig is a timeline, a tracer provider and what arrives behind the bridge.
+// A rig is a timeline, a provider that makes spans of what is recorded on it, and the spans that arrive.
 type rig struct {
-	ctx      context.Context
+	ctx      context.Context // carries the timeline
 	tl       *observer.Timeline
-	provider provider
+	provider anyProvider
 	tracer   trace.Tracer
 	got      *recorder
-	proc     *bridge.Processor // nil with Sync
+	stats    func() bridge.Stats
+	own      bool // the provider is perfline's
 }
 
 func (r *rig) flush(t *testing.T) {
@@ -96,15 +89,16 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
-// ways are all ways over the bridge. Each takes a sampler.
-var ways = map[string]func(*testing.T, sdktrace.Sampler) *rig{
-	"Processor": func(t *testing.T, s sdktrace.Sampler) *rig { return withProcessor(t, sdktrace.WithSampler(s)) },
-	"Sync": func(t *testing.T, s sdktrace.Sampler) *rig {
-		return withSync(t, sdktrace.NewTracerProvider(sdktrace.WithSampler(s)))
-	},
-	"perfline's provider and Sync": func(t *testing.T, s sdktrace.Sampler) *rig {
-		return withSync(t, bridge.NewTracerProvider(bridge.TracerProviderConfig{Sampler: s}))
-	},
+// request returns a context of a request's timeline, and the function that ends the request: it has a unit of perfline's provider, and a child
+// timeline with another one.
+func (r *rig) request() (ctx context.Context, end func()) {
+	if r.own {
+		ctx, span := r.provider.Tracer(bridge.ScopeName).Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+		_ = observer.FromContext(ctx).SetTiming(observer.RequestStart, 0) // as bridgehttp does
+		return ctx, func() { span.End() }
+	}
+	tl := r.tl.NewChild()
+	return observer.NewContext(r.ctx, tl), tl.Close
 }
 
 var (
@@ -112,40 +106,37 @@ var (
 	never  = sdktrace.NeverSample()
 )
 
-// withProcessor puts a Processor in front of the recorder.
-func withProcessor(t *testing.T, opts ...sdktrace.TracerProviderOption) *rig {
+// overAll runs a test over perfline's provider, over the same with a processor that sees each mark and measure, and over the SDK's.
+func overAll(t *testing.T, test func(t *testing.T, open func(bothproviders.Options) *rig)) {
 	t.Helper()
-	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), got: &recorder{}}
-	r.proc = bridge.NewProcessor(r.got, bridge.WithTimeline(r.tl))
-	tp := sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(r.proc))...)
-	r.proc.Bind(tp)
-	r.provider = tp
-	return r.ready(t)
-}
-
-// withSync puts the recorder and Sync on a provider.
-func withSync(t *testing.T, tp provider) *rig {
-	t.Helper()
-	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), provider: tp, got: &recorder{}}
-	tp.RegisterSpanProcessor(r.got)
-	stop, err := bridge.Sync(tp, bridge.WithTimeline(r.tl))
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range bothproviders.All() {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(o bothproviders.Options) *rig { return newRig(t, name, o) })
+		})
 	}
-	t.Cleanup(stop)
-	return r.ready(t)
 }
 
-func (r *rig) ready(t *testing.T) *rig {
-	r.tracer = r.provider.Tracer("test")
+// newRig returns a rig over a provider, which is shut down when the test ends.
+func newRig(t *testing.T, name string, o bothproviders.Options) *rig {
+	t.Helper()
+	if o.Timeline == nil {
+		o.Timeline = observer.NewTimeline(observer.TimelineOptions{})
+	}
+	r := &rig{tl: o.Timeline, got: &recorder{}, own: name != bothproviders.SDK}
+	p, stats := bothproviders.Open(name, o, r.got)
+	r.provider, r.stats = p.(anyProvider), stats
+	r.tracer = p.Tracer("test")
 	r.ctx = observer.NewContext(context.Background(), r.tl)
 	t.Cleanup(func() {
-		if err := r.provider.Shutdown(context.Background()); err != nil {
+		if err := p.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	return r
 }
+
+// entriesOf returns the entries of the timeline of ctx.
+func entriesOf(ctx context.Context) []observer.Entry { return observer.FromContext(ctx).Entries() }
 
 // text is attributes as text, types visible.
 func text(kvs []attribute.KeyValue) string {

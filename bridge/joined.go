@@ -12,13 +12,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ScopeName is the instrumentation scope of spans that this module makes.
-const ScopeName = "github.com/perfline/perfline"
+const ScopeName = scope.Name
 
 // A joined is what a TracerProvider or a Processor attaches to its timeline. It makes the calls of OpenTelemetry's API that
 // a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
@@ -27,6 +28,7 @@ type joined struct {
 	tracer     func() trace.Tracer // for measures under no local span
 	profileIDs spanlabels.Scope
 	stats      *counters
+	requests   *requests // of a Processor
 }
 
 var _ observer.Tracer = (*joined)(nil)
@@ -50,7 +52,7 @@ func (j *joined) Under(active any) observer.Destination {
 		return observer.ToTimeline
 	}
 	switch sc := span.SpanContext(); {
-	case !sc.IsValid(), sc.IsRemote() && sc.IsSampled(): // it takes no events
+	case !sc.IsValid():
 		return observer.ToTimeline
 	case sc.IsSampled(), span.IsRecording():
 		return observer.ToSpan
@@ -83,7 +85,11 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 		return
 	}
 	if !span.IsRecording() {
-		j.stats.late.Add(1)
+		if span.SpanContext().IsRemote() {
+			j.stats.unattached.Add(1)
+		} else {
+			j.stats.late.Add(1)
+		}
 		return
 	}
 	span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
@@ -163,6 +169,8 @@ type openedSpan struct {
 	joined *joined
 }
 
+func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
+
 func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
@@ -184,6 +192,7 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 // unmade is the span of a measure that a sampler dropped.
 type unmade struct{}
 
+func (unmade) IDs() observer.SpanIDs                    { return observer.SpanIDs{} }
 func (unmade) Fail(observer.Failure)                    {}
 func (unmade) End(time.Time, []slog.Attr) observer.Span { return nil }
 

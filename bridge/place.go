@@ -140,6 +140,8 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 // An openedMeasure is the span of a measure that has begun, which its unit takes.
 type openedMeasure recordedSpan
 
+func (o *openedMeasure) IDs() observer.SpanIDs { return (*recordedSpan)(o).IDs() }
+
 func (o *openedMeasure) Fail(f observer.Failure) { fail((*recordedSpan)(o), f) }
 
 func (o *openedMeasure) End(at time.Time, _ []slog.Attr) observer.Span {

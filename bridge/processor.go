@@ -48,8 +48,27 @@ type Processor struct {
 	stats    counters
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
-	requests underway.Table[observer.Timeline] // the timeline of the request that a span was started under
+	requests *requests
 	stopped  atomic.Bool
+}
+
+// requests has the timeline of the request that a span was started under. All processors of a timeline share it, so that a span
+// with two processors joins once.
+type requests struct {
+	underway.Table[observer.Timeline]
+	users atomic.Int32
+}
+
+// share returns the table of the processors that have joined a timeline, or a new one.
+func share(t *observer.Timeline) *requests {
+	for _, tracer := range t.Tracers() {
+		if j, ok := tracer.(*joined); ok && j.requests != nil && j.requests.users.Add(1) > 1 {
+			return j.requests
+		}
+	}
+	r := &requests{}
+	r.users.Add(1)
+	return r
 }
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
@@ -62,6 +81,8 @@ func NewProcessor(opts ...Option) *Processor {
 	for _, opt := range opts {
 		opt(p)
 	}
+	p.requests = share(p.timeline)
+	p.joined.requests = p.requests
 	p.detach = p.joined.attach(p.timeline)
 	return p
 }
@@ -81,6 +102,9 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	}
 	if p.stopped.Load() || s.InstrumentationScope().Name == ScopeName {
 		return
+	}
+	if own, ok := s.(*recordedSpan); ok && own.tracer.provider.timeline == p.timeline {
+		return // its unit has it
 	}
 	if t := observer.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
 		p.requests.Put(s.SpanContext(), t)
@@ -106,12 +130,15 @@ func (p *Processor) ForceFlush(context.Context) error { return nil }
 func (p *Processor) Shutdown(context.Context) error {
 	if !p.stopped.Swap(true) {
 		p.detach()
-		p.requests.TakeAll()
+		if p.requests.users.Add(-1) == 0 {
+			p.requests.TakeAll()
+		}
 	}
 	return nil
 }
 
-// Stats are the counts of the processor. Those of marks that stay on the timeline are of all providers of the timeline.
+// Stats returns the counts of the processor. Those of marks that stay on the timeline, and of spans that did not join it, are of all
+// processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.stats.read(p.timeline)
 	s.Unjoined = p.requests.Forgotten()

@@ -14,13 +14,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/observer"
 )
 
 func TestProviderAllocs(t *testing.T) {
 	out := &arrivals{countOnly: true}
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{out}})
+	// A timeline keeps the first 2000 entries of a unit that is handed over in parts. These allocations are not the span's.
+	tl := observer.NewTimeline(observer.TimelineOptions{ChildBufferSize: -1})
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{out}})
 	tracer := tp.Tracer("t")
-	unsampled := bridge.NewTracerProvider(bridge.TracerProviderConfig{Sampler: sdktrace.NeverSample(), Exporters: []bridge.Output{out}}).Tracer("t")
+	unsampled := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: sdktrace.NeverSample(), Exporters: []bridge.Output{out}}).Tracer("t")
 	ctx, root := tracer.Start(t.Context(), "root")
 	defer root.End()
 	attrs := trace.WithAttributes(attribute.String("db.system", "sqlite"), attribute.Int("rows", 3))
@@ -70,7 +73,7 @@ func TestProviderAllocs(t *testing.T) {
 // A span that is held takes its handle and no more.
 func TestProviderSpanSize(t *testing.T) {
 	const spans = 10_000
-	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{}).Tracer("t")
+	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})}).Tracer("t")
 	held := make([]trace.Span, spans)
 	before := heapInUse()
 	for i := range held {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/observer"
 )
 
 // A crowd is several goroutines that work on the same spans of our provider. Each piece of data has the tag of its span, so
@@ -22,6 +23,7 @@ import (
 type crowd struct {
 	t        *testing.T
 	limits   sdktrace.SpanLimits
+	timeline *observer.Timeline
 	provider *bridge.TracerProvider
 	tracers  [2]trace.Tracer
 	exported *output
@@ -131,14 +133,14 @@ func (c *crowd) OnEnd(s sdktrace.ReadOnlySpan) {
 func newCrowd(t *testing.T, config byte) *crowd {
 	t.Helper()
 	c := &crowd{
-		t: t, limits: sdktrace.NewSpanLimits(), exported: &output{}, recorded: &output{},
+		t: t, limits: sdktrace.NewSpanLimits(), timeline: observer.NewTimeline(observer.TimelineOptions{}), exported: &output{}, recorded: &output{},
 		seen: map[spanKey]int{}, ended: map[spanKey][]sdktrace.ReadOnlySpan{}, ids: map[trace.TraceID]uint64{},
 	}
 	if config&1 != 0 {
 		c.limits.AttributeCountLimit, c.limits.EventCountLimit, c.limits.LinkCountLimit = 4, int(config>>1&3), int(config>>3&3)
 	}
 	pc := bridge.TracerProviderConfig{
-		Sampler: byName{}, Limits: &c.limits, IDs: c, Exporters: []bridge.Output{c.exported}, Processors: []sdktrace.SpanProcessor{c},
+		Timeline: c.timeline, Sampler: byName{}, Limits: &c.limits, IDs: c, Exporters: []bridge.Output{c.exported}, Processors: []sdktrace.SpanProcessor{c},
 	}
 	if config&32 != 0 {
 		pc.Recorders = []bridge.Output{c.recorded}

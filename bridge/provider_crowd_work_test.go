@@ -132,7 +132,7 @@ func (w *worker) step() {
 		w.provider.UnregisterSpanProcessor(p)
 	case op < 23:
 		w.provider.Tracer(w.Text())
-		w.provider.UnitStats()
+		w.timeline.UnitStats()
 	default:
 		if w.Below(16) == 0 && !w.bursted { // it takes long
 			w.bursted = true

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/observer"
 )
 
 // The tests in the files provider_*_test.go run over perfline's provider and over the SDK's. The SDK proves each
@@ -51,7 +52,8 @@ type newProvider func(*testing.T, providerConfig) anyProvider
 
 func newPerfline(t *testing.T, c providerConfig) anyProvider {
 	config := bridge.TracerProviderConfig{
-		Sampler: c.sampler, Resource: c.resource, Limits: c.limits, IDs: c.ids, Processors: c.processors, WithoutPanicRecording: c.withoutPanics,
+		Timeline: observer.NewTimeline(observer.TimelineOptions{}), // one of the bubble, in a bubble of testing/synctest
+		Sampler:  c.sampler, Resource: c.resource, Limits: c.limits, IDs: c.ids, Processors: c.processors, WithoutPanicRecording: c.withoutPanics,
 	}
 	if c.exporter != nil {
 		config.Exporters = []bridge.Output{c.exporter}

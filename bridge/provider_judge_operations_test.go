@@ -164,7 +164,7 @@ func (j *judge) context() {
 	for _, s := range j.sides() {
 		ctx := s.contexts[under]
 		if ctx == nil {
-			ctx = context.Background()
+			ctx = s.base
 		}
 		switch kind {
 		case 0:
@@ -184,7 +184,7 @@ func (j *judge) context() {
 		case 6:
 			ctx, _ = s.foreign.Tracer("foreign").Start(ctx, "foreign")
 		default:
-			ctx = context.Background()
+			ctx = s.base
 		}
 		s.contexts = append(s.contexts, ctx)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/spanfuzz"
+	"github.com/perfline/perfline/observer"
 )
 
 // A judge does the same with our provider and with the SDK's, and compares what a program can see. It runs in a bubble of
@@ -41,7 +42,9 @@ const providers = 2
 type side struct {
 	*judge
 	isSDK     bool
-	providers [providers]provider
+	timeline  *observer.Timeline
+	base      context.Context // carries the timeline
+	providers [providers]anyProvider
 	foreign   trace.TracerProvider // the other implementation, whose spans come into contexts
 	tracers   []trace.Tracer
 	contexts  []context.Context
@@ -88,6 +91,8 @@ func newJudge(t *testing.T, data []byte) *judge {
 	j.records = j.Below(4) > 0
 	j.ours, j.sdk = &side{judge: j}, &side{judge: j, isSDK: true}
 	for _, s := range j.sides() {
+		s.timeline = observer.NewTimeline(observer.TimelineOptions{})
+		s.base = observer.NewContext(context.Background(), s.timeline)
 		var limited *sdktrace.SpanLimits
 		options := []sdktrace.TracerProviderOption{
 			sdktrace.WithResource(res), sdktrace.WithIDGenerator(ids{s}), sdktrace.WithSampler(s.sampler(kind, share)),
@@ -102,12 +107,15 @@ func newJudge(t *testing.T, data []byte) *judge {
 		for i := range s.providers {
 			s.keepers[i] = &processor{s: s, name: fmt.Sprint("keeper ", i), keeps: true}
 			if s.isSDK {
-				s.providers[i] = sdktrace.NewTracerProvider(append(slices.Clone(options), sdktrace.WithSpanProcessor(s.keepers[i]))...)
+				tp := sdktrace.NewTracerProvider(append(slices.Clone(options), sdktrace.WithSpanProcessor(s.keepers[i]))...)
+				tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(s.timeline), bridge.WithTracerProvider(tp)))
+				s.providers[i] = tp
 				continue
 			}
 			s.exporters[i], s.recorders[i] = &output{}, &output{}
 			c := bridge.TracerProviderConfig{
-				Sampler: s.sampler(kind, share), Resource: j.merged(res), Limits: limited, IDs: ids{s},
+				Timeline: s.timeline,
+				Sampler:  s.sampler(kind, share), Resource: j.merged(res), Limits: limited, IDs: ids{s},
 				Exporters: []bridge.Output{s.exporters[i]}, Processors: []sdktrace.SpanProcessor{s.keepers[i]}, WithoutPanicRecording: withoutPanics,
 			}
 			if j.records {
@@ -118,11 +126,13 @@ func newJudge(t *testing.T, data []byte) *judge {
 		for i := range 3 {
 			s.optional = append(s.optional, &processor{s: s, name: fmt.Sprint("optional ", i)})
 		}
-		s.contexts = []context.Context{context.Background(), nil}
+		s.contexts = []context.Context{s.base, nil}
 		s.tracers = []trace.Tracer{s.providers[0].Tracer("shop"), s.providers[1].Tracer("payment")}
 	}
 	j.ours.foreign = sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(ids{j.ours}))
-	j.sdk.foreign = bridge.NewTracerProvider(bridge.TracerProviderConfig{IDs: ids{j.sdk}})
+	j.sdk.foreign = bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: observer.NewTimeline(observer.TimelineOptions{}), IDs: ids{j.sdk}, Processors: []sdktrace.SpanProcessor{&hook{}},
+	})
 	return j
 }
 

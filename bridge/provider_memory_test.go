@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/observer"
 )
 
 // 400 000 roots that never end, each with a child that did and with events for which there is no room, keep a bounded
@@ -22,7 +23,8 @@ func TestUnitsNeverEnded(t *testing.T) {
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit = 0
 	a := &arrivals{countOnly: true}
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{a}, Limits: &limits})
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{a}, Limits: &limits})
 	tracer := tp.Tracer("t")
 	before := heapInUse()
 	for range roots {
@@ -31,7 +33,7 @@ func TestUnitsNeverEnded(t *testing.T) {
 		_, child := tracer.Start(ctx, "child")
 		child.End()
 	}
-	s := tp.UnitStats()
+	s := tl.UnitStats()
 	if grown := heapInUse() - before; grown > 32<<20 {
 		t.Errorf("%d MiB stay for %d roots that never ended", grown>>20, roots)
 	}

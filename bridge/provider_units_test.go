@@ -15,6 +15,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/observer"
 )
 
 // An arrivals output keeps the encoded spans that arrive, or only counts them.
@@ -73,6 +74,9 @@ func ownProvider(t *testing.T, c bridge.TracerProviderConfig) (*bridge.TracerPro
 	t.Helper()
 	a := &arrivals{}
 	c.Exporters = append(c.Exporters, a)
+	if c.Timeline == nil {
+		c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
+	}
 	tp := bridge.NewTracerProvider(c)
 	t.Cleanup(func() {
 		if err := tp.Shutdown(context.Background()); err != nil {
@@ -221,7 +225,8 @@ func TestUnitsOfManySpans(t *testing.T) {
 	for name, goroutines := range map[string]int{"a consumer of messages": 1, "a fan-out": 8} {
 		t.Run(name, func(t *testing.T) {
 			a := &arrivals{countOnly: true}
-			tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{a}})
+			tl := observer.NewTimeline(observer.TimelineOptions{})
+			tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{a}})
 			tracer := tp.Tracer("t")
 			ctx, root := tracer.Start(t.Context(), "root")
 			var all sync.WaitGroup
@@ -230,7 +235,7 @@ func TestUnitsOfManySpans(t *testing.T) {
 					for range children / goroutines {
 						_, child := tracer.Start(ctx, "child")
 						child.End()
-						if s := tp.UnitStats(); s.WaitingBytes > 512<<10 {
+						if s := tl.UnitStats(); s.WaitingBytes > 512<<10 {
 							t.Errorf("%d bytes wait", s.WaitingBytes)
 							return
 						}
@@ -245,7 +250,7 @@ func TestUnitsOfManySpans(t *testing.T) {
 			if n := a.count.Load(); n != children+1 {
 				t.Errorf("%d spans arrived, want %d", n, children+1)
 			}
-			if s := tp.UnitStats(); s.Long != children/512 || s.Waiting != 0 {
+			if s := tl.UnitStats(); s.Long != children/512 || s.Waiting != 0 {
 				t.Errorf("stats are %+v, want %d long parts", s, children/512)
 			}
 		})

@@ -33,12 +33,12 @@ type recordedSpan struct {
 	kind        uint8                             // a trace.SpanKind
 	root        bool                              // it is a local root
 	measure     bool                              // it is the span of a measure
+	dirty       bool                              // attributes may have a key twice; guarded by mu
 	ended       atomic.Bool                       // changed with mu held
 	unit        atomic.Pointer[observer.Timeline] // of a local root: nil before its first child or mark; changed with mu held
 	marks       observer.SpanMarks
 
 	mu                sync.Mutex // guards what follows
-	dirty             bool       // attributes may have a key twice
 	droppedAttributes int32
 	children          int32
 	name              string

@@ -13,16 +13,17 @@ type Stats struct {
 	Spans      uint64 // other spans that a TracerProvider handed over
 	Unattached uint64 // marks that stay on the timeline, because no local span was active
 	Late       uint64 // marks made after their span's end, lost
-	Limited    uint64 // marks over their span's event limit, lost
+	Limited    uint64 // marks over their span's event limit, lost. Of marks that were added to a span at once, the span counts them
 	AgedOut    uint64 // marks of spans that had not ended at Shutdown, or when too many waited, lost
+	Refused    uint64 // marks that found the timeline or their request's journal full, lost
 	Unjoined   uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
 }
 
 // Lost is the number of marks that were lost at the bridge.
-func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut }
+func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Refused }
 
 type counters struct {
-	events, measures, spans, late, limited atomic.Uint64
+	events, measures, spans, unattached, late, limited atomic.Uint64
 }
 
 // read returns the counts, with those of the timeline.
@@ -32,10 +33,11 @@ func (c *counters) read(t *observer.Timeline) Stats {
 		Events:     c.events.Load(),
 		Measures:   c.measures.Load(),
 		Spans:      c.spans.Load(),
-		Unattached: u.Unattached,
+		Unattached: c.unattached.Load() + u.Unattached,
 		Late:       c.late.Load() + u.Late,
 		Limited:    c.limited.Load(),
 		AgedOut:    u.AgedOut,
+		Refused:    u.Refused,
 	}
 }
 

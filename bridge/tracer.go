@@ -54,7 +54,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	parent, unit, droppedRoot := t.parent(trace.SpanFromContext(ctx), how)
+	parent, unit, droppedRoot := t.parent(ctx, how)
 	decided := ctx // the context of the decision
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
@@ -95,15 +95,14 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	return started, s
 }
 
-// parent returns the context of the active span, which is the parent. If it is a span of the same provider, parent also
-// returns the unit of its recorded local root, or its local root if that was dropped. A new root counts as a child, and has
-// no parent.
+// parent returns the context of the parent in ctx. If the parent is a span of the same provider, it also returns the unit of
+// its recorded local root, or its local root if that was dropped. A new root counts as a child, and has no parent.
 //
 // A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
 // of all requests.
-func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
+func (t *tracer) parent(ctx context.Context, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
 	var above *observer.Timeline
-	switch s := active.(type) {
+	switch s := trace.SpanFromContext(ctx).(type) {
 	case *recordedSpan:
 		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
 		above = unit

@@ -7,20 +7,25 @@ import (
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 )
 
 // OTLP cannot carry text that is not UTF-8 and loses the whole batch with it.
 func TestTextThatIsNotUTF8(t *testing.T) {
-	r := withProcessor(t)
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		textThatIsNotUTF8(t, open(bothproviders.Options{}))
+	})
+}
+
+func textThatIsNotUTF8(t *testing.T, r *rig) {
 	const bad = "a\xffb"
 	ctx, span := r.tracer.Start(r.ctx, "span")
 	marks.Mark(ctx, bad, slog.String(bad, bad), slog.Any("list", []string{"ok", bad}), slog.Any("struct", struct{ S string }{bad}))
 	marks.Time(ctx, bad).End()
-	inside, started := marks.Start(ctx, bad)
-	trace.SpanFromContext(inside).RecordError(errors.New(bad))
+	_, started := marks.Start(ctx, bad)
+	started.Fail(errors.New(bad))
 	started.End()
 	span.End()
 	_, alone := marks.Start(r.ctx, bad)

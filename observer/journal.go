@@ -53,9 +53,8 @@ const (
 type SpanMarks struct {
 	last    int32  // the place of the last mark in the journal, plus 1; 0 for none
 	count   int32  // of marks in the journal
-	skip    int32  // scratch of take
+	skip    int32  // scratch of keepMarks; -1 after the span's end
 	dropped uint32 // marks over the limit, or over the bounds of the journal
-	ended   bool
 }
 
 // Len returns how many marks of a finished span the journal has, and Dropped how many it had no room for.
@@ -63,7 +62,9 @@ func (m *SpanMarks) Len() int     { return int(m.count) }
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
 // End says that a span without a unit has finished. Nothing else uses m meanwhile.
-func (m *SpanMarks) End() { m.ended = true }
+func (m *SpanMarks) End() { m.skip = -1 }
+
+func (m *SpanMarks) ended() bool { return m.skip < 0 }
 
 var journals sync.Pool
 

@@ -125,6 +125,8 @@ type root struct {
 	dirty    dirtyList
 	armed    atomic.Bool // a collection is on its way
 
+	lostMarks atomic.Uint64
+
 	_ [128]byte
 
 	mu         sync.Mutex          // guards what follows, every Observer and every observers list

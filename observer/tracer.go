@@ -18,6 +18,10 @@ type SpanIDs struct {
 	Trace  [16]byte
 	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
 	Parent ID // the span that it was recorded under
+
+	// ObserversOnly says that the entry is in no trace, and that it was recorded for observers alone: the span that it was
+	// recorded under is not sampled.
+	ObserversOnly bool
 }
 
 // A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the
@@ -68,6 +72,9 @@ type Failure struct {
 
 // An Opened is a span of a measure that has begun. Its last call is End.
 type Opened interface {
+	// IDs returns the ids of the span. They are zero if it is not recorded.
+	IDs() SpanIDs
+
 	Fail(Failure)
 
 	// End ends the span. It returns the span if that was started ToUnit, for its unit's Finish. Other spans get the attributes, which
@@ -84,7 +91,6 @@ const (
 	ToObservers                    // only observers and those that made the timeline, because the span is not recorded
 	ToUnit                         // the timeline; its receiver gets them with the unit's next part
 	ToSpan                         // the timeline and the tracer
-	onlyTimeline
 )
 
 // A Place is where the entries under a context go.
@@ -152,6 +158,9 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	if o == outcomeUnfrozen {
 		return p.freezeAndRecord(k, name, start, duration, attrs)
 	}
+	if o == outcomeLost {
+		p.countLost(k)
+	}
 	if p.atOnce(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
@@ -161,7 +170,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
-	if !p.Wants(e.Type()) {
+	if e.kind == kindNone || !p.Wants(e.Type()) {
 		return false
 	}
 	start, duration := e.start, e.duration
@@ -175,10 +184,20 @@ func (p *Place) Queue(e Entry) bool {
 // origin, as is at, when it is recorded.
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	o := p.put(k, name, start, duration, at, attrs, true)
+	if o == outcomeLost {
+		p.countLost(k)
+	}
 	if p.atOnce(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return o == outcomeRecorded
+}
+
+// countLost counts an entry that found no room, unless it reaches the tracer, or was for observers only.
+func (p *Place) countLost(k kind) {
+	if k == kindMark && (p.To == ToTimeline || p.To == ToUnit) {
+		p.Timeline.root.lostMarks.Add(1)
+	}
 }
 
 // On returns the place under the same span on the timeline t.
@@ -198,6 +217,8 @@ func (p *Place) ids(k kind) SpanIDs {
 	switch {
 	case p.Span != nil:
 		return idsOf(p.Span, k)
+	case p.To == ToObservers:
+		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
 		return under(p.Tracer.IDs(p.Under), k)
 	default:
@@ -300,8 +321,13 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	if failure != nil {
 		shown = append(copied[:len(copied):len(copied)], slog.String("error", failure.Message))
 	}
-	only := p.OnlyTimeline()
-	only.record(kindMeasure, name, start, duration, start+duration, shown)
+	ids := p.ids(kindMeasure)
+	if span != nil {
+		if own := span.IDs(); own.Self != (ID{}) {
+			ids = own
+		}
+	}
+	p.Timeline.showAt(ids, kindMeasure, name, start, duration, start+duration, shown)
 	at := p.Timeline.anchor().Add(start)
 	switch {
 	case span != nil:
@@ -314,13 +340,6 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	case p.Tracer != nil && p.To != ToObservers:
 		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
 	}
-}
-
-// OnlyTimeline returns the place without its destinations beside the timeline, for an entry that has reached them.
-func (p *Place) OnlyTimeline() Place {
-	q := *p
-	q.To = onlyTimeline
-	return q
 }
 
 // An attachment holds a Tracer behind an atomic pointer.
@@ -336,6 +355,18 @@ func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	r.attached = append(r.attached, a)
 	r.tracer.Store(a)
 	return func() { r.detach(a) }
+}
+
+// Tracers returns the tracers of the process timeline t belongs to. The last one counts.
+func (t *Timeline) Tracers() []Tracer {
+	r := t.root
+	r.mu.Lock()
+	defer r.unlock()
+	all := make([]Tracer, len(r.attached))
+	for i, a := range r.attached {
+		all[i] = a.Tracer
+	}
+	return all
 }
 
 func (r *root) detach(a *attachment) {

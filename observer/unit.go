@@ -92,24 +92,24 @@ func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
 		size = s.Size()
 	}
 	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
-	if k != kindNone && t.watched(k) {
-		t.watch(s, s.Describe(), attrs)
-	}
 }
 
-// Show records the entry of a span that another tracing system makes.
+// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
+}
+
+// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
+func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	if t.parent == nil {
-		return t.root.put(t, ids, k, d.Name, start, duration, t.root.now(), d.Attrs, true) == outcomeRecorded
+		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
 	}
-	t.keepEntry(Entry{
-		name: d.Name, start: start, duration: duration, at: t.root.now(), base: t.origin, tl: t, ids: ids, attrs: d.Attrs, kind: k,
-	})
+	t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}, attrs)
 	return true
 }
 
@@ -135,7 +135,7 @@ func (t *Timeline) end(root Span) {
 	t.mu.Lock()
 	t.log = nil
 	if root != nil {
-		root.Marks().ended = true
+		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan, size: int32(min(root.Size(), maxJournalSize))}, nil)
 	}
 	t.handOver(causeEnd)
@@ -151,6 +151,7 @@ func (t *Timeline) disconnect() {
 	defer r.unlock()
 	r.collect()
 	for _, o := range slices.Clone(t.observers) {
+		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}
 }
@@ -161,11 +162,7 @@ func (t *Timeline) append(p *Place, k kind, name string, start, duration, at tim
 		return outcomeUnfrozen
 	}
 	if p.Span == nil || t.receiver == nil {
-		e := Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}
-		if len(attrs) > 0 {
-			e.attrs = slices.Clone(attrs)
-		}
-		t.keepEntry(e)
+		t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}, attrs)
 	} else {
 		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
 		if p.To == ToUnit {
@@ -180,46 +177,59 @@ func (t *Timeline) append(p *Place, k kind, name string, start, duration, at tim
 		if !t.add(&rec, attrs) {
 			return outcomeLost
 		}
-		if t.root.watching.Load() != 0 && t.watched(k) {
-			t.root.put(t, p.ids(k), k, name, start, duration, at, attrs, true)
-		}
 	}
 	return outcomeRecorded
 }
 
-// keepEntry adds an entry to the unit's view, and shows it to observers.
-func (t *Timeline) keepEntry(e Entry) {
+// keepEntry adds an entry to the unit's view, and shows it to observers. It copies the attributes, which are frozen.
+func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
 	t.mu.Lock()
 	if !t.closed.Load() {
 		t.show()
-		t.keep(e)
+		t.keep(e, attrs)
+	}
+	t.shard.recorded[e.kind].Add(1)
+	w := wakeNone
+	if t.watched(e.kind) {
+		_, w = t.root.insert(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, attrs, true)
 	}
 	t.mu.Unlock()
-	t.shard.recorded[e.kind].Add(1)
-	if t.watched(e.kind) {
-		t.root.put(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, e.attrs, true)
+	if e.kind == kindMark && e.ids.Parent == (ID{}) {
+		t.shard.unattached.Add(1)
 	}
+	t.root.wake(w)
 }
 
-// watch shows a finished span to observers.
-func (t *Timeline) watch(s Span, d Description, attrs []slog.Attr) {
-	k, _ := kindOf(d.Type)
+// tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
+// each entry once: from the buffer, or from here.
+func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (w wake) {
+	if rec.kind == kindNone || !t.watched(rec.kind) {
+		return wakeNone
+	}
+	if rec.gets != getsSpan {
+		_, w = t.root.insert(t, idsOf(rec.span, rec.kind), rec.kind, rec.name, rec.start, rec.duration, rec.at, attrs, true)
+		return w
+	}
+	d := rec.span.Describe()
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	if attrs == nil {
+	if len(attrs) == 0 {
 		attrs = d.Attrs
 	}
-	t.root.put(t, s.IDs(), k, d.Name, start, duration, t.root.now(), attrs, true)
+	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, start+duration, attrs, true)
+	return w
 }
 
-// keep adds e to the log. t.mu is held.
-func (t *Timeline) keep(e Entry) {
+// keep adds e to the log, with a copy of attrs. t.mu is held.
+func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
 	l := t.buffer()
 	if !l.room(e.kind) {
 		l.refuse(e.kind, e.name, e.start)
 		t.shard.bufferFull[e.kind].Add(1)
 		return
 	}
-	l.add(e)
+	kept := *e
+	kept.attrs = l.slab.keep(attrs)
+	l.add(kept)
 }
 
 // show brings the log up to date: it adds what the journal has. t.mu is held.
@@ -235,22 +245,23 @@ func (t *Timeline) show() {
 		}
 		e := Entry{
 			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
-			ids: idsOf(rec.span, rec.kind), attrs: j.attributes(rec), kind: rec.kind,
+			ids: idsOf(rec.span, rec.kind), kind: rec.kind,
 		}
+		if rec.gets == getsSpan && !t.buffer().room(rec.kind) {
+			t.keep(&Entry{kind: rec.kind}, nil) // counts it
+			continue
+		}
+		attrs := j.attributes(rec)
 		if rec.gets == getsSpan {
 			d := rec.span.Describe()
 			e.name, e.ids = d.Name, rec.span.IDs()
 			e.start, e.duration = interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
 			e.at = e.start + e.duration
-			if len(e.attrs) == 0 {
-				e.attrs = d.Attrs
+			if len(attrs) == 0 {
+				attrs = d.Attrs
 			}
 		}
-		l := t.buffer()
-		if len(e.attrs) > 0 && l.room(e.kind) {
-			e.attrs = l.slab.keep(e.attrs)
-		}
-		t.keep(e)
+		t.keep(&e, attrs)
 	}
 }
 
@@ -259,26 +270,31 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	t.mu.Lock()
 	switch rec.gets {
 	case getsSpan:
-		rec.span.Marks().ended = true
+		rec.span.Marks().End()
 	case getsMark:
-		if rec.span.Marks().ended {
+		if rec.span.Marks().ended() {
 			rec.gets = getsNothing
 			t.shard.late.Add(1)
 		}
 	default:
 	}
+	why, ok := causeNone, true
 	if rec.gets == getsNothing && t.closed.Load() {
-		t.mu.Unlock()
 		t.shard.recorded[rec.kind].Add(1)
-		return true
+	} else {
+		why, ok = t.write(rec, attrs)
 	}
-	why, ok := t.write(rec, attrs)
+	w := wakeNone
+	if ok {
+		w = t.tell(rec, attrs)
+	}
 	if why == causeNone {
 		t.mu.Unlock()
-		return ok
+	} else {
+		t.handOver(why)
 	}
-	t.handOver(why)
-	return true
+	t.root.wake(w)
+	return ok
 }
 
 // write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. t.mu is
@@ -336,7 +352,7 @@ func (t *Timeline) handOver(why cause) {
 		t.shown = len(kept.records)
 	}
 	t.shard.count(j)
-	if j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
+	if why == causeEnd && j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
 		t.mu.Unlock()
 		j.handOver(t.receiver, t.anchor())
 		return
@@ -429,7 +445,7 @@ func (j *journal) replace(other *journal) {
 }
 
 // waits reports whether a record is a mark of a span that has not finished.
-func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended }
+func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended() }
 
 // abandon drops the marks of spans that have not finished, and counts them.
 func (t *Timeline) abandon() {

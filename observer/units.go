@@ -40,8 +40,9 @@ type UnitStats struct {
 	// Marks that were lost.
 	Late    uint64 // recorded after the end of their span
 	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
+	Refused uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
-	Unattached uint64 // marks that stay on the process timeline, because no span was active
+	Unattached uint64 // marks that stay on their timeline, because no span was active
 
 	Waiting      int // units that wait now
 	WaitingBytes int // of their journals
@@ -138,12 +139,14 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.WaitingBytes += int(h.bytes.Load())
 		s.Late += h.late.Load()
 		s.AgedOut += h.agedOut.Load()
+		s.Unattached += h.unattached.Load()
 	}
+	s.Refused = r.lostMarks.Load()
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.mu.Lock()
 	defer r.unlock()
 	r.collect()
-	s.Unattached = r.unattached
+	s.Unattached += r.unattached
 	return s
 }
 
@@ -206,6 +209,7 @@ type unitShard struct {
 	units         *units
 	bytes         atomic.Int64 // of journals, in steps
 	late, agedOut atomic.Uint64
+	unattached    atomic.Uint64
 
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; those of journals that wait are not in recorded
 

@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The values of the flag -provider.
@@ -37,21 +38,45 @@ var provider = flag.String("provider", Perfline, "the provider to test: perfline
 // Is reports whether the tests run over a provider.
 func Is(name string) bool { return *provider == name }
 
+// All are the values of the flag.
+func All() []string { return []string{Perfline, Processors, SDK} }
+
+// Options configure a provider. Zero fields mean its defaults.
+type Options struct {
+	Timeline   *observer.Timeline
+	Sampler    sdktrace.Sampler
+	Limits     *sdktrace.SpanLimits
+	ProfileIDs spanlabels.Scope // of measures, and of all spans of perfline's provider
+}
+
 // New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
 // they end, or with the rest of their unit. A nil sampler is the default.
 func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler, to sdktrace.SpanProcessor) Provider {
 	t.Helper()
-	switch *provider {
-	case SDK:
-		tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithSpanProcessor(to))
-		joined := bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithTracerProvider(tp))
+	p, _ := Open(*provider, Options{Timeline: tl, Sampler: sampler}, to)
+	return p
+}
+
+// Open returns a provider by its name, as New does, and the counts of its marks and measures. The caller has to shut it down.
+func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() bridge.Stats) {
+	if name == SDK {
+		options := []sdktrace.TracerProviderOption{sdktrace.WithSampler(o.Sampler), sdktrace.WithSpanProcessor(to)}
+		if o.Limits != nil {
+			options = append(options, sdktrace.WithRawSpanLimits(*o.Limits))
+		}
+		tp := sdktrace.NewTracerProvider(options...)
+		joined := bridge.NewProcessor(bridge.WithTimeline(o.Timeline), bridge.WithTracerProvider(tp), bridge.WithProfileIDs(o.ProfileIDs))
 		tp.RegisterSpanProcessor(joined)
-		return tp
-	case Processors:
-		return bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: sampler, Processors: []sdktrace.SpanProcessor{to}})
-	default:
-		return bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: sampler, Exporters: []bridge.Output{Decoded{to}}})
+		return tp, joined.Stats
 	}
+	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits, ProfileIDs: o.ProfileIDs}
+	if name == Processors {
+		c.Processors = []sdktrace.SpanProcessor{to}
+	} else {
+		c.Exporters = []bridge.Output{Decoded{to}}
+	}
+	tp := bridge.NewTracerProvider(c)
+	return tp, tp.Stats
 }
 
 // Decoded gives encoded spans to a processor.
