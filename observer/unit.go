@@ -423,6 +423,7 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 		return nil
 	}
 	kept = newJournal()
+	dropped := uint64(0)
 	for i := range j.records {
 		rec := &j.records[i]
 		if !rec.waits() {
@@ -432,13 +433,16 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 		if m.skip > 0 || size > maxJournalSize/2 {
 			m.skip = max(0, m.skip-1)
 			m.dropped++
-			t.shard.limited.Add(1)
+			dropped++
 			size -= n
 			continue
 		}
 		kept.append(rec, j.attributes(rec))
 		kept.records[len(kept.records)-1].kept = true
 		kept.size += n
+	}
+	if dropped > 0 {
+		t.shard.limited.Add(dropped)
 	}
 	if len(kept.records) == 0 {
 		kept.free()
@@ -491,6 +495,7 @@ func (t *Timeline) abandon() {
 		if rec := &j.records[i]; rec.waits() {
 			m := rec.span.Marks()
 			m.last, m.count = 0, 0
+			m.dropped++
 			t.shard.agedOut.Add(1)
 		}
 	}

@@ -27,7 +27,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // of spans that are not a bridge.TracerProvider's; nil: observer.Default()
+	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.Default()
 
 	// Filter, when set, is asked about every call. A call it returns false for
 	// gets nothing: no timeline, no span, no metrics.
@@ -39,11 +39,13 @@ type Server struct {
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
-// Handler gives every call a timeline of its own, found again with
-// observer.FromContext, a server span whose parent comes from the metadata by the
-// propagators, the metric rpc.server.call.duration and a navigation entry. The
+// Handler gives every call a timeline of its own, a server span whose parent comes from the metadata by the
+// propagators, the metric rpc.server.call.duration and a navigation entry, which observers get before the span ends. The
 // timeline knows [observer.RequestStart], [observer.ResponseStart], when the first
 // header or message is sent, and [observer.ResponseEnd].
+//
+// observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
+// ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
 //
 // A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
 // UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.

@@ -6,15 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path"
 	"runtime/debug"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -22,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
@@ -36,7 +31,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // of spans that are not a bridge.TracerProvider's; nil: observer.Default()
+	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.Default()
 
 	// Filter, when it returns false, lets the request pass as if there were no
 	// middleware: what it marks is on the process's timeline.
@@ -65,15 +60,17 @@ type Server struct {
 	BodySizeMetrics bool
 }
 
-// Middleware gives every request a timeline of its own, found again with
-// observer.FromContext, and a server span and http.server.request.duration by
+// Middleware gives every request a timeline of its own, a server span and http.server.request.duration by
 // OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
 // with the route of the [http.ServeMux] pattern that matched; its parent comes from
 // the request's headers by the propagators. The response says in a Server-Timing
 // header which trace it belongs to, and more if [ServerTiming] allows it.
 //
+// observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
+// ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
+//
 // The timeline knows [observer.RequestStart], [observer.ResponseStart], when the
-// first byte is written, and [observer.ResponseEnd]. When the handler is done,
+// first byte is written, and [observer.ResponseEnd]. When the handler is done, and before the span ends,
 // observers get an entry of type navigation, named by the request's path. Its
 // attributes, times being durations since its start:
 //
@@ -83,11 +80,13 @@ type Server struct {
 //   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
 //   - error: error.type of the conventions, if the request failed
 //
-// A request whose context has a server span of this process already, as under an
-// otelhttp handler, keeps that one: it gets a timeline, a navigation entry and
-// Server-Timing, but no further span and no metrics. So does one under a span that
-// is not recorded, which does not tell its kind. One that has a request's timeline
-// already, the handler being wrapped twice say, passes.
+// The middleware does less if the request's context has a span of this process already:
+//
+//   - Under another instrumentation's server span, such as otelhttp's, the request keeps that span. It gets a
+//     timeline, a navigation entry and Server-Timing, but no further span and no metrics. The same holds under any span
+//     that the SDK's sampler dropped, because such a span does not tell its kind.
+//   - A request that a middleware serves already passes: the handler is wrapped twice, or calls another one.
+//   - Any other span, such as the program's own in the server's BaseContext, is the parent of the request's span.
 //
 // The query is left out, because it often holds secrets. Texts of the client's are cut to
 // 2 KiB each, and a tracestate longer than any that is valid is ignored. A handler's panic leaves a
@@ -105,7 +104,8 @@ func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(nex
 
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	if s.TracerProvider == nil {
+	global := s.TracerProvider == nil
+	if global {
 		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
 	}
 	if s.MeterProvider == nil {
@@ -122,6 +122,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 	return &middleware{
 		Server:  s,
+		global:  global,
 		next:    next,
 		tracer:  s.TracerProvider.Tracer(bridge.ScopeName),
 		meter:   newServerMeter(s.MeterProvider.Meter(bridge.ScopeName), s.BodySizeMetrics),
@@ -134,6 +135,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 // A middleware is a Server at work.
 type middleware struct {
 	Server
+	global  bool // the provider is OpenTelemetry's global one
 	next    http.Handler
 	tracer  trace.Tracer
 	meter   serverMeter
@@ -144,8 +146,8 @@ type middleware struct {
 
 var _ http.Handler = (*middleware)(nil)
 
-// A request is what the middleware knows of a request while it is served. The handler's context does not lead to it: a
-// job that outlives the request keeps nothing of it.
+// A request is the middleware's state of a request while it is served. The handler's context does not lead to it, so a
+// job that outlives the request keeps nothing of it in memory.
 type request struct {
 	ctx      context.Context //nolint:containedctx // the handler's
 	m        *middleware
@@ -212,19 +214,33 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	s := q.scratch
-	s.options = append(s.options[:0], serverKind, s.withAttributes(appendRequest(s.room[:0], r, q.method)))
-	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
-		s.options = append(s.options, trace.WithNewRoot())
-		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
-			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
-		}
+	attrs := appendRequest(q.scratch.room[:0], r, q.method)
+	newRoot := m.PublicEndpoint != nil && m.PublicEndpoint(r)
+	var links []trace.Link
+	if caller := trace.SpanContextFromContext(ctx); newRoot && caller.IsValid() {
+		links = []trace.Link{{SpanContext: caller}}
 	}
 	name := q.method.span
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
 	}
-	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, s.options...)
+	if own, ok := m.provider().(*bridge.TracerProvider); ok {
+		q.ctx, q.span = own.StartServer(ctx, name, newRoot, attrs, links)
+		return
+	}
+	options := append(q.scratch.options[:0], serverKind, trace.WithAttributes(attrs...), trace.WithLinks(links...))
+	if newRoot {
+		options = append(options, trace.WithNewRoot())
+	}
+	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, options...)
+}
+
+// provider returns the provider of spans that begin now.
+func (m *middleware) provider() trace.TracerProvider {
+	if m.global {
+		return otel.GetTracerProvider()
+	}
+	return m.TracerProvider
 }
 
 // begun is called before the first byte of the response.
@@ -356,97 +372,4 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read.Add(int64(n))
 	return n, err
-}
-
-// A scratch has room for what a request's span is started and ended with.
-// OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
-type scratch struct {
-	room    [16]attribute.KeyValue // more than there are
-	with    [16]trace.SpanStartOption
-	options []trace.SpanStartOption
-}
-
-var scratches = sync.Pool{New: func() any { return &scratch{options: make([]trace.SpanStartOption, 0, 4)} }}
-
-// withAttributes returns the option of attributes that are at the beginning of s.room. An option refers to the attributes
-// and has no copy, so there is one for each number of them.
-func (s *scratch) withAttributes(attrs []attribute.KeyValue) trace.SpanStartOption {
-	with := &s.with[len(attrs)]
-	if *with == nil {
-		*with = trace.WithAttributes(attrs...)
-	}
-	return *with
-}
-
-var serverKind = trace.WithSpanKind(trace.SpanKindServer)
-
-// appendRequest appends what is known of a request when it arrives.
-func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
-	attrs = m.append(attrs)
-	scheme, port := scheme(r), 80
-	if r.TLS != nil {
-		port = 443
-	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(pathOf(r)))
-	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(received.Part(host, len(r.Host))))
-		if p > 0 && p != port {
-			attrs = append(attrs, semconv.ServerPort(p))
-		}
-	}
-	if host, p := splitHostPort(r.RemoteAddr); host != "" {
-		host = text.Valid(host)
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
-		if p > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(p))
-		}
-	}
-	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(received.Text(ua)))
-	}
-	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
-}
-
-// pathOf is the request's path, a part of its first line.
-func pathOf(r *http.Request) string {
-	return received.Part(r.URL.Path, len(r.Method)+len(r.RequestURI))
-}
-
-// clientAddress is whom the request comes from: what the first proxy says, or
-// else the peer.
-func clientAddress(r *http.Request, peer string) string {
-	all := r.Header.Get("X-Forwarded-For")
-	first, _, _ := strings.Cut(all, ",")
-	if first = strings.TrimSpace(first); first != "" {
-		return received.Part(first, len(all))
-	}
-	return peer
-}
-
-// scheme is url.scheme of a request received.
-func scheme(r *http.Request) string {
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
-}
-
-// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
-// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
-// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
-func matchedRoute(r *http.Request) string {
-	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
-		return ""
-	}
-	return routeOf(r.Pattern)
-}
-
-// routeOf is the path part of a ServeMux pattern "METHOD host/path".
-func routeOf(pattern string) string {
-	for i := range len(pattern) {
-		if pattern[i] == '/' {
-			return pattern[i:]
-		}
-	}
-	return ""
 }
