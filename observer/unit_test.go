@@ -339,7 +339,7 @@ func TestMarksFindNoRoom(t *testing.T) {
 	}
 }
 
-// Marks of spans that never end go when it is crowded, and count. The span may still end.
+// Marks of spans that never end go when it is crowded, and count. The span may still end, and says how many it lost.
 func TestMarksAgeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
@@ -362,7 +362,7 @@ func TestMarksAgeOut(t *testing.T) {
 			t.Error("refused")
 		}
 		roots[0].End()
-		if got := shown(tracing.Take()); got != "root(there is room again)" {
+		if got := shown(tracing.Take()); got != "root(there is room again +1)" {
 			t.Errorf("received %s", got)
 		}
 	})
@@ -384,7 +384,7 @@ func TestAbandonUnits(t *testing.T) {
 	mark(a, "3")
 	a.End()
 	b.End()
-	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3) b(1 2)" {
+	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3 +2) b(1 2)" {
 		t.Errorf("received %s", got)
 	}
 }
