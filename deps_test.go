@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"internal":          {},
 	"internal/outputs":  {"internal", "exporter"},
-	"internal/spantest": {"observer"},
+	"internal/spantest": {"observer"}, // for tests of observer
 	"":                  {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -42,6 +43,13 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return t.start(ctx, name, &spanStart{
 		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(), attributes: config.Attributes(), links: config.Links(),
 	})
+}
+
+var _ serving.Tracer = (*tracer)(nil)
+
+// StartServer implements [serving.Tracer].
+func (t *tracer) StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
+	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, borrowed: true, attributes: attrs, links: links})
 }
 
 func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
@@ -161,12 +169,4 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
-}
-
-// StartServer starts the span of a request that this process serves. It is for the middlewares of this module, and does what
-// Start does for a tracer with the scope [ScopeName]. It copies attrs, with room for the attributes of an answer.
-func (p *TracerProvider) StartServer(ctx context.Context, name string, newRoot bool, attrs []attribute.KeyValue, links []trace.Link) (context.Context, trace.Span) {
-	return p.marks.start(ctx, name, &spanStart{
-		kind: trace.SpanKindServer, newRoot: newRoot, borrowed: true, attributes: attrs, links: links,
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -18,7 +17,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
@@ -120,8 +118,9 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
-	attrs := make([]attribute.KeyValue, 0, 8)
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	scratch := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(scratch)
+	attrs := append(scratch[:0], semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
 	if p, ok := peer.FromContext(ctx); ok {
 		if host, port := hostPort(p.LocalAddr); host != "" {
 			attrs = append(attrs, semconv.ServerAddress(host))
@@ -136,16 +135,8 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method strin
 			}
 		}
 	}
-	options := [4]trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attrs...)}
-	opts := options[:2]
-	if h.publicEndpoint != nil && h.publicEndpoint(ctx, info) {
-		opts = append(opts, trace.WithNewRoot())
-		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
-			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
-		}
-	}
-	ctx, span, _ := spanlabels.Start(ctx, h.tracer, method, opts...)
-	return ctx, span
+	public := h.publicEndpoint != nil && h.publicEndpoint(ctx, info)
+	return serving.StartSpan(ctx, h.tracer, method, attrs, public)
 }
 
 // HandleRPC is called for the events of a call, those of a stream concurrently.

@@ -4,26 +4,13 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/internal/text"
 )
-
-// A scratch has room for what a request's span is started and ended with.
-// OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
-type scratch struct {
-	room    [16]attribute.KeyValue // more than there are
-	options [4]trace.SpanStartOption
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-var serverKind = trace.WithSpanKind(trace.SpanKindServer)
 
 // appendRequest appends what is known of a request when it arrives.
 func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {

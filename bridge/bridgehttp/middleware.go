@@ -21,7 +21,6 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
@@ -104,8 +103,7 @@ func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(nex
 
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	global := s.TracerProvider == nil
-	if global {
+	if s.TracerProvider == nil {
 		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
 	}
 	if s.MeterProvider == nil {
@@ -122,7 +120,6 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 	return &middleware{
 		Server:  s,
-		global:  global,
 		next:    next,
 		tracer:  s.TracerProvider.Tracer(bridge.ScopeName),
 		meter:   newServerMeter(s.MeterProvider.Meter(bridge.ScopeName), s.BodySizeMetrics),
@@ -135,7 +132,6 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 // A middleware is a Server at work.
 type middleware struct {
 	Server
-	global  bool // the provider is OpenTelemetry's global one
 	next    http.Handler
 	tracer  trace.Tracer
 	meter   serverMeter
@@ -159,7 +155,6 @@ type request struct {
 	body     countedBody
 	response response
 	timing   timing
-	scratch  *scratch
 }
 
 // ServeHTTP implements [http.Handler].
@@ -169,7 +164,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
-	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
+	q := &request{m: m, method: methodOf(r, m.methods)}
 	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
 		q.ctx = ctx
 	} else {
@@ -214,33 +209,14 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	attrs := appendRequest(q.scratch.room[:0], r, q.method)
-	newRoot := m.PublicEndpoint != nil && m.PublicEndpoint(r)
-	var links []trace.Link
-	if caller := trace.SpanContextFromContext(ctx); newRoot && caller.IsValid() {
-		links = []trace.Link{{SpanContext: caller}}
-	}
 	name := q.method.span
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
 	}
-	if own, ok := m.provider().(*bridge.TracerProvider); ok {
-		q.ctx, q.span = own.StartServer(ctx, name, newRoot, attrs, links)
-		return
-	}
-	options := append(q.scratch.options[:0], serverKind, trace.WithAttributes(attrs...), trace.WithLinks(links...))
-	if newRoot {
-		options = append(options, trace.WithNewRoot())
-	}
-	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, name, options...)
-}
-
-// provider returns the provider of spans that begin now.
-func (m *middleware) provider() trace.TracerProvider {
-	if m.global {
-		return otel.GetTracerProvider()
-	}
-	return m.TracerProvider
+	public := m.PublicEndpoint != nil && m.PublicEndpoint(r)
+	scratch := serving.Scratches.Get().(*serving.Scratch)
+	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, appendRequest(scratch[:0], r, q.method), public)
+	serving.Scratches.Put(scratch)
 }
 
 // begun is called before the first byte of the response.
@@ -284,8 +260,6 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
-	scratches.Put(q.scratch)
-	q.scratch = nil
 }
 
 // describe tells the request's span what is known at the end.
@@ -300,7 +274,9 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	case x.route != "":
 		span.SetName(k.name)
 	}
-	attrs := append(q.scratch.room[:0], k.outcome...)
+	room := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(room)
+	attrs := append(room[:0], k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
