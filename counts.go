@@ -39,7 +39,7 @@ func (s Stats) Counts() []exporter.Count {
 		for _, c := range []exporter.Count{
 			{Name: "recorded", N: t.Recorded, What: "taken"},
 			{Name: "delivered", N: t.Delivered, What: "handed to observers, once for each"},
-			{Name: "overflow", N: t.Overflow, Lost: true, What: "dropped at the full timeline"},
+			{Name: "overflow", N: t.Overflow, Lost: true, What: "not on the full timeline"},
 			{Name: "observer_full", N: t.ObserverFull, Lost: true, What: "dropped at an observer's full buffer"},
 			{Name: "buffer_full", N: t.BufferFull, What: "not in the timeline's full buffer, but given to observers"},
 		} {
@@ -63,7 +63,8 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "unlabelled", N: s.Unlabelled, What: "spans that profiles no longer know: too many had not ended"},
 		exporter.Count{Name: "late", N: b.Late, Lost: true, What: "marks made after their span's end"},
 		exporter.Count{Name: "limited", N: b.Limited, Lost: true, What: "marks over their span's event limit"},
-		exporter.Count{Name: "aged_out", N: b.AgedOut, Lost: true, What: "marks of spans that never ended"})
+		exporter.Count{Name: "aged_out", N: b.AgedOut, Lost: true, What: "marks of spans that never ended"},
+		exporter.Count{Name: "refused", N: b.Refused, Lost: true, What: "marks dropped at the full timeline"})
 	add("perfline.delivery",
 		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
 		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},

@@ -12,43 +12,32 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Whichever provider makes them, spans label their goroutines until Shutdown, and carry the ids of their profiles.
-func TestStartLabelsGoroutines(t *testing.T) {
-	for name, c := range map[string]struct {
-		own    bool
-		joined *sdktrace.TracerProvider
-	}{
-		"the SDK's provider":     {},
-		"perfline's own":         {own: true},
-		"the program's provider": {joined: sdktrace.NewTracerProvider()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ownspans.Enabled = c.own
-			defer func() { ownspans.Enabled = false }()
-			server, _ := takesProfiles(t, http.StatusOK)
-			pl, _, _ := start(t, perfline.Config{Service: "shop", TracerProvider: c.joined, Profiles: pyroscope.Config{ServerAddress: server}})
-			span := labelledSpan(t, otel.GetTracerProvider().Tracer("t"), true)
-			if ids := profileIDs(t, span); len(ids) != 1 || ids[0] != span.SpanContext().SpanID().String() {
-				t.Errorf("the span carries the profile ids %q, want its own id once", ids)
-			}
-			if n := pl.Stats().Unlabelled; n != 0 {
-				t.Errorf("%d spans lost their label", n)
-			}
-			defer spanlabels.Hold(spanlabels.EverySpan)() // as another profiler
-			if err := pl.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if c.joined != nil {
-				if ids := profileIDs(t, labelledSpan(t, c.joined.Tracer("t"), false)); len(ids) > 0 {
-					t.Errorf("after Shutdown, a span carries the profile ids %q", ids)
-				}
-			}
-		})
+func TestStartLabelsGoroutines(t *testing.T) { overBoth(t, testStartLabelsGoroutines) }
+
+func testStartLabelsGoroutines(t *testing.T, start starter) {
+	t.Helper()
+	server, _ := takesProfiles(t, http.StatusOK)
+	pl, _, _ := start(t, perfline.Config{Service: "shop", Profiles: pyroscope.Config{ServerAddress: server}})
+	span := labelledSpan(t, otel.GetTracerProvider().Tracer("t"), true)
+	if ids := profileIDs(t, span); len(ids) != 1 || ids[0] != span.SpanContext().SpanID().String() {
+		t.Errorf("the span carries the profile ids %q, want its own id once", ids)
+	}
+	if n := pl.Stats().Unlabelled; n != 0 {
+		t.Errorf("%d spans lost their label", n)
+	}
+	defer spanlabels.Hold(spanlabels.EverySpan)() // as another profiler
+	if err := pl.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if joined, ok := pl.TracerProvider().(*sdktrace.TracerProvider); ok {
+		if ids := profileIDs(t, labelledSpan(t, joined.Tracer("t"), false)); len(ids) > 0 {
+			t.Errorf("after Shutdown, a span carries the profile ids %q", ids)
+		}
 	}
 }
 

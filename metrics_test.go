@@ -19,7 +19,10 @@ import (
 
 // OTEL_METRICS_EXPORTER brings the metrics of requests and perfline's own counts to
 // where it says: here, a page to be scraped.
-func TestMetricsExporter(t *testing.T) {
+func TestMetricsExporter(t *testing.T) { overBoth(t, testMetricsExporter) }
+
+func testMetricsExporter(t *testing.T, start starter) {
+	t.Helper()
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -45,8 +45,9 @@ type Config struct {
 	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
 	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
-	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource, and
-	// Service, Version and Attributes describe only metrics and profiles. nil means a provider that Start makes.
+	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource and
+	// limits, and Service, Version and Attributes describe only metrics and profiles. nil means a [bridge.TracerProvider]
+	// that Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
 	// Timeline is the process timeline to carry; nil means observer.Default().
@@ -78,12 +79,12 @@ type Pipeline struct {
 
 // Start sets up all that the variables and the Config ask for:
 //
-//   - the resource, and a tracer provider with sampler and limits
+//   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
 //   - metrics, if OTEL_METRICS_EXPORTER says where to
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
-//   - propagators (OTEL_PROPAGATORS), and the bridge from the timeline
+//   - propagators (OTEL_PROPAGATORS)
 //
 // It sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
 // and logger.
@@ -152,18 +153,17 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if err != nil {
 		return nil, err
 	}
-	to := destinations{recent: p.recent}
+	to := &destinations{recent: p.recent}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
 		if to.encoded, err = exporter.New(c.Traces); err != nil {
 			return nil, err
 		}
-		p.delivery = to.encoded
 	case out.Spans != nil:
-		p.delivery = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
-		to.snapshot = p.delivery
+		to.snapshot = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
 	}
+	p.delivery = to.backend()
 	if p.delivery != nil {
 		started = append(started, p.delivery)
 	}

@@ -26,14 +26,12 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 func TestMain(m *testing.M) {
-	ownspans.Enabled = os.Getenv(ownVariable) != ""
 	if os.Getenv(blurtVariable) != "" {
 		if err := blurt(); err != nil {
 			fmt.Println(err)
@@ -48,7 +46,9 @@ func start(t *testing.T, c perfline.Config) (*perfline.Pipeline, context.Context
 	t.Helper()
 	var log bytes.Buffer
 	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
+	if c.Timeline == nil {
+		c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
+	}
 	pl, err := perfline.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,10 @@ func resourceOf(t *testing.T, pl *perfline.Pipeline) map[string]string {
 	return attrs
 }
 
-func TestWithoutEndpoint(t *testing.T) {
+func TestWithoutEndpoint(t *testing.T) { overBoth(t, testWithoutEndpoint) }
+
+func testWithoutEndpoint(t *testing.T, start starter) {
+	t.Helper()
 	pl, ctx, log := start(t, perfline.Config{Service: "shop"})
 	h := bridgehttp.Server{Timeline: observer.FromContext(ctx)}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		marks.Mark(r.Context(), "m")
@@ -136,7 +139,10 @@ func TestSampler(t *testing.T) {
 	}
 }
 
-func TestGlobals(t *testing.T) {
+func TestGlobals(t *testing.T) { overBoth(t, testGlobals) }
+
+func testGlobals(t *testing.T, start starter) {
+	t.Helper()
 	t.Setenv("OTEL_PROPAGATORS", "b3")
 	pl, _, _ := start(t, perfline.Config{})
 	defer func() { _ = pl.Shutdown(t.Context()) }()
@@ -173,7 +179,10 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-func TestShutdownTellsWhatWasLost(t *testing.T) {
+func TestShutdownTellsWhatWasLost(t *testing.T) { overBoth(t, testShutdownTellsWhatWasLost) }
+
+func testShutdownTellsWhatWasLost(t *testing.T, start starter) {
+	t.Helper()
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	pl, ctx, log := start(t, perfline.Config{Traces: exporter.Config{Endpoint: gone.URL, Protocol: exporter.HTTP}})
@@ -185,10 +194,10 @@ func TestShutdownTellsWhatWasLost(t *testing.T) {
 	defer cancel()
 	err := pl.Shutdown(within)
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Entries != 1 {
+	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Marks != 1 {
 		t.Fatalf("got %v", err)
 	}
-	for _, s := range []string{"lost 2 spans, 1 marks or measures and 0 profiles", "2 spans given up at the deadline", "1 marks made after their span's end"} {
+	for _, s := range []string{"lost 2 spans, 1 marks and 0 profiles", "2 spans given up at the deadline", "1 marks made after their span's end"} {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}
@@ -198,7 +207,10 @@ func TestShutdownTellsWhatWasLost(t *testing.T) {
 	}
 }
 
-func TestMetrics(t *testing.T) {
+func TestMetrics(t *testing.T) { overBoth(t, testMetrics) }
+
+func testMetrics(t *testing.T, start starter) {
+	t.Helper()
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for _, c := range []struct {

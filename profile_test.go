@@ -2,19 +2,16 @@ package perfline_test
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -45,14 +42,13 @@ func keep(uint64) {}
 
 // Samples are of the span that their goroutine was in, whoever made it, and of no
 // other; and the time that each gets is the time that it took.
-func TestSamplesHaveTheirSpans(t *testing.T) {
-	t.Setenv("OTEL_TRACES_EXPORTER", "none")
-	pl, err := perfline.Start(t.Context(), perfline.Config{Service: "test", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestSamplesHaveTheirSpans(t *testing.T) { overBoth(t, testSamplesHaveTheirSpans) }
+
+func testSamplesHaveTheirSpans(t *testing.T, start starter) {
+	t.Helper()
+	pl, recorded, _ := start(t, perfline.Config{})
 	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })
-	tracer := pl.TracerProvider().Tracer("test")
+	tracer := otel.Tracer("test")
 	want := map[string]float64{"half": 50, "third": 30, "fifth": 20}
 	for name, o := range map[string]profiling.Options{
 		"cpu":  {},
@@ -70,7 +66,7 @@ func TestSamplesHaveTheirSpans(t *testing.T) {
 					for p.Stats().Samples < 4_000 {
 						// Work that always takes as long could keep in step with the kernel's clock.
 						scale := 1000 + rand.IntN(6000)
-						ctx, span := tracer.Start(t.Context(), "fifth") // around the others
+						ctx, span := tracer.Start(recorded, "fifth") // around the others
 						func() {
 							_, inner := tracer.Start(ctx, "half")
 							defer inner.End()
@@ -125,16 +121,5 @@ func TestSamplesHaveTheirSpans(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Package requests knows measures by the scope that the bridge gives them.
-func TestScopeOfMeasures(t *testing.T) {
-	source, err := os.ReadFile("exporter/requests/moments.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("const measureScope = %q", bridge.ScopeName); !strings.Contains(string(source), want) {
-		t.Errorf("exporter/requests/moments.go does not have %s", want)
 	}
 }

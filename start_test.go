@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
@@ -202,7 +203,10 @@ var registered = sync.OnceValue(func() *atomic.Int32 {
 })
 
 // The program may register exporters of its own. They are shut down, also when Start fails after it has made them.
-func TestRegisteredExporters(t *testing.T) {
+func TestRegisteredExporters(t *testing.T) { overBoth(t, testRegisteredExporters) }
+
+func testRegisteredExporters(t *testing.T, start starter) {
+	t.Helper()
 	shut := registered()
 	before := shut.Load()
 	t.Setenv("OTEL_TRACES_EXPORTER", "perfline-test")
@@ -309,7 +313,7 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// The limits are the SDK's, for its spans and for marks.
+// The limits are the SDK's.
 func TestSpanLimits(t *testing.T) {
 	for name, vars := range map[string]env{
 		"defaults": {},
@@ -356,6 +360,13 @@ func TestSpanLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Marks are events, and obey their limit.
+func TestLimitOfMarks(t *testing.T) { overBoth(t, testLimitOfMarks) }
+
+func testLimitOfMarks(t *testing.T, start starter) {
+	t.Helper()
 	t.Setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "2")
 	pl, ctx, _ := start(t, perfline.Config{})
 	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
@@ -364,7 +375,14 @@ func TestSpanLimits(t *testing.T) {
 	}
 	span.End()
 	_ = pl.Shutdown(t.Context())
-	if s := pl.Stats().Bridge; s.Events != 2 || s.Limited != 3 {
-		t.Errorf("of five marks %d are events and %d over the limit, want 2 and 3", s.Events, s.Limited)
+	if root := pl.Recent().Requests()[0].Root; len(root.Events) != 2 || root.DroppedEvents != 3 {
+		t.Errorf("the span has %d events and dropped %d, want 2 and 3", len(root.Events), root.DroppedEvents)
+	}
+	want := bridge.Stats{Events: 2, Limited: 3, Spans: 1}
+	if _, ok := pl.TracerProvider().(*sdktrace.TracerProvider); ok {
+		want = bridge.Stats{Events: 5} // the SDK's spans do not say which events they drop
+	}
+	if got := pl.Stats().Bridge; got != want {
+		t.Errorf("of five marks, the bridge counts %+v, want %+v", got, want)
 	}
 }

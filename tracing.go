@@ -9,8 +9,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/profiling"
@@ -34,31 +32,11 @@ func (t *tracing) global() trace.TracerProvider {
 	return t.provider
 }
 
-// destinations are where ended spans go.
-type destinations struct {
-	recent   *requests.Recent
-	encoded  *exporter.Delivery // nil unless spans go over OTLP
-	snapshot delivery           // nil unless spans go to another exporter
-}
-
-// processor returns a span processor that passes spans to all of d.
-func (d destinations) processor() sdktrace.SpanProcessor {
-	switch {
-	case d.encoded != nil:
-		return &encodedOnce{recent: d.recent, delivery: d.encoded}
-	case d.snapshot != nil:
-		return fanOut{d.recent, d.snapshot}
-	default:
-		return d.recent
-	}
-}
-
 // startTracing returns the tracing that c asks for.
-func startTracing(c Config, res *resource.Resource, to destinations, profileIDs spanlabels.Scope, vars *environ.Reader) *tracing {
+func startTracing(c Config, res *resource.Resource, to *destinations, profileIDs spanlabels.Scope, vars *environ.Reader) *tracing {
 	if c.TracerProvider != nil {
 		return joinTracing(c, to, profileIDs)
 	}
-	// Before anything of the SDK reads these variables, and reports wrong ones.
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}, ProfileIDs: profileIDs,
@@ -73,22 +51,22 @@ func startTracing(c Config, res *resource.Resource, to destinations, profileIDs 
 	return &tracing{provider: provider, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
-// joinTracing takes spans from the provider of c, which the program owns.
-func joinTracing(c Config, to destinations, profileIDs spanlabels.Scope) *tracing {
+// joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
+// shuts them down once more.
+func joinTracing(c Config, to *destinations, profileIDs spanlabels.Scope) *tracing {
 	joined := bridge.NewProcessor(bridge.WithTimeline(c.Timeline), bridge.WithTracerProvider(c.TracerProvider))
-	next := to.processor()
 	c.TracerProvider.RegisterSpanProcessor(joined)
-	c.TracerProvider.RegisterSpanProcessor(next)
+	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := profiling.NewTracerProvider(c.TracerProvider, profileIDs)
 	return &tracing{
 		provider: c.TracerProvider,
 		labels:   labels,
 		stats:    joined.Stats,
-		flush:    next.ForceFlush,
+		flush:    to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
-			err := errors.Join(joined.Shutdown(ctx), next.ForceFlush(ctx), next.Shutdown(ctx))
-			c.TracerProvider.UnregisterSpanProcessor(joined) // both are shut down already
-			c.TracerProvider.UnregisterSpanProcessor(next)
+			err := errors.Join(joined.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
+			c.TracerProvider.UnregisterSpanProcessor(joined)
+			to.removeFrom(c.TracerProvider)
 			labels.Stop()
 			return err
 		},

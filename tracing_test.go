@@ -46,8 +46,8 @@ func TestStartJoinsAProvider(t *testing.T) {
 	if err := pl.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if len(pl.Recent().Requests()) != 1 || len(theirs.Ended()) != 1 {
-		t.Errorf("%d requests are in memory, and the program's processor got %d spans, want 1 and 1", len(pl.Recent().Requests()), len(theirs.Ended()))
+	if len(pl.Recent().Requests()) != 1 || len(theirs.Ended()) != 2 {
+		t.Errorf("%d requests are in memory, and the program's processor got %d spans, want 1 and 2", len(pl.Recent().Requests()), len(theirs.Ended()))
 	}
 	if err := pl.Shutdown(t.Context()); err != nil {
 		t.Error(err)
@@ -61,7 +61,7 @@ func TestStartJoinsAProvider(t *testing.T) {
 	if err := provider.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if len(theirs.Ended()) != 2 || bodies.Load() != sent || pl.Stats().Delivery.Accepted != 2 {
+	if len(theirs.Ended()) != 3 || bodies.Load() != sent || pl.Stats().Delivery.Accepted != 2 {
 		t.Errorf("after Shutdown, %d spans are with the program's processor, and the delivery has accepted %d", len(theirs.Ended()), pl.Stats().Delivery.Accepted)
 	}
 	events := map[string]int{}
@@ -103,3 +103,37 @@ func TestStartJoinsNoWrongProvider(t *testing.T) {
 type senderFunc func(context.Context, []byte) exporter.Answer
 
 func (f senderFunc) Send(ctx context.Context, body []byte) exporter.Answer { return f(ctx, body) }
+
+// A program may shut its provider down before the pipeline. All that has ended is delivered then, and nothing is lost.
+func TestJoinedProviderIsShutDownFirst(t *testing.T) {
+	var spans atomic.Int32
+	sender := senderFunc(func(_ context.Context, body []byte) exporter.Answer {
+		var request collectorpb.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &request); err != nil {
+			t.Error(err)
+		}
+		for _, r := range request.GetResourceSpans() {
+			for _, s := range r.GetScopeSpans() {
+				spans.Add(int32(len(s.GetSpans())))
+			}
+		}
+		return exporter.Answer{}
+	})
+	provider := sdktrace.NewTracerProvider()
+	pl, ctx, log := start(t, perfline.Config{TracerProvider: provider, Traces: exporter.Config{Sender: sender}})
+	ctx, span := provider.Tracer("t").Start(ctx, "root")
+	marks.Time(ctx, "measure").End()
+	span.End()
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := spans.Load(); n != 2 {
+		t.Errorf("%d spans were sent, want 2", n)
+	}
+	if err := pl.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged %s", log)
+	}
+}

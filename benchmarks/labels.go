@@ -47,12 +47,12 @@ func labelRows() (rows []*row) {
 		}
 	}
 	for _, r := range []struct {
-		name    string
-		bridged bool
-		whole   bool // the calls are requests, not spans under one
-		op      func(context.Context, trace.Tracer, int)
-		wrap    func(trace.TracerProvider) trace.TracerProvider
-		around  func() (func(), error)
+		name   string
+		own    bool
+		whole  bool // the calls are requests, not spans under one
+		op     func(context.Context, trace.Tracer, int)
+		wrap   func(trace.TracerProvider) trace.TracerProvider
+		around func() (func(), error)
 	}{
 		{plainSpan, false, false, span, nil, nil},
 		{theirLabels, false, false, span, profiled, nil},
@@ -68,7 +68,7 @@ func labelRows() (rows []*row) {
 		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(spanlabels.EverySpan)},
 	} {
 		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
-			w := newWay(r.bridged, 1, sampling(true))
+			w := newWay(r.own, true, 1)
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
 			}
@@ -79,7 +79,7 @@ func labelRows() (rows []*row) {
 			}
 			if r.whole {
 				b.burst = perSpan / spansOfRequest
-				b.op = func(n int) { r.op(w.base, w.tracer, n) }
+				b.op = func(n int) { r.op(context.Background(), w.tracer, n) }
 				b.check = w.spansOf(spansOfRequest)
 			}
 			return b, nil

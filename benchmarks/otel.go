@@ -10,13 +10,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-const otelGroup = "to the span's processor"
+const otelGroup = "through the provider: perfline's also encodes"
 
-// counting is the processor at the end of both ways: it counts and drops.
+// counting is at the end of both ways: it counts and drops.
 type counting struct{ spans, events uint64 }
 
 func (c *counting) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -24,6 +23,7 @@ func (c *counting) OnEnd(s sdktrace.ReadOnlySpan) {
 	c.spans++
 	c.events += uint64(len(s.Events()))
 }
+func (c *counting) Accept(s otlpenc.Spans)           { c.spans += uint64(s.Count) }
 func (c *counting) Shutdown(context.Context) error   { return nil }
 func (c *counting) ForceFlush(context.Context) error { return nil }
 
@@ -31,33 +31,38 @@ func (c *counting) ForceFlush(context.Context) error { return nil }
 // not show. The limit of events of a span is lifted for both ways.
 const perSpan = 1024
 
-// A way is a provider, bare or with perfline's bridge, under which spans are made
+// A way is a provider, the SDK's or perfline's, under which spans are made
 // with a parent at the given depth of the context.
 type way struct {
-	tl       *observer.Timeline // nil without the bridge
-	end      *counting
-	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
-	base     context.Context //nolint:containedctx // of a benchmark, to start from
-	depth    int
+	end    *counting
+	own    *bridge.TracerProvider // nil if the provider is the SDK's
+	tracer trace.Tracer
+	depth  int
+
+	provider interface {
+		trace.TracerProvider
+		ForceFlush(ctx context.Context) error
+		Shutdown(ctx context.Context) error
+	}
 }
 
-func newWay(bridged bool, depth int, opts ...sdktrace.TracerProviderOption) *way {
-	w := &way{end: &counting{}, base: context.Background(), depth: depth}
+func newWay(own, sampled bool, depth int) *way {
+	w := &way{end: &counting{}, depth: depth}
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit = -1
-	opts = append(opts, sdktrace.WithRawSpanLimits(limits))
-	var p sdktrace.SpanProcessor = w.end
-	if bridged {
-		w.tl = quiet()
-		w.base = observer.NewContext(w.base, w.tl)
-		p = bridge.NewProcessor(w.end, bridge.WithTimeline(w.tl), bridge.WithSpanLimits(limits))
+	sampler := sdktrace.ParentBased(sdktrace.NeverSample())
+	if sampled {
+		sampler = sdktrace.ParentBased(sdktrace.AlwaysSample())
 	}
-	w.provider = sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(p))...)
+	if own {
+		w.own = bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: quiet(), Sampler: sampler, Limits: &limits, Exporters: []bridge.Output{w.end},
+		})
+		w.provider = w.own
+	} else {
+		w.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(w.end))
+	}
 	w.tracer = w.provider.Tracer("benchmarks")
-	if bridged { // as perfline.Start does; nothing is labelled without a session
-		w.tracer = profiling.NewTracerProvider(w.provider, 0).Tracer("benchmarks")
-	}
 	return w
 }
 
@@ -66,7 +71,7 @@ func (w *way) settle() error { return w.provider.ForceFlush(context.Background()
 // under makes calls under a parent span of their own.
 func (w *way) under(f func(ctx context.Context, n int)) func(int) {
 	return func(n int) {
-		ctx, span := w.tracer.Start(w.base, "parent")
+		ctx, span := w.tracer.Start(context.Background(), "parent")
 		f(deep(ctx, w.depth-1), n)
 		span.End()
 	}
@@ -79,8 +84,12 @@ func (w *way) events(sampled bool) func(uint64) error {
 		if !sampled {
 			calls = 0
 		}
-		if w.end.events != calls {
-			return fmt.Errorf("%d events arrived, want %d", w.end.events, calls)
+		events := w.end.events
+		if w.own != nil {
+			events = w.own.Stats().Events
+		}
+		if events != calls {
+			return fmt.Errorf("%d events arrived, want %d", events, calls)
 		}
 		return nil
 	}
@@ -107,13 +116,6 @@ func (w *way) spansOf(call uint64) func(uint64) error {
 		}
 		return nil
 	}
-}
-
-func sampling(sampled bool) sdktrace.TracerProviderOption {
-	if sampled {
-		return sdktrace.WithSampler(sdktrace.AlwaysSample())
-	}
-	return sdktrace.WithSampler(sdktrace.NeverSample())
 }
 
 func otelMark(ctx context.Context, i int) {
@@ -149,12 +151,12 @@ func ours(op operation) func(context.Context, trace.Tracer, int) {
 
 func otelRows() (rows []*row) {
 	for _, r := range []struct {
-		name             string
-		bridged, sampled bool
-		depth            int
-		events           bool // the calls make events, not spans
-		op               func(context.Context, trace.Tracer, int)
-		wrap             func(trace.TracerProvider) trace.TracerProvider
+		name         string
+		own, sampled bool
+		depth        int
+		events       bool // the calls make events, not spans
+		op           func(context.Context, trace.Tracer, int)
+		wrap         func(trace.TracerProvider) trace.TracerProvider
 	}{
 		{"perfline `Mark`, 2 attributes, depth 5", true, true, 5, true, ours(mark2), nil},
 		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 5, true, otelMarks, nil},
@@ -168,7 +170,7 @@ func otelRows() (rows []*row) {
 		{"OpenTelemetry `Start`/`End`, unsampled", false, false, 1, false, otelMeasures, nil},
 	} {
 		rows = append(rows, &row{group: otelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
-			w := newWay(r.bridged, r.depth, sampling(r.sampled))
+			w := newWay(r.own, r.sampled, r.depth)
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
 			}

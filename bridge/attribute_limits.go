@@ -19,9 +19,13 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 }
 
 // begin sets the attributes that the sampler and the caller gave to the new span.
-func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
-	limits := &s.tracer.provider.limits
+func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
+	const answer = 5 // attributes of an answer
+	limits, caller := &s.tracer.provider.limits, how.attributes
 	if limit := limits.AttributeCountLimit; len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
+		if how.borrowed {
+			caller = append(make([]attribute.KeyValue, 0, len(caller)+answer), caller...)
+		}
 		s.attributes = caller // the span owns the slice: NewSpanStartConfig made it, and the sampler does not keep it
 		s.limitFrom(0)
 		return
@@ -96,6 +100,10 @@ func (s *recordedSpan) distinct() {
 		return
 	}
 	all := s.attributes
+	if len(all) <= shortList && !mayRepeat(all) {
+		s.dirty = false
+		return
+	}
 	keys := placesOf(nil, len(all))
 	n := 0
 	for i := range all {
@@ -109,6 +117,25 @@ func (s *recordedSpan) distinct() {
 	}
 	clear(all[n:])
 	s.attributes, s.dirty = all[:n], false
+}
+
+// mayRepeat reports whether a short list may have a key twice. It looks at each key once, and compares those that look
+// alike.
+func mayRepeat(attrs []attribute.KeyValue) bool {
+	var seen [4]uint64
+	for i := range attrs {
+		k := attrs[i].Key
+		h := uint(len(k))
+		if h > 0 {
+			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
+		}
+		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
+		if *word&bit != 0 && places(nil).find(attrs[:i], k) >= 0 {
+			return true
+		}
+		*word |= bit
+	}
+	return false
 }
 
 // places has the place of each key in a list of attributes. It is nil for short lists, in which a loop is faster.

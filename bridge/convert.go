@@ -95,6 +95,9 @@ func listValue(list any) attribute.Value {
 // unique keeps the last value of each key, at the place of the first: spans and
 // events must not have two attributes of one key.
 func unique(kvs []attribute.KeyValue) []attribute.KeyValue {
+	if len(kvs) <= shortList && !mayRepeat(kvs) {
+		return kvs
+	}
 	keys := placesOf(nil, len(kvs))
 	out := kvs[:0]
 	for _, kv := range kvs {

@@ -16,6 +16,8 @@ type droppedSpan struct {
 
 	tracer      *tracer
 	spanContext trace.SpanContext
+	kind        trace.SpanKind
+	ended       atomic.Bool
 	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
 
 	// Of the recorded span above it, or of a local root. The latter has none before it is needed.
@@ -25,11 +27,16 @@ type droppedSpan struct {
 var _ trace.Span = (*droppedSpan)(nil)
 
 func (s *droppedSpan) SpanContext() trace.SpanContext { return s.spanContext }
+func (s *droppedSpan) SpanKind() trace.SpanKind       { return s.kind }
 
 func (s *droppedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
 
+// Ended reports whether the span has ended.
+func (s *droppedSpan) Ended() bool { return s.ended.Load() }
+
 // End closes the unit of a local root.
 func (s *droppedSpan) End(...trace.SpanEndOption) {
+	s.ended.Store(true)
 	if s.root == s {
 		if u := s.unit.Load(); u != nil {
 			u.Close()

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -55,15 +54,15 @@ func attributesSize(attrs []attribute.KeyValue) int {
 // An encoding is the storage of a hand-over. Later ones use it again.
 type encoding struct {
 	bytes      []byte
-	parts      []part
+	parts      []encodedPart
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
 
 	eventCount, measures, spans, limited uint64
 }
 
-// A part is the encoded spans of one group that are sampled, or those that are not.
-type part struct {
+// An encodedPart is the encoded spans of one group that are sampled, or those that are not.
+type encodedPart struct {
 	group   *otlpenc.Group
 	sampled bool
 	count   int
@@ -113,78 +112,70 @@ func (r receiver) HandOver(finished *observer.Finished) {
 
 // encode encodes spans by groups, in the order of each group's first span.
 func (s *encoding) encode(p *TracerProvider, finished *observer.Finished) {
-	for i := range finished.Len() {
-		first, ok := itemAt(p, finished, i)
-		s.count(&first)
-		if !ok || s.has(&first) {
+	for next := 0; next >= 0; {
+		next = s.encodePart(p, finished, next)
+	}
+}
+
+// encodePart encodes the first span from place first on that is in no part yet, and all that belong to the same part. It returns
+// the place of the next one, and -1 without one.
+func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, first int) (next int) {
+	next = -1
+	var part encodedPart
+	known := len(s.parts)
+	for i := first; i < finished.Len(); i++ {
+		it, ok := finished.At(i)
+		if !ok {
 			continue
 		}
-		part := part{group: first.group, sampled: first.sampled}
-		for k := i; k < finished.Len(); k++ {
-			if it, ok := itemAt(p, finished, k); ok && part.fits(&it) {
-				s.append(finished, &it)
-				part.count++
-			}
+		span, ok := it.Span.(*recordedSpan)
+		if !ok {
+			continue
 		}
+		group, sampled := p.marks.group, span.spanContext.IsSampled()
+		if it.IsSpan {
+			group = span.tracer.group
+		}
+		if known == 0 {
+			s.count(span, it.IsSpan)
+		}
+		switch {
+		case !p.wants(sampled):
+			continue
+		case part.group == group && part.sampled == sampled:
+		case part.group == nil:
+			part.group, part.sampled = group, sampled
+		case next < 0 && !slices.ContainsFunc(s.parts[:known], func(q encodedPart) bool { return q.group == group && q.sampled == sampled }):
+			next = i
+			continue
+		default:
+			continue
+		}
+		if it.IsSpan {
+			s.appendSpan(finished, span, it.Attrs)
+		} else {
+			s.appendMeasure(span, &it)
+		}
+		part.count++
+	}
+	if part.group != nil {
 		part.end = len(s.bytes)
 		s.parts = append(s.parts, part)
 	}
+	return next
 }
 
-// An item is a finished span, or a measure that becomes one.
-type item struct {
-	observer.Item
-	span    *recordedSpan // or the parent of the measure
-	group   *otlpenc.Group
-	sampled bool
-}
-
-// itemAt returns an item that an output wants.
-func itemAt(p *TracerProvider, finished *observer.Finished, i int) (it item, ok bool) {
-	if it.Item, ok = finished.At(i); !ok {
-		return it, false
-	}
-	it.span, ok = it.Span.(*recordedSpan)
-	if !ok {
-		return it, false
-	}
-	it.sampled = it.span.spanContext.IsSampled()
-	it.group = p.marks.group
-	if it.IsSpan {
-		it.group = it.span.tracer.group
-	}
-	return it, p.wants(it.sampled)
-}
-
-func (p *part) fits(it *item) bool { return p.group == it.group && p.sampled == it.sampled }
-
-func (s *encoding) has(it *item) bool {
-	for i := range s.parts {
-		if s.parts[i].fits(it) {
-			return true
-		}
-	}
-	return false
-}
-
-// count counts an item, also if no output wants it: a processor may have seen it.
-func (s *encoding) count(it *item) {
-	switch {
-	case it.span == nil:
-	case it.IsSpan && !it.span.measure:
+// count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
+func (s *encoding) count(span *recordedSpan, itself bool) {
+	if itself && !span.measure {
 		s.spans++
-	default:
+	} else {
 		s.measures++
 	}
 }
 
-// append appends an encoded span.
-func (s *encoding) append(finished *observer.Finished, it *item) {
-	if !it.IsSpan {
-		s.appendMeasure(it)
-		return
-	}
-	span := it.span
+// appendSpan appends an encoded span.
+func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, attrs []slog.Attr) {
 	d := span.readDetails()
 	data := otlpenc.Snapshot{
 		Name: span.name, SpanContext: span.spanContext, Parent: span.parent, SpanKind: trace.SpanKind(span.kind),
@@ -192,9 +183,9 @@ func (s *encoding) append(finished *observer.Finished, it *item) {
 		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
 		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
 	}
-	if len(it.Attrs) > 0 {
+	if len(attrs) > 0 {
 		var dropped int
-		data.Attributes, dropped = s.spanAttributes(span, it.Attrs)
+		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, span.attributes, attrs)
 		data.DroppedAttributeCount += dropped
 	}
 	if last := finished.LastMark(span); last.Valid() || span.marks.Dropped() > 0 {
@@ -206,10 +197,10 @@ func (s *encoding) append(finished *observer.Finished, it *item) {
 }
 
 // appendMeasure appends the span of a measure.
-func (s *encoding) appendMeasure(it *item) {
-	parent, p := it.span, it.span.tracer.provider
+func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
+	p := parent.tracer.provider
 	data := otlpenc.Snapshot{
-		Name: text.Valid(it.Measure), Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
+		Name: it.Measure, Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
 		SpanContext: parent.spanContext.WithSpanID(p.ids.NewSpanID(context.Background(), parent.spanContext.TraceID())),
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
@@ -217,11 +208,6 @@ func (s *encoding) appendMeasure(it *item) {
 		data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
 	}
 	s.bytes = data.Append(s.bytes)
-}
-
-// spanAttributes returns the attributes of a span with those of its measure.
-func (s *encoding) spanAttributes(span *recordedSpan, more []slog.Attr) (all []attribute.KeyValue, dropped int) {
-	return s.limitedAttributes(&span.tracer.provider.limits, span.attributes, more)
 }
 
 // limitedAttributes returns have, with more attributes, within the limits of a span.
@@ -253,7 +239,7 @@ func (s *encoding) withMarks(span *recordedSpan, last observer.FinishedMark) (ev
 	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Before() {
 		from := len(s.attributes)
 		s.attributes = appendConverted(s.attributes, m.Attrs())
-		e := sdktrace.Event{Name: text.Valid(m.Name()), Time: m.Time()}
+		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}
 		e.Attributes, e.DroppedAttributeCount = limitedList(s.attributes[from:], limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
 		s.events = append(s.events, e)
 		marks++

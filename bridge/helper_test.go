@@ -94,6 +94,7 @@ func (r *rig) flush(t *testing.T) {
 func (r *rig) request() (ctx context.Context, end func()) {
 	if r.own {
 		ctx, span := r.provider.Tracer(bridge.ScopeName).Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+		_ = observer.FromContext(ctx).SetTiming(observer.RequestStart, 0) // as bridgehttp does
 		return ctx, func() { span.End() }
 	}
 	tl := r.tl.NewChild()

@@ -12,13 +12,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ScopeName is the instrumentation scope of spans that this module makes.
-const ScopeName = "github.com/perfline/perfline"
+const ScopeName = scope.Name
 
 // A joined is what a TracerProvider or a Processor attaches to its timeline. It makes the calls of OpenTelemetry's API that
 // a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
@@ -37,32 +38,81 @@ func (j *joined) attach(t *observer.Timeline) (detach func()) {
 	return t.Attach(j)
 }
 
-// Under returns the place of entries under a span of another provider.
-func (j *joined) Under(active any) observer.Place {
+// Under returns the destination of entries under a span of another provider.
+func (j *joined) Under(active any) observer.Destination {
 	switch reflect.TypeOf(active) { // asking a span of the SDK takes its lock
 	case sdkTypes.recording:
-		return observer.Place{To: observer.ToSpan, Sink: &spanSink{active.(trace.Span), j}}
+		return observer.ToSpan
 	case sdkTypes.dropped:
-		return observer.Place{To: observer.ToObservers}
+		return observer.ToObservers
 	}
 	span, ok := active.(trace.Span)
 	if !ok {
-		return observer.Place{Sink: j.Root()}
+		return observer.ToTimeline
 	}
 	switch sc := span.SpanContext(); {
 	case !sc.IsValid():
-		return observer.Place{Sink: j.Root()}
-	case sc.IsRemote() && sc.IsSampled(): // it takes no events
-		return observer.Place{To: observer.ToSpan, Sink: &remoteSink{spanSink{span, j}}}
+		return observer.ToTimeline
 	case sc.IsSampled(), span.IsRecording():
-		return observer.Place{To: observer.ToSpan, Sink: &spanSink{span, j}}
+		return observer.ToSpan
 	default:
-		return observer.Place{To: observer.ToObservers}
+		return observer.ToObservers
 	}
 }
 
-// Root returns the sink of measures under no span.
-func (j *joined) Root() observer.Sink { return (*rootSink)(j) }
+// IDs returns the ids of a span. A span without Parent counts as its own.
+func (j *joined) IDs(active any) observer.SpanIDs {
+	span, ok := active.(trace.Span)
+	if !ok {
+		return observer.SpanIDs{}
+	}
+	sc := span.SpanContext()
+	if !sc.IsSampled() && !span.IsRecording() {
+		return observer.SpanIDs{}
+	}
+	ids := observer.SpanIDs{Trace: sc.TraceID(), Self: observer.ID(sc.SpanID()), Parent: observer.ID(sc.SpanID())}
+	if s, ok := active.(interface{ Parent() trace.SpanContext }); ok {
+		ids.Parent = observer.ID(s.Parent().SpanID())
+	}
+	return ids
+}
+
+// Mark adds an event to a span.
+func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
+	span, ok := active.(trace.Span)
+	if !ok {
+		return
+	}
+	if !span.IsRecording() {
+		if span.SpanContext().IsRemote() {
+			j.stats.unattached.Add(1)
+		} else {
+			j.stats.late.Add(1)
+		}
+		return
+	}
+	span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+	j.stats.events.Add(1)
+}
+
+// Measure makes a span. The measure is over, so that no sample is of the span.
+func (j *joined) Measure(active any, m observer.Measured) {
+	ctx := context.Background()
+	if parent, ok := active.(trace.Span); ok {
+		ctx = trace.ContextWithSpan(ctx, parent)
+	}
+	start, end := ordered(m.Start, m.Duration)
+	_, span := j.tracerUnder(trace.SpanFromContext(ctx)).Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	if own, ok := span.(*recordedSpan); ok {
+		own.measure = true
+	} else if span.IsRecording() {
+		j.stats.measures.Add(1)
+	}
+	if m.Failure != nil {
+		fail(span, *m.Failure)
+	}
+	span.End(trace.WithTimestamp(end))
+}
 
 // Start starts the span of a measure.
 func (j *joined) Start(ctx context.Context, to observer.Destination, name string, start time.Time) (context.Context, observer.Opened) {
@@ -82,36 +132,13 @@ func (j *joined) Start(ctx context.Context, to observer.Destination, name string
 
 // tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
 func (j *joined) tracerUnder(parent trace.Span) trace.Tracer {
+	if s, ok := parent.(*recordedSpan); ok {
+		return s.tracer.provider.marks
+	}
 	if sc := parent.SpanContext(); sc.IsValid() && !sc.IsRemote() {
 		return parent.TracerProvider().Tracer(ScopeName)
 	}
 	return j.tracer()
-}
-
-// mark adds an event to a span.
-func (j *joined) mark(span trace.Span, name string, at time.Time, attrs []slog.Attr) {
-	if !span.IsRecording() {
-		j.stats.late.Add(1)
-		return
-	}
-	span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
-	j.stats.events.Add(1)
-}
-
-// measure makes a span under the one in ctx. The measure is over, so that no sample is of the span.
-func (j *joined) measure(ctx context.Context, t trace.Tracer, m observer.Measured) {
-	start, end := ordered(m.Start, m.Duration)
-	_, span := t.Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
-	own, ok := span.(*recordedSpan)
-	if ok {
-		own.measure = true
-	} else if span.IsRecording() {
-		j.stats.measures.Add(1)
-	}
-	if m.Failure != nil {
-		fail(span, *m.Failure)
-	}
-	span.End(trace.WithTimestamp(end))
 }
 
 // ordered returns the times of a span. A measure may run backwards, a span may not.
@@ -131,58 +158,13 @@ func fail(span trace.Span, f observer.Failure) {
 		trace.WithAttributes(semconv.ExceptionType(f.Type), semconv.ExceptionMessage(message)))
 }
 
-// A spanSink takes marks and measures under a local span.
-type spanSink struct {
-	span   trace.Span
-	joined *joined
-}
-
-func (s *spanSink) Mark(name string, at time.Time, attrs []slog.Attr) {
-	s.joined.mark(s.span, name, at, attrs)
-}
-
-func (s *spanSink) Measure(m observer.Measured) {
-	s.joined.measure(trace.ContextWithSpan(context.Background(), s.span), s.span.TracerProvider().Tracer(ScopeName), m)
-}
-
-func (s *spanSink) IDs() observer.SpanIDs { return idsOf(s.span) }
-
-// idsOf returns the ids of a span. Without Parent, it counts as its own.
-func idsOf(span trace.Span) observer.SpanIDs {
-	sc := span.SpanContext()
-	ids := observer.SpanIDs{Trace: sc.TraceID(), Self: observer.ID(sc.SpanID()), Parent: observer.ID(sc.SpanID())}
-	if s, ok := span.(interface{ Parent() trace.SpanContext }); ok {
-		ids.Parent = observer.ID(s.Parent().SpanID())
-	}
-	return ids
-}
-
-// A remoteSink takes measures under a remote span.
-type remoteSink struct{ spanSink }
-
-func (s *remoteSink) Mark(string, time.Time, []slog.Attr) { s.joined.stats.unattached.Add(1) }
-
-func (s *remoteSink) Measure(m observer.Measured) {
-	s.joined.measure(trace.ContextWithSpan(context.Background(), s.span), s.joined.tracer(), m)
-}
-
-// A rootSink takes measures under no span.
-type rootSink joined
-
-func (s *rootSink) Mark(string, time.Time, []slog.Attr) {}
-
-func (s *rootSink) Measure(m observer.Measured) {
-	j := (*joined)(s)
-	j.measure(context.Background(), j.tracer(), m)
-}
-
-func (s *rootSink) IDs() observer.SpanIDs { return observer.SpanIDs{} }
-
 // An openedSpan is the span of a measure that has begun.
 type openedSpan struct {
 	span   trace.Span
 	joined *joined
 }
+
+func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
 
 func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 
@@ -198,6 +180,7 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 // unmade is the span of a measure that a sampler dropped.
 type unmade struct{}
 
+func (unmade) IDs() observer.SpanIDs                    { return observer.SpanIDs{} }
 func (unmade) Fail(observer.Failure)                    {}
 func (unmade) End(time.Time, []slog.Attr) observer.Span { return nil }
 

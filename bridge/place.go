@@ -21,7 +21,7 @@ var (
 // Place implements [observer.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
 // see each of them.
 func (s *recordedSpan) Place() observer.Place {
-	p := observer.Place{Timeline: s.Unit(), Span: s, To: observer.ToSpan, Sink: (*recordedSink)(s)}
+	p := observer.Place{Timeline: s.Unit(), Span: s, To: observer.ToSpan, Tracer: &s.tracer.provider.joined, Under: s}
 	if s.tracer.provider.simple() && s.spanContext.IsSampled() {
 		p.To = observer.ToUnit
 	}
@@ -85,20 +85,6 @@ func (s *recordedSpan) entryType() observer.Type {
 	return typeOf(trace.SpanKind(s.kind))
 }
 
-// A recordedSink is the sink of a span that samplers or processors must see the measures of.
-type recordedSink recordedSpan
-
-func (s *recordedSink) Mark(name string, at time.Time, attrs []slog.Attr) {
-	s.tracer.provider.joined.mark((*recordedSpan)(s), name, at, attrs)
-}
-
-func (s *recordedSink) Measure(m observer.Measured) {
-	p := s.tracer.provider
-	p.joined.measure(trace.ContextWithSpan(context.Background(), (*recordedSpan)(s)), p.marks, m)
-}
-
-func (s *recordedSink) IDs() observer.SpanIDs { return (*recordedSpan)(s).IDs() }
-
 // A spanContext is a context with a span, which also leads to the span's unit.
 type spanContext struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
@@ -153,6 +139,8 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 
 // An openedMeasure is the span of a measure that has begun, which its unit takes.
 type openedMeasure recordedSpan
+
+func (o *openedMeasure) IDs() observer.SpanIDs { return (*recordedSpan)(o).IDs() }
 
 func (o *openedMeasure) Fail(f observer.Failure) { fail((*recordedSpan)(o), f) }
 

@@ -15,11 +15,12 @@ type Stats struct {
 	Late       uint64 // marks made after their span's end, lost
 	Limited    uint64 // marks over their span's limit of events, lost; not those that became events at once
 	AgedOut    uint64 // marks of spans that had not ended at Shutdown, or when too many waited, lost
+	Refused    uint64 // marks that found the timeline or their request's journal full, lost
 	Unjoined   uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
 }
 
 // Lost is the number of marks that were lost at the bridge.
-func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut }
+func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Refused }
 
 type counters struct {
 	events, measures, spans, unattached, late, limited atomic.Uint64
@@ -36,6 +37,7 @@ func (c *counters) read(t *observer.Timeline) Stats {
 		Late:       c.late.Load() + u.Late,
 		Limited:    c.limited.Load() + u.Limited,
 		AgedOut:    u.AgedOut,
+		Refused:    u.Refused,
 	}
 }
 

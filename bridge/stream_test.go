@@ -139,7 +139,7 @@ func TestMarksOfSpansThatNeverEnd(t *testing.T) {
 			t.Error(err)
 		}
 		lost := tl.Stats()[observer.Mark].Overflow
-		if s, u := tp.Stats(), tl.UnitStats(); s.AgedOut+lost != spans*each || s.Lost() != s.AgedOut || u.Waiting != 0 {
+		if s, u := tp.Stats(), tl.UnitStats(); s.AgedOut+lost != spans*each || s.Lost() != s.AgedOut+lost || u.Waiting != 0 {
 			t.Errorf("after Shutdown, stats %+v, %d lost at the timeline, %+v wait; want %d marks", s, lost, u, spans*each)
 		}
 	})

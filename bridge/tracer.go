@@ -3,13 +3,16 @@ package bridge
 import (
 	"context"
 	rt "runtime/trace"
+	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -24,37 +27,65 @@ type tracer struct {
 	group    *otlpenc.Group
 }
 
+// A spanStart says how a span starts.
+type spanStart struct {
+	kind       trace.SpanKind
+	newRoot    bool
+	borrowed   bool      // the attributes are the caller's; else the span owns them from then on
+	time       time.Time // zero means now
+	attributes []attribute.KeyValue
+	links      []trace.Link
+}
+
 // Start implements [trace.Tracer].
 func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	config := trace.NewSpanStartConfig(options...)
+	return t.start(ctx, name, &spanStart{
+		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(), attributes: config.Attributes(), links: config.Links(),
+	})
+}
+
+var _ serving.Tracer = (*tracer)(nil)
+
+// StartServer implements [serving.Tracer].
+func (t *tracer) StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
+	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, borrowed: true, attributes: attrs, links: links})
+}
+
+func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	config := trace.NewSpanStartConfig(options...)
-	// A request that this module serves is a unit of its own, also within another one.
-	serves := config.SpanKind() == trace.SpanKindServer && t.scope.Name == ScopeName
-	parent, unit := t.parent(ctx, config.NewRoot(), serves)
+	parent, unit, droppedRoot := t.parent(trace.SpanFromContext(ctx), how)
 	decided := ctx // the context of the decision
-	if config.NewRoot() {
+	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
-	sc, result := t.sample(decided, parent, name, &config)
+	if how.borrowed && !t.provider.sdkSampler { // it may keep them
+		how.attributes = slices.Clone(how.attributes)
+	}
+	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := t.drop(ctx, sc, unit, config.NewRoot())
+		s := &droppedSpan{tracer: t, spanContext: sc, kind: how.kind, root: droppedRoot}
+		if unit == nil && droppedRoot == nil {
+			s.root = s
+		}
+		s.unit.Store(unit)
 		return trace.ContextWithSpan(ctx, s), s
 	}
 
 	s := &recordedSpan{
 		tracer: t, root: unit == nil,
-		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(config.SpanKind())), name: name, startTime: config.Timestamp(),
+		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(how.kind)), name: name, startTime: how.time,
 	}
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
 	}
-	for _, l := range config.Links() {
+	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	s.begin(result.Attributes, config.Attributes())
+	s.begin(result.Attributes, how)
 	started := ctx
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
@@ -69,42 +100,49 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return started, s
 }
 
-// drop returns a span that is not recorded.
-func (t *tracer) drop(ctx context.Context, sc trace.SpanContext, unit *observer.Timeline, newRoot bool) *droppedSpan {
-	s := &droppedSpan{tracer: t, spanContext: sc}
-	s.unit.Store(unit)
-	if unit != nil {
-		return s
-	}
-	s.root = s
-	if parent, ok := trace.SpanFromContext(ctx).(*droppedSpan); ok && parent.tracer.provider == t.provider && !newRoot {
-		s.root = parent.root
-	}
-	return s
-}
-
-// parent returns the context of the parent in ctx, and its unit if it is a span of the same provider. A new root counts
-// as a child, and has neither.
-func (t *tracer) parent(ctx context.Context, newRoot, newUnit bool) (sc trace.SpanContext, unit *observer.Timeline) {
-	switch s := trace.SpanFromContext(ctx).(type) {
+// parent returns the context of the active span, which is the parent. If it is a span of the same provider, parent also
+// returns the unit of its recorded local root, or its local root if that was dropped. A new root counts as a child, and has
+// no parent.
+//
+// A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
+// of all requests.
+func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
+	var above *observer.Timeline
+	switch s := active.(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !newRoot && !newUnit)
+		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
+		above = unit
 	case *droppedSpan:
 		sc = s.spanContext
-		if s.tracer.provider == t.provider && s.root == nil && !newUnit {
-			unit = s.unit.Load()
+		if s.tracer.provider == t.provider {
+			above = s.holder().unit.Load()
+			if dropped = s.root; dropped == nil {
+				unit = above
+			}
 		}
 	default:
 		sc = s.SpanContext()
 	}
-	if newRoot {
-		return trace.SpanContext{}, nil
+	if how.newRoot {
+		return trace.SpanContext{}, nil, nil
 	}
-	return sc, unit
+	if how.kind == trace.SpanKindServer && !isRequest(above) {
+		return sc, nil, nil
+	}
+	return sc, unit, dropped
+}
+
+// isRequest reports whether a unit is a request or a call that bridgehttp or bridgegrpc serves. A nil unit is none.
+func isRequest(unit *observer.Timeline) bool {
+	if unit == nil {
+		return false
+	}
+	_, began := unit.Timing(observer.RequestStart)
+	return began
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
-func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, config *trace.SpanConfig) (trace.SpanContext, sdktrace.SamplingResult) {
+func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
 	if parent.TraceID().IsValid() {
 		sc.TraceID = parent.TraceID()
@@ -124,9 +162,9 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		ParentContext: ctx,
 		TraceID:       sc.TraceID,
 		Name:          name,
-		Kind:          config.SpanKind(),
-		Attributes:    config.Attributes(),
-		Links:         config.Links(),
+		Kind:          how.kind,
+		Attributes:    how.attributes,
+		Links:         how.links,
 	})
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)

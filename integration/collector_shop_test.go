@@ -120,10 +120,7 @@ func (s *metricSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestShopThroughCollector runs the shop with a Collector between it and its backends,
 // where a second Jaeger stands for Tempo: both have all of its spans with their events.
-func TestShopThroughCollector(t *testing.T) { overBoth(t, testShopThroughCollector) }
-
-func testShopThroughCollector(t *testing.T) {
-	t.Helper()
+func TestShopThroughCollector(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	metrics := &metricSink{points: map[string]int{}}

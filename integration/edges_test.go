@@ -9,9 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/integration/backend"
-	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -74,8 +72,7 @@ func wantEvents(t *testing.T, s backend.Span, want ...string) {
 	}
 }
 
-// The edges of the design, one by one, as Jaeger sees them. With perfline's own provider, marks and measures are made
-// by bridge.Sync, which counts nothing and sends them to other processors, too.
+// The edges of the design, one by one, as Jaeger sees them.
 func TestEdges(t *testing.T) { overBoth(t, testEdges) }
 
 func testEdges(t *testing.T) {
@@ -101,7 +98,7 @@ func testEdges(t *testing.T) {
 		if spans["leaf"].ParentID != "" || spans["started"].ParentID != "" {
 			t.Error("they have a parent")
 		}
-		if s := pl.Stats().Bridge; s.Unattached != 1 && !ownspans.Enabled {
+		if s := pl.Stats().Bridge; s.Unattached != 1 {
 			t.Errorf("stats %+v, want the mark Unattached", s)
 		}
 	})
@@ -148,7 +145,7 @@ func testEdges(t *testing.T) {
 		}
 		span.End()
 		wantEvents(t, arrived(t, pl, service)["span"], "2", "3")
-		if s := pl.Stats().Bridge; s.Limited != 1 && !ownspans.Enabled {
+		if s := pl.Stats().Bridge; s.Limited != 1 && !joining { // the SDK's spans do not say which events they drop
 			t.Errorf("stats %+v, want 1 Limited", s)
 		}
 	})
@@ -162,12 +159,11 @@ func testEdges(t *testing.T) {
 		spans := arrived(t, pl, service)
 		wantNames(t, spans, "span")
 		wantEvents(t, spans["span"])
-		if s := pl.Stats().Bridge; (s.Late != 1 || s.AgedOut != 1) && !ownspans.Enabled {
+		if s := pl.Stats().Bridge; s.Late != 1 || s.AgedOut != 1 && !joining { // the SDK's span has the mark at once
 			t.Errorf("stats %+v, want 1 Late and 1 AgedOut", s)
 		}
 	})
-	twoProviders := func(t *testing.T) {
-		t.Helper()
+	t.Run("two providers on one timeline", func(t *testing.T) {
 		a, ctx, serviceA := begin(t, nil)
 		b, _, serviceB := begin(t, func(c *perfline.Config) { c.Timeline = observer.FromContext(ctx) })
 		for name, pl := range map[string]*perfline.Pipeline{"span of a": a, "span of b": b} {
@@ -181,10 +177,7 @@ func testEdges(t *testing.T) {
 		spans = arrived(t, b, serviceB)
 		wantNames(t, spans, "span of b", "leaf", "started")
 		wantEvents(t, spans["span of b"], "mark")
-	}
-	if !ownspans.Enabled { // Sync takes a timeline for one provider
-		t.Run("two providers on one timeline", twoProviders)
-	}
+	})
 	t.Run("another processor beside ours", func(t *testing.T) {
 		pl, ctx, service := begin(t, nil)
 		var beside seen
@@ -193,33 +186,9 @@ func testEdges(t *testing.T) {
 		one(ctx)
 		span.End()
 		wantNames(t, arrived(t, pl, service), "span", "leaf", "started")
-		want := []string{"span"} // alone, as documented
-		if ownspans.Enabled {
-			want = []string{"leaf", "started", "span"}
-		}
+		want := []string{"leaf", "started", "span"}
 		if !slices.Equal(beside.names, want) {
 			t.Errorf("it saw %q, want %q", beside.names, want)
-		}
-	})
-	t.Run("Sync is the way out", func(t *testing.T) {
-		pl, _, service := begin(t, nil)
-		tl := observer.NewTimeline(observer.TimelineOptions{})
-		stop, err := bridge.Sync(pl.TracerProvider(), bridge.WithTimeline(tl))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stop()
-		var beside seen
-		pl.TracerProvider().(registers).RegisterSpanProcessor(&beside)
-		ctx, span := pl.TracerProvider().Tracer("t").Start(observer.NewContext(context.Background(), tl), "span")
-		one(ctx)
-		span.End()
-		spans := arrived(t, pl, service)
-		wantNames(t, spans, "span", "leaf", "started")
-		wantEvents(t, spans["span"], "mark")
-		wantEvents(t, spans["started"], "inside")
-		if !slices.Equal(beside.names, []string{"leaf", "started", "span"}) {
-			t.Errorf("the other processor saw %q", beside.names)
 		}
 	})
 }

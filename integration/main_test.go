@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
-	"github.com/perfline/perfline/internal/ownspans"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -71,20 +73,31 @@ func stop(name string, b interface {
 	}
 }
 
-// overBoth runs a test over the SDK's provider and over perfline's own.
+// joining says that start joins a provider of the SDK. See overBoth.
+var joining bool
+
+// overBoth runs a test over the provider that perfline.Start makes, and over one of the SDK that it joins.
 func overBoth(t *testing.T, test func(*testing.T)) {
 	t.Helper()
-	for _, own := range []bool{false, true} {
-		name := "SDK"
-		if own {
-			name = "perfline"
+	t.Run("perfline", test)
+	t.Run("SDK", func(t *testing.T) {
+		joining = true
+		defer func() { joining = false }()
+		test(t)
+	})
+}
+
+// join has the program make the provider, and shut it down at the end of the test.
+func join(t *testing.T, c *perfline.Config) {
+	t.Helper()
+	c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSampler(c.Sampler),
+		sdktrace.WithResource(resource.NewSchemaless(semconv.ServiceName(c.Service))))
+	c.Sampler = nil
+	t.Cleanup(func() {
+		if err := c.TracerProvider.Shutdown(context.Background()); err != nil {
+			t.Error(err)
 		}
-		t.Run(name, func(t *testing.T) {
-			ownspans.Enabled = own
-			defer func() { ownspans.Enabled = false }()
-			test(t)
-		})
-	}
+	})
 }
 
 // ownJaeger is one that a test may kill, or whose services it shares with no other.
@@ -134,6 +147,9 @@ func start(t *testing.T, j *backend.Jaeger, change func(*perfline.Config)) (*per
 	}
 	if change != nil {
 		change(&c)
+	}
+	if joining {
+		join(t, &c)
 	}
 	pl, err := perfline.Start(t.Context(), c)
 	if err != nil {

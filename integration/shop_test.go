@@ -14,19 +14,13 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
-	"github.com/perfline/perfline/internal/ownspans"
 )
 
 // buildShop builds the shop as "go run -C examples ./shop" does. The go command does not build it a second time.
 func buildShop(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(programs, "shop")
-	args := []string{"build", "-o", bin, "./shop"}
-	if ownspans.Enabled {
-		bin += "-own"
-		args = []string{"build", "-ldflags=-X github.com/perfline/perfline/internal/ownspans.linked=true", "-o", bin, "./shop"}
-	}
-	cmd := exec.Command("go", args...)
+	cmd := exec.Command("go", "build", "-o", bin, "./shop")
 	cmd.Dir = "../examples"
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the shop: %v\n%s", err, out)
@@ -61,10 +55,7 @@ func names(spans []backend.Span) map[string]int {
 
 // TestShop runs the shop as a user would and looks for its traces, which must be
 // as many as it says, under service=shop, with the tree that its code makes.
-func TestShop(t *testing.T) { overBoth(t, testShop) }
-
-func testShop(t *testing.T) {
-	t.Helper()
+func TestShop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	run := serviceName(t)
@@ -171,10 +162,7 @@ func ordersAreWhole(t *testing.T, traces map[string][]backend.Span) {
 }
 
 // TestShopInterrupted ends the shop as a terminal or an orchestrator does.
-func TestShopInterrupted(t *testing.T) { overBoth(t, testShopInterrupted) }
-
-func testShopInterrupted(t *testing.T) {
-	t.Helper()
+func TestShopInterrupted(t *testing.T) {
 	bin := buildShop(t)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {

@@ -16,7 +16,7 @@ func TestEntryAheadOfTheClock(t *testing.T) {
 	process := undelivered()
 	for name, on := range map[string]*observer.Timeline{"process": process, "request": process.NewChild()} {
 		obs, _ := watch(t, on, marksOnly)
-		on.Record(nil, observer.Mark, "ahead", on.Now()+500*time.Millisecond, 0, nil)
+		on.Record(observer.Mark, "ahead", on.Now()+500*time.Millisecond, 0, nil)
 		record(on, observer.Mark, "now")
 		if got := names(obs.TakeRecords()); len(got) != 2 {
 			t.Errorf("%s: TakeRecords gave %v, want both entries", name, got)

@@ -14,8 +14,6 @@ func TestAttributesStay(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 4, 5, 16, 17, 40, 200} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			process := newManual()
-			b := &recorder{record: true}
-			b.attach(process.Timeline)
 			for name, tl := range map[string]*observer.Timeline{"process": process.Timeline, "request": process.NewChild()} {
 				obs, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark})
 				if err != nil {
@@ -41,7 +39,7 @@ func TestAttributesStay(t *testing.T) {
 						}
 					}
 				}
-				tl.Record(nil, observer.Mark, "first", 0, 0, attrs)
+				tl.Record(observer.Mark, "first", 0, 0, attrs)
 				clear(attrs) // the caller's to use again
 				check("read at once", tl.EntriesByName("first"))
 				process.Flush()
@@ -50,7 +48,7 @@ func TestAttributesStay(t *testing.T) {
 				taken := obs.TakeRecords()
 				for range 10 { // the same memory again
 					for range 100 {
-						tl.Record(nil, observer.Measure, "other", 0, 0, []slog.Attr{slog.String("other", "other"), slog.String("other", "other")})
+						tl.Record(observer.Measure, "other", 0, 0, []slog.Attr{slog.String("other", "other"), slog.String("other", "other")})
 					}
 					process.Flush()
 				}

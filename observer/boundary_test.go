@@ -21,7 +21,7 @@ func TestAttributesAreCopied_UT6(t *testing.T) {
 	for _, n := range []int{0, 1, observer.InlineAttrs, observer.InlineAttrs + 1, 3 * observer.InlineAttrs} {
 		want := fmt.Sprint(numberedAttrs(n))
 		for name, add := range map[string]func([]slog.Attr){
-			"Record": func(attrs []slog.Attr) { tl.Record(nil, observer.Mark, "Record", 0, 0, attrs) },
+			"Record": func(attrs []slog.Attr) { tl.Record(observer.Mark, "Record", 0, 0, attrs) },
 			"NewEntry and Queue": func(attrs []slog.Attr) {
 				e := entry(t, tl.Timeline, "NewEntry and Queue", attrs...)
 				clear(attrs)
@@ -143,7 +143,7 @@ func TestSlicesAreTheCallers(t *testing.T) {
 		child := tl.NewChild()
 		var kept []observer.Entry
 		for i := range 200 { // chunks are used again after each pass
-			child.Record(nil, observer.Mark, fmt.Sprint(i), 0, 0, numberedAttrs(i%7))
+			child.Record(observer.Mark, fmt.Sprint(i), 0, 0, numberedAttrs(i%7))
 			if i%10 == 9 {
 				kept = append(kept, obs.TakeRecords()...)
 			}

@@ -67,25 +67,6 @@ func TestCallbackUsesItsTimeline(t *testing.T) {
 			calls = nil
 		}
 	})
-	t.Run("a pass that the bridge wants does not wait for the next callback", func(t *testing.T) {
-		tl := newManual()
-		b := &recorder{record: true}
-		b.attach(tl.Timeline)
-		tasks := -1
-		for _, f := range []func(){
-			func() { b.again = 1 },
-			func() { tasks = len(tl.tasks) },
-		} {
-			if _, err := tl.Observe(func(observer.List) { f() }, marksOnly); err != nil {
-				t.Fatal(err)
-			}
-		}
-		tl.add(observer.Mark, "m")
-		tl.run()
-		if tasks != 1 {
-			t.Errorf("%d tasks wait while the second callback runs, want 1", tasks)
-		}
-	})
 	t.Run("PT-8 what a callback records comes in a later one", func(t *testing.T) {
 		tl := newManual()
 		depth, calls := 0, 0

@@ -9,6 +9,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
+type otherKey struct{}
+
 func TestContext(t *testing.T) {
 	ctx := context.Background()
 	tl := newManual()
@@ -23,7 +25,7 @@ func TestContext(t *testing.T) {
 		{"nil timeline", observer.NewContext(ctx, nil), observer.Default()},
 		{"process", observer.NewContext(ctx, tl.Timeline), tl.Timeline},
 		{"the innermost", observer.NewContext(observer.NewContext(ctx, tl.Timeline), child), child},
-		{"under other values", context.WithValue(observer.NewContext(ctx, child), startedKey{}, 1), child},
+		{"under other values", context.WithValue(observer.NewContext(ctx, child), otherKey{}, 1), child},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := observer.FromContext(c.ctx); got != c.want {
@@ -119,7 +121,7 @@ func TestEntryTime(t *testing.T) {
 		}
 	}
 	early := process.NewChildAt(origin)
-	early.Record(nil, observer.Navigation, "GET /", 0, time.Second, nil)
+	early.Record(observer.Navigation, "GET /", 0, time.Second, nil)
 	if e := early.Entries()[0]; !e.Time().Equal(origin) || e.StartTime() != 0 {
 		t.Errorf("an entry from the origin on is at %v, start %v, want %v", e.Time(), e.StartTime(), origin)
 	}
@@ -153,7 +155,7 @@ func TestLatestOfNothing(t *testing.T) {
 	if at, ok := child.Latest("never made"); ok || at != 0 {
 		t.Errorf("UT-21: got %v, %v, want 0, false", at, ok)
 	}
-	child.Record(nil, observer.Measure, "a measure", 0, 1, nil)
+	child.Record(observer.Measure, "a measure", 0, 1, nil)
 	if at, ok := child.Latest("a measure"); ok {
 		t.Errorf("UT-21: a measure's name was taken for a mark's, at %v", at)
 	}

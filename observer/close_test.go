@@ -51,27 +51,39 @@ func TestCloseDelivers(t *testing.T) {
 	})
 	t.Run("its observers want nothing afterwards", func(t *testing.T) {
 		tl := newManual()
-		(&recorder{}).attach(tl.Timeline)
 		child := tl.NewChild()
 		watch(t, child, marksOnly)
 		child.Close()
-		if _, ok := child.Enter(t.Context(), observer.Mark); ok {
+		if child.Observed(observer.Mark) {
 			t.Error("a closed timeline's observer still makes marks recorded")
 		}
 	})
 	t.Run("observing while it is closed", func(t *testing.T) {
-		// The bridge stands for another goroutine that closes the timeline after
-		// Observe looked whether it is closed.
-		tl := newManual()
-		child := tl.NewChild()
-		b := &recorder{record: true, onCollect: child.Close}
-		b.attach(tl.Timeline)
-		obs, err := child.Observe(func(observer.List) {}, marksOnly)
-		if err != nil {
-			return // also an answer
+		for range 1000 {
+			child := undelivered().NewChild()
+			closed := make(chan struct{})
+			go func() {
+				defer close(closed)
+				child.Close()
+			}()
+			obs, err := child.Observe(func(observer.List) {}, marksOnly)
+			<-closed
+			if err != nil {
+				continue // also an answer
+			}
+			record(child, observer.Mark, "late")
+			want(t, "an observer that Close should have disconnected", names(obs.TakeRecords()))
 		}
-		record(child, observer.Mark, "late")
-		want(t, "an observer that Close should have disconnected", names(obs.TakeRecords()))
+	})
+	t.Run("what it kept is not read any more", func(t *testing.T) {
+		child := newManual().NewChild()
+		record(child, observer.Mark, "m")
+		want(t, "before", names(child.Entries()), "m")
+		child.Close()
+		want(t, "after", names(child.Entries()))
+		if at, ok := child.Latest("m"); ok {
+			t.Errorf("the mark's name is still known, at %v", at)
+		}
 	})
 }
 
@@ -82,8 +94,6 @@ func TestLateEntries(t *testing.T) {
 	child := process.NewChild()
 	process.now = 110
 	grandchild := child.NewChild()
-	b := &recorder{record: true}
-	b.attach(process.Timeline)
 	var starts []time.Duration
 	var from []*observer.Timeline
 	if _, err := process.Observe(func(l observer.List) {
@@ -140,7 +150,7 @@ func TestCloseWhileRecording(t *testing.T) {
 			name := fmt.Sprintf("request %d writer %d entry ", r, w)
 			all.Go(func() {
 				for n := range each {
-					for !child.Record(nil, observer.Mark, name, child.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
+					for !child.Record(observer.Mark, name, child.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
 						tl.Flush()
 					}
 				}

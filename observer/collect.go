@@ -138,7 +138,7 @@ func (r *root) distribute(watched bool) {
 		rec := ref.record()
 		if rec.tl.parent == nil {
 			r.totals[rec.kind].Recorded++
-			if rec.kind == kindMark && rec.ids.Parent == (ID{}) {
+			if rec.kind == kindMark && rec.ids == (SpanIDs{}) {
 				r.unattached++
 			}
 			if own == nil {

@@ -68,7 +68,7 @@ func TestConcurrentRecording(t *testing.T) {
 		}
 		all.Go(func() {
 			for n := range each {
-				for !on.Record(nil, observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("w", w), slog.Int("n", n)}) {
+				for !on.Record(observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("w", w), slog.Int("n", n)}) {
 					tl.Flush() // the readers hold the collector up: make room
 				}
 			}
@@ -127,7 +127,7 @@ func TestAgainstModel_UT14_UT15_UT21_UT22(t *testing.T) {
 		add := func(typ observer.Type) {
 			id++
 			e := entry{typ, draw.Draw(t, "name"), id}
-			tl.Record(nil, typ, e.name, time.Duration(id), 0, nil)
+			tl.Record(typ, e.name, time.Duration(id), 0, nil)
 			if count(typ) < limit {
 				buffer = append(buffer, e)
 			}

@@ -210,9 +210,9 @@ func TestDelivery(t *testing.T) {
 		if _, err := tl.Observe(func(l observer.List) { list = l }, both); err != nil {
 			t.Fatal(err)
 		}
-		tl.Record(nil, observer.Measure, "b", 20, 0, nil)
-		tl.Record(nil, observer.Mark, "a", 10, 0, nil)
-		tl.Record(nil, observer.Mark, "b", 5, 0, nil)
+		tl.Record(observer.Measure, "b", 20, 0, nil)
+		tl.Record(observer.Mark, "a", 10, 0, nil)
+		tl.Record(observer.Mark, "b", 5, 0, nil)
 		tl.run()
 		want(t, "Entries", names(list.Entries()), "b", "a", "b")
 		want(t, "EntriesByType", names(list.EntriesByType(observer.Mark)), "b", "a")

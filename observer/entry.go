@@ -110,8 +110,8 @@ type Entry struct {
 	at       time.Duration // when it was recorded, since the root timeline's origin
 	base     time.Duration // origin that StartTime is relative to
 	tl       *Timeline
-	ids      SpanIDs
 	attrs    []slog.Attr // never written again: copies of the entry share it
+	ids      SpanIDs
 	kind     kind
 }
 
@@ -149,7 +149,7 @@ func (e *Entry) Time() time.Time {
 // Timeline is the timeline the entry was recorded on, or nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return e.tl }
 
-// Span returns where the entry belongs in a trace. It is zero without a span, and for entries of a timeline that no
+// Span returns where the entry belongs in a trace. It has no ids without a span, and for entries of a timeline that no
 // tracing system uses.
 func (e *Entry) Span() SpanIDs { return e.ids }
 

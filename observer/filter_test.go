@@ -20,15 +20,15 @@ func TestSelect_PT16_PT17(t *testing.T) {
 	initiator := func(v slog.Value) []slog.Attr {
 		return []slog.Attr{slog.Int("before", 1), {Key: observer.InitiatorKey, Value: v}}
 	}
-	tl.Record(nil, observer.Resource, "r2", 8, 1, initiator(slog.StringValue("db")))
-	tl.Record(nil, observer.Mark, "a", 2, 0, nil)
-	tl.Record(nil, observer.Measure, "a", 1, 1, nil)
-	tl.Record(nil, observer.Resource, "r1", 3, 1, initiator(slog.AnyValue(lazy("fetch"))))
-	tl.Record(nil, observer.Navigation, "n", 0, 9, nil)
-	tl.Record(nil, observer.Server, "s", 4, 1, nil)
-	tl.Record(nil, observer.GC, "g", 5, 1, nil)
-	tl.Record(nil, observer.Mark, "", 6, 0, nil)
-	tl.Record(nil, observer.Mark, "r1", 7, 0, initiator(slog.StringValue("fetch")))
+	tl.Record(observer.Resource, "r2", 8, 1, initiator(slog.StringValue("db")))
+	tl.Record(observer.Mark, "a", 2, 0, nil)
+	tl.Record(observer.Measure, "a", 1, 1, nil)
+	tl.Record(observer.Resource, "r1", 3, 1, initiator(slog.AnyValue(lazy("fetch"))))
+	tl.Record(observer.Navigation, "n", 0, 9, nil)
+	tl.Record(observer.Server, "s", 4, 1, nil)
+	tl.Record(observer.GC, "g", 5, 1, nil)
+	tl.Record(observer.Mark, "", 6, 0, nil)
+	tl.Record(observer.Mark, "r1", 7, 0, initiator(slog.StringValue("fetch")))
 	tl.run()
 
 	type source interface {

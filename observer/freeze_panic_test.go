@@ -128,7 +128,7 @@ func TestGoexitDoesNoHarm(t *testing.T) {
 			t.Run(name+" "+how, func(t *testing.T) {
 				tl := newManual()
 				attrs := []slog.Attr{slog.Any("a", []int64{1}), slog.Any("k", v), slog.Any("later", errors.New("e")), slog.Int("n", 1)}
-				if inGoroutine(func() { tl.Record(nil, observer.Mark, "m", 0, 0, attrs) }) {
+				if inGoroutine(func() { tl.Record(observer.Mark, "m", 0, 0, attrs) }) {
 					t.Fatal("it returned")
 				}
 				want := "[a=[1] k=!GOEXIT later=!GOEXIT n=1]"
@@ -169,7 +169,7 @@ func TestMethodsRunWithoutLocks(t *testing.T) {
 			t.Error("called on another goroutine")
 		}
 		for _, tl := range []*observer.Timeline{tl.Timeline, child} {
-			tl.Record(nil, observer.Mark, "inner", tl.Now(), 0, []slog.Attr{slog.Int("n", 1)})
+			tl.Record(observer.Mark, "inner", tl.Now(), 0, []slog.Attr{slog.Int("n", 1)})
 			tl.Entries()
 			tl.Latest("inner")
 			tl.Stats()
@@ -187,7 +187,7 @@ func TestMethodsRunWithoutLocks(t *testing.T) {
 		here = id()
 		for _, v := range everyMethod(m) {
 			for _, tl := range []*observer.Timeline{tl.Timeline, child} {
-				tl.Record(nil, observer.Mark, "m", 0, 0, []slog.Attr{slog.Any("k", v)})
+				tl.Record(observer.Mark, "m", 0, 0, []slog.Attr{slog.Any("k", v)})
 				if _, err := tl.NewEntry(observer.Mark, "m", 0, 0, slog.Any("k", v)); err != nil {
 					t.Error(err)
 				}
@@ -212,7 +212,7 @@ func TestMethodsRunWithoutLocks(t *testing.T) {
 func TestUnknownTypesAreNotFrozen(t *testing.T) {
 	tl := newManual()
 	m := method(func() string { t.Error("called"); return "" })
-	tl.Record(nil, "unknown", "m", 0, 0, []slog.Attr{slog.Any("k", m)})
+	tl.Record("unknown", "m", 0, 0, []slog.Attr{slog.Any("k", m)})
 	if _, err := tl.NewEntry("unknown", "m", 0, 0, slog.Any("k", m)); err == nil {
 		t.Error("no error")
 	}
@@ -224,15 +224,15 @@ func TestUnknownTypesAreNotFrozen(t *testing.T) {
 // Where there is no room for an entry, its attributes are left alone, too.
 func TestLostEntriesAreNotFrozen(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 1 })
-	for tl.Record(nil, observer.Mark, "m", 0, 0, nil) {
+	for tl.Record(observer.Mark, "m", 0, 0, nil) {
 	}
 	calls := 0
 	attr := slog.Any("k", method(func() string { calls++; return "" }))
-	if tl.Record(nil, observer.Mark, "m", 0, 0, []slog.Attr{attr}) || calls != 0 {
+	if tl.Record(observer.Mark, "m", 0, 0, []slog.Attr{attr}) || calls != 0 {
 		t.Errorf("the method was called %d times for an entry that is lost", calls)
 	}
 	tl.Flush()
-	if !tl.Record(nil, observer.Mark, "m", 0, 0, []slog.Attr{attr}) || calls != 1 {
+	if !tl.Record(observer.Mark, "m", 0, 0, []slog.Attr{attr}) || calls != 1 {
 		t.Errorf("the method was called %d times for an entry that is recorded", calls)
 	}
 }
@@ -251,7 +251,7 @@ func TestCallbackPanicsWithAnUnprintableValue_PT7(t *testing.T) {
 	if !strings.Contains(log.String(), "PANIC") {
 		t.Errorf("logged %s", log.String())
 	}
-	if !tl.Record(nil, observer.Mark, "next", 0, 0, nil) || len(tl.Entries()) != 2 {
+	if !tl.Record(observer.Mark, "next", 0, 0, nil) || len(tl.Entries()) != 2 {
 		t.Error("the timeline does not go on")
 	}
 }

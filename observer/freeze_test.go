@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -25,19 +26,36 @@ func frozen(t *testing.T, attrs ...slog.Attr) (recorded []slog.Attr) {
 
 func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	tl := newManual()
-	var synchronous []slog.Attr
-	tl.Attach(func(observer.Bridge) observer.Bridge { return &syncBridge{recorder{record: true}, &synchronous} })
-	tl.Record(nil, observer.Mark, "m", 0, 0, attrs)
-	recorded, recordedSync := tl.Entries()[0].Detail(), synchronous
+	var kept keptAttrs
+	place := observer.Place{Timeline: tl.Timeline, To: observer.ToSpan, Tracer: &kept}
+	place.Record(observer.Mark, "m", 0, 0, attrs)
+	recorded := tl.Entries()[0].Detail()
 	made := entry(t, tl.Timeline, "m", attrs...)
-	tl.Queue(t.Context(), made)
+	place.Queue(made)
+	place.Record(observer.Measure, "m", 0, 0, attrs)
+	place.End(nil, "m", 0, 0, attrs, &observer.Failure{})
+	var handedOver []slog.Attr
+	tracing := spantest.New(tl.Timeline)
+	tracing.Before = func(f *observer.Finished) {
+		it, _ := f.At(0)
+		handedOver = slices.Clone(it.Attrs)
+	}
+	root := tracing.NewRoot("root")
+	unit := root.Place()
+	unit.Record(observer.Measure, "m", 0, 0, attrs)
+	viewed := root.Unit().Entries()[0].Detail()
+	root.End()
 	for way, got := range map[string][]slog.Attr{
-		"a SyncBridge":      recordedSync,
-		"one after Queue":   synchronous,
-		"NewEntry":          made.Detail(),
-		"Queue":             tl.Entries()[1].Detail(),
-		"Freeze":            observer.Freeze(attrs),
-		"Freeze once again": observer.Freeze(observer.Freeze(attrs)),
+		"a tracer's mark":           kept.all[0],
+		"a tracer's queued mark":    kept.all[1],
+		"a tracer's measure":        kept.all[2],
+		"a tracer's failed measure": kept.all[3],
+		"a receiver":                handedOver,
+		"a unit":                    viewed,
+		"NewEntry":                  made.Detail(),
+		"Queue":                     tl.Entries()[1].Detail(),
+		"Freeze":                    observer.Freeze(attrs),
+		"Freeze once again":         observer.Freeze(observer.Freeze(attrs)),
 	} {
 		if fmt.Sprintf("%#v", values(got)) != fmt.Sprintf("%#v", values(recorded)) {
 			t.Errorf("%s has %v, Record %v", way, got, recorded)
@@ -58,13 +76,17 @@ func values(attrs []slog.Attr) (all []any) {
 	return all
 }
 
-// A syncBridge keeps the attributes of the last entry that it was told of.
-type syncBridge struct {
-	recorder
-	got *[]slog.Attr
+// keptAttrs is a tracer that keeps attributes.
+type keptAttrs struct {
+	observer.Tracer // nil: it is not asked for more
+
+	all [][]slog.Attr
 }
 
-func (s *syncBridge) Recorded(e observer.Entry) { *s.got = e.Detail() }
+func (k *keptAttrs) Mark(_ any, _ string, _ time.Time, attrs []slog.Attr) {
+	k.all = append(k.all, attrs)
+}
+func (k *keptAttrs) Measure(_ any, m observer.Measured) { k.all = append(k.all, m.Attrs) }
 
 type tags []string
 
@@ -160,8 +182,8 @@ func TestFrozenValuesDoNotChange_UT6(t *testing.T) {
 		return fmt.Sprintf("%#v", values(attrs)[:12]) // pointers in lists are addresses
 	}
 	before := shown(observer.Freeze(slices.Clone(attrs)))
-	tl.Record(nil, observer.Mark, "m", 0, 0, attrs)
-	tl.Record(nil, observer.Mark, "one of many attributes", 0, 0, append(slices.Clip(attrs), slices.Repeat([]slog.Attr{slog.Int("n", 1)}, 100)...))
+	tl.Record(observer.Mark, "m", 0, 0, attrs)
+	tl.Record(observer.Mark, "one of many attributes", 0, 0, append(slices.Clip(attrs), slices.Repeat([]slog.Attr{slog.Int("n", 1)}, 100)...))
 	e := entry(t, tl.Timeline, "made", attrs...)
 	header.Set("A", "2")
 	list[0], names[0], data[0], members[0], pointed.n = 2, "b", 'b', slog.Int("n", 2), 2

@@ -1,6 +1,7 @@
 package observer_test
 
 import (
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func (m *manual) run() {
 func (m *manual) add(typ observer.Type, name string) { record(m.Timeline, typ, name) }
 
 func record(tl *observer.Timeline, typ observer.Type, name string) {
-	tl.Record(nil, typ, name, tl.Now(), 0, nil)
+	tl.Record(typ, name, tl.Now(), 0, nil)
 }
 
 // watch observes and gathers the names delivered.
@@ -57,6 +58,16 @@ func watch(t *testing.T, tl *observer.Timeline, o observer.Options) (*observer.O
 		t.Fatal(err)
 	}
 	return obs, &got
+}
+
+// entry makes a mark without recording it.
+func entry(t *testing.T, tl *observer.Timeline, name string, attrs ...slog.Attr) observer.Entry {
+	t.Helper()
+	e, err := tl.NewEntry(observer.Mark, name, tl.Now(), 0, attrs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func names(entries []observer.Entry) []string {

@@ -38,12 +38,39 @@ const (
 	outcomeUnfrozen         // not written: its attributes are to be frozen first
 )
 
-// put writes an entry of t, the process timeline or one of its units, to an inlet. frozen is whether the attributes are
-// known to be frozen; else they must be scalars.
+// A wake says whether a collection is wanted.
+type wake uint8
+
+const (
+	wakeNone wake = iota
+	wakeArm
+	wakeUrgent
+)
+
+// wake sees to it that a collection runs if one is wanted. No lock is held: a scheduler is the caller's.
+func (r *root) wake(w wake) {
+	if w == wakeNone {
+		return
+	}
+	r.arm()
+	if w == wakeUrgent {
+		r.wakeNow()
+	}
+}
+
+// put writes an entry of the process timeline t to an inlet; see insert.
 func (r *root) put(t *Timeline, ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
+	o, w := r.insert(t, ids, k, name, start, duration, at, attrs, frozen)
+	r.wake(w)
+	return o
+}
+
+// insert writes an entry of t, the process timeline or one of its units, to an inlet. frozen is whether the attributes are
+// known to be frozen; else they must be scalars. The caller passes the result to wake.
+func (r *root) insert(t *Timeline, ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) (outcome, wake) {
 	if len(attrs) > maxInline {
 		if !frozen && !allScalars(attrs) {
-			return outcomeUnfrozen
+			return outcomeUnfrozen, wakeNone
 		}
 		attrs, frozen = box(attrs), true
 	}
@@ -58,12 +85,12 @@ func (r *root) put(t *Timeline, ids SpanIDs, k kind, name string, start, duratio
 			} else {
 				in.unshown[k]++
 			}
-			first := r.enlist(in) // the collector must hear of it
-			in.mu.Unlock()
-			if first {
-				r.arm()
+			w := wakeNone
+			if r.enlist(in) { // the collector must hear of it
+				w = wakeArm
 			}
-			return outcomeLost
+			in.mu.Unlock()
+			return outcomeLost, w
 		}
 	}
 	if r.clock != nil {
@@ -84,7 +111,7 @@ func (r *root) put(t *Timeline, ids SpanIDs, k kind, name string, start, duratio
 			clear(to)
 			*rec = record{}
 			in.mu.Unlock()
-			return outcomeUnfrozen
+			return outcomeUnfrozen, wakeNone
 		}
 		rec.attrs = uint16(c.nattrs)
 		rec.nattrs = uint8(len(attrs))
@@ -92,17 +119,15 @@ func (r *root) put(t *Timeline, ids SpanIDs, k kind, name string, start, duratio
 	}
 	c.n++
 	c.latest = max(c.latest, at)
-	if in.queued {
-		in.mu.Unlock()
-	} else {
-		r.enlist(in)
-		in.mu.Unlock()
-		r.arm()
+	w := wakeNone
+	if r.enlist(in) {
+		w = wakeArm
 	}
+	in.mu.Unlock()
 	if urgent {
-		r.wakeNow()
+		w = wakeUrgent
 	}
-	return outcomeRecorded
+	return outcomeRecorded, w
 }
 
 // grow gives in a fresh chunk, or none when too many are in use. in.mu is held.

@@ -130,8 +130,8 @@ func sortKeys(t *testing.T, text string) string {
 
 func TestJSONOfEntries(t *testing.T) {
 	tl := newManual()
-	tl.Record(nil, observer.Measure, "backwards", 30*time.Microsecond, -20*time.Microsecond, nil)
-	tl.Record(nil, observer.Mark, "before the origin", -time.Nanosecond, 0, nil)
+	tl.Record(observer.Measure, "backwards", 30*time.Microsecond, -20*time.Microsecond, nil)
+	tl.Record(observer.Mark, "before the origin", -time.Nanosecond, 0, nil)
 	got, err := json.Marshal(tl.Entries())
 	w := `[{"name":"before the origin","entryType":"mark","startTime":-0.000001,"duration":0,"detail":null},` +
 		`{"name":"backwards","entryType":"measure","startTime":0.03,"duration":-0.02,"detail":null}]`

@@ -52,7 +52,8 @@ type Observer struct {
 	lost       uint64 // entries that the buffer had no room for
 	hint       int    // room to begin a buffer with: what the last one held
 	registered bool
-	needsDrops bool // the next callback tells the dropped count (PT-29)
+	needsDrops bool   // the next callback tells the dropped count (PT-29)
+	dropped    uint64 // that count, once the timeline is closed
 	options    Options
 }
 
@@ -107,7 +108,16 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if o.tl.closed.Load() {
 		return errClosed
 	}
+	// What is recorded before comes from the buffer, what is recorded after it as it is collected, and nothing both ways. A
+	// process timeline's buffer changes in a collection only.
+	if o.tl.parent != nil {
+		o.tl.mu.Lock()
+	}
 	r.collect() // what was recorded before is not for this registration
+	if o.tl.parent == nil {
+		o.tl.mu.Lock()
+	}
+	defer o.tl.mu.Unlock()
 	if !o.registered {
 		o.types = 0 // of an earlier registration
 	}
@@ -136,9 +146,6 @@ func (o *Observer) register(opts Options, types kindSet) error {
 		return errClosed
 	}
 	if opts.Buffered && o.single {
-		// What was recorded before, no more: the rest comes to the observer as it is collected.
-		o.tl.mu.Lock()
-		defer o.tl.mu.Unlock()
 		o.tl.show()
 		if o.tl.log != nil {
 			for _, seg := range o.tl.log.segs {
@@ -290,18 +297,28 @@ func (o *Observer) takeList() List {
 	if o.needsDrops {
 		o.needsDrops = false
 		l.hasDropped = true
-		o.tl.mu.Lock()
-		o.tl.show()
-		if o.tl.log != nil {
-			for k, n := range o.tl.log.full {
-				if o.types.has(kind(k)) {
-					l.dropped += n
-				}
-			}
+		if o.registered {
+			o.countDropped()
 		}
-		o.tl.mu.Unlock()
+		l.dropped = o.dropped
 	}
 	return l
+}
+
+// countDropped counts the entries that the timeline's buffer had no room for. The root's mu is held.
+func (o *Observer) countDropped() {
+	o.tl.mu.Lock()
+	defer o.tl.mu.Unlock()
+	o.tl.fillLog() // also as it is closed
+	o.dropped = 0
+	if o.tl.log == nil {
+		return
+	}
+	for k, n := range o.tl.log.full {
+		if o.types.has(kind(k)) {
+			o.dropped += n
+		}
+	}
 }
 
 func (r *root) log() *slog.Logger {

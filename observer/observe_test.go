@@ -179,7 +179,7 @@ func TestTakeRecordsAndDisconnect_PT30_PT31(t *testing.T) {
 	obs, got := watch(t, tl.Timeline, both)
 	tl.now = 9
 	tl.add(observer.Mark, "later start, queued first")
-	tl.Record(nil, observer.Measure, "earlier start", 1, 3, nil)
+	tl.Record(observer.Measure, "earlier start", 1, 3, nil)
 	want(t, "PT-31 order of queueing", names(obs.TakeRecords()), "later start, queued first", "earlier start")
 	want(t, "PT-31 emptied", names(obs.TakeRecords()))
 	tl.run()

@@ -14,7 +14,7 @@ import (
 
 // numbered records a mark that carries its number, again until there is room.
 func numbered(on *observer.Timeline, n int) {
-	for !on.Record(nil, observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
+	for !on.Record(observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
 		runtime.Gosched()
 	}
 }
@@ -127,7 +127,7 @@ func TestReadYourWrites(t *testing.T) {
 				name := fmt.Sprint("goroutine ", g)
 				all.Go(func() {
 					for range each {
-						if !c.tl.Record(nil, observer.Mark, name, c.tl.Now(), 0, nil) {
+						if !c.tl.Record(observer.Mark, name, c.tl.Now(), 0, nil) {
 							refused.Add(1)
 							return
 						}
@@ -152,19 +152,6 @@ func TestReadYourWrites(t *testing.T) {
 // Entries recorded while an observer registers come from the buffer or from the
 // recording, not from both.
 func TestBufferedMeanwhile(t *testing.T) {
-	t.Run("PT-27 the bridge records during the collection", func(t *testing.T) {
-		tl := newManual()
-		child := tl.NewChild()
-		b := &recorder{record: true}
-		b.onCollect = func() {
-			b.onCollect = nil
-			record(child, observer.Mark, "meanwhile")
-		}
-		b.attach(tl.Timeline)
-		_, got := watch(t, child, observer.Options{Type: observer.Mark, Buffered: true})
-		tl.run()
-		want(t, "delivered", *got, "meanwhile")
-	})
 	t.Run("PT-27 another goroutine records", func(t *testing.T) {
 		const requests, each = 1000, 30
 		tl := undelivered()
@@ -221,7 +208,7 @@ func TestConcurrentOnTwoTimelines(t *testing.T) {
 		all.Go(func() {
 			for n := range each {
 				for _, on := range []*observer.Timeline{tl, child} {
-					for !on.Record(nil, observer.Mark, name, on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
+					for !on.Record(observer.Mark, name, on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
 						tl.Flush()
 					}
 				}

@@ -20,9 +20,9 @@ func TestAttributesOfRequestsAreFreed(t *testing.T) {
 		for range each {
 			held := new([64]byte)
 			runtime.AddCleanup(held, func(struct{}) { freed.Add(1) }, struct{}{})
-			request.Record(nil, observer.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", held)})
+			request.Record(observer.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", held)})
 		}
-		tl.Record(nil, observer.Mark, "of the process", 0, 0, []slog.Attr{slog.Int("n", 1)})
+		tl.Record(observer.Mark, "of the process", 0, 0, []slog.Attr{slog.Int("n", 1)})
 		tl.Flush() // the request is long: its entries are in its buffer now
 		request.Close()
 	}

@@ -89,11 +89,11 @@ func TestDefaultSizes_PT19(t *testing.T) {
 func TestManyTies_PT15(t *testing.T) {
 	tl := newManual()
 	var want []string
-	tl.Record(nil, observer.Mark, "later", 2, 0, nil)
+	tl.Record(observer.Mark, "later", 2, 0, nil)
 	for i := range 200 {
 		name := fmt.Sprint(i)
 		want = append(want, name)
-		tl.Record(nil, observer.Mark, name, 1, 0, nil)
+		tl.Record(observer.Mark, name, 1, 0, nil)
 	}
 	got := names(tl.Entries())
 	if strings.Join(got, " ") != strings.Join(append(want, "later"), " ") {
@@ -108,7 +108,7 @@ func TestLatestFindsAllThatIsKept(t *testing.T) {
 		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 100 })
 		name := func(i int) string { return fmt.Sprint("mark ", i) }
 		for i := range 200 {
-			tl.Record(nil, observer.Mark, name(i), 0, 0, nil)
+			tl.Record(observer.Mark, name(i), 0, 0, nil)
 		}
 		tl.Latest(name(0)) // makes the index
 		if err := tl.SetBufferSize(observer.Mark, 10_000); err != nil {
@@ -116,7 +116,7 @@ func TestLatestFindsAllThatIsKept(t *testing.T) {
 		}
 		tl.Clear(observer.Mark)
 		for i := range 5000 {
-			tl.Record(nil, observer.Mark, name(i), 0, 0, nil)
+			tl.Record(observer.Mark, name(i), 0, 0, nil)
 		}
 		for i := range 5000 {
 			if _, ok := tl.Latest(name(i)); !ok {
@@ -129,7 +129,7 @@ func TestLatestFindsAllThatIsKept(t *testing.T) {
 		tl.add(observer.Mark, "a")
 		tl.add(observer.Mark, "a")
 		for i := range 5000 {
-			tl.Record(nil, observer.Mark, fmt.Sprint(i), 0, 0, nil)
+			tl.Record(observer.Mark, fmt.Sprint(i), 0, 0, nil)
 		}
 		tl.Clear(observer.Mark, "a")
 		tl.add(observer.Mark, "b")

@@ -12,7 +12,7 @@ type TypeStats struct {
 	// Delivered counts entries handed to callbacks, once for each observer.
 	Delivered uint64
 	// ObserverFull counts entries an observer lost because its buffer was full,
-	// once for each observer.
+	// once for each observer. An entry of a request that observers lost because too many waited counts once.
 	ObserverFull uint64
 }
 

@@ -57,10 +57,10 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	child := tl.NewChild()
 	distant := observer.NewTimeline(observer.TimelineOptions{}).NewChildAt(time.Time{})
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
-		child.Record(nil, observer.Measure, "start", d, 0, nil)
-		child.Record(nil, observer.Measure, "duration", 0, d, nil)
-		child.Record(nil, observer.Measure, "both", d, d, nil)
-		distant.Record(nil, observer.Measure, "distant", d, d, nil)
+		child.Record(observer.Measure, "start", d, 0, nil)
+		child.Record(observer.Measure, "duration", 0, d, nil)
+		child.Record(observer.Measure, "both", d, d, nil)
+		distant.Record(observer.Measure, "distant", d, d, nil)
 	}
 	e, err := observer.NewTimeline(observer.TimelineOptions{}).NewEntry(observer.Measure, "queued", observer.MaxTime, 0)
 	if err != nil {
@@ -70,19 +70,22 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	process := newManual()
 	process.now = math.MaxInt64
 	late := process.NewChild()
-	late.Record(nil, observer.Measure, "late", 0, time.Second, nil)
+	late.Record(observer.Measure, "late", 0, time.Second, nil)
 	if got := late.Entries()[0]; got.StartTime() != 0 || got.Duration() != 0 {
 		t.Errorf("on a request that began after the range there is %v, want a request that begins and ends with the range", got)
 	}
-	bridge := &recorder{record: true}
-	bridge.attach(tl.Timeline)
+	started := &startTimes{}
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
-		child.Start(t.Context(), "started", d)
+		p := observer.Place{Timeline: child, Tracer: started}
+		p.Start(t.Context(), "started", d)
 	}
-	for _, at := range bridge.started {
+	for _, at := range started.all {
 		if !at.Equal(time.Unix(0, at.UnixNano())) {
-			t.Errorf("the bridge was told of a start at %v: Unix nanoseconds cannot express it", at)
+			t.Errorf("the tracer was told of a start at %v: Unix nanoseconds cannot express it", at)
 		}
+	}
+	if len(started.all) != 2 {
+		t.Errorf("the tracer was told of %d starts, want 2", len(started.all))
 	}
 	for _, e := range append(child.Entries(), distant.Entries()...) {
 		start := e.StartTime() + time.Hour
@@ -96,6 +99,20 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	if got := child.EntriesByName("queued"); len(got) != 1 || got[0].StartTime() != observer.MaxTime-time.Hour {
 		t.Errorf("got %v", got)
 	}
+}
+
+// startTimes is a tracer that keeps when spans were to start.
+type startTimes struct {
+	observer.Tracer // nil: it is not asked for more
+
+	all []time.Time
+}
+
+func (s *startTimes) Measure(any, observer.Measured) {}
+func (s *startTimes) IDs(any) observer.SpanIDs       { return observer.SpanIDs{} }
+func (s *startTimes) Start(ctx context.Context, _ observer.Destination, _ string, at time.Time) (context.Context, observer.Opened) {
+	s.all = append(s.all, at)
+	return ctx, nil
 }
 
 func TestTimestampsOutOfRange(t *testing.T) {

@@ -79,7 +79,7 @@ type Timeline struct {
 	receiver Receiver      // of a unit's journal; nil without one
 	shard    *unitShard    // of a unit
 	wants    atomic.Uint32 // kindSet some registered observer of this timeline wants
-	always   kindSet       // recorded even if nothing else wants them
+	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
 	closed   atomic.Bool
 
 	mu      sync.Mutex // guards what follows; taken after the root's mu and before those of inlets and shards
@@ -124,6 +124,8 @@ type root struct {
 	recorded atomic.Int64 // entries, counted only with a clock of its own, where it gives their order
 	dirty    dirtyList
 	armed    atomic.Bool // a collection is on its way
+
+	lostMarks atomic.Uint64
 
 	_ [128]byte
 
@@ -260,22 +262,23 @@ func (t *Timeline) Parent() *Timeline { return t.parent }
 
 // Observed reports whether an observer of t or of a parent, or whoever made t, wants entries of type typ.
 func (t *Timeline) Observed(typ Type) bool {
-	if t.root.watching.Load() == 0 && t.always == 0 {
+	always := kindSet(t.always.Load())
+	if t.root.watching.Load() == 0 && always == 0 {
 		return false
 	}
 	k, _ := kindOf(typ)
-	return t.always.has(k) || t.watched(k)
+	return always.has(k) || t.watched(k)
 }
 
 // Watched reports whether there are any observers, of t or of other timelines of its process timeline.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. It is called
-// before others use t.
+// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. Types
+// that are not supported are ignored.
 func (t *Timeline) Keep(types ...Type) {
 	for _, typ := range types {
 		if k, ok := kindOf(typ); ok {
-			t.always |= 1 << k
+			t.always.Or(1 << k)
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 func TestEntries_PT15(t *testing.T) {
 	tl := newManual()
-	tl.Record(nil, observer.Measure, "b", 30, 5, nil)
-	tl.Record(nil, observer.Mark, "a", 10, 0, nil)
-	tl.Record(nil, observer.Resource, "r", 20, 1, []slog.Attr{slog.String(observer.InitiatorKey, "fetch")})
-	tl.Record(nil, observer.Mark, "tie", 10, 0, nil)
+	tl.Record(observer.Measure, "b", 30, 5, nil)
+	tl.Record(observer.Mark, "a", 10, 0, nil)
+	tl.Record(observer.Resource, "r", 20, 1, []slog.Attr{slog.String(observer.InitiatorKey, "fetch")})
+	tl.Record(observer.Mark, "tie", 10, 0, nil)
 	want(t, "PT-15 by start, ties in order of recording", names(tl.Entries()), "a", "tie", "r", "b")
 	want(t, "PT-16 by type", names(tl.EntriesByType(observer.Mark)), "a", "tie")
 	want(t, "PT-16 by name", names(tl.EntriesByName("a")), "a")
@@ -28,7 +28,7 @@ func TestEntries_PT15(t *testing.T) {
 	want(t, "PT-17 initiatorType", names(tl.Entries(observer.Filter{InitiatorType: "fetch"})), "r")
 	want(t, "PT-17 all that is given must match", names(tl.Entries(observer.Filter{InitiatorType: "fetch", Type: observer.Mark})))
 	want(t, "any of several filters", names(tl.Entries(observer.Filter{Name: "a"}, observer.Filter{Name: "b"})), "a", "b")
-	if tl.Record(nil, "frame", "f", 0, 0, nil) {
+	if tl.Record("frame", "f", 0, 0, nil) {
 		t.Error("an unknown type was recorded")
 	}
 	if _, err := tl.NewEntry("frame", "f", 0, 0); err == nil {
@@ -51,8 +51,8 @@ func TestSupportedEntryTypes_PT32(t *testing.T) {
 
 func TestEntryJSON_PT12(t *testing.T) {
 	tl := newManual()
-	tl.Record(nil, observer.Mark, "plain", 1500*time.Microsecond, 0, nil)
-	tl.Record(nil, observer.Measure, "full", 2*time.Millisecond, 250*time.Microsecond, []slog.Attr{
+	tl.Record(observer.Mark, "plain", 1500*time.Microsecond, 0, nil)
+	tl.Record(observer.Measure, "full", 2*time.Millisecond, 250*time.Microsecond, []slog.Attr{
 		slog.String("s", "x"), slog.Int("i", -1), slog.Uint64("u", math.MaxUint64), slog.Float64("f", 0.5), slog.Bool("b", true),
 		slog.Duration("d", 1500*time.Microsecond), slog.Time("t", time.Unix(0, 0).UTC()),
 		slog.Group("g", slog.Int("n", 1), slog.Group("h", slog.Int("n", 2))), slog.Group("", slog.Int("inlined", 3)),
@@ -148,7 +148,7 @@ func TestOverflow(t *testing.T) {
 	_, got := watch(t, tl.Timeline, marksOnly)
 	lost := 0
 	for range 33 {
-		if !tl.Record(nil, observer.Mark, "m", 0, 0, nil) {
+		if !tl.Record(observer.Mark, "m", 0, 0, nil) {
 			lost++
 		}
 	}
@@ -160,7 +160,7 @@ func TestOverflow(t *testing.T) {
 	if len(*got) != 24 {
 		t.Errorf("%d delivered, want 24", len(*got))
 	}
-	if !tl.Record(nil, observer.Mark, "room again", 0, 0, nil) {
+	if !tl.Record(observer.Mark, "room again", 0, 0, nil) {
 		t.Error("after a collection there is no room")
 	}
 }
@@ -169,7 +169,7 @@ func TestLatestAfterTheBufferIsFull(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize, o.ChildBufferSize = 3, 3 })
 	for name, on := range map[string]*observer.Timeline{"process": tl.Timeline, "child": tl.NewChild()} {
 		for i := range 10 {
-			on.Record(nil, observer.Mark, "tick", time.Duration(i), 0, nil)
+			on.Record(observer.Mark, "tick", time.Duration(i), 0, nil)
 			tl.Flush()
 			if at, ok := on.Latest("tick"); !ok || at != time.Duration(i) {
 				t.Errorf("UT-21 %s: after tick %d Latest is %v, %v", name, i, at, ok)
@@ -215,7 +215,7 @@ func TestEntryString(t *testing.T) {
 	tl := newManual()
 	tl.now = 2 * time.Millisecond
 	tl.add(observer.Mark, "a b")
-	tl.Record(nil, observer.Measure, "m", time.Millisecond, -3*time.Microsecond, nil)
+	tl.Record(observer.Measure, "m", time.Millisecond, -3*time.Microsecond, nil)
 	want(t, "as text", []string{fmt.Sprint(tl.Entries()), fmt.Sprint(observer.Entry{})},
 		`[measure "m" at 1ms for -3µs mark "a b" at 2ms]`, ` "" at 0s`)
 }

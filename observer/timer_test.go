@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,39 +47,13 @@ func TestTimerIsBroughtForward(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 256 {
-			if !child.Record(nil, observer.Mark, "m", 0, 0, nil) {
+			if !child.Record(observer.Mark, "m", 0, 0, nil) {
 				t.Fatal("an entry was lost")
 			}
 		}
 		<-called
 		if d := time.Since(start); d != 0 {
 			t.Errorf("a buffer a quarter full was collected after %v, want at once", d)
-		}
-		<-time.After(2 * time.Hour)
-	})
-}
-
-// So is what fills it while it is collected.
-func TestTimerIsBroughtForwardAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Hour, MaxPending: 1024})
-		child := tl.NewChild()
-		fill := func() {
-			for range 256 {
-				child.Record(nil, observer.Mark, "m", 0, 0, nil)
-			}
-		}
-		bridge := &recorder{record: true, onCollect: sync.OnceFunc(fill)}
-		bridge.attach(tl)
-		fill()
-		synctest.Wait()
-		n := 0
-		for _, pass := range bridge.passes {
-			n += len(pass)
-		}
-		if d := time.Since(start); n != 512 || d != 0 {
-			t.Errorf("%d entries were collected after %v, want 512 at once", n, d)
 		}
 		<-time.After(2 * time.Hour)
 	})

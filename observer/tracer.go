@@ -18,17 +18,28 @@ type SpanIDs struct {
 	Trace  [16]byte
 	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
 	Parent ID // the span that it was recorded under
+
+	// ObserversOnly says that the entry is in no trace, and that it was recorded for observers alone: the span that it was
+	// recorded under is not sampled.
+	ObserversOnly bool
 }
 
 // A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the
 // goroutine that records, and concurrently. They must not block or panic.
+//
+// Some of them are given the span that a context has active. It is nil without one, and never used by the timeline itself.
 type Tracer interface {
-	// Under returns the place of entries under a span that is active in a context. The span is not an Active: another
-	// tracer made it. The timeline of the place is not used.
-	Under(span any) Place
+	// Under returns the destination of entries under a span that is not an Active: another tracer made it.
+	Under(span any) Destination
 
-	// Root returns the sink of measures under no span.
-	Root() Sink
+	// IDs returns the ids of a span, for entries under it. They are zero if it is not recorded.
+	IDs(span any) SpanIDs
+
+	// Mark takes a mark under a span, at once. The attributes are frozen.
+	Mark(span any, name string, at time.Time, attrs []slog.Attr)
+
+	// Measure takes a measure under a span, at once.
+	Measure(span any, m Measured)
 
 	// Start starts a span under the one in ctx, whose place has the destination to. It returns nil, and ctx itself, if
 	// it makes none.
@@ -42,13 +53,6 @@ type Active interface {
 
 	// Unit returns the timeline of the span's unit.
 	Unit() *Timeline
-}
-
-// A Sink takes marks and measures at once.
-type Sink interface {
-	Mark(name string, at time.Time, attrs []slog.Attr)
-	Measure(Measured)
-	IDs() SpanIDs // of the sink's span; zero if it has none
 }
 
 // A Measured is a measure that has ended.
@@ -68,6 +72,9 @@ type Failure struct {
 
 // An Opened is a span of a measure that has begun. Its last call is End.
 type Opened interface {
+	// IDs returns the ids of the span. They are zero if it is not recorded.
+	IDs() SpanIDs
+
 	Fail(Failure)
 
 	// End ends the span. It returns the span if that was started ToUnit, for its unit's Finish. Other spans get the attributes, which
@@ -80,19 +87,19 @@ type Destination uint8
 
 // The destinations.
 const (
-	ToTimeline  Destination = iota // the timeline; and measures to the sink, if there is one
+	ToTimeline  Destination = iota // the timeline; and measures to the tracer
 	ToObservers                    // only observers and those that made the timeline, because the span is not recorded
 	ToUnit                         // the timeline; its receiver gets them with the unit's next part
-	ToSpan                         // the timeline and the sink
-	onlyTimeline
+	ToSpan                         // the timeline and the tracer
 )
 
 // A Place is where the entries under a context go.
 type Place struct {
 	Timeline *Timeline
-	Span     Span // the active one of the unit; nil without one
+	Span     Span // the active span of the unit; nil without one
 	To       Destination
-	Sink     Sink
+	Tracer   Tracer // nil without one
+	Under    any    // the active span, for the tracer
 }
 
 // spanKey is OpenTelemetry's key of the active span in a context, or nil.
@@ -116,9 +123,7 @@ func Locate(ctx context.Context) Place {
 			if tracer == nil {
 				return Place{Timeline: t}
 			}
-			p := tracer.Under(span)
-			p.Timeline = t
-			return p
+			return Place{Timeline: t, To: tracer.Under(span), Tracer: tracer, Under: span}
 		}
 	}
 	return carried(ctx).placeOfRoot()
@@ -128,7 +133,7 @@ func Locate(ctx context.Context) Place {
 func (t *Timeline) placeOfRoot() Place {
 	p := Place{Timeline: t}
 	if tracer := t.root.tracer.Load(); tracer != nil {
-		p.Sink = tracer.Root()
+		p.Tracer = tracer
 	}
 	return p
 }
@@ -151,9 +156,12 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	start, duration = interval(p.Timeline.origin, start, duration)
 	o := p.put(k, name, start, duration, start+duration, attrs, false)
 	if o == outcomeUnfrozen {
-		return p.freezeAndRecord(k, name, start, duration, attrs)
+		return p.freezeAndRecord(k, name, start, duration, attrs, nil)
 	}
-	if p.Sink != nil && p.sinks(k) {
+	if o == outcomeLost {
+		p.countLost(k)
+	}
+	if p.atOnce(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return o == outcomeRecorded
@@ -162,7 +170,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
-	if !p.Wants(e.Type()) {
+	if e.kind == kindNone || !p.Wants(e.Type()) {
 		return false
 	}
 	start, duration := e.start, e.duration
@@ -176,10 +184,20 @@ func (p *Place) Queue(e Entry) bool {
 // origin, as is at, when it is recorded.
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	o := p.put(k, name, start, duration, at, attrs, true)
-	if p.Sink != nil && p.sinks(k) {
+	if o == outcomeLost {
+		p.countLost(k)
+	}
+	if p.atOnce(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return o == outcomeRecorded
+}
+
+// countLost counts an entry that found no room, unless it reaches the tracer, or was for observers only.
+func (p *Place) countLost(k kind) {
+	if k == kindMark && (p.To == ToTimeline || p.To == ToUnit) {
+		p.Timeline.root.lostMarks.Add(1)
+	}
 }
 
 // On returns the place under the same span on the timeline t.
@@ -187,7 +205,7 @@ func (p *Place) On(t *Timeline) Place {
 	if t == p.Timeline {
 		return *p
 	}
-	q := Place{Timeline: t, To: p.To, Sink: p.Sink}
+	q := Place{Timeline: t, To: p.To, Tracer: p.Tracer, Under: p.Under}
 	if q.To == ToUnit {
 		q.To = ToSpan
 	}
@@ -199,8 +217,10 @@ func (p *Place) ids(k kind) SpanIDs {
 	switch {
 	case p.Span != nil:
 		return idsOf(p.Span, k)
-	case p.Sink != nil:
-		return under(p.Sink.IDs(), k)
+	case p.To == ToObservers:
+		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
+	case p.Tracer != nil && p.Under != nil:
+		return under(p.Tracer.IDs(p.Under), k)
 	default:
 		return SpanIDs{}
 	}
@@ -223,8 +243,11 @@ func under(span SpanIDs, k kind) SpanIDs {
 	return SpanIDs{Trace: span.Trace, Parent: span.Self}
 }
 
-// sinks reports whether the sink takes entries of kind k.
-func (p *Place) sinks(k kind) bool {
+// atOnce reports whether the tracer takes entries of kind k.
+func (p *Place) atOnce(k kind) bool {
+	if p.Tracer == nil {
+		return false
+	}
 	switch p.To {
 	case ToTimeline:
 		return k == kindMeasure
@@ -235,17 +258,17 @@ func (p *Place) sinks(k kind) bool {
 	}
 }
 
-// pass gives an entry to the sink. It copies the attributes, which would otherwise escape from every caller of Record.
+// pass gives an entry to the tracer. It copies the attributes, which would otherwise escape from every caller of Record.
 //
 //go:noinline
 func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
 	copied := append([]slog.Attr(nil), attrs...)
 	at := p.Timeline.anchor().Add(start)
 	if k == kindMark {
-		p.Sink.Mark(name, at, copied)
+		p.Tracer.Mark(p.Under, name, at, copied)
 		return
 	}
-	p.Sink.Measure(Measured{Name: name, Start: at, Duration: duration, Attrs: copied})
+	p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied})
 }
 
 // put writes an entry to the timeline. start and at, when it is recorded, are since the root's origin. frozen is
@@ -261,12 +284,11 @@ func (p *Place) put(k kind, name string, start, duration, at time.Duration, attr
 // Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
 // without a tracer.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
-	tracer := p.Timeline.root.tracer.Load()
-	if tracer == nil || p.To == ToObservers {
+	if p.Tracer == nil || p.To == ToObservers {
 		return ctx, nil
 	}
 	start, _ = interval(p.Timeline.origin, start, 0)
-	return tracer.Start(ctx, p.To, name, p.Timeline.anchor().Add(start))
+	return p.Tracer.Start(ctx, p.To, name, p.Timeline.anchor().Add(start))
 }
 
 // End records a measure that has just ended, whose span is not nil or that failed. Start and Duration are as for
@@ -274,7 +296,7 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
-		p.freezeAndEnd(span, name, start, duration, attrs, failure)
+		p.freezeAndRecord(kindMeasure, name, start, duration, attrs, &ending{span, failure})
 		return
 	}
 	p.end(span, name, start, duration, attrs, failure)
@@ -299,8 +321,13 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	if failure != nil {
 		shown = append(copied[:len(copied):len(copied)], slog.String("error", failure.Message))
 	}
-	only := p.OnlyTimeline()
-	only.record(kindMeasure, name, start, duration, start+duration, shown)
+	ids := p.ids(kindMeasure)
+	if span != nil {
+		if own := span.IDs(); own.Self != (ID{}) {
+			ids = own
+		}
+	}
+	p.Timeline.showAt(ids, kindMeasure, name, start, duration, start+duration, shown)
 	at := p.Timeline.anchor().Add(start)
 	switch {
 	case span != nil:
@@ -310,16 +337,9 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 		if s := span.End(at.Add(duration), copied); s != nil {
 			p.Timeline.Finish(s, "", copied)
 		}
-	case p.Sink != nil && p.To != ToObservers:
-		p.Sink.Measure(Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
+	case p.Tracer != nil && p.To != ToObservers:
+		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
 	}
-}
-
-// OnlyTimeline returns the place without its destinations beside the timeline, for an entry that has reached them.
-func (p *Place) OnlyTimeline() Place {
-	q := *p
-	q.To = onlyTimeline
-	return q
 }
 
 // An attachment holds a Tracer behind an atomic pointer.

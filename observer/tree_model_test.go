@@ -188,7 +188,7 @@ func TestTreeAgainstModel(t *testing.T) {
 				for range rapid.IntRange(1, 20).Draw(t, "n") {
 					tick()
 					e := modelEntry{id, drawType.Draw(t, "type"), drawName.Draw(t, "name")}
-					if !on.Record(nil, e.typ, e.name, on.Now(), 0, nil) {
+					if !on.Record(e.typ, e.name, on.Now(), 0, nil) {
 						t.Fatal("refused")
 					}
 					m.record(line, e)
@@ -266,7 +266,7 @@ func TestTreeAgainstModel(t *testing.T) {
 				m.request.closed, m.request.obs = true, modelObserver{}
 				tick()
 				late := modelEntry{id, observer.Mark, "late"}
-				child.Record(nil, late.typ, late.name, child.Now(), 0, nil)
+				child.Record(late.typ, late.name, child.Now(), 0, nil)
 				m.record(&m.request, late)
 				open()
 			},

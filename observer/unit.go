@@ -81,14 +81,7 @@ func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 // a monotonic reading (as time.Now does) to be exact. With a Clock of the
 // timeline's own, the child begins now. An origin further than [MaxTime] from the process
 // timeline's becomes the nearest in range.
-//
-// Entries of the types in always are recorded even under a span that is not recorded, for the caller to read. Types that
-// are not supported are ignored.
-func (t *Timeline) NewChildAt(origin time.Time, always ...Type) *Timeline {
-	c := t.NewUnit(origin, nil)
-	c.Keep(always...)
-	return c
-}
+func (t *Timeline) NewChildAt(origin time.Time) *Timeline { return t.NewUnit(origin, nil) }
 
 // Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
@@ -99,24 +92,24 @@ func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
 		size = s.Size()
 	}
 	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
-	if k != kindNone && t.watched(k) {
-		t.watch(s, s.Describe(), attrs)
-	}
 }
 
-// Show records the entry of a span that another tracing system makes.
+// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
+}
+
+// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
+func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
 	if t.parent == nil {
-		return t.root.put(t, ids, k, d.Name, start, duration, t.root.now(), d.Attrs, true) == outcomeRecorded
+		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
 	}
-	t.keepEntry(Entry{
-		name: d.Name, start: start, duration: duration, at: t.root.now(), base: t.origin, tl: t, ids: ids, attrs: d.Attrs, kind: k,
-	})
+	t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}, attrs)
 	return true
 }
 
@@ -158,6 +151,7 @@ func (t *Timeline) disconnect() {
 	defer r.unlock()
 	r.collect()
 	for _, o := range slices.Clone(t.observers) {
+		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}
 }
@@ -168,11 +162,7 @@ func (t *Timeline) append(p *Place, k kind, name string, start, duration, at tim
 		return outcomeUnfrozen
 	}
 	if p.Span == nil || t.receiver == nil {
-		e := Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}
-		if len(attrs) > 0 {
-			e.attrs = slices.Clone(attrs)
-		}
-		t.keepEntry(e)
+		t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}, attrs)
 	} else {
 		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
 		if p.To == ToUnit {
@@ -187,55 +177,72 @@ func (t *Timeline) append(p *Place, k kind, name string, start, duration, at tim
 		if !t.add(&rec, attrs) {
 			return outcomeLost
 		}
-		if t.root.watching.Load() != 0 && t.watched(k) {
-			t.root.put(t, p.ids(k), k, name, start, duration, at, attrs, true)
-		}
 	}
 	return outcomeRecorded
 }
 
-// keepEntry adds an entry to the unit's view, and shows it to observers.
-func (t *Timeline) keepEntry(e Entry) {
+// keepEntry adds an entry to the unit's view, and shows it to observers. It copies the attributes, which are frozen.
+func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
 	t.mu.Lock()
 	if !t.closed.Load() {
 		t.show()
-		t.keep(e)
+		t.keep(e, attrs)
+	}
+	t.shard.recorded[e.kind].Add(1)
+	w := wakeNone
+	if t.watched(e.kind) {
+		_, w = t.root.insert(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, attrs, true)
 	}
 	t.mu.Unlock()
-	t.shard.recorded[e.kind].Add(1)
 	if e.kind == kindMark && e.ids.Parent == (ID{}) {
 		t.shard.unattached.Add(1)
 	}
-	if t.watched(e.kind) {
-		t.root.put(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, e.attrs, true)
-	}
+	t.root.wake(w)
 }
 
-// watch shows a finished span to observers.
-func (t *Timeline) watch(s Span, d Description, attrs []slog.Attr) {
-	k, _ := kindOf(d.Type)
+// tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
+// each entry once: from the buffer, or from here.
+func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (w wake) {
+	if rec.kind == kindNone || !t.watched(rec.kind) {
+		return wakeNone
+	}
+	if rec.gets != getsSpan {
+		_, w = t.root.insert(t, idsOf(rec.span, rec.kind), rec.kind, rec.name, rec.start, rec.duration, rec.at, attrs, true)
+		return w
+	}
+	d := rec.span.Describe()
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	if attrs == nil {
+	if len(attrs) == 0 {
 		attrs = d.Attrs
 	}
-	t.root.put(t, s.IDs(), k, d.Name, start, duration, t.root.now(), attrs, true)
+	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, start+duration, attrs, true)
+	return w
 }
 
-// keep adds e to the log. t.mu is held.
-func (t *Timeline) keep(e Entry) {
+// keep adds e to the log, with a copy of attrs. t.mu is held.
+func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
 	l := t.buffer()
 	if !l.room(e.kind) {
 		l.refuse(e.kind, e.name, e.start)
 		t.shard.bufferFull[e.kind].Add(1)
 		return
 	}
-	l.add(e)
+	kept := *e
+	kept.attrs = l.slab.keep(attrs)
+	l.add(kept)
 }
 
-// show brings the log up to date: it adds what the journal has. t.mu is held.
+// show brings the log up to date, unless the unit has ended. t.mu is held.
 func (t *Timeline) show() {
+	if !t.closed.Load() {
+		t.fillLog()
+	}
+}
+
+// fillLog adds to the log what the journal has. t.mu is held.
+func (t *Timeline) fillLog() {
 	j := t.journal
-	if j == nil || t.closed.Load() {
+	if j == nil {
 		return
 	}
 	for ; t.shown < len(j.records); t.shown++ {
@@ -245,26 +252,23 @@ func (t *Timeline) show() {
 		}
 		e := Entry{
 			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
-			ids: idsOf(rec.span, rec.kind), attrs: j.attributes(rec), kind: rec.kind,
+			ids: idsOf(rec.span, rec.kind), kind: rec.kind,
 		}
 		if rec.gets == getsSpan && !t.buffer().room(rec.kind) {
-			t.keep(Entry{kind: rec.kind}) // counts it
+			t.keep(&Entry{kind: rec.kind}, nil) // counts it
 			continue
 		}
+		attrs := j.attributes(rec)
 		if rec.gets == getsSpan {
 			d := rec.span.Describe()
 			e.name, e.ids = d.Name, rec.span.IDs()
 			e.start, e.duration = interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
 			e.at = e.start + e.duration
-			if len(e.attrs) == 0 {
-				e.attrs = d.Attrs
+			if len(attrs) == 0 {
+				attrs = d.Attrs
 			}
 		}
-		l := t.buffer()
-		if len(e.attrs) > 0 && l.room(e.kind) {
-			e.attrs = l.slab.keep(e.attrs)
-		}
-		t.keep(e)
+		t.keep(&e, attrs)
 	}
 }
 
@@ -281,18 +285,23 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 		}
 	default:
 	}
+	why, ok := causeNone, true
 	if rec.gets == getsNothing && t.closed.Load() {
-		t.mu.Unlock()
 		t.shard.recorded[rec.kind].Add(1)
-		return true
+	} else {
+		why, ok = t.write(rec, attrs)
 	}
-	why, ok := t.write(rec, attrs)
+	w := wakeNone
+	if ok {
+		w = t.tell(rec, attrs)
+	}
 	if why == causeNone {
 		t.mu.Unlock()
-		return ok
+	} else {
+		t.handOver(why)
 	}
-	t.handOver(why)
-	return true
+	t.root.wake(w)
+	return ok
 }
 
 // write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. t.mu is
@@ -307,6 +316,10 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 	finished := rec.gets == getsSpan || rec.gets == getsMeasure
 	atOnce := finished && t.closed.Load()
 	room := atOnce || t.shard.reserve(t, size)
+	if !room && j.finished == 0 && t.overLimit(j, rec) {
+		t.prune(j)
+		room = t.shard.reserve(t, size)
+	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
 		t.shard.overflow[rec.kind].Add(1)
 		if len(j.records) == 0 {
@@ -350,7 +363,7 @@ func (t *Timeline) handOver(why cause) {
 		t.shown = len(kept.records)
 	}
 	t.shard.count(j)
-	if j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
+	if why == causeEnd && j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
 		t.mu.Unlock()
 		j.handOver(t.receiver, t.anchor())
 		return
@@ -439,12 +452,31 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 }
 
 // replace gives j the records of other, which goes to the pool, in j's own storage: a stream of marks does not make a new one each time.
+// Without other, j has none.
 func (j *journal) replace(other *journal) {
 	clear(j.records)
 	clear(j.attrs)
-	j.records, j.attrs = append(j.records[:0], other.records...), append(j.attrs[:0], other.attrs...)
-	j.size = other.size
+	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
+	if other == nil {
+		return
+	}
+	j.records, j.attrs, j.size = append(j.records, other.records...), append(j.attrs, other.attrs...), other.size
 	other.free()
+}
+
+// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. t.mu is held.
+func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
+	limit := t.receiver.MarkLimit()
+	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
+}
+
+// prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
+func (t *Timeline) prune(j *journal) {
+	t.show() // the view keeps what the journal loses
+	kept := t.keepMarks(j)
+	t.shard.count(j)
+	j.replace(kept)
+	t.shown = len(j.records)
 }
 
 // waits reports whether a record is a mark of a span that has not finished.

@@ -2,147 +2,276 @@ package observer_test
 
 import (
 	"context"
-	"math/rand/v2"
-	"runtime"
+	"fmt"
+	"log/slog"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/observer"
 )
 
-// A piece is an interval with the number of its unit.
-type piece struct {
-	unit, number int
-	size         int
+// mark and measure record under a span.
+func mark(s *spantest.Span, name string, attrs ...slog.Attr) bool {
+	p := s.Place()
+	return p.Record(observer.Mark, name, p.Timeline.Now(), 0, attrs)
 }
 
-func (p *piece) Size() int { return p.size }
-
-// tracing keeps what it receives.
-type tracing struct {
-	before func(finished []observer.Interval) // of each hand-over
-
-	mu    sync.Mutex // guards what follows
-	parts [][]*piece
+func measure(s *spantest.Span, name string, attrs ...slog.Attr) bool {
+	p := s.Place()
+	return p.Record(observer.Measure, name, p.Timeline.Now(), 0, attrs)
 }
 
-func (c *tracing) HandOver(finished []observer.Interval) {
-	if c.before != nil {
-		c.before(finished)
-	}
-	part := make([]*piece, len(finished))
-	for i, f := range finished {
-		part[i] = f.(*piece)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.parts = append(c.parts, part)
-}
-
-// take returns the parts that have come since the last call.
-func (c *tracing) take() [][]*piece {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	parts := c.parts
-	c.parts = nil
-	return parts
-}
-
-func (c *tracing) lengths() (all []int) {
-	for _, part := range c.take() {
-		all = append(all, len(part))
-	}
-	return all
-}
-
-func addTo(u *observer.Unit, n, size int) {
+// children ends n spans under s, each of so many bytes.
+func children(s *spantest.Span, n, bytes int) {
 	for i := range n {
-		u.Add(&piece{number: i, size: size})
+		c := s.Child(fmt.Sprint("child ", i))
+		c.Bytes = bytes
+		c.End()
 	}
 }
 
+// shown describes what was received: "span(mark mark +dropped)", "=measure" for measures; parts are separated by "|".
+func shown(parts [][]spantest.Received) string {
+	var all []string
+	for _, part := range parts {
+		var items []string
+		for i := range part {
+			r := &part[i]
+			item := r.Name() + r.Attrs
+			if !r.IsSpan {
+				item = "=" + item
+			}
+			var marks []string
+			for _, m := range r.Marks {
+				marks = append(marks, m.Name+m.Attrs)
+			}
+			if r.Dropped > 0 {
+				marks = append(marks, fmt.Sprint("+", r.Dropped))
+			}
+			if len(marks) > 0 {
+				item += "(" + strings.Join(marks, " ") + ")"
+			}
+			items = append(items, item)
+		}
+		all = append(all, strings.Join(items, " "))
+	}
+	return strings.Join(all, " | ")
+}
+
+// Children may end after the root, in any order, and start after it. Each span has its own marks, and takes them along.
 func TestUnitHandsOver(t *testing.T) {
 	for name, c := range map[string]struct {
-		do   func(*observer.Units)
-		want []int // lengths of the parts
+		do   func(tracing *spantest.System, root *spantest.Span)
+		want string
 	}{
-		"a root alone": {func(us *observer.Units) { us.HandOver(&piece{}) }, []int{1}},
-		"a root with children": {func(us *observer.Units) {
-			u := us.New(false)
-			addTo(u, 3, 1)
-			u.End(&piece{})
-		}, []int{4}},
-		"nothing before the root's end": {func(us *observer.Units) { addTo(us.New(false), 500, 1) }, nil},
-		"each interval after the root's end": {func(us *observer.Units) {
-			u := us.New(false)
-			u.End(&piece{})
-			addTo(u, 3, 1)
-		}, []int{1, 1, 1, 1}},
-		"a unit whose root has ended": {func(us *observer.Units) { addTo(us.New(true), 2, 1) }, []int{1, 1}},
-		"a root without an interval": {func(us *observer.Units) {
-			u := us.New(false)
-			addTo(u, 2, 1)
-			u.Close()
-			addTo(u, 1, 1)
-		}, []int{2, 1}},
-		"a root without anything": {func(us *observer.Units) { us.New(false).Close() }, nil},
-		"parts of 512": {func(us *observer.Units) {
-			u := us.New(false)
-			addTo(u, 1100, 1)
-			u.End(&piece{})
-		}, []int{512, 512, 77}},
-		"parts of 512 KiB": {func(us *observer.Units) {
-			u := us.New(false)
-			addTo(u, 5, 256<<10)
-			u.End(&piece{})
-		}, []int{2, 2, 2}},
+		"a root alone":              {func(_ *spantest.System, root *spantest.Span) { root.End() }, "root"},
+		"nothing before the root's": {func(_ *spantest.System, root *spantest.Span) { children(root, 5, 0); measure(root, "m") }, ""},
+		"children, measures and marks": {func(_ *spantest.System, root *spantest.Span) {
+			a := root.Child("a")
+			mark(root, "1")
+			mark(a, "2", slog.Int("n", 1))
+			measure(a, "m", slog.Int("n", 2))
+			mark(root, "3")
+			a.End()
+			root.End()
+		}, "=m[n=2] a(2[n=1]) root(1 3)"},
+		"children end after the root": {func(_ *spantest.System, root *spantest.Span) {
+			a, b := root.Child("a"), root.Child("b")
+			mark(a, "1")
+			mark(b, "2")
+			mark(root, "3")
+			root.End()
+			mark(a, "4")
+			measure(a, "m")
+			b.End()
+			a.End()
+		}, "root(3) | =m | b(2) | a(1 4)"},
+		"a child starts after the root's end": {func(_ *spantest.System, root *spantest.Span) {
+			root.End()
+			a := root.Child("a")
+			mark(a, "1")
+			b := a.Child("b")
+			mark(b, "2")
+			a.End()
+			b.End()
+		}, "root | a(1) | b(2)"},
+		"late marks": {func(tracing *spantest.System, root *spantest.Span) {
+			a := root.Child("a")
+			a.End()
+			mark(a, "late")
+			root.End()
+			mark(root, "late")
+			mark(a, "late")
+			measure(a, "m")
+			if s := tracing.Timeline.UnitStats(); s.Late != 3 {
+				t.Errorf("%d marks were late, want 3", s.Late)
+			}
+		}, "a root | =m"},
+		"a unit that has no root": {func(_ *spantest.System, root *spantest.Span) {
+			a := root.Child("a")
+			mark(a, "1")
+			measure(root, "m")
+			root.Unit().Close()
+			root.Unit().Close()
+			mark(a, "2")
+			a.End()
+			measure(root, "late")
+		}, "=m | a(1 2) | =late"},
+		"a unit that has nothing": {func(_ *spantest.System, root *spantest.Span) { root.Unit().Close() }, ""},
+		"a flush": {func(tracing *spantest.System, root *spantest.Span) {
+			a := root.Child("a")
+			mark(root, "1")
+			mark(a, "2")
+			children(root, 1, 0)
+			flush(t, tracing)
+			flush(t, tracing) // there is nothing that has finished
+			mark(root, "3")
+			a.End()
+			flush(t, tracing)
+			root.End()
+		}, "child 0 | a(2) | root(1 3)"},
+		"the entries of other types": {func(_ *spantest.System, root *spantest.Span) {
+			p := root.Place()
+			p.Record(observer.Navigation, "n", 0, 0, nil)
+			p.Record(observer.Server, "s", 0, 0, nil)
+			root.End()
+		}, "root"},
+		"spans with an entry": {func(_ *spantest.System, root *spantest.Span) {
+			root.Child("a").EndAs(observer.Resource, slog.Int("n", 1))
+			root.End()
+		}, "a[n=1] root"},
+		"only the last marks, if a span has too many": {func(tracing *spantest.System, root *spantest.Span) {
+			tracing.Limit = 2
+			a := root.Child("a")
+			for i := range 5 {
+				mark(root, fmt.Sprint("r", i))
+				mark(a, fmt.Sprint("a", i))
+				children(root, 1, 0)
+				flush(t, tracing)
+			}
+			tracing.Take()
+			a.End()
+			root.End()
+		}, "a(a3 a4 +3) root(r3 r4 +3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got tracing
-			us := observer.NewUnits(&got)
-			c.do(us)
-			if lengths := got.lengths(); !slices.Equal(lengths, c.want) {
-				t.Errorf("received parts of %v, want %v", lengths, c.want)
+			tracing := spantest.New(newManual().Timeline)
+			c.do(tracing, tracing.NewRoot("root"))
+			if got := shown(tracing.Take()); got != c.want {
+				t.Errorf("received %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// An open unit is handed over after 2.5 to 5 s, and nothing runs when none waits.
+func flush(t interface {
+	Helper()
+	Error(args ...any)
+}, tracing *spantest.System) {
+	t.Helper()
+	if err := tracing.Timeline.FlushUnits(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A long unit is cut. Marks of spans that have not finished wait for their span.
+func TestUnitIsCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(root *spantest.Span)
+		want []int // lengths of the parts
+		long uint64
+	}{
+		"parts of 512 spans": {func(root *spantest.Span) { children(root, 1100, 1) }, []int{512, 512, 77}, 2},
+		"parts of 512 measures": {func(root *spantest.Span) {
+			for range 1100 {
+				measure(root, "m")
+			}
+		}, []int{512, 512, 77}, 2},
+		"parts of 512 KiB": {func(root *spantest.Span) { children(root, 5, 256<<10) }, []int{2, 2, 2}, 2},
+		"a large span":     {func(root *spantest.Span) { children(root, 2, 10<<20) }, []int{1, 1, 1}, 2},
+		"large attributes count": {func(root *spantest.Span) {
+			name := strings.Repeat("x", 200<<10)
+			for range 5 {
+				measure(root, name)
+			}
+		}, []int{3, 3}, 1},
+		"marks alone are no part": {func(root *spantest.Span) {
+			for range 100 {
+				mark(root, strings.Repeat("x", 100<<10))
+			}
+		}, []int{1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracing := spantest.New(newManual().Timeline)
+			root, first, dropped := tracing.NewRoot("root"), "", 0
+			mark(root, "first")
+			c.do(root)
+			root.End()
+			var lengths []int
+			for _, part := range tracing.Take() {
+				lengths = append(lengths, len(part))
+				if last := part[len(part)-1]; last.Span == root && last.IsSpan {
+					first, dropped = last.Marks[0].Name, last.Dropped
+					if n := len(last.Marks) + last.Dropped; name == "marks alone are no part" && n != 101 {
+						t.Errorf("the root has %d marks, want 101", n)
+					}
+				}
+			}
+			if !slices.Equal(lengths, c.want) {
+				t.Errorf("received parts of %v, want %v", lengths, c.want)
+			}
+			if first != "first" && name != "marks alone are no part" {
+				t.Errorf("the root's first mark is %q, want the one that waited", first)
+			}
+			if s := tracing.Timeline.UnitStats(); s != (observer.UnitStats{Long: c.long, Limited: uint64(dropped)}) {
+				t.Errorf("stats are %+v, want %d long ones, and %d marks dropped", s, c.long, dropped)
+			}
+		})
+	}
+}
+
+// A running unit is handed over after 2.5 to 5 s, and nothing runs when none waits.
 func TestUnitsSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got tracing
-		us := observer.NewUnits(&got)
-		u := us.New(false)
-		addTo(u, 3, 10)
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		tracing := spantest.New(tl)
+		a := tracing.NewRoot("a")
+		children(a, 2, 10)
+		mark(a, "1")
 		time.Sleep(time.Second)
-		late := us.New(false)
-		addTo(late, 1, 10)
-		if s := us.Stats(); s.Waiting != 2 || s.WaitingBytes != 40 {
-			t.Errorf("%d units and %d bytes wait, want 2 and 40", s.Waiting, s.WaitingBytes)
+		b := tracing.NewRoot("b")
+		measure(b, "m")
+		if s := tl.UnitStats(); s.Waiting != 2 || s.WaitingBytes == 0 {
+			t.Errorf("%d units and %d bytes wait, want 2 and some", s.Waiting, s.WaitingBytes)
 		}
 		time.Sleep(1500*time.Millisecond + 1)
 		synctest.Wait()
-		if lengths := got.lengths(); lengths != nil {
-			t.Errorf("after 2.5 s, parts of %v have come", lengths)
+		if got := shown(tracing.Take()); got != "" {
+			t.Errorf("after 2.5 s, %s has come", got)
 		}
 		time.Sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		lengths := got.lengths()
-		slices.Sort(lengths)
-		if !slices.Equal(lengths, []int{1, 3}) {
-			t.Errorf("after 5 s, parts of %v have come, want 1 and 3", lengths)
+		if got := shown(tracing.Take()); got != "child 0 child 1 | =m" && got != "=m | child 0 child 1" {
+			t.Errorf("after 5 s, %s has come, want the children and the measure", got)
 		}
-		addTo(u, 1, 10)
-		u.End(&piece{})
-		if lengths := got.lengths(); !slices.Equal(lengths, []int{2}) {
-			t.Errorf("the end brought parts of %v, want 2", lengths)
+		if s := tl.UnitStats(); s.Old != 2 || s.Waiting != 1 {
+			t.Errorf("stats are %+v, want 2 old ones, and 1 with a mark that waits", s)
 		}
-		if s := us.Stats(); s != (observer.UnitStats{Old: 2}) {
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		mark(a, "2")
+		children(a, 1, 10)
+		a.End()
+		b.End()
+		if got := shown(tracing.Take()); got != "child 0 a(1 2) | b" {
+			t.Errorf("the end brought %s", got)
+		}
+		if s := tl.UnitStats(); s != (observer.UnitStats{Old: 2}) {
 			t.Errorf("stats are %+v, want 2 old ones", s)
 		}
 	})
@@ -153,144 +282,199 @@ func TestUnitsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		units, size, mostUnits, mostBytes int
 	}{
-		"number": {400_000, 1, 16 << 10, 400_000},
-		"bytes":  {4_000, 200 << 10, 4_000, 64 << 20},
+		"number": {60_000, 1, 16 << 10, 60_000 * 8 << 10},
+		"bytes":  {2_000, 200 << 10, 2_000, 64 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var received atomic.Int64
-			us := observer.NewUnits(&tracing{before: func(f []observer.Interval) { received.Add(int64(len(f))) }})
+			tl := newManual().Timeline
+			tracing := spantest.New(tl)
 			for range c.units {
-				addTo(us.New(false), 1, c.size)
+				children(tracing.NewRoot("root"), 1, c.size)
 			}
-			s := us.Stats()
+			received := len(tracing.Take())
+			s := tl.UnitStats()
 			if s.Waiting > c.mostUnits || s.WaitingBytes > c.mostBytes || s.Waiting < c.mostUnits/3 && s.WaitingBytes < c.mostBytes/3 {
 				t.Errorf("%d units and %d bytes wait, want at most %d and %d, and not much less", s.Waiting, s.WaitingBytes, c.mostUnits, c.mostBytes)
 			}
-			if s.Crowded == 0 || int64(s.Crowded) != received.Load() || int(s.Crowded)+s.Waiting != c.units {
-				t.Errorf("of %d units, %d were handed over for want of room, %d arrived, and %d wait", c.units, s.Crowded, received.Load(), s.Waiting)
+			if s.Crowded == 0 || int(s.Crowded) != received || received+s.Waiting != c.units {
+				t.Errorf("of %d units, %d were handed over for want of room, %d arrived, and %d wait", c.units, s.Crowded, received, s.Waiting)
 			}
-			if err := us.Flush(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if s := us.Stats(); received.Load() != int64(c.units) || s.Waiting != 0 || s.WaitingBytes != 0 {
-				t.Errorf("%d of %d units arrived, and %d with %d bytes wait still", received.Load(), c.units, s.Waiting, s.WaitingBytes)
+			flush(t, tracing)
+			received += len(tracing.Take())
+			if s := tl.UnitStats(); received != c.units || s.Waiting != 0 || s.WaitingBytes != 0 {
+				t.Errorf("%d of %d units arrived, and %d with %d bytes wait still", received, c.units, s.Waiting, s.WaitingBytes)
 			}
 		})
 	}
 }
 
-// Goroutines add intervals before and after the end of units, keep units for long, and flush, all at once. Each interval
-// arrives once, in a part of its own unit. With the race detector, storage is poisoned when it is released.
-func TestUnitsHammer(t *testing.T) {
-	const goroutines, rounds = 8, 300
-	var got tracing
-	got.before = func(finished []observer.Interval) {
-		first := finished[0].(*piece).unit
-		for _, f := range finished {
-			if p := f.(*piece); p.unit != first {
-				t.Errorf("a part has intervals of units %d and %d", first, p.unit)
-			}
-		}
-		runtime.Gosched() // others reuse storage meanwhile, if they can
-		if again := finished[0].(*piece).unit; again != first {
-			t.Errorf("a part of unit %d became one of unit %d while it was read", first, again)
+// Where there is no room for a mark, it is refused and counted. Spans that finish are handed over.
+func TestMarksFindNoRoom(t *testing.T) {
+	tl := newManual().Timeline
+	tracing := spantest.New(tl)
+	const units = 40_000
+	roots := make([]*spantest.Span, units)
+	refused := 0
+	for i := range roots {
+		roots[i] = tracing.NewRoot("root")
+		if !mark(roots[i], "m") {
+			refused++
 		}
 	}
-	us := observer.NewUnits(&got)
-	type numbered struct {
-		unit   *observer.Unit
-		number int
+	if s := tl.Stats()[observer.Mark]; refused < units/2 || int(s.Overflow) != refused || int(s.Recorded) != units-refused {
+		t.Errorf("%d marks were refused, stats say %+v", refused, s)
 	}
-	var units [4]atomic.Pointer[numbered] // units that are used long after their end
-	var made atomic.Int64
-	var all sync.WaitGroup
-	for g := range goroutines {
-		all.Go(func() {
-			r := rand.New(rand.NewPCG(1, uint64(g)))
-			for round := range rounds {
-				number := g*rounds + round + 1
-				u := us.New(false)
-				var children sync.WaitGroup
-				for range 1 + r.IntN(3) {
-					n := r.IntN(40)
-					children.Go(func() {
-						for range n {
-							made.Add(1)
-							u.Add(&piece{unit: number, size: 100})
-						}
-					})
-				}
-				if r.IntN(2) == 0 {
-					children.Wait() // else children finish after the root
-				}
-				made.Add(1)
-				u.End(&piece{unit: number, size: 100})
-				children.Wait()
-				if late := units[r.IntN(len(units))].Swap(&numbered{u, number}); late != nil {
-					made.Add(1)
-					late.unit.Add(&piece{unit: late.number, size: 100})
-				}
-				if r.IntN(10) == 0 {
-					if err := us.Flush(context.Background()); err != nil {
-						t.Error(err)
-					}
-				}
+	marks := 0
+	for _, root := range roots {
+		root.End()
+	}
+	for _, part := range tracing.Take() {
+		marks += len(part[0].Marks)
+	}
+	if marks+refused != units {
+		t.Errorf("%d marks arrived and %d were refused, want %d together", marks, refused, units)
+	}
+	if s := tl.UnitStats(); s.Waiting != 0 || s.WaitingBytes != 0 {
+		t.Errorf("%d units with %d bytes wait, want none", s.Waiting, s.WaitingBytes)
+	}
+}
+
+// Marks of spans that never end go when it is crowded, and count. The span may still end.
+func TestMarksAgeOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		tracing := spantest.New(tl)
+		const units = 40_000
+		marks := 0
+		roots := make([]*spantest.Span, units)
+		for i := range roots {
+			roots[i] = tracing.NewRoot("root")
+			if mark(roots[i], "m") {
+				marks++
 			}
-		})
+		}
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if s := tl.UnitStats(); int(s.AgedOut) != marks || s.Waiting != 0 || s.WaitingBytes != 0 {
+			t.Errorf("stats are %+v, want %d marks aged out and nothing that waits", s, marks)
+		}
+		if !mark(roots[0], "there is room again") {
+			t.Error("refused")
+		}
+		roots[0].End()
+		if got := shown(tracing.Take()); got != "root(there is room again +1)" {
+			t.Errorf("received %s", got)
+		}
+	})
+}
+
+// AbandonUnits drops the marks that wait for one receiver, and no others.
+func TestAbandonUnits(t *testing.T) {
+	tl := newManual().Timeline
+	one, other := spantest.New(tl), spantest.New(tl)
+	a, b := one.NewRoot("a"), other.NewRoot("b")
+	for _, s := range []*spantest.Span{a, b} {
+		mark(s, "1")
+		mark(s, "2")
 	}
-	all.Wait()
-	arrived := 0
-	for _, part := range got.take() {
-		arrived += len(part)
+	tl.AbandonUnits(one)
+	if s := tl.UnitStats(); s.AgedOut != 2 || s.Waiting != 1 {
+		t.Errorf("stats are %+v, want 2 aged out and 1 unit that waits", s)
 	}
-	if arrived != int(made.Load()) {
-		t.Errorf("%d intervals arrived, want %d", arrived, made.Load())
+	mark(a, "3")
+	a.End()
+	b.End()
+	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3 +2) b(1 2)" {
+		t.Errorf("received %s", got)
+	}
+}
+
+// A span without a unit goes to its receiver at once.
+func TestHandOverOfASpan(t *testing.T) {
+	tl := newManual().Timeline
+	tracing := spantest.New(tl)
+	observer.HandOver(tracing, tracing.NewRoot("alone"))
+	if got := shown(tracing.Take()); got != "alone" {
+		t.Errorf("received %s", got)
 	}
 }
 
 // Flush waits for what another goroutine hands over, and not for what finishes meanwhile.
 func TestUnitsFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		tracing := spantest.New(tl)
 		blocked := make(chan struct{})
-		var received atomic.Int64
-		us := observer.NewUnits(&tracing{before: func(f []observer.Interval) {
-			if f[0].(*piece).unit == 1 {
+		var entered atomic.Bool
+		tracing.Before = func(f *observer.Finished) {
+			if it, _ := f.At(0); it.IsSpan && it.Span.(*spantest.Span).Name == "slow" { //nolint:forcetypeassert // all are of this type
+				entered.Store(true)
 				<-blocked
 			}
-			received.Add(int64(len(f)))
-		}})
-		u := us.New(false)
-		u.Add(&piece{unit: 1})    // by this goroutine, before the flush
-		go u.End(&piece{unit: 1}) // another one hands it over
+		}
+		root := tracing.NewRoot("root")
+		root.Child("slow").End()
+		go root.End() // another one hands it over
 		synctest.Wait()
-		busy, stop := us.New(false), make(chan struct{})
+		busy, stop := tracing.NewRoot("busy"), make(chan struct{})
 		go func() {
 			for {
 				select {
 				case <-stop:
 					return
 				case <-time.After(10 * time.Millisecond): // it goes on
-					addTo(busy, 600, 1)
+					children(busy, 600, 1)
 				}
 			}
 		}()
 		flushed := make(chan error, 1)
-		go func() { flushed <- us.Flush(context.Background()) }()
+		go func() { flushed <- tl.FlushUnits(context.Background()) }()
 		time.Sleep(time.Second)
 		select {
 		case err := <-flushed:
-			t.Fatalf("Flush returned %v while a part was handed over", err)
+			t.Fatalf("FlushUnits returned %v while a part was handed over", err)
 		default:
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := us.Flush(ctx); err != context.DeadlineExceeded { //nolint:errorlint // it is the cause itself
-			t.Errorf("another Flush returned %v, want the end of its context", err)
+		if err := tl.FlushUnits(ctx); err != context.DeadlineExceeded { //nolint:errorlint // it is the cause itself
+			t.Errorf("another FlushUnits returned %v, want the end of its context", err)
 		}
 		close(blocked)
-		if err := <-flushed; err != nil {
+		if err := <-flushed; err != nil || !entered.Load() {
 			t.Error(err)
 		}
 		close(stop)
+	})
+}
+
+// Times of what is handed over are those of the wall clock, also of a unit that is as old as a wrong clock may be.
+func TestTimesOfAUnit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracing := spantest.New(observer.NewTimeline(observer.TimelineOptions{}))
+		root := tracing.NewRoot("root")
+		var want []time.Time
+		for range 5 {
+			time.Sleep(7 * time.Second)
+			want = append(want, time.Now(), time.Now())
+			mark(root, "m")
+			measure(root, "m")
+		}
+		root.End()
+		var got []time.Time
+		for _, part := range tracing.Take() {
+			for _, r := range part {
+				for _, m := range r.Marks {
+					got = append(got, m.Time)
+				}
+				if !r.IsSpan {
+					got = append(got, r.Start)
+				}
+			}
+		}
+		slices.SortFunc(got, time.Time.Compare)
+		if !slices.EqualFunc(got, want, time.Time.Equal) {
+			t.Errorf("got %v, want %v", got, want)
+		}
 	})
 }

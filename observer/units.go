@@ -39,8 +39,9 @@ type UnitStats struct {
 
 	// Marks that were lost.
 	Late    uint64 // recorded after the end of their span
+	Limited uint64 // over the limit of their span, or the bounds of its journal, before the span ended
 	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
-	Limited uint64 // over the receiver's limit, or over the bounds of the journal, of spans that had not ended
+	Refused uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
 	Unattached uint64 // marks that stay on their timeline, because no span was active
 
@@ -138,10 +139,11 @@ func (t *Timeline) UnitStats() UnitStats {
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
 		s.Late += h.late.Load()
-		s.AgedOut += h.agedOut.Load()
 		s.Limited += h.limited.Load()
+		s.AgedOut += h.agedOut.Load()
 		s.Unattached += h.unattached.Load()
 	}
+	s.Refused = r.lostMarks.Load()
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.mu.Lock()
 	defer r.unlock()

@@ -17,12 +17,12 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A label is one allocation, and a context of the SDK's that carries it another. The collector is
+// A label is one allocation, and a context of the SDK's that carries it another. perfline's own contexts carry it. The collector is
 // held off: AllocsPerRun counts what other goroutines allocate too.
 func TestAllocs(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(
-		sdktrace.NewBatchSpanProcessor(nil), bridge.WithTimeline(tl))))
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(sdktrace.NewBatchSpanProcessor(nil)),
+		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
 	labelling := profiling.NewTracerProvider(tp, 0).Tracer("t")
 	defer func() {
 		if err := tp.Shutdown(context.Background()); err != nil {
@@ -37,6 +37,14 @@ func TestAllocs(t *testing.T) {
 	tracer := tp.Tracer("t")
 	ctx, outer := tracer.Start(base, "outer")
 	defer outer.End()
+	perfline := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})})
+	defer func() {
+		if err := perfline.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	perflineCtx, perflineOuter := perfline.Tracer("t").Start(context.Background(), "outer")
+	defer perflineOuter.End()
 	for _, c := range []struct {
 		name string
 		more float64
@@ -44,7 +52,8 @@ func TestAllocs(t *testing.T) {
 	}{
 		{"a span", 1, func() { _, span := tracer.Start(ctx, "s"); span.End() }},
 		{"a span with its context", 2, func() { _, span := labelling.Start(ctx, "s"); span.End() }},
-		{"marks.Start", 1, func() { _, m := marks.Start(ctx, "m"); m.End() }},
+		{"marks.Start with its context", 2, func() { _, m := marks.Start(ctx, "m"); m.End() }},
+		{"marks.Start under perfline's span", 1, func() { _, m := marks.Start(perflineCtx, "m"); m.End() }},
 	} {
 		off := testing.AllocsPerRun(1000, c.f)
 		release := spanlabels.Hold(spanlabels.EverySpan)

@@ -25,8 +25,8 @@ func BenchmarkSpans(b *testing.B) {
 		{"local roots", true, spanlabels.LocalRoots}, // the spans of "span" are local roots, the others are under one
 	} {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
-		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(
-			bridge.NewProcessor(sdktrace.NewBatchSpanProcessor(nil), bridge.WithTimeline(tl))))
+		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(sdktrace.NewBatchSpanProcessor(nil)),
+			sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
 		var labels trace.TracerProvider = tp
 		if c.labels {
 			labels = profiling.NewTracerProvider(tp, 0)

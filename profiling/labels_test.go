@@ -76,8 +76,8 @@ func wantLabels(t *testing.T, what string, span trace.SpanContext, name string, 
 func setUp(t *testing.T, opts ...sdktrace.TracerProviderOption) (*profiling.TracerProvider, *sdktrace.TracerProvider, context.Context) {
 	t.Helper()
 	tl := observer.NewTimeline(observer.TimelineOptions{})
-	sdk := sdktrace.NewTracerProvider(append(opts, sdktrace.WithSpanProcessor(bridge.NewProcessor(
-		sdktrace.NewSimpleSpanProcessor(tracetest.NewInMemoryExporter()), bridge.WithTimeline(tl))))...)
+	sdk := sdktrace.NewTracerProvider(append(opts, sdktrace.WithSyncer(tracetest.NewInMemoryExporter()),
+		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))...)
 	tp := profiling.NewTracerProvider(sdk, 0)
 	t.Cleanup(func() {
 		if err := sdk.Shutdown(context.Background()); err != nil {

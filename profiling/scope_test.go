@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
@@ -113,6 +114,29 @@ func TestNameOfASpanThatGoesOn(t *testing.T) {
 }
 
 func TestProfileIDs(t *testing.T) {
+	t.Run("perfline", func(t *testing.T) {
+		testProfileIDs(t, func(tl *observer.Timeline, ids spanlabels.Scope, to sdktrace.SpanProcessor) (profiled, trace.TracerProvider) {
+			tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, ProfileIDs: ids, Processors: []sdktrace.SpanProcessor{to}})
+			return tp, tp
+		})
+	})
+	t.Run("SDK", func(t *testing.T) {
+		testProfileIDs(t, func(tl *observer.Timeline, ids spanlabels.Scope, to sdktrace.SpanProcessor) (profiled, trace.TracerProvider) {
+			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(to), sdktrace.WithSpanProcessor(
+				bridge.NewProcessor(bridge.WithTimeline(tl))))
+			return tp, profiling.NewTracerProvider(tp, ids)
+		})
+	})
+}
+
+// profiled is a provider whose spans carry the ids of their profiles.
+type profiled interface {
+	ForceFlush(context.Context) error
+	Shutdown(context.Context) error
+}
+
+func testProfileIDs(t *testing.T, provider func(*observer.Timeline, spanlabels.Scope, sdktrace.SpanProcessor) (profiled, trace.TracerProvider)) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		ids  spanlabels.Scope
 		hold spanlabels.Scope // 0: no profiler samples
@@ -131,9 +155,8 @@ func TestProfileIDs(t *testing.T) {
 			}
 			tl := observer.NewTimeline(observer.TimelineOptions{})
 			got := tracetest.NewInMemoryExporter()
-			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(
-				sdktrace.NewSimpleSpanProcessor(got), bridge.WithTimeline(tl), bridge.WithProfileIDs(c.ids))))
-			tracer := profiling.NewTracerProvider(tp, c.ids).Tracer("t")
+			tp, labelling := provider(tl, c.ids, sdktrace.NewSimpleSpanProcessor(got))
+			tracer := labelling.Tracer("t")
 			begin, done := make(chan context.Context), make(chan struct{})
 			go func() { // a pool's worker
 				_, span := tracer.Start(<-begin, "job")

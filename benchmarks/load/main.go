@@ -155,7 +155,7 @@ func reader(ctx context.Context, length time.Duration) error {
 func full(entries int) (*observer.Timeline, error) {
 	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: entries})
 	for i := range entries {
-		for !tl.Record(nil, observer.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
+		for !tl.Record(observer.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
 			tl.Flush()
 		}
 	}

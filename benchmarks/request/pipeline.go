@@ -79,8 +79,8 @@ func nothing(context.Context, setting) (*pipeline, error) {
 // A delivery makes the processor that the SDK's provider gives its spans to.
 type delivery func(context.Context, setting) (sdktrace.SpanProcessor, error)
 
-// sdk is a set-up of OpenTelemetry's SDK.
-func sdk(d delivery) opener {
+// sdk is a set-up of OpenTelemetry's SDK. Options register more processors.
+func sdk(d delivery, more ...func(*sdktrace.TracerProvider)) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
 		res, err := detected(ctx)
 		if err != nil {
@@ -91,8 +91,16 @@ func sdk(d delivery) opener {
 			return nil, err
 		}
 		p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSampler(s.sampler), sdktrace.WithSpanProcessor(processor))
+		for _, register := range more {
+			register(p)
+		}
 		return global(p), nil
 	}
+}
+
+// joined joins the default timeline with the SDK's provider.
+func joined(p *sdktrace.TracerProvider) {
+	p.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTracerProvider(p)))
 }
 
 // ownProvider is perfline's tracer provider with perfline's exporter, without the rest of perfline.
@@ -167,17 +175,6 @@ func (m marshaller) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpa
 		m.to.Take(request)
 	}
 	return err
-}
-
-// inFront puts the bridge's processor before another.
-func inFront(d delivery) delivery {
-	return func(ctx context.Context, s setting) (sdktrace.SpanProcessor, error) {
-		next, err := d(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		return bridge.NewProcessor(next), nil
-	}
 }
 
 func perflineStart(ctx context.Context, s setting) (*pipeline, error) {

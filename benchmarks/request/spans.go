@@ -9,6 +9,7 @@ import (
 	"github.com/perfline/perfline/benchmarks/internal/otlp"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/observer"
 )
 
 // spanMakers make the same spans, and deliver them.
@@ -71,7 +72,8 @@ func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{d}})
+	timeline := observer.NewTimeline(observer.TimelineOptions{})
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: timeline, Exporters: []bridge.Output{d}})
 	tracer := tp.Tracer("shop")
 	under, root := tracer.Start(ctx, "import")
 	for range 2000 {
@@ -86,7 +88,7 @@ func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
 			return nil, err
 		}
 	}
-	if n := tp.UnitStats().Long; n != 2000 {
+	if n := timeline.UnitStats().Long; n != 2000 {
 		return nil, fmt.Errorf("%d parts of %d spans were handed over, want 2000", n, part)
 	}
 	root.End()

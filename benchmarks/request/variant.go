@@ -30,6 +30,6 @@ var variants = []variant{
 	{exported, contrib, sdk(ours)},
 	{provided, contrib, ownProvider},
 	{pipelined, native, perflineStart},
-	{bridged, beside, sdk(inFront(batched))},
-	{both, beside, sdk(inFront(ours))},
+	{bridged, beside, sdk(batched, joined)},
+	{both, beside, sdk(ours, joined)},
 }

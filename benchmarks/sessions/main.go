@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -166,22 +165,19 @@ func watchProcessor() (longest func() time.Duration) {
 	}
 }
 
-// spans is a scope that tells spans, as those of package bridge do.
-type spans struct{ self, parent trace.SpanContext }
-
-func (s *spans) Spans() (self, parent trace.SpanContext) { return s.self, s.parent }
-
-func span(n int) trace.SpanContext {
-	return trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, TraceFlags: trace.FlagsSampled,
-	})
+func span(n int) observer.ID {
+	return observer.ID{1, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 }
 
 var names = [...]string{"query", "render", "encode", "lookup", "sign", "parse", "check", "write"}
 
 // measure records span self of that time, under span parent.
 func measure(tl *observer.Timeline, self, parent int, start, end time.Duration) {
-	tl.Record(&spans{span(self), span(parent)}, observer.Measure, names[self%len(names)], start, end-start, nil)
+	record(tl, observer.SpanIDs{Trace: [16]byte{1}, Self: span(self), Parent: span(parent)}, observer.Measure, names[self%len(names)], start, end)
+}
+
+func record(tl *observer.Timeline, ids observer.SpanIDs, typ observer.Type, name string, start, end time.Duration) {
+	tl.Show(ids, observer.Description{Type: typ, Name: name, Start: tl.Origin().Add(start), End: tl.Origin().Add(end)})
 }
 
 const settleEvery = 4096
@@ -195,7 +191,7 @@ func flat(tl *observer.Timeline, n int, settle func()) {
 			settle()
 		}
 	}
-	child.Record(&spans{self: span(1)}, observer.Navigation, "/", 0, child.Now(), nil)
+	record(child, observer.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
 }
 
 func nested(tl *observer.Timeline, n int, settle func()) {
@@ -217,7 +213,7 @@ func nested(tl *observer.Timeline, n int, settle func()) {
 			settle()
 		}
 	}
-	child.Record(&spans{self: span(1)}, observer.Navigation, "/", 0, child.Now(), nil)
+	record(child, observer.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
 }
 
 func requests(tl *observer.Timeline, n int, settle func()) {
@@ -230,7 +226,7 @@ func requests(tl *observer.Timeline, n int, settle func()) {
 			at := child.Now()
 			measure(child, root+k, root, at, child.Now())
 		}
-		child.Record(&spans{self: span(root)}, observer.Navigation, "/", 0, child.Now(), nil)
+		record(child, observer.SpanIDs{Trace: [16]byte{1}, Self: span(root)}, observer.Navigation, "/", 0, child.Now())
 		child.Close()
 		if r%(settleEvery/each+1) == 0 {
 			settle()

@@ -3,11 +3,9 @@ package bridgegrpc_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -20,19 +18,6 @@ import (
 )
 
 var unsampled = sdktrace.NeverSample()
-
-// nothing is a bridge that wants nothing.
-type nothing struct{}
-
-func (nothing) Scope(context.Context) (any, bool) { return nil, false }
-func (nothing) Start(ctx context.Context, _ string, _ time.Time) (context.Context, any) {
-	return ctx, nil
-}
-func (nothing) Collect(pass iter.Seq[*observer.Entry]) bool {
-	for range pass {
-	}
-	return false
-}
 
 // Another instrumentation's handler comes first: the call is its span's.
 func TestUnderAnotherHandler(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package bridgegrpc does for gRPC calls what bridgehttp.Middleware does for HTTP
-// requests: each gets a timeline and a span, and also a duration metric and an entry.
+// Package bridgegrpc gives gRPC calls a timeline, a span, a duration metric and an entry, as bridgehttp does for HTTP
+// requests.
 //
 //	srv := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //	conn, err := grpc.NewClient(addr, creds, grpc.WithStatsHandler(bridgegrpc.Client{}.Handler()))
@@ -35,9 +35,11 @@
 // The moments are durations since the entry's start; one that has not come is left
 // out. Sizes are without framing. A stream's are sums.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - The call's timeline, span and navigation entry begin at the same instant.
+//   - The navigation entry and the timings are complete before the call's span ends.
+//   - The handler's context keeps no message of the call in memory.
 //   - Every call of a registered method is ended once, however it ends: answered,
 //     refused, cancelled, late or cut off. A client's retries are calls of their
 //     own, as gRPC tells of them.
@@ -53,14 +55,13 @@
 //
 //	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //
-// Then the call keeps that span, sampled or not, and that handler's metrics; it gets
+// Then the call keeps that span, sampled or not, and that handler's metrics. It gets
 // the timeline, which begins when a sampled span does, and the navigation entry. A
-// call that has a request's timeline already, by grpc.Server's ServeHTTP under
-// bridgehttp.Middleware say, passes. On a client use one or the other: a span active in
-// the context may as well be the caller's, and one that is not sampled does not tell
-// which.
+// call that is served already passes: a handler is given twice, or grpc.Server's ServeHTTP runs under
+// bridgehttp.Middleware. On a client, use one or the other: the span that is active in
+// the context may be the caller's.
 //
-// # What it does not
+// # Limitations
 //
 //   - It records no messages and no metadata.
 //   - It does not see a call that gRPC fails before it attempts it: with a context

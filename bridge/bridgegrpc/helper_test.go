@@ -115,7 +115,9 @@ type rig struct {
 	spans *tracetest.SpanRecorder
 	stop  func() // ends both sides and waits for the handlers; idempotent
 
-	mu      sync.Mutex
+	observer *observer.Observer // of entries of all types
+
+	mu      sync.Mutex // guards entries
 	entries []observer.Entry
 }
 
@@ -127,7 +129,8 @@ func newRig(t *testing.T, sampler ...sdktrace.Sampler) *rig {
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
 	r.server = bridgegrpc.Server{TracerProvider: r.provider, MeterProvider: meters, Propagators: propagation.TraceContext{}, Timeline: r.tl}
 	r.client = bridgegrpc.Client{TracerProvider: r.provider, MeterProvider: meters, Propagators: propagation.TraceContext{}}
-	obs, err := r.tl.Observe(func(l observer.List) {
+	var err error
+	r.observer, err = r.tl.Observe(func(l observer.List) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.entries = append(r.entries, l.Entries()...)
@@ -135,7 +138,7 @@ func newRig(t *testing.T, sampler ...sdktrace.Sampler) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(obs.Disconnect)
+	t.Cleanup(r.observer.Disconnect)
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	t.Cleanup(cancel)
 	r.ctx = observer.NewContext(ctx, r.tl.NewChild())
@@ -167,7 +170,7 @@ func (r *rig) start(t *testing.T) *rig {
 			t.Error(err)
 		}
 		srv.Stop()
-		if err := <-served; err != nil {
+		if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // it had not begun yet
 			t.Error(err)
 		}
 	})
@@ -262,6 +265,15 @@ func (r *rig) points(t *testing.T, name string) []metricdata.HistogramDataPoint[
 		}
 	}
 	return nil
+}
+
+// drift returns how far a span's times may be from the times of the timeline's entries. Encoded times are by the wall
+// clock, which entries follow to the millisecond.
+func drift() time.Duration {
+	if bothproviders.Is(bothproviders.Perfline) {
+		return time.Millisecond
+	}
+	return 0
 }
 
 // tags are a span's attributes as "key=value", in no order, ports left out.

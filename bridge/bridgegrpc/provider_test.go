@@ -6,5 +6,6 @@ import (
 	"github.com/perfline/perfline/bridge/internal/bothproviders"
 )
 
-// The tests of this package hold over perfline's provider, too.
-func TestOverOwnProvider(t *testing.T) { bothproviders.Again(t, "^TestOverOwnProvider$") }
+// The tests of this package hold over each provider.
+func TestOverProcessors(t *testing.T) { bothproviders.Again(t, bothproviders.Processors, "^TestOver") }
+func TestOverSDK(t *testing.T)        { bothproviders.Again(t, bothproviders.SDK, "^TestOver") }

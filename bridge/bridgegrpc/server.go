@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -18,7 +17,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
@@ -27,7 +25,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // of spans that are not a bridge.TracerProvider's; nil: observer.Default()
+	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.Default()
 
 	// Filter, when set, is asked about every call. A call it returns false for
 	// gets nothing: no timeline, no span, no metrics.
@@ -39,11 +37,13 @@ type Server struct {
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
-// Handler gives every call a timeline of its own, found again with
-// observer.FromContext, a server span whose parent comes from the metadata by the
-// propagators, the metric rpc.server.call.duration and a navigation entry. The
+// Handler gives every call a timeline of its own, a server span whose parent comes from the metadata by the
+// propagators, the metric rpc.server.call.duration and a navigation entry, which observers get before the span ends. The
 // timeline knows [observer.RequestStart], [observer.ResponseStart], when the first
 // header or message is sent, and [observer.ResponseEnd].
+//
+// observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
+// ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
 //
 // A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
 // UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
@@ -113,14 +113,14 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		c.span = span
 	}
 	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.parent)
-	_ = c.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
-	c.request.Store(1)                           // 0; see call
+	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
-	attrs := make([]attribute.KeyValue, 0, 8)
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	scratch := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(scratch)
+	attrs := append(scratch[:0], semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
 	if p, ok := peer.FromContext(ctx); ok {
 		if host, port := hostPort(p.LocalAddr); host != "" {
 			attrs = append(attrs, semconv.ServerAddress(host))
@@ -135,16 +135,8 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method strin
 			}
 		}
 	}
-	options := [4]trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attrs...)}
-	opts := options[:2]
-	if h.publicEndpoint != nil && h.publicEndpoint(ctx, info) {
-		opts = append(opts, trace.WithNewRoot())
-		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
-			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
-		}
-	}
-	ctx, span, _ := spanlabels.Start(ctx, h.tracer, method, opts...)
-	return ctx, span
+	public := h.publicEndpoint != nil && h.publicEndpoint(ctx, info)
+	return serving.StartSpan(ctx, h.tracer, method, attrs, public)
 }
 
 // HandleRPC is called for the events of a call, those of a stream concurrently.

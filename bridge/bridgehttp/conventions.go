@@ -52,9 +52,19 @@ func methodOf(r *http.Request, known map[string]string) method {
 	}
 	k, ok := known[m]
 	if !ok {
-		return method{attr: "_OTHER", span: "HTTP", original: strings.Clone(received.Text(m))}
+		return method{attr: otherMethod, span: spanMethod(otherMethod), original: strings.Clone(received.Text(m))}
 	}
-	return method{attr: k, span: k}
+	return method{attr: k, span: spanMethod(k)}
+}
+
+const otherMethod = "_OTHER"
+
+// spanMethod returns how the name of a span has a method.
+func spanMethod(attr string) string {
+	if attr == otherMethod {
+		return "HTTP"
+	}
+	return attr
 }
 
 func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {

@@ -21,8 +21,9 @@ func ExampleServer_Middleware() {
 	ctx := context.Background()
 	timeline := observer.NewTimeline(observer.TimelineOptions{})
 	backend := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(
-		bridge.NewProcessor(sdktrace.NewSimpleSpanProcessor(backend), bridge.WithTimeline(timeline))))
+	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: timeline, Processors: []sdktrace.SpanProcessor{sdktrace.NewSimpleSpanProcessor(backend)},
+	})
 	defer func() { _ = provider.Shutdown(ctx) }()
 
 	mux := http.NewServeMux()

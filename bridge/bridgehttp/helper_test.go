@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -93,6 +94,15 @@ func (r *rig) flush(t *testing.T) {
 	if err := r.provider.ForceFlush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// drift returns how far a span's times may be from the times of the timeline's entries. Encoded times are by the wall
+// clock, which entries follow to the millisecond.
+func drift() time.Duration {
+	if bothproviders.Is(bothproviders.Perfline) {
+		return time.Millisecond
+	}
+	return 0
 }
 
 var unsampled = sdktrace.NeverSample()

@@ -1,7 +1,6 @@
 package bridgehttp_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"runtime/pprof"
@@ -10,7 +9,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -21,15 +19,12 @@ import (
 // context carries the label.
 func TestRequestsAreLabelled(t *testing.T) {
 	defer spanlabels.Hold(spanlabels.EverySpan)()
-	tl := observer.NewTimeline(observer.TimelineOptions{})
-	sdk := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(&recorder{}, bridge.WithTimeline(tl))))
-	defer func() {
-		if err := sdk.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	labelled := profiling.NewTracerProvider(sdk, 0)
-	for name, tp := range map[string]trace.TracerProvider{"the provider that labels": labelled, "the SDK's in it": sdk} {
+	r := withProcessor(t)
+	tl, providers := r.tl, map[string]trace.TracerProvider{"perfline's": r.provider}
+	if sdk, ok := r.provider.(*sdktrace.TracerProvider); ok {
+		providers = map[string]trace.TracerProvider{"the provider that labels": profiling.NewTracerProvider(sdk, 0), "the SDK's in it": sdk}
+	}
+	for name, tp := range providers {
 		t.Run(name, func(t *testing.T) {
 			h := bridgehttp.Server{TracerProvider: tp, Timeline: tl}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if now := spanlabels.Innermost(); now == nil || now.Name() != "GET" {

@@ -68,6 +68,7 @@ func (x *exchange) fail(from int) {
 
 // A kept is what is made once for all exchanges of a kind.
 type kept struct {
+	name    string // of a server's span, if the route is known
 	record  []metric.RecordOption
 	outcome []attribute.KeyValue
 }
@@ -79,6 +80,7 @@ func newKept(x exchange) (exchange, *kept) {
 	x.method, x.scheme, x.server = strings.Clone(x.method), strings.Clone(x.scheme), strings.Clone(x.server)
 	x.route, x.failure = strings.Clone(x.route), strings.Clone(x.failure)
 	return x, &kept{
+		name:    spanMethod(x.method) + " " + x.route,
 		record:  []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(x.attributes()...))},
 		outcome: x.outcome(),
 	}

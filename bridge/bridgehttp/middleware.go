@@ -6,15 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path"
 	"runtime/debug"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -22,11 +18,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
@@ -36,7 +30,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // of spans that are not a bridge.TracerProvider's; nil: observer.Default()
+	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.Default()
 
 	// Filter, when it returns false, lets the request pass as if there were no
 	// middleware: what it marks is on the process's timeline.
@@ -65,15 +59,17 @@ type Server struct {
 	BodySizeMetrics bool
 }
 
-// Middleware gives every request a timeline of its own, found again with
-// observer.FromContext, and a server span and http.server.request.duration by
+// Middleware gives every request a timeline of its own, a server span and http.server.request.duration by
 // OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
 // with the route of the [http.ServeMux] pattern that matched; its parent comes from
 // the request's headers by the propagators. The response says in a Server-Timing
 // header which trace it belongs to, and more if [ServerTiming] allows it.
 //
+// observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
+// ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
+//
 // The timeline knows [observer.RequestStart], [observer.ResponseStart], when the
-// first byte is written, and [observer.ResponseEnd]. When the handler is done,
+// first byte is written, and [observer.ResponseEnd]. When the handler is done, and before the span ends,
 // observers get an entry of type navigation, named by the request's path. Its
 // attributes, times being durations since its start:
 //
@@ -83,11 +79,13 @@ type Server struct {
 //   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
 //   - error: error.type of the conventions, if the request failed
 //
-// A request whose context has a server span of this process already, as under an
-// otelhttp handler, keeps that one: it gets a timeline, a navigation entry and
-// Server-Timing, but no further span and no metrics. So does one under a span that
-// is not recorded, which does not tell its kind. One that has a request's timeline
-// already, the handler being wrapped twice say, passes.
+// The middleware does less if the request's context has a span of this process already:
+//
+//   - Under another instrumentation's server span, such as otelhttp's, the request keeps that span. It gets a
+//     timeline, a navigation entry and Server-Timing, but no further span and no metrics. The same holds under any span
+//     that the SDK's sampler dropped, because such a span does not tell its kind.
+//   - A request that a middleware serves already passes: the handler is wrapped twice, or calls another one.
+//   - Any other span, such as the program's own in the server's BaseContext, is the parent of the request's span.
 //
 // The query is left out, because it often holds secrets. Texts of the client's are cut to
 // 2 KiB each, and a tracestate longer than any that is valid is ignored. A handler's panic leaves a
@@ -144,8 +142,8 @@ type middleware struct {
 
 var _ http.Handler = (*middleware)(nil)
 
-// A request is what the middleware knows of a request while it is served. The handler's context does not lead to it: a
-// job that outlives the request keeps nothing of it.
+// A request is the middleware's state of a request while it is served. The handler's context does not lead to it, so a
+// job that outlives the request keeps nothing of it in memory.
 type request struct {
 	ctx      context.Context //nolint:containedctx // the handler's
 	m        *middleware
@@ -157,7 +155,6 @@ type request struct {
 	body     countedBody
 	response response
 	timing   timing
-	scratch  *scratch
 }
 
 // ServeHTTP implements [http.Handler].
@@ -167,7 +164,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
-	q := &request{m: m, method: methodOf(r, m.methods), scratch: scratches.Get().(*scratch)}
+	q := &request{m: m, method: methodOf(r, m.methods)}
 	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
 		q.ctx = ctx
 	} else {
@@ -175,7 +172,6 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
 	q.tl.Keep(m.rules.types...)
-	_ = q.tl.SetTiming(observer.RequestStart, 0) // a name of a request's timeline and a time of it
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		// net/http adds trailers that were not announced to the request that it made. With a map
@@ -190,7 +186,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		inner.Body = &q.body
 	}
 	q.timing.trailers = m.rules.trailers(r)
-	q.response.onBegin = q.begun
+	q.response.request = q
 	returned := false
 	defer func() {
 		r.MultipartForm = inner.MultipartForm
@@ -213,33 +209,20 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	s := q.scratch
-	s.attrs = appendRequest(s.attrs[:0], r, q.method)
-	s.options = append(s.options[:0], serverKind, trace.WithAttributes(s.attrs...))
-	if m.PublicEndpoint != nil && m.PublicEndpoint(r) {
-		s.options = append(s.options, trace.WithNewRoot())
-		if caller := trace.SpanContextFromContext(ctx); caller.IsValid() {
-			s.options = append(s.options, trace.WithLinks(trace.Link{SpanContext: caller}))
-		}
+	name := q.method.span
+	if m.SpanName != nil {
+		name = text.Valid(m.SpanName(r, ""))
 	}
-	q.ctx, q.span, _ = spanlabels.Start(ctx, m.tracer, q.name(r, ""), s.options...)
-}
-
-// name is the span's name for a route, which may not be known yet.
-func (q *request) name(r *http.Request, route string) string {
-	switch {
-	case q.m.SpanName != nil:
-		return text.Valid(q.m.SpanName(r, route))
-	case route == "":
-		return q.method.span
-	}
-	return q.method.span + " " + route
+	public := m.PublicEndpoint != nil && m.PublicEndpoint(r)
+	scratch := serving.Scratches.Get().(*serving.Scratch)
+	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, appendRequest(scratch[:0], r, q.method), public)
+	serving.Scratches.Put(scratch)
 }
 
 // begun is called before the first byte of the response.
-func (q *request) begun(res *response) {
+func (q *request) begun() {
 	_ = q.tl.SetTiming(observer.ResponseStart, q.tl.Now())
-	q.timing.header(q, res)
+	q.timing.header(q, &q.response)
 }
 
 // finish ends everything that began with the request. r is the request the mux
@@ -277,8 +260,6 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
-	scratches.Put(q.scratch)
-	q.scratch = nil
 }
 
 // describe tells the request's span what is known at the end.
@@ -287,11 +268,15 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	if !span.IsRecording() {
 		return
 	}
-	if x.route != "" || q.m.SpanName != nil {
-		span.SetName(q.name(r, x.route))
+	switch {
+	case q.m.SpanName != nil:
+		span.SetName(text.Valid(q.m.SpanName(r, x.route)))
+	case x.route != "":
+		span.SetName(k.name)
 	}
-	attrs := q.scratch.attrs[:0]
-	attrs = append(attrs, k.outcome...)
+	room := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(room)
+	attrs := append(room[:0], k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
@@ -299,7 +284,6 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
 	}
 	span.SetAttributes(attrs...)
-	q.scratch.attrs = attrs
 	if x.failure == "" {
 		return
 	}
@@ -364,88 +348,4 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read.Add(int64(n))
 	return n, err
-}
-
-// A scratch has room for what a request's span is started and ended with.
-// OpenTelemetry's API and SDK copy it before Start and SetAttributes return.
-type scratch struct {
-	attrs   []attribute.KeyValue
-	options []trace.SpanStartOption
-}
-
-var scratches = sync.Pool{New: func() any {
-	return &scratch{attrs: make([]attribute.KeyValue, 0, 16), options: make([]trace.SpanStartOption, 0, 4)}
-}}
-
-var serverKind = trace.WithSpanKind(trace.SpanKindServer)
-
-// appendRequest appends what is known of a request when it arrives.
-func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
-	attrs = m.append(attrs)
-	scheme, port := scheme(r), 80
-	if r.TLS != nil {
-		port = 443
-	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(pathOf(r)))
-	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(received.Part(host, len(r.Host))))
-		if p > 0 && p != port {
-			attrs = append(attrs, semconv.ServerPort(p))
-		}
-	}
-	if host, p := splitHostPort(r.RemoteAddr); host != "" {
-		host = text.Valid(host)
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
-		if p > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(p))
-		}
-	}
-	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(received.Text(ua)))
-	}
-	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
-}
-
-// pathOf is the request's path, a part of its first line.
-func pathOf(r *http.Request) string {
-	return received.Part(r.URL.Path, len(r.Method)+len(r.RequestURI))
-}
-
-// clientAddress is whom the request comes from: what the first proxy says, or
-// else the peer.
-func clientAddress(r *http.Request, peer string) string {
-	all := r.Header.Get("X-Forwarded-For")
-	first, _, _ := strings.Cut(all, ",")
-	if first = strings.TrimSpace(first); first != "" {
-		return received.Part(first, len(all))
-	}
-	return peer
-}
-
-// scheme is url.scheme of a request received.
-func scheme(r *http.Request) string {
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
-}
-
-// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
-// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
-// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
-func matchedRoute(r *http.Request) string {
-	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
-		return ""
-	}
-	return routeOf(r.Pattern)
-}
-
-// routeOf is the path part of a ServeMux pattern "METHOD host/path".
-func routeOf(pattern string) string {
-	for i := range len(pattern) {
-		if pattern[i] == '/' {
-			return pattern[i:]
-		}
-	}
-	return ""
 }

@@ -186,7 +186,7 @@ func TestMiddlewareTimeline(t *testing.T) {
 	if got := s.Events(); len(got) != 1 {
 		t.Errorf("events %v", got)
 	}
-	tl.Record(nil, observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
+	tl.Record(observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
 	if r.tl.Stats()[observer.Mark].Recorded != 2 {
 		t.Error("a mark after the request was not recorded")
 	}
@@ -286,15 +286,36 @@ func TestMiddlewarePanic(t *testing.T) {
 	}
 }
 
+// A request that is not sampled has no spans. Its entries are recorded for observers only.
 func TestMiddlewareOfAnUnsampledRequest(t *testing.T) {
-	r := withProcessor(t, unsampled)
-	w := r.serve(func(w http.ResponseWriter, req *http.Request) {
-		everything(t, req.Context())
-		w.WriteHeader(http.StatusTeapot)
-	}, "/", httptest.NewRequest("GET", "/", nil).WithContext(context.Background()))
-	r.flush(t)
-	if w.Code != http.StatusTeapot || len(r.got.all()) != 0 {
-		t.Errorf("status %d, spans %v", w.Code, r.got.names())
+	for _, observed := range []bool{true, false} {
+		r := withProcessor(t, unsampled)
+		entries := func() []observer.Entry { return nil }
+		want := map[observer.Type]uint64{}
+		if observed {
+			entries = watch(t, r.tl, observer.Navigation, observer.Measure, observer.Mark)
+			want = map[observer.Type]uint64{observer.Navigation: 1, observer.Measure: 3, observer.Mark: 2}
+		}
+		var tl *observer.Timeline
+		w := r.serve(func(w http.ResponseWriter, req *http.Request) {
+			tl = observer.FromContext(req.Context())
+			everything(t, req.Context())
+			w.WriteHeader(http.StatusTeapot)
+		}, "/", httptest.NewRequest("GET", "/", nil).WithContext(context.Background()))
+		r.flush(t)
+		if w.Code != http.StatusTeapot || len(r.got.all()) != 0 {
+			t.Errorf("status %d, spans %v", w.Code, r.got.names())
+		}
+		for _, e := range entries() {
+			if e.Timeline() != tl || tl.Parent() != r.tl {
+				t.Errorf("%v is on another timeline", e)
+			}
+		}
+		for typ, s := range r.tl.Stats() {
+			if s.Recorded != want[typ] {
+				t.Errorf("observed %v: %d entries of type %s, want %d", observed, s.Recorded, typ, want[typ])
+			}
+		}
 	}
 }
 

@@ -9,13 +9,14 @@ import (
 	"net/http"
 	"testing"
 
+	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-
-	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -26,55 +27,125 @@ type quietWriter struct{ http1Fake }
 func (quietWriter) WriteHeader(int)             {}
 func (quietWriter) Write(b []byte) (int, error) { return len(b), nil }
 
-// What a whole request pays: its context and timeline, its span, its header.
-// The ceilings are what was measured, most of it the SDK's span.
+// nowhere is an output that takes spans and keeps none.
+type nowhere struct{}
+
+func (nowhere) Accept(otlpenc.Spans)             {}
+func (nowhere) ForceFlush(context.Context) error { return nil }
+func (nowhere) Shutdown(context.Context) error   { return nil }
+
+// An exchange is a request that is served again and again, by a handler and by the same handler in the middleware.
+type exchange struct{ bare, wrapped func() }
+
+// newExchange returns an exchange whose handler is a mux. Its handler records a mark and a measure if marked.
+func newExchange(tb testing.TB, tp trace.TracerProvider, tl *observer.Timeline, timing bridgehttp.ServerTiming, marked bool) exchange {
+	tb.Helper()
+	mux := http.NewServeMux()
+	body := []byte("hello")
+	mux.HandleFunc("GET /x/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if marked {
+			marks.Mark(r.Context(), "mark")
+			marks.Time(r.Context(), "measure").End()
+		}
+		_, _ = w.Write(body)
+	})
+	wrapped := bridgehttp.Server{
+		TracerProvider: tp, MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())),
+		Propagators: propagation.TraceContext{}, Timeline: tl, ServerTiming: timing,
+	}.Middleware(mux)
+	w := quietWriter{newHTTP1(newPlainWriter())}
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://shop.example:8080/x/7", http.NoBody)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.RemoteAddr = "192.0.2.1:1234"
+	serve := func(h http.Handler) func() {
+		return func() {
+			clear(w.header)
+			h.ServeHTTP(w, req)
+		}
+	}
+	return exchange{serve(mux), serve(wrapped)}
+}
+
+// ownProvider returns perfline's provider with an exporter.
+func ownProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *bridge.TracerProvider {
+	tb.Helper()
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: s, Exporters: []bridge.Output{nowhere{}}})
+	tb.Cleanup(func() {
+		if err := tp.Shutdown(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return tp
+}
+
+// sdkProvider returns the SDK's provider, which joins the timeline.
+func sdkProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *sdktrace.TracerProvider {
+	tb.Helper()
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&recorder{}), sdktrace.WithSampler(s))
+	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithTracerProvider(tp)))
+	tb.Cleanup(func() {
+		if err := tp.Shutdown(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return tp
+}
+
+func quietTimeline() *observer.Timeline {
+	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
+}
+
+// What a whole request pays: its context and timeline, its span, its header. The ceilings are what was measured.
 func TestRequestAllocs(t *testing.T) {
+	always, never := sdktrace.ParentBased(sdktrace.AlwaysSample()), sdktrace.ParentBased(sdktrace.NeverSample())
+	told := bridgehttp.ServerTiming{Names: []string{"m*"}}
+	silent := bridgehttp.ServerTiming{NoTrace: true, NoTraceparent: true}
 	for _, c := range []struct {
-		name    string
-		sampler sdktrace.Sampler
-		timing  bridgehttp.ServerTiming
-		marks   bool
-		most    float64
+		name     string
+		sampler  sdktrace.Sampler
+		timing   bridgehttp.ServerTiming
+		marks    bool
+		own, sdk float64 // at most
 	}{
-		{"sampled", sdktrace.AlwaysSample(), bridgehttp.ServerTiming{}, false, 18},
-		{"sampled, a mark and a measure", sdktrace.AlwaysSample(), bridgehttp.ServerTiming{}, true, 19},
-		{"sampled, a measure told", sdktrace.AlwaysSample(), bridgehttp.ServerTiming{Names: []string{"m*"}}, true, 24},
-		{"not sampled", sdktrace.NeverSample(), bridgehttp.ServerTiming{}, false, 10},
-		{"not sampled, no Server-Timing", sdktrace.NeverSample(), bridgehttp.ServerTiming{NoTrace: true, NoTraceparent: true}, true, 8},
+		{"sampled", always, bridgehttp.ServerTiming{}, false, 8, 16},
+		{"sampled, a mark and a measure", always, bridgehttp.ServerTiming{}, true, 8, 34},
+		{"sampled, a measure told", always, told, true, 13, 36},
+		{"sampled, no Server-Timing", always, silent, true, 7, 33},
+		{"not sampled", never, bridgehttp.ServerTiming{}, false, 6, 10},
+		{"not sampled, no Server-Timing", never, silent, true, 5, 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
-			proc := bridge.NewProcessor(&recorder{}, bridge.WithTimeline(tl))
-			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(proc), sdktrace.WithSampler(c.sampler))
-			defer func() {
-				if err := tp.Shutdown(context.Background()); err != nil {
-					t.Error(err)
-				}
-			}()
-			meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-			mux := http.NewServeMux()
-			body := []byte("hello")
-			mux.HandleFunc("GET /x/{id}", func(w http.ResponseWriter, r *http.Request) {
-				if c.marks {
-					marks.Mark(r.Context(), "mark")
-					marks.Time(r.Context(), "measure").End()
-				}
-				_, _ = w.Write(body)
-			})
-			bare, wrapped := http.Handler(mux), bridgehttp.Server{TracerProvider: tp, MeterProvider: meters, Propagators: propagation.TraceContext{}, Timeline: tl, ServerTiming: c.timing}.Middleware(mux)
-			w := quietWriter{newHTTP1(newPlainWriter())}
-			req := newRequest(t, http.MethodGet, "http://shop.example:8080/x/7", nil)
-			req.RemoteAddr = "192.0.2.1:1234"
-			run := func(h http.Handler) func() {
-				return func() {
-					clear(w.header)
-					h.ServeHTTP(w, req)
+			for _, p := range []struct {
+				name string
+				of   func(*observer.Timeline) trace.TracerProvider
+				most float64
+			}{
+				{"perfline's", func(tl *observer.Timeline) trace.TracerProvider { return ownProvider(t, tl, c.sampler) }, c.own},
+				{"the SDK's", func(tl *observer.Timeline) trace.TracerProvider { return sdkProvider(t, tl, c.sampler) }, c.sdk},
+			} {
+				tl := quietTimeline()
+				x := newExchange(t, p.of(tl), tl, c.timing, c.marks)
+				x.wrapped()
+				got := testing.AllocsPerRun(1000, x.wrapped) - testing.AllocsPerRun(1000, x.bare)
+				if got > p.most {
+					t.Errorf("%v allocations over %s provider, want at most %v", got, p.name, p.most)
 				}
 			}
-			run(wrapped)()
-			got := testing.AllocsPerRun(1000, run(wrapped)) - testing.AllocsPerRun(1000, run(bare))
-			if got > c.most {
-				t.Errorf("%v allocations, want at most %v", got, c.most)
+		})
+	}
+}
+
+// BenchmarkRequest is a request with a mark and a measure, served by a handler alone and in the middleware.
+func BenchmarkRequest(b *testing.B) {
+	tl := quietTimeline()
+	x := newExchange(b, ownProvider(b, tl, nil), tl, bridgehttp.ServerTiming{}, true)
+	for name, serve := range map[string]func(){"plain": x.bare, "middleware": x.wrapped} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				serve()
 			}
 		})
 	}

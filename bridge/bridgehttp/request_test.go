@@ -13,10 +13,8 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/observer"
@@ -83,81 +81,6 @@ func TestRequestPatternIsSeenOutside(t *testing.T) {
 	}()
 	if req.Pattern != "GET /x/{id}" {
 		t.Errorf("the pattern is %q", req.Pattern)
-	}
-}
-
-// A request's second middleware lets it pass.
-func TestRequestIsSeenOnce(t *testing.T) {
-	r := withProcessor(t)
-	entries := watch(t, r.tl, observer.Navigation)
-	w := httptest.NewRecorder()
-	r.wrap(r.wrap(http.NotFoundHandler())).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
-	r.flush(t)
-	r.got.one(t, "GET")
-	only(t, entries())
-	if got := w.Header().Values("Server-Timing"); len(got) != 1 {
-		t.Errorf("Server-Timing is %q, want one value", got)
-	}
-}
-
-// Under other instrumentation's server span a request gets no other; what the
-// handler measures is that one's child.
-func TestRequestUnderAServerSpan(t *testing.T) {
-	r := withProcessor(t)
-	entries := watch(t, r.tl, observer.Navigation)
-	ctx, span := r.tracer.Start(r.ctx, "theirs", trace.WithSpanKind(trace.SpanKindServer))
-	w := httptest.NewRecorder()
-	var origin trace.SpanContext
-	r.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		origin = trace.SpanContextFromContext(req.Context())
-		everything(t, req.Context())
-		http.Error(w, "", http.StatusInternalServerError)
-	})).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil).WithContext(ctx))
-	span.End()
-	r.flush(t)
-	theirs := r.got.one(t, "theirs")
-	if !origin.Equal(span.SpanContext()) || len(r.got.all()) != 4 {
-		t.Errorf("the handler's span is %v, spans %v", origin.SpanID(), r.got.names())
-	}
-	if got := r.got.one(t, "leaf").Parent().SpanID(); got != span.SpanContext().SpanID() {
-		t.Errorf("the measure's parent is %v", got)
-	}
-	if theirs.Status().Code != codes.Unset || len(theirs.Attributes()) != 0 {
-		t.Errorf("their span was changed: %v, %s", theirs.Status(), text(theirs.Attributes()))
-	}
-	if got := attr(only(t, entries()), "responseStatus"); got != int64(500) {
-		t.Errorf("responseStatus is %v", got)
-	}
-	if !strings.Contains(w.Header().Get("Server-Timing"), span.SpanContext().SpanID().String()) {
-		t.Errorf("Server-Timing is %q", w.Header())
-	}
-}
-
-// Under any other local span, the program's own in the server's BaseContext say, it
-// is a request as others are: that span is its parent.
-func TestRequestUnderASpanThatServesNothing(t *testing.T) {
-	t.Run("of another kind", func(t *testing.T) { testUnderASpanThatServesNothing(t, trace.SpanKindInternal, false) })
-	t.Run("ended", func(t *testing.T) { testUnderASpanThatServesNothing(t, trace.SpanKindServer, true) })
-}
-
-func testUnderASpanThatServesNothing(t *testing.T, kind trace.SpanKind, ended bool) {
-	r := withProcessor(t)
-	ctx, program := r.tracer.Start(r.ctx, "program", trace.WithSpanKind(kind))
-	if ended {
-		program.End()
-	}
-	before := time.Now()
-	var origin time.Time
-	r.wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		origin = observer.FromContext(req.Context()).Origin()
-	})).ServeHTTP(httptest.NewRecorder(), newRequest(t, http.MethodGet, "/", nil).WithContext(ctx))
-	program.End()
-	r.flush(t)
-	if s := r.got.one(t, "GET"); s.SpanKind() != trace.SpanKindServer || s.Parent().SpanID() != program.SpanContext().SpanID() {
-		t.Errorf("a %v span under %v", s.SpanKind(), s.Parent().SpanID())
-	}
-	if origin.Before(before) {
-		t.Errorf("the timeline begins %v before the request", before.Sub(origin))
 	}
 }
 

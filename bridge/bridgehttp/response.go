@@ -13,10 +13,10 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	onBegin func(*response) // before the first byte, while headers can still be set
-	status  int             // the first final one; 0 before it and when the handler took the connection
-	written int64           // bytes of the body
-	begun   bool            // the header is on its way, or the connection the handler's
+	request *request // its begun is called before the first byte, while headers can still be set
+	status  int      // the first final one; 0 before it and when the handler took the connection
+	written int64    // bytes of the body
+	begun   bool     // the header is on its way, or the connection the handler's
 }
 
 var (
@@ -31,7 +31,7 @@ func (res *response) begin(status int) {
 	}
 	res.begun = true
 	res.status = status
-	res.onBegin(res)
+	res.request.begun()
 }
 
 func (res *response) WriteHeader(code int) {

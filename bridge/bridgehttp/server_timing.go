@@ -22,15 +22,15 @@ import (
 type ServerTiming struct {
 	// Names are the measures that may be told: whole names, or beginnings of names
 	// with a "*" behind. How long things take tells strangers about a service, so
-	// there is no default. Outbound requests and spans of other instrumentation are
-	// told by their entry's name as well, which is a call's URL, perhaps an internal
-	// one: mind that with "*" alone. The attribute "desc" of a measure is its
-	// description.
+	// there is no default. The attribute "desc" of a measure is its description.
+	//
+	// Outbound requests and sampled spans of other instrumentation are told by their entry's name, too. The name of an
+	// outbound request is its URL, which may be an internal one: mind that with "*" alone.
 	//
 	// The header has those that ended before the first byte of the response. Later
 	// ones come in a trailer if the client accepts trailers; over HTTP/1 a response
 	// with a trailer goes without its Content-Length, unless the handler set that.
-	// What is told is recorded even of requests whose trace is not.
+	// Measures and outbound requests with these names are recorded even of requests whose trace is not.
 	Names []string
 
 	// MaxBytes is how long the header's value may be, and the trailer's. 0 means
@@ -99,6 +99,7 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
+	room     [1]string    // of the header, which most often has no more values
 	trailers bool         // later measures may be told in a trailer
 	told     map[told]int // what the header has, where they may
 	fields   []string     // of the header, where a trailer is announced, which takes their place
@@ -122,7 +123,7 @@ func (t *timing) header(q *request, res *response) {
 	if len(value) > 0 {
 		// First: readers take the first of a name, and what is there may be another
 		// server's, which the handler is a proxy of.
-		h[serverTimingKey] = append([]string{string(value)}, h[serverTimingKey]...)
+		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
 	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
 		h.Get("Content-Length") != "" { // HTTP/1 has trailers only where the length is not known

@@ -199,18 +199,43 @@ func TestServerTimingHostileNames(t *testing.T) {
 	}
 }
 
-// Calls and spans of other instrumentation are told by their entry's name.
+// Spans of other instrumentation are told by their entry's name, also if they have left the process meanwhile.
 func TestServerTimingOfSpans(t *testing.T) {
+	for _, kind := range []trace.SpanKind{trace.SpanKindInternal, trace.SpanKindClient} {
+		for _, flushed := range []bool{false, true} {
+			r := withProcessor(t)
+			w := httptest.NewRecorder()
+			r.timed(bridgehttp.ServerTiming{Names: []string{"SELECT", "m"}, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
+				for _, name := range []string{"SELECT", "INSERT"} {
+					_, span := r.tracer.Start(req.Context(), name, trace.WithSpanKind(kind))
+					span.End()
+				}
+				if flushed {
+					r.flush(t)
+				}
+				measure(req, "m")
+			}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
+			if got := metrics(t, w.Header().Values("Server-Timing")); !slices.Equal(got, []string{"SELECT dur", "m dur"}) {
+				t.Errorf("kind %v, flushed %v: got %q", kind, flushed, got)
+			}
+		}
+	}
+}
+
+// A request has more measures than its journal: all are counted.
+func TestServerTimingOfALongRequest(t *testing.T) {
+	const measures = 1500
 	r := withProcessor(t)
 	w := httptest.NewRecorder()
-	r.timed(bridgehttp.ServerTiming{Names: []string{"SELECT"}, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
-		for _, name := range []string{"SELECT", "INSERT"} {
-			_, span := r.tracer.Start(req.Context(), name)
-			span.End()
+	r.timed(bridgehttp.ServerTiming{Names: []string{"m"}, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
+		for range measures {
+			measure(req, "m")
 		}
 	}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
-	if got := metrics(t, w.Header().Values("Server-Timing")); !slices.Equal(got, []string{"SELECT dur"}) {
-		t.Errorf("got %q", got)
+	value := w.Header().Get("Server-Timing")
+	told := strings.Count(value, "m;dur=")
+	if want := ", omitted;desc=" + strconv.Itoa(measures-told); told == 0 || !strings.HasSuffix(value, want) {
+		t.Errorf("%d are told in %q, want %q at the end", told, value, want)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestTransportSpan(t *testing.T) {
 				}
 			}
 			e := call.last(t)
-			if !span.StartTime().Equal(e.Time()) {
+			if d := span.StartTime().Sub(e.Time()); d.Abs() > drift() {
 				t.Errorf("the span starts at %v, the entry at %v", span.StartTime(), e.Time())
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -79,9 +80,6 @@ type hotRow struct {
 	Name string  `json:"name"`
 	Time float64 `json:"time"`
 }
-
-// measureScope is the instrumentation scope of what the bridge makes of measures.
-const measureScope = "github.com/perfline/perfline"
 
 func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 	s, ok := h.snapshot(r.PathValue("trace"), r.PathValue("span"))
@@ -181,7 +179,7 @@ func newSpanRow(q requests.Request, r requests.Row) spanRow {
 		Failed: s.Status.Code == codes.Error,
 		Error:  block(s.Status.Description),
 	}
-	if row.Scope == measureScope && s.Kind == trace.SpanKindInternal {
+	if row.Scope == scope.Name && s.Kind == trace.SpanKindInternal {
 		row.Kind = "measure"
 	}
 	return row

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/scope"
 )
 
 // A model keeps spans as they are, and has no bound in bytes.
@@ -162,7 +163,7 @@ func compareLists(t *testing.T, what string, got []Request, want []*modelRequest
 
 var (
 	someResource = resource.NewSchemaless(attribute.String("service.name", "shop"))
-	someScopes   = []instrumentation.Scope{{}, {Name: measureScope}, {Name: "a", Version: "1"}, {Name: "b", SchemaURL: "https://example.com"}}
+	someScopes   = []instrumentation.Scope{{}, {Name: scope.Name}, {Name: "a", Version: "1"}, {Name: "b", SchemaURL: "https://example.com"}}
 )
 
 // randomSpan is one of few traces, with few ids, so that parents are often missing, in a circle or twice there.

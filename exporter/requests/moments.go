@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -47,9 +48,6 @@ func (q Request) Moments(t *profile.Trace) []Moment {
 	return all
 }
 
-// measureScope is the instrumentation scope of what the bridge makes of measures.
-const measureScope = "github.com/perfline/perfline"
-
 func (q Request) samples(t *profile.Trace) []Moment {
 	spans := map[trace.SpanID]*otlpenc.Span{}
 	for _, s := range q.Spans {
@@ -66,7 +64,7 @@ func (q Request) samples(t *profile.Trace) []Moment {
 	// Measures of marks.Time: the goroutine is labelled with the span above them.
 	measures := map[trace.SpanID][]*otlpenc.Span{}
 	for _, s := range q.Spans[1:] {
-		if s.Group.Scope().Name == measureScope && !sampled[s.SpanID] {
+		if s.Group.Scope().Name == scope.Name && !sampled[s.SpanID] {
 			parent := s.ParentID
 			measures[parent] = append(measures[parent], s)
 		}

@@ -11,11 +11,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
 func ofMeasure(s *tracetest.SpanStub) {
-	s.InstrumentationScope = instrumentation.Scope{Name: measureScope}
+	s.InstrumentationScope = instrumentation.Scope{Name: scope.Name}
 }
 
 // sampled is a request with a trace of it: a handler that queries, and measures two

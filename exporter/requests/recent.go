@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type Config struct {
 	MaxBytes int
 }
 
+var errNoGroup = errors.New("requests: spans without a group")
+
 // maxShare is the part of MaxBytes that one trace gets.
 const maxShare = 16
 
@@ -45,6 +48,7 @@ type Recent struct {
 	waiting  order   // traces without a request
 	newest   order   // requests
 	slowest  []int32 // requests, by descending duration
+	last     int32   // the trace of the last span
 	groups   groups
 	buffers  buffers
 	arrivals uint64 // of traces and of requests
@@ -139,34 +143,51 @@ func (r *Recent) Accept(s otlpenc.Spans) {
 	if r.off() {
 		return
 	}
+	const batch = 8 // spans that are added under one lock; their headers are read before
+	var headers [batch]otlpenc.Header
+	var spans [batch]otlpenc.Spans
 	for len(s.Bytes) > 0 {
-		h, one, err := s.First()
-		if err != nil || s.Group == nil {
-			r.mu.Lock()
-			r.stats.SpansDropped += uint64(max(1, s.Count))
-			r.mu.Unlock()
-			return
+		n := 0
+		var err error
+		if s.Group == nil {
+			err = errNoGroup
 		}
-		r.accept(&h, one)
-		s.Bytes = s.Bytes[len(one.Bytes):]
-		s.Count--
+		for n < batch && len(s.Bytes) > 0 && err == nil {
+			if headers[n], spans[n], err = s.First(); err == nil {
+				s.Bytes = s.Bytes[len(spans[n].Bytes):]
+				s.Count--
+				n++
+			}
+		}
+		r.mu.Lock()
+		for i := range n {
+			r.accept(&headers[i], spans[i])
+		}
+		if err != nil {
+			r.stats.SpansDropped += uint64(max(1, s.Count))
+			s.Bytes = nil
+		}
+		r.mu.Unlock()
 	}
 }
 
+// accept adds a span. r.mu is held.
 func (r *Recent) accept(h *otlpenc.Header, s otlpenc.Spans) {
-	root := !h.ParentID.IsValid() || h.Remote
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
-	i := r.byID[h.TraceID]
+	root := !h.ParentID.IsValid() || h.Remote
+	i := r.last
+	if i == none || r.traces.at(i).id != h.TraceID || !h.TraceID.IsValid() {
+		i = r.byID[h.TraceID]
+	}
 	if i == none {
 		i = r.traces.add(traceData{id: h.TraceID, arrival: r.arrivals})
 		r.arrivals++
 		r.byID[h.TraceID] = i
 		r.waiting.push(i)
 	}
+	r.last = i
 	t := r.traces.at(i)
 	t.users++ // it stays while others go
 	at, own, ok := r.write(i, s, root)

@@ -11,14 +11,6 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// dropped is where spans end whose journey is not to be measured.
-type dropped struct{}
-
-func (dropped) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (dropped) OnEnd(sdktrace.ReadOnlySpan)                     {}
-func (dropped) Shutdown(context.Context) error                  { return nil }
-func (dropped) ForceFlush(context.Context) error                { return nil }
-
 // BenchmarkSpanOfOthers is a span of other instrumentation, eight to a request:
 // under the request's timeline, which it joins, and beside it, where it does not.
 // The difference is what joining costs.
@@ -30,7 +22,7 @@ func BenchmarkSpanOfOthers(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			tl := observer.NewTimeline(observer.TimelineOptions{})
-			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(dropped{}, bridge.WithTimeline(tl))))
+			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
 			tracer := provider.Tracer("somebody else's")
 			kind := trace.WithSpanKind(trace.SpanKindClient)
 			b.ReportAllocs()

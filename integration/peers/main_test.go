@@ -26,17 +26,16 @@ type rig struct {
 	reader   *sdkmetric.ManualReader
 }
 
-// newRig has the bridge in front of the recorder if it is bridged, and else the
-// recorder alone.
+// newRig has the bridge beside the recorder if it is bridged, and else the recorder alone.
 func newRig(t testing.TB, bridged bool, others ...sdktrace.SpanProcessor) *rig {
 	t.Helper()
 	r := &rig{tl: observer.NewTimeline(observer.TimelineOptions{}), spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	var opts []sdktrace.TracerProviderOption
 	for _, p := range append([]sdktrace.SpanProcessor{r.spans}, others...) {
-		if bridged {
-			p = bridge.NewProcessor(p, bridge.WithTimeline(r.tl))
-		}
 		opts = append(opts, sdktrace.WithSpanProcessor(p))
+	}
+	if bridged {
+		opts = append(opts, sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(r.tl))))
 	}
 	r.provider = sdktrace.NewTracerProvider(opts...)
 	r.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))

@@ -64,15 +64,15 @@ func demandOf(tl *observer.Timeline) demand {
 	return d
 }
 
-// ours reports whether nobody but the session wanted an entry.
+// ours reports whether nothing but the session wanted an entry.
 func (d *demand) ours(e *observer.Entry) bool {
 	if d.observed[e.Type()] {
 		return false
 	}
 	switch e.Type() {
-	case observer.Mark, observer.Measure: // a tracing system makes events and spans of them, and the process timeline keeps them
-		return e.Span() == observer.SpanIDs{} && e.Timeline().Parent() != nil
-	default:
+	case observer.GC, observer.Navigation: // made for observers only
 		return true
+	default: // the timeline keeps the others, or a trace has them
+		return e.Span().ObserversOnly
 	}
 }

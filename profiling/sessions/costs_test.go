@@ -6,6 +6,7 @@ import (
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -14,39 +15,58 @@ import (
 
 // Overhead is what only the session wants: not what is recorded for spans anyway, nor for other observers (SP-12).
 func TestOverhead_SP12(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		sampler sdktrace.Sampler
-		others  bool
-		want    bool
-	}{
-		{"of spans that are sampled", sdktrace.AlwaysSample(), false, false},
-		{"of spans that are not", sdktrace.NeverSample(), false, true},
-		{"of what somebody else observes", sdktrace.NeverSample(), true, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := build(t, false, c.sampler)
-			if c.others {
-				obs, err := s.tl.Observe(func(observer.List) {}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
-				if err != nil {
-					t.Fatal(err)
+	for _, provider := range []string{own, sdk} {
+		for _, c := range []struct {
+			name    string
+			sampler sdktrace.Sampler
+			on      string
+			others  bool
+			want    bool
+		}{
+			{"of a request whose spans are sampled", sdktrace.AlwaysSample(), "request", false, false},
+			{"of a request whose spans are not", sdktrace.NeverSample(), "request", false, true},
+			{"of a job whose spans are sampled", sdktrace.AlwaysSample(), "process", false, false},
+			{"of a job whose spans are not", sdktrace.NeverSample(), "process", false, true},
+			{"of what is under no span", sdktrace.NeverSample(), "no span", false, false}, // the timeline keeps it
+			{"of what somebody else observes", sdktrace.NeverSample(), "request", true, false},
+			{"of what Server-Timing wants", sdktrace.NeverSample(), "kept", false, false},
+		} {
+			t.Run(provider+" "+c.name, func(t *testing.T) {
+				s := build(t, provider, c.sampler)
+				if c.others {
+					obs, err := s.tl.Observe(func(observer.List) {}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer obs.Disconnect()
 				}
-				defer obs.Disconnect()
-			}
-			id := s.start(entriesOnly)
-			ctx, span := s.provider.Tracer("t").Start(observer.NewContext(s.ctx, s.tl.NewChild()), "root")
-			in, m := marks.Start(ctx, "outer")
-			for range 10 {
-				marks.Time(in, "inner").End()
-			}
-			m.End()
-			span.End()
-			for _, tl := range s.stop(id).Timelines() {
-				if tl.Name != "gc" && tl.AggregatedOverhead > 0 != c.want {
-					t.Errorf("%+v", tl)
+				id := s.start(entriesOnly)
+				ctx, end := s.ctx, func() {}
+				switch c.on {
+				case "request", "no span", "kept":
+					ctx = observer.NewContext(ctx, s.tl.NewChild())
 				}
-			}
-		})
+				if c.on != "no span" {
+					var span trace.Span
+					ctx, span = s.provider.Tracer("t").Start(ctx, "root")
+					if c.on == "kept" {
+						observer.FromContext(ctx).Keep(observer.Measure) // as the middleware does
+					}
+					end = func() { span.End() }
+				}
+				outer := marks.Time(ctx, "outer")
+				for range 10 {
+					marks.Time(ctx, "inner").End()
+				}
+				outer.End()
+				end()
+				for _, tl := range s.stop(id).Timelines() {
+					if tl.Name != "gc" && tl.AggregatedOverhead > 0 != c.want {
+						t.Errorf("%+v", tl)
+					}
+				}
+			})
+		}
 	}
 }
 

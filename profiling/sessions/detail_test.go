@@ -16,12 +16,12 @@ func TestDetail_SP24(t *testing.T) {
 	p := newTape(t)
 	child := p.NewChild()
 	fetch := slog.String(observer.InitiatorKey, "fetch")
-	p.add(child, nil, observer.Navigation, "/x/7", 0, 100*ms, slog.String("method", "GET"), slog.String("route", "/x/{id}"))
-	p.add(child, nil, observer.Resource, "http://api.test/q?a=b", 10*ms, 20*ms, fetch, slog.String("method", "POST"))
-	p.add(child, nil, observer.Server, "db", 10*ms, 15*ms)
-	p.add(child, nil, observer.Resource, "select", 30*ms, 40*ms, slog.String(observer.InitiatorKey, "db"))
-	p.add(child, nil, observer.Measure, "work", 50*ms, 60*ms, slog.Int("n", 1), slog.Any("", value{}))
-	p.add(child, nil, observer.Mark, strings.Repeat("ä", 1000), 70*ms, 70*ms, slog.String("long", strings.Repeat("x", 2000)))
+	p.add(child, of{}, observer.Navigation, "/x/7", 0, 100*ms, slog.String("method", "GET"), slog.String("route", "/x/{id}"))
+	p.add(child, of{}, observer.Resource, "http://api.test/q?a=b", 10*ms, 20*ms, fetch, slog.String("method", "POST"))
+	p.add(child, of{}, observer.Server, "db", 10*ms, 15*ms)
+	p.add(child, of{}, observer.Resource, "select", 30*ms, 40*ms, slog.String(observer.InitiatorKey, "db"))
+	p.add(child, of{}, observer.Measure, "work", 50*ms, 60*ms, slog.Int("n", 1), slog.Any("", value{}))
+	p.add(child, of{}, observer.Mark, strings.Repeat("ä", 1000), 70*ms, 70*ms, slog.String("long", strings.Repeat("x", 2000)))
 	s := p.session(p.traceOf(shot{80 * ms, "f", 0, 0}))
 	var got []string
 	for _, tl := range s.Timelines() {
@@ -61,7 +61,7 @@ func TestDetail_SP24(t *testing.T) {
 func TestDetailInGroups(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	p := newTape(t)
-	p.add(nil, nil, observer.Mark, "m", 0, 0,
+	p.add(nil, of{}, observer.Mark, "m", 0, 0,
 		slog.Group("g", slog.String("k", long), slog.Group("h", slog.Any("", value{}), slog.Group("", slog.String("l", long)))))
 	d := ask(t, p.session(nil), sessions.Query{Timeline: 1}).List[0].Detail
 	text := func(v slog.Value, path ...string) string {

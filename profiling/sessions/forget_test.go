@@ -34,11 +34,11 @@ func run1(t *testing.T, c Config, o StartOptions) (*Recorder, *run) {
 }
 
 func mark(tl *observer.Timeline, name string) {
-	tl.Record(nil, observer.Mark, name, tl.Now(), 0, nil)
+	tl.Record(observer.Mark, name, tl.Now(), 0, nil)
 }
 
 func search(tl *observer.Timeline) {
-	tl.Record(nil, observer.Navigation, "/search", 0, tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", "/search")})
+	tl.Record(observer.Navigation, "/search", 0, tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", "/search")})
 }
 
 func (s *run) pass() {
@@ -46,14 +46,8 @@ func (s *run) pass() {
 	s.forget()
 }
 
-// inTrace is the scope of an entry that is a span.
-type inTrace struct{}
-
-func (inTrace) id() trace.SpanContext {
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
-}
-
-func (s inTrace) Spans() (self, parent trace.SpanContext) { return s.id(), parent }
+// inTrace says where an entry that is a span belongs.
+var inTrace = observer.SpanIDs{Trace: [16]byte{1}, Self: observer.ID{2}}
 
 // What is recorded is forgotten at the second look after it, so that a request keeps what it
 // needs (SP-25).
@@ -65,7 +59,7 @@ func TestForget_SP25(t *testing.T) {
 	mark(child, "too long ago")
 	s.pass()
 	mark(child, "first")
-	other.Record(inTrace{}, observer.Navigation, "/other", 0, other.Now(), nil)
+	other.Show(inTrace, observer.Description{Type: observer.Navigation, Name: "/other", Start: other.Origin(), End: time.Now()})
 	mark(unended, "unended")
 	s.pass()
 	mark(child, "second")
@@ -85,7 +79,7 @@ func TestForget_SP25(t *testing.T) {
 			continue
 		}
 		all = append(all, tl.Title()+":")
-		if spans := (inTrace{}); tl.Name == "/other" && (tl.TraceID != spans.id().TraceID() || tl.SpanID != spans.id().SpanID()) {
+		if tl.Name == "/other" && (tl.TraceID != inTrace.Trace || tl.SpanID != trace.SpanID(inTrace.Self)) {
 			t.Errorf("it forgot the spans of %+v", tl)
 		}
 		for e := range got.All(tl.ID) {

@@ -21,12 +21,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = time.Millisecond
 
-// of is a scope that tells spans, as those of package bridge do: the entry's own and the one
-// above, by numbers; 0 is none.
+// of says where an entry belongs, by numbers: the trace, the entry's own span and the one above. 0 is none.
 type of struct{ trace, self, parent byte }
 
-func (s of) Spans() (self, parent trace.SpanContext) {
-	return spanContext(s.trace, s.self), spanContext(s.trace, s.parent)
+func (s of) ids() observer.SpanIDs {
+	self, parent := spanContext(s.trace, s.self), spanContext(s.trace, s.parent)
+	ids := observer.SpanIDs{Trace: self.TraceID(), Self: observer.ID(self.SpanID()), Parent: observer.ID(parent.SpanID())}
+	if s.self == 0 {
+		ids.Trace = parent.TraceID()
+	}
+	return ids
 }
 
 func spanContext(id, span byte) trace.SpanContext {
@@ -69,13 +73,15 @@ func (p *tape) observe() {
 }
 
 // add records an entry on a timeline of the tape's, or on its own if that is nil.
-func (p *tape) add(on *observer.Timeline, scope any, typ observer.Type, name string, start, end time.Duration, attrs ...slog.Attr) {
+func (p *tape) add(on *observer.Timeline, where of, typ observer.Type, name string, start, end time.Duration, attrs ...slog.Attr) {
 	if on == nil {
 		on = p.Timeline
 	}
-	begin := p.zero + start - on.Origin().Sub(p.Origin())
-	on.Record(scope, typ, name, begin, end-start, attrs)
+	on.Show(where.ids(), observer.Description{Type: typ, Name: name, Start: p.time(start), End: p.time(end), Attrs: observer.Freeze(attrs)})
 }
+
+// time is a time of the session by the wall clock.
+func (p *tape) time(at time.Duration) time.Time { return p.Origin().Add(p.zero + at) }
 
 // in records a measure in the process's frame, which is span self, unless that is 0, under span parent.
 func (p *tape) in(name string, start, end time.Duration, self, parent byte) {

@@ -131,7 +131,7 @@ func TestRequestsAreNotKept(t *testing.T) {
 	for i := range n {
 		child := s.tl.NewChild()
 		marks.Mark(observer.NewContext(s.ctx, child), "m")
-		child.Record(nil, observer.Navigation, "/x", 0, child.Now(), nil)
+		child.Record(observer.Navigation, "/x", 0, child.Now(), nil)
 		child.Close()
 		if i%500 == 0 {
 			some = append(some, weak.Make(child))

@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
@@ -24,35 +26,35 @@ import (
 // A site is a service whose requests are spans, measures and calls, and a recorder.
 type site struct {
 	*studio
-	provider *sdktrace.TracerProvider
+	provider trace.TracerProvider
 	server   *httptest.Server
 }
 
-// quiet is a processor that wants nothing.
-type quiet struct{}
+// The providers of sites.
+const (
+	own     = "perfline's provider"
+	sdk     = "the SDK's provider"
+	partial = "the SDK's provider, which tells no processor of other instrumentation's spans"
+)
 
-func (quiet) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (quiet) OnEnd(sdktrace.ReadOnlySpan)                     {}
-func (quiet) Shutdown(context.Context) error                  { return nil }
-func (quiet) ForceFlush(context.Context) error                { return nil }
-
-// build makes a site, of which the bridge is a Processor's or Sync's.
-func build(t *testing.T, sync bool, sampler sdktrace.Sampler) *site {
+// build makes a site. A nil sampler is the default.
+func build(t *testing.T, provider string, sampler sdktrace.Sampler) *site {
 	s := &site{studio: open(t, sessions.Config{})}
-	on := bridge.WithTimeline(s.tl)
-	if sync {
-		s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(quiet{}), sdktrace.WithSampler(sampler))
-		stop, err := bridge.Sync(s.provider, on)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(stop)
+	if provider == own {
+		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: s.tl, Sampler: sampler})
+		t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
+		s.provider = p
 	} else {
-		p := bridge.NewProcessor(quiet{}, on)
-		s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p), sdktrace.WithSampler(sampler))
-		p.Bind(s.provider)
+		p := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler))
+		joined := bridge.NewProcessor(bridge.WithTimeline(s.tl), bridge.WithTracerProvider(p))
+		t.Cleanup(func() { _ = errors.Join(joined.Shutdown(context.Background()), p.Shutdown(context.Background())) })
+		if provider == sdk {
+			p.RegisterSpanProcessor(joined)
+		} else { // without a processor, it would record no spans
+			p.RegisterSpanProcessor(sdktrace.NewSimpleSpanProcessor(tracetest.NewNoopExporter()))
+		}
+		s.provider = p
 	}
-	t.Cleanup(func() { _ = s.provider.Shutdown(context.Background()) })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /upstream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	mux.HandleFunc("GET /shop/{id}", s.shop)
@@ -156,25 +158,26 @@ func TestLive_SP7_SP11(t *testing.T) {
 	beside := []string{"GET /shop/{id} · 2/right", "GET /shop/{id} · 2/right/in right"}
 	within := []string{root + "/left/right", root + "/left/right/in right"} // what they run on cannot be told
 	for _, c := range []struct {
-		name    string
-		sync    bool
-		sampler sdktrace.Sampler
-		want    [][]string
+		provider string
+		sampler  sdktrace.Sampler
+		want     [][]string
 	}{
-		{"a processor", false, sdktrace.AlwaysSample(), [][]string{common, foreign, beside}},
-		{"sync", true, sdktrace.AlwaysSample(), [][]string{common, unseen, beside}},
-		{"no spans are sampled", false, sdktrace.NeverSample(), [][]string{common, unseen, within}},
-		{"no spans are sampled, sync", true, sdktrace.NeverSample(), [][]string{common, unseen, within}},
+		{own, sdktrace.AlwaysSample(), [][]string{common, foreign, beside}},
+		{own, nil, [][]string{common, foreign, beside}}, // marks and measures wait in the journal
+		{sdk, sdktrace.AlwaysSample(), [][]string{common, foreign, beside}},
+		{partial, sdktrace.AlwaysSample(), [][]string{common, unseen, beside}},
+		{own, sdktrace.NeverSample(), [][]string{common, unseen, within}},
+		{sdk, sdktrace.NeverSample(), [][]string{common, unseen, within}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := build(t, c.sync, c.sampler)
+		t.Run(fmt.Sprintf("%s %T", c.provider, c.sampler), func(t *testing.T) {
+			s := build(t, c.provider, c.sampler)
 			got, want := s.visit(sessions.StartOptions{}), slices.Concat(c.want...)
 			slices.Sort(want)
 			if trees := treesOf(got); !slices.Equal(trees, want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(trees, "\n"), strings.Join(want, "\n"))
 			}
 			for _, tl := range got.Timelines() {
-				if tl.Name == "GET /shop/{id}" && (tl.TraceID.IsValid() != (c.sampler == sdktrace.AlwaysSample()) || tl.Interval.Start < 0) {
+				if tl.Name == "GET /shop/{id}" && (tl.TraceID.IsValid() != (c.sampler != sdktrace.NeverSample()) || tl.Interval.Start < 0) {
 					t.Errorf("%+v", tl)
 				}
 			}
@@ -210,12 +213,9 @@ func (r reticentTracer) Start(ctx context.Context, name string, o ...trace.SpanS
 // Where spans do not tell what is above them, what lies within counts as called.
 func TestLiveReticentSpans_SP11(t *testing.T) {
 	s := open(t, sessions.Config{})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(quiet{}))
-	stop, err := bridge.Sync(reticent{tp}, bridge.WithTimeline(s.tl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSyncer(tracetest.NewNoopExporter()))
+	joined := bridge.NewProcessor(bridge.WithTracerProvider(reticent{tp}), bridge.WithTimeline(s.tl))
+	defer func() { _ = joined.Shutdown(t.Context()) }()
 	id := s.start(entriesOnly)
 	ctx, outer := marks.Start(s.ctx, "outer")
 	_, inner := marks.Start(ctx, "inner")
@@ -229,7 +229,7 @@ func TestLiveReticentSpans_SP11(t *testing.T) {
 
 // With a route the session is that request's, and begins when it came (SP-25).
 func TestLiveRoute_SP25(t *testing.T) {
-	s := build(t, false, sdktrace.AlwaysSample())
+	s := build(t, own, nil)
 	got := s.visit(sessions.StartOptions{Route: "GET /shop/{id}", NoSamples: true})
 	for _, tl := range got.Timelines() {
 		if tl.Name == "GET /shop/{id}" && tl.Interval.Start == 0 && tl.Lane == 0 {

@@ -25,10 +25,10 @@ func (s *studio) arrive() visit {
 	return v
 }
 
-func (v visit) mark(name string) { v.tl.Record(nil, observer.Mark, name, v.tl.Now(), 0, nil) }
+func (v visit) mark(name string) { v.tl.Record(observer.Mark, name, v.tl.Now(), 0, nil) }
 
 func (v visit) leave(route string) {
-	v.tl.Record(nil, observer.Navigation, "/path", 0, v.tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", route)})
+	v.tl.Record(observer.Navigation, "/path", 0, v.tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", route)})
 	v.tl.Close()
 }
 

@@ -70,7 +70,7 @@ func hold(t *testing.T, tl *observer.Timeline) (release func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl.Record(nil, observer.Server, "hold", tl.Now(), 0, nil)
+	tl.Record(observer.Server, "hold", tl.Now(), 0, nil)
 	<-entered
 	return func() { obs.Disconnect(); close(over) }
 }

@@ -97,7 +97,7 @@ func (s *studio) hold() (release func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.tl.Record(nil, observer.Server, "hold", s.tl.Now(), 0, nil)
+	s.tl.Record(observer.Server, "hold", s.tl.Now(), 0, nil)
 	<-entered
 	return sync.OnceFunc(func() { close(over); obs.Disconnect() })
 }

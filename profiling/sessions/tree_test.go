@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/observer"
@@ -86,13 +85,13 @@ func TestTree(t *testing.T) {
 			p.in("a", 0, 10*ms, 1, 2)
 		}, []string{"1/1 process:", " a 0s-10ms", "  b 5ms-6ms"}},
 		{"without a span in the shorter of two", func(p *tape) {
-			p.add(nil, nil, observer.Measure, "x", 20*ms, 25*ms)
+			p.add(nil, of{}, observer.Measure, "x", 20*ms, 25*ms)
 			p.in("b", 10*ms, 55*ms, 2, 0)
 			p.in("a", 0, 50*ms, 1, 0)
 		}, []string{"1/1 process:", " a 0s-50ms", "1/2 process · 2:", " b 10ms-55ms", "  x 20ms-25ms"}},
 		{"under a measure without a span", func(p *tape) {
 			p.add(nil, of{1, 0, 1}, observer.Mark, "m", 15*ms, 15*ms)
-			p.add(nil, nil, observer.Measure, "x", 10*ms, 20*ms)
+			p.add(nil, of{}, observer.Measure, "x", 10*ms, 20*ms)
 			p.in("a", 0, 50*ms, 1, 0)
 		}, []string{"1/1 process:", " a 0s-50ms", "  x 10ms-20ms", "   m 15ms-15ms"}},
 		{"a measure between moments that had passed", func(p *tape) {
@@ -121,7 +120,7 @@ func TestTree(t *testing.T) {
 			p.in("around", 0, 50*ms, 0, 0)
 		}, []string{"1/1 process:", " around 0s-50ms", "  first 10ms-20ms", "1/2 process · 2:", " second 12ms-14ms"}},
 		{"a span that does not tell what is above it", func(p *tape) {
-			p.add(nil, silent{sc: spanContext(1, 2)}, observer.Resource, "call", 10*ms, 20*ms)
+			p.add(nil, of{1, 2, 2}, observer.Resource, "call", 10*ms, 20*ms)
 			p.in("a", 0, 50*ms, 1, 0)
 		}, []string{"1/1 process:", " a 0s-50ms", "  call 10ms-20ms"}},
 		{"before the session began", func(p *tape) {
@@ -141,14 +140,6 @@ func TestTree(t *testing.T) {
 		})
 	}
 }
-
-// silent is a span of which only the ids are known.
-type silent struct {
-	trace.Span
-	sc trace.SpanContext
-}
-
-func (s silent) SpanContext() trace.SpanContext { return s.sc }
 
 // Of measures between marks that overlap as many as 64 have an interval, the others are moments
 // at their start that say how long they took.
@@ -204,8 +195,8 @@ func TestFrames_SP7_SP9(t *testing.T) {
 	p.add(first, of{2, 3, 2}, observer.Measure, "query", 12*ms, 14*ms)
 	p.add(first, of{2, 4, 2}, observer.Measure, "beside it", 13*ms, 15*ms)
 	p.add(first, of{2, 2, 0}, observer.Navigation, "/early", 10*ms, 20*ms)
-	p.add(nil, nil, observer.GC, "gc", 13*ms, 14*ms)
-	p.add(nil, nil, observer.Mark, "tick", 50*ms, 50*ms)
+	p.add(nil, of{}, observer.GC, "gc", 13*ms, 14*ms)
+	p.add(nil, of{}, observer.Mark, "tick", 50*ms, 50*ms)
 	s := p.session(nil)
 	wantDrawn(t, s,
 		"1/1 process:", " tick 50ms-50ms",

@@ -84,7 +84,10 @@ type Decoded struct{ To sdktrace.SpanProcessor }
 
 // Accept implements [bridge.Output].
 func (d Decoded) Accept(spans otlpenc.Spans) {
-	for s := range spans.All() {
+	for s, err := range spans.All() {
+		if err != nil {
+			panic(err) // the encoder made them
+		}
 		d.To.OnEnd(Snapshot(&s))
 	}
 }

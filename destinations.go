@@ -1,0 +1,74 @@
+package perfline
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
+)
+
+// destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
+// span processor.
+type destinations struct {
+	recent   *requests.Recent
+	encoded  *exporter.Delivery // nil unless spans go over OTLP
+	snapshot delivery           // nil unless spans go to another exporter
+
+	encoder otlpenc.Groups
+	removed atomic.Bool
+}
+
+func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
+	if d.snapshot != nil {
+		d.snapshot.OnStart(ctx, s)
+	}
+}
+
+// OnEnd encodes a span once for the requests in memory and for the delivery.
+func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
+	encoded := d.encoder.Encode(s)
+	d.recent.Accept(encoded)
+	switch {
+	case d.snapshot != nil:
+		d.snapshot.OnEnd(s)
+	case d.encoded != nil && s.SpanContext().IsSampled():
+		d.encoded.Accept(encoded)
+	}
+}
+
+func (d *destinations) ForceFlush(ctx context.Context) error {
+	if to := d.backend(); to != nil {
+		return to.ForceFlush(ctx)
+	}
+	return nil
+}
+
+func (d *destinations) Shutdown(ctx context.Context) error {
+	if d.removed.Load() {
+		return nil
+	}
+	err := d.recent.Shutdown(ctx)
+	if to := d.backend(); to != nil {
+		err = errors.Join(err, to.Shutdown(ctx))
+	}
+	return err
+}
+
+// backend returns the delivery to the backend, and nil without one.
+func (d *destinations) backend() delivery {
+	if d.encoded != nil {
+		return d.encoded
+	}
+	return d.snapshot
+}
+
+// removeFrom unregisters d from a provider, which shuts down what it removes. d is shut down already.
+func (d *destinations) removeFrom(p *sdktrace.TracerProvider) {
+	d.removed.Store(true)
+	p.UnregisterSpanProcessor(d)
+}
