@@ -46,7 +46,7 @@ type Options struct {
 	Timeline   *observer.Timeline
 	Sampler    sdktrace.Sampler
 	Limits     *sdktrace.SpanLimits
-	ProfileIDs spanlabels.Scope // of measures, and of all spans of perfline's provider
+	ProfileIDs spanlabels.Scope // of perfline's provider
 }
 
 // New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
@@ -65,7 +65,7 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 			options = append(options, sdktrace.WithRawSpanLimits(*o.Limits))
 		}
 		tp := sdktrace.NewTracerProvider(options...)
-		joined := bridge.NewProcessor(bridge.WithTimeline(o.Timeline), bridge.WithTracerProvider(tp), bridge.WithProfileIDs(o.ProfileIDs))
+		joined := bridge.NewProcessor(bridge.WithTimeline(o.Timeline), bridge.WithTracerProvider(tp))
 		tp.RegisterSpanProcessor(joined)
 		return tp, joined.Stats
 	}
