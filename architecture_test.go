@@ -36,6 +36,7 @@ var drawn = map[string]struct {
 	"bridge":                {1, "OpenTelemetry", "spans", 0},
 	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 4}, // above bridgegrpc
 	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
+	"bridge/bridgetest":     {0, "OpenTelemetry", "for tests of others", 5}, // above bridgehttp
 	"profiling":             {3, "profiles", "the sampler", 0},
 	"profiling/profile":     {3, "profiles", "data and formats", 0},
 	"profiling/spanlabels":  {2, "profiles", "goroutines' spans", 1},

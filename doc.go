@@ -15,9 +15,9 @@
 //	defer marks.Time(ctx, "render").End()
 //
 // This package only puts the others together: observer (the timeline), marks
-// (User Timing), bridge (timeline to OpenTelemetry) and exporter (what leaves
-// the process). A program that has an OpenTelemetry set-up already needs
-// bridge.NewProcessor and not this package.
+// (User Timing), bridge (spans of OpenTelemetry) and exporter (what leaves
+// the process). A program that has an OpenTelemetry set-up already gives its provider
+// to [Config], or needs bridge.NewProcessor and not this package.
 //
 // # What it guarantees
 //

@@ -53,7 +53,7 @@ func testLostErrorIsOfOnePipeline(t *testing.T, start starter) {
 	}
 }
 
-// wantLost fails t unless err says that n entries and nothing else were lost.
+// wantLost fails t unless err says that n marks and nothing else were lost.
 func wantLost(t *testing.T, err error, n int, cause string) {
 	t.Helper()
 	if n == 0 {
@@ -63,8 +63,8 @@ func wantLost(t *testing.T, err error, n int, cause string) {
 		return
 	}
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Entries != uint64(n) || lost.Spans != 0 || !strings.Contains(err.Error(), cause) {
-		t.Errorf("%d entries were %s: %v", n, cause, err)
+	if !errors.As(err, &lost) || lost.Marks != uint64(n) || lost.Spans != 0 || !strings.Contains(err.Error(), cause) {
+		t.Errorf("%d marks were %s: %v", n, cause, err)
 	}
 }
 
@@ -86,7 +86,7 @@ func testLostErrorIsSinceStart(t *testing.T, start starter) {
 		t.Errorf("nothing was lost since the second Start: %v", err)
 	}
 	var lost *perfline.LostError
-	if err := earlier.Shutdown(t.Context()); !errors.As(err, &lost) || lost.Entries != 2 {
+	if err := earlier.Shutdown(t.Context()); !errors.As(err, &lost) || lost.Marks != 2 {
 		t.Errorf("2 marks were lost since the first Start: %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func testLostErrorIsOfWhatReachesNoSpan(t *testing.T, start starter) {
 	}
 	pl, _, _ = start(t, perfline.Config{Timeline: tl})
 	overfill(tl, observer.Mark, 1)
-	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 0 spans, 1 marks or measures and 0 profiles: 1 marks dropped at the full timeline") {
+	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 0 spans, 1 marks and 0 profiles: 1 marks dropped at the full timeline") {
 		t.Errorf("a mark was lost: %v", err)
 	}
 }

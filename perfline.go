@@ -45,8 +45,9 @@ type Config struct {
 	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
 	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
-	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource, and
-	// Service, Version and Attributes describe only metrics and profiles. nil means a provider that Start makes.
+	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource and
+	// limits, and Service, Version and Attributes describe only metrics and profiles. nil means a [bridge.TracerProvider]
+	// that Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
 	// Timeline is the process timeline to carry; nil means observer.Default().
@@ -78,12 +79,12 @@ type Pipeline struct {
 
 // Start sets up all that the variables and the Config ask for:
 //
-//   - the resource, and a tracer provider with sampler and limits
+//   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
 //   - metrics, if OTEL_METRICS_EXPORTER says where to
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
-//   - propagators (OTEL_PROPAGATORS), and the bridge from the timeline
+//   - propagators (OTEL_PROPAGATORS)
 //
 // It sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
 // and logger.

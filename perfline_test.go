@@ -194,10 +194,10 @@ func testShutdownTellsWhatWasLost(t *testing.T, start starter) {
 	defer cancel()
 	err := pl.Shutdown(within)
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Entries != 1 {
+	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Marks != 1 {
 		t.Fatalf("got %v", err)
 	}
-	for _, s := range []string{"lost 2 spans, 1 marks or measures and 0 profiles", "2 spans given up at the deadline", "1 marks made after their span's end"} {
+	for _, s := range []string{"lost 2 spans, 1 marks and 0 profiles", "2 spans given up at the deadline", "1 marks made after their span's end"} {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}

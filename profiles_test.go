@@ -82,7 +82,7 @@ func TestProfilesThatAreLost(t *testing.T) {
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
 	err := pl.Shutdown(t.Context())
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(names())) || lost.Spans != 0 || lost.Entries != 0 {
+	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(names())) || lost.Spans != 0 || lost.Marks != 0 {
 		t.Errorf("%d profiles were refused: %v", len(names()), err)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "401") {

@@ -46,18 +46,17 @@ func (p *Pipeline) Stats() Stats {
 	return s
 }
 
-// A LostError says what a pipeline has lost between its Start and its Shutdown. Marks
-// and measures count for the timeline: other pipelines and processors that carry the same
-// timeline at that time share them.
+// A LostError says what a pipeline has lost between its Start and its Shutdown. Marks count for the timeline: other
+// pipelines that carry the same timeline at that time share them. Measures are spans.
 type LostError struct {
 	Spans    uint64   // not taken by the backend
-	Entries  uint64   // marks and measures that never reached a span
+	Marks    uint64   // that never reached a span
 	Profiles uint64   // taken of the program and not by the server, or not for certain
 	Causes   []string // such as "3 spans dropped at the full queue"
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("perfline: lost %d spans, %d marks or measures and %d profiles: %s", e.Spans, e.Entries, e.Profiles, strings.Join(e.Causes, ", "))
+	return fmt.Sprintf("perfline: lost %d spans, %d marks and %d profiles: %s", e.Spans, e.Marks, e.Profiles, strings.Join(e.Causes, ", "))
 }
 
 // lost returns what was lost since before, nil if that is nothing.
@@ -73,10 +72,10 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
 	add(&e.Spans, d.Failed, 0, "spans not taken by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
-	add(&e.Entries, b.Refused, o.Refused, "marks dropped at the full timeline")
-	add(&e.Entries, b.Late, o.Late, "marks made after their span's end")
-	add(&e.Entries, b.Limited, o.Limited, "marks over their span's event limit")
-	add(&e.Entries, b.AgedOut, o.AgedOut, "marks of spans that never ended")
+	add(&e.Marks, b.Refused, o.Refused, "marks dropped at the full timeline")
+	add(&e.Marks, b.Late, o.Late, "marks made after their span's end")
+	add(&e.Marks, b.Limited, o.Limited, "marks over their span's event limit")
+	add(&e.Marks, b.AgedOut, o.AgedOut, "marks of spans that never ended")
 	add(&e.Profiles, f.Refused, 0, "profiles refused by the server")
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
 	add(&e.Profiles, f.Overflow, 0, "profiles dropped at the full queue")

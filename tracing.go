@@ -37,7 +37,6 @@ func startTracing(c Config, res *resource.Resource, to *destinations, profileIDs
 	if c.TracerProvider != nil {
 		return joinTracing(c, to, profileIDs)
 	}
-	// Before anything of the SDK reads these variables, and reports wrong ones.
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}, ProfileIDs: profileIDs,
@@ -52,7 +51,8 @@ func startTracing(c Config, res *resource.Resource, to *destinations, profileIDs
 	return &tracing{provider: provider, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
-// joinTracing takes spans from the provider of c, which the program owns.
+// joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
+// shuts them down once more.
 func joinTracing(c Config, to *destinations, profileIDs spanlabels.Scope) *tracing {
 	joined := bridge.NewProcessor(bridge.WithTimeline(c.Timeline), bridge.WithProfileIDs(profileIDs), bridge.WithTracerProvider(c.TracerProvider))
 	c.TracerProvider.RegisterSpanProcessor(joined)

@@ -249,9 +249,9 @@ func (s *encoding) withMarks(span *recordedSpan, last observer.FinishedMark) (ev
 	if len(own) > 0 {
 		slices.SortStableFunc(events, func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
 	}
-	dropped = span.marks.Dropped() + span.marks.Len() - marks
 	s.eventCount += uint64(marks)
-	s.limited += uint64(dropped)
+	s.limited += uint64(span.marks.Len() - marks)
+	dropped = span.marks.Dropped() + span.marks.Len() - marks
 	if most >= 0 && len(events) > most {
 		dropped += len(events) - most
 		events = events[len(events)-most:]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -254,4 +255,13 @@ func limits(change func(*sdktrace.SpanLimits)) *sdktrace.SpanLimits {
 	l := sdktrace.NewSpanLimits()
 	change(&l)
 	return &l
+}
+
+// heapInUse returns the bytes of the heap that are in use.
+func heapInUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -11,6 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/perfline/perfline/observer"
 )
 
 const (
@@ -30,7 +32,7 @@ func (j *judge) run() {
 
 func (j *judge) operation() {
 	j.t.Helper()
-	switch op := j.Below(32); {
+	switch op := j.Below(42); {
 	case op < 9:
 		j.start()
 	case op < 20:
@@ -52,6 +54,10 @@ func (j *judge) operation() {
 		j.did("read all")
 	case op < 31:
 		j.flushOrShutdown()
+	case op < 38:
+		j.record()
+	case op < 41:
+		j.endTiming()
 	default:
 		if j.Below(16) == 0 && !j.bursted {
 			j.burst()
@@ -78,6 +84,9 @@ func (j *judge) start() {
 			ctx = context.Background()
 		}
 		ctx, span := s.tracers[tracer].Start(ctx, name, options(s)...)
+		if s.contexts[under] == nil {
+			ctx = observer.NewContext(ctx, s.timeline)
+		}
 		s.note("active %t of provider %t %t", trace.SpanContextFromContext(ctx).Equal(span.SpanContext()), span.TracerProvider() == s.providers[0], span.TracerProvider() == s.providers[1])
 		s.spans, s.contexts = append(s.spans, span), append(s.contexts, ctx)
 	}
@@ -183,6 +192,7 @@ func (j *judge) context() {
 			ctx = trace.ContextWithSpan(ctx, wrappedSpan{trace.SpanFromContext(ctx)})
 		case 6:
 			ctx, _ = s.foreign.Tracer("foreign").Start(ctx, "foreign")
+			ctx = observer.NewContext(ctx, s.timeline) // the foreign provider has another one
 		default:
 			ctx = s.base
 		}
@@ -235,6 +245,7 @@ func (j *judge) flushOrShutdown() {
 	switch kind {
 	case 0:
 		j.did("Shutdown of provider %d", provider)
+		j.down = true
 		for _, s := range j.sides() {
 			s.note("Shutdown: %v", s.providers[provider].Shutdown(context.Background()))
 		}

@@ -95,6 +95,7 @@ func (p *processor) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
 	if p.s.bursts {
 		return
 	}
+	p.s.recorded(span)
 	p.s.note("%s starts under %s value %v %s", p.name, contextText(trace.SpanContextFromContext(ctx)), ctx.Value(contextKey{}), spanText(span))
 	if !p.s.isSDK {
 		scribble(span)

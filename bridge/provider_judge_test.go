@@ -32,6 +32,7 @@ type judge struct {
 	records   bool  // our provider has recorders
 	bursts    bool  // now: only the keepers look at the spans
 	bursted   bool
+	down      bool // a provider
 	history   []string
 }
 
@@ -53,6 +54,9 @@ type side struct {
 	keepers   [providers]*processor
 	exporters [providers]*output // ours
 	recorders [providers]*output
+
+	timings   []timing
+	recording bool // now: a mark or a measure
 
 	id      uint64 // the last one
 	within  bool   // a call of a processor

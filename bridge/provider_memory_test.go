@@ -64,11 +64,3 @@ func TestSpansKeepNoEventsWithoutRoom(t *testing.T) {
 	span.End()
 	runtime.KeepAlive(span)
 }
-
-func heapInUse() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
-}

@@ -13,7 +13,7 @@ type Stats struct {
 	Spans      uint64 // other spans that a TracerProvider handed over
 	Unattached uint64 // marks that stay on the timeline, because no local span was active
 	Late       uint64 // marks made after their span's end, lost
-	Limited    uint64 // marks over their span's event limit, lost. Of marks that were added to a span at once, the span counts them
+	Limited    uint64 // marks over their span's limit of events, lost; not those that became events at once
 	AgedOut    uint64 // marks of spans that had not ended at Shutdown, or when too many waited, lost
 	Refused    uint64 // marks that found the timeline or their request's journal full, lost
 	Unjoined   uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
@@ -35,7 +35,7 @@ func (c *counters) read(t *observer.Timeline) Stats {
 		Spans:      c.spans.Load(),
 		Unattached: c.unattached.Load() + u.Unattached,
 		Late:       c.late.Load() + u.Late,
-		Limited:    c.limited.Load(),
+		Limited:    c.limited.Load() + u.Limited,
 		AgedOut:    u.AgedOut,
 		Refused:    u.Refused,
 	}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	rt "runtime/trace"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -26,10 +27,11 @@ type tracer struct {
 	group    *otlpenc.Group
 }
 
-// A spanStart says how a span starts. The span owns the slices from then on.
+// A spanStart says how a span starts.
 type spanStart struct {
 	kind       trace.SpanKind
 	newRoot    bool
+	borrowed   bool      // the attributes are the caller's; else the span owns them from then on
 	time       time.Time // zero means now
 	attributes []attribute.KeyValue
 	links      []trace.Link
@@ -45,19 +47,22 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 
 var _ serving.Tracer = (*tracer)(nil)
 
-// StartServer starts a server span, which owns the slices from then on.
+// StartServer implements [serving.Tracer].
 func (t *tracer) StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
-	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
+	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, borrowed: true, attributes: attrs, links: links})
 }
 
 func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	parent, unit, droppedRoot := t.parent(ctx, how)
+	parent, unit, droppedRoot := t.parent(trace.SpanFromContext(ctx), how)
 	decided := ctx // the context of the decision
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
+	}
+	if how.borrowed && !t.provider.sdkSampler { // it may keep them
+		how.attributes = slices.Clone(how.attributes)
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
@@ -80,7 +85,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	s.begin(result.Attributes, how.attributes)
+	s.begin(result.Attributes, how)
 	started := ctx
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
@@ -95,14 +100,15 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	return started, s
 }
 
-// parent returns the context of the parent in ctx. If the parent is a span of the same provider, it also returns the unit of
-// its recorded local root, or its local root if that was dropped. A new root counts as a child, and has no parent.
+// parent returns the context of the active span, which is the parent. If it is a span of the same provider, parent also
+// returns the unit of its recorded local root, or its local root if that was dropped. A new root counts as a child, and has
+// no parent.
 //
 // A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
 // of all requests.
-func (t *tracer) parent(ctx context.Context, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
+func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
 	var above *observer.Timeline
-	switch s := trace.SpanFromContext(ctx).(type) {
+	switch s := active.(type) {
 	case *recordedSpan:
 		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
 		above = unit
@@ -163,10 +169,4 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
-}
-
-// StartServer starts the span of a request that this process serves. It is the method Start of a tracer with the scope
-// [ScopeName], for the middlewares of this module. The span owns attrs and links from then on.
-func (p *TracerProvider) StartServer(ctx context.Context, name string, newRoot bool, attrs []attribute.KeyValue, links []trace.Link) (context.Context, trace.Span) {
-	return p.marks.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, attributes: attrs, links: links})
 }

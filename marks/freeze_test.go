@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer"
 )
 
 // What is given to a call is what it is at the call, even where the entry is
@@ -111,8 +110,8 @@ func TestValuesAreFrozenAtTheCall_UT6(t *testing.T) {
 
 // A mark that nothing wants is returned as it would be without attributes.
 func TestUnwantedMarkAt(t *testing.T) {
-	process, ctx := newManual()
-	process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
+	_, ctx := newManual()
+	ctx = unrecorded(ctx)
 	m, err := marks.MarkAt(ctx, "m", 7, slog.Int("n", 1))
 	if err != nil || m.Name() != "m" || m.StartTime() != 7 || m.NumAttrs() != 0 {
 		t.Errorf("got %v with %v, %v", m, m.Detail(), err)
@@ -151,8 +150,7 @@ func TestGoexitInAnAttribute(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tl, ctx := newManual()
-			opened := &opening{}
-			tl.Attach(func(observer.Bridge) observer.Bridge { return opened })
+			tracing := spantest.New(tl.Timeline)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				c.record(ctx)
@@ -163,22 +161,18 @@ func TestGoexitInAnAttribute(t *testing.T) {
 			if len(got) > 1 || (len(got) == 1) != (c.want != "") || (len(got) == 1 && fmt.Sprint(got[0].Detail()) != c.want) {
 				t.Errorf("got %v, want one entry with %q", got, c.want)
 			}
-			if opened.opened != opened.ended {
-				t.Errorf("%d intervals were opened and %d ended", opened.opened, opened.ended)
+			started, ended := 0, 0
+			for _, call := range tracing.Calls() {
+				switch verb, _, _ := strings.Cut(call, " "); verb {
+				case "start":
+					started++
+				case "end":
+					ended++
+				}
+			}
+			if started != ended {
+				t.Errorf("%d spans were started and %d ended: %q", started, ended, tracing.Calls())
 			}
 		})
 	}
 }
-
-// An opening is a bridge that counts intervals.
-type opening struct {
-	spans
-	opened, ended int
-}
-
-func (o *opening) Scope(context.Context) (any, bool) { return nil, true }
-func (o *opening) Start(ctx context.Context, _ string, _ time.Time) (context.Context, any) {
-	o.opened++
-	return ctx, o
-}
-func (o *opening) Ended() { o.ended++ }

@@ -289,7 +289,7 @@ func TestHandlerMarksTheContextsTimeline(t *testing.T) {
 // Where nothing wants the mark its values are left alone.
 func TestHandlerUnwanted(t *testing.T) {
 	process, ctx := newManual()
-	process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
+	ctx = unrecorded(ctx)
 	slog.New(marks.NewHandler(nil, nil)).WarnContext(ctx, "m", "err", untold{t})
 	if got := process.Entries(); len(got) != 0 {
 		t.Errorf("recorded %v", got)

@@ -2,12 +2,12 @@ package marks_test
 
 import (
 	"context"
-	"iter"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -28,14 +28,10 @@ func newManual() (*manual, context.Context) {
 	return m, observer.NewContext(context.Background(), m.Timeline)
 }
 
-// unrecorded is a bridge whose every span is not recorded.
-type unrecorded struct{}
-
-func (unrecorded) Scope(context.Context) (any, bool) { return "unrecorded", false }
-func (unrecorded) Start(ctx context.Context, _ string, _ time.Time) (context.Context, any) {
-	return ctx, nil
+// unrecorded returns ctx with an active span that is not recorded.
+func unrecorded(ctx context.Context) context.Context {
+	return spantest.New(observer.FromContext(ctx)).Foreign("unrecorded", observer.ToObservers).Context(ctx)
 }
-func (unrecorded) Collect(iter.Seq[*observer.Entry]) bool { return false }
 
 func names(entries []observer.Entry) []string {
 	var out []string

@@ -59,8 +59,8 @@ func Timerify[A, R any](name string, f func(context.Context, A) (R, error), o Ti
 			case !returned:
 				t.End(slog.Bool("panic", true))
 			case err != nil:
+				defer t.End() // also when the method Error ends the goroutine
 				t.Fail(err)
-				t.End()
 			default:
 				t.End()
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -40,7 +41,7 @@ func TestTimerify(t *testing.T) {
 			t.Run(c.name+map[bool]string{true: "", false: ", unwanted"}[wanted], func(t *testing.T) {
 				process, ctx := newManual()
 				if !wanted {
-					process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
+					ctx = unrecorded(ctx)
 				}
 				var took []time.Duration
 				var had, got context.Context
@@ -120,8 +121,8 @@ func (u untold) Error() string {
 }
 
 func TestTimerifyUnwantedErrorIsLeftAlone(t *testing.T) {
-	process, ctx := newManual()
-	process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
+	_, ctx := newManual()
+	ctx = unrecorded(ctx)
 	timed := marks.Timerify("load", func(context.Context, int) (int, error) { return 0, untold{t} }, marks.TimerifyOptions{})
 	if _, err := timed(ctx, 1); err != (untold{t}) { //nolint:errorlint // the very error
 		t.Errorf("got another error, %T", err)
@@ -131,22 +132,36 @@ func TestTimerifyUnwantedErrorIsLeftAlone(t *testing.T) {
 // What f does under its context belongs to the measure.
 func TestTimerifyIsTheParent(t *testing.T) {
 	process, ctx := newManual()
-	process.Attach(func(observer.Bridge) observer.Bridge { return &spans{record: true} })
+	tracing := spantest.New(process.Timeline)
+	parents := map[string]observer.SpanIDs{}
 	inner := marks.Timerify("inner", func(ctx context.Context, _ int) (int, error) {
+		parents["mark"], parents["inner"] = spantest.IDsOf(ctx), spantest.IDsOf(ctx)
 		marks.Mark(ctx, "mark")
 		return 0, nil
 	}, marks.TimerifyOptions{})
 	outer := marks.Timerify("outer", func(ctx context.Context, n int) (int, error) {
+		parents["leaf"], parents["outer"] = spantest.IDsOf(ctx), spantest.IDsOf(ctx)
 		marks.Time(ctx, "leaf").End()
 		return inner(ctx, n)
 	}, marks.TimerifyOptions{})
-	request := process.NewChild() // whose entries keep their scope
-	if _, err := outer(observer.NewContext(ctx, request), 1); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"mark": "inner", "leaf": "outer", "inner": "inner", "outer": "outer"} {
-		if e := request.EntriesByName(name); len(e) != 1 || e[0].Scope() != want {
-			t.Errorf("%q: %v, want one under %q", name, e, want)
+	for what, ctx := range map[string]context.Context{
+		"a unit's span":         tracing.NewRoot("root").Context(ctx),
+		"another tracer's span": tracing.Foreign("foreign", observer.ToSpan).Context(observer.NewContext(ctx, process.NewChild())),
+	} {
+		if _, err := outer(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		request := observer.FromContext(ctx)
+		for name, want := range parents {
+			if name == "mark" || name == "leaf" {
+				want = observer.SpanIDs{Trace: want.Trace, Parent: want.Self}
+			}
+			if e := request.EntriesByName(name); len(e) != 1 || e[0].Span() != want {
+				t.Errorf("%s: %q: %v, want one with the ids %v", what, name, e, want)
+			}
+		}
+		if parents["inner"].Parent != parents["outer"].Self || parents["outer"].Parent != spantest.IDsOf(ctx).Self || parents["outer"].Self == (observer.ID{}) {
+			t.Errorf("%s: the spans are %v under %v", what, parents, spantest.IDsOf(ctx))
 		}
 	}
 }

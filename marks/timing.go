@@ -92,13 +92,14 @@ func (t *Timing) set(name string, attrs []slog.Attr) {
 // the exception, as OpenTelemetry has them. The entry gets the text as the attribute "error". Of several calls, the
 // last one counts. It does nothing if err is nil, or after End.
 //
-// The method Error runs during the call, if anything wants the measure. If it panics, the text says so.
+// The method Error runs during the call, if anything wants the measure. If it panics, the text says so, and if it calls
+// [runtime.Goexit], the text is "!GOEXIT".
 func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
 	}
-	text := observer.Freeze([]slog.Attr{slog.Any("error", message{err})})
-	t.failed = &observer.Failure{At: time.Now(), Type: typeName(err), Message: text[0].Value.String()}
+	t.failed = &observer.Failure{At: time.Now(), Type: typeName(err), Message: "!GOEXIT"}
+	t.failed.Message = observer.Freeze([]slog.Attr{slog.Any("error", message{err})})[0].Value.String()
 }
 
 // A message has only the method Error of an error.

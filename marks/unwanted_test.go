@@ -3,29 +3,15 @@ package marks_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/spantest"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
-
-// spans is a bridge that opens "spans" and records as it is told.
-type spans struct{ record bool }
-
-type spanKey struct{}
-
-func (s *spans) Scope(ctx context.Context) (any, bool) { return ctx.Value(spanKey{}), s.record }
-func (s *spans) Start(ctx context.Context, name string, _ time.Time) (context.Context, any) {
-	if name == "nothing to open" {
-		return ctx, nil
-	}
-	return context.WithValue(ctx, spanKey{}, name), name
-}
-func (s *spans) Collect(iter.Seq[*observer.Entry]) bool { return false }
 
 // everything records one entry in every way there is, and returns the errors. asked
 // is how often an attribute's value was asked for: it is given to two marks, and five
@@ -43,10 +29,9 @@ func everything(ctx context.Context) (asked counting, errs []error) {
 
 func TestObserversMakeEntriesWanted(t *testing.T) {
 	process, ctx := newManual()
-	bridge := &spans{}
-	process.Attach(func(observer.Bridge) observer.Bridge { return bridge })
+	tracing := spantest.New(process.Timeline)
 	child, sibling := process.NewChild(), process.NewChild()
-	ctx = observer.NewContext(ctx, child)
+	ctx = tracing.Foreign("unrecorded", observer.ToObservers).Context(observer.NewContext(ctx, child))
 	check := func(when string, marksWanted, measuresWanted int) {
 		t.Helper()
 		asked, errs := everything(ctx)
@@ -87,44 +72,14 @@ func TestObserversMakeEntriesWanted(t *testing.T) {
 	check("after Disconnect", 0, 0)
 	observe(process.Timeline, observer.Mark, observer.Measure)
 	check("the process's observer", 2, 3)
-	bridge.record = true
-	check("the bridge records too", 2, 3)
-}
-
-func TestWithABridge(t *testing.T) {
-	process, ctx := newManual()
-	process.Attach(func(observer.Bridge) observer.Bridge { return &spans{record: true} })
-	child := process.NewChild()
-	ctx = observer.NewContext(context.WithValue(ctx, spanKey{}, "outer"), child)
-
-	leaf := marks.Time(ctx, "leaf")
-	inner, opened := marks.Start(ctx, "opened")
-	marks.Mark(inner, "under opened")
-	marks.Time(inner, "leaf under opened").End()
-	same, plain := marks.Start(ctx, "nothing to open")
-	if same != ctx {
-		t.Error("Start without anything to open returned another context")
-	}
-	for _, tm := range []*marks.Timing{leaf, opened, plain} {
-		tm.End()
-	}
-	if _, err := marks.Measure(inner, "measured under opened", marks.MeasureOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		"leaf": "outer", "opened": "opened", "under opened": "opened", "leaf under opened": "opened",
-		"nothing to open": "outer", "measured under opened": "opened",
-	} {
-		if e := child.EntriesByName(name)[0]; e.Scope() != want {
-			t.Errorf("%q is under %v, want %q", name, e.Scope(), want)
-		}
-	}
+	ctx = tracing.Foreign("recorded", observer.ToSpan).Context(ctx)
+	check("the span is recorded, too", 2, 3)
 }
 
 // What is not wanted costs nothing later: a timing that began unwanted stays so.
 func TestUnwantedChecksItsOptions(t *testing.T) {
 	process, ctx := newManual()
-	process.Attach(func(observer.Bridge) observer.Bridge { return unrecorded{} })
+	ctx = unrecorded(ctx)
 	five := 5 * time.Nanosecond
 	for _, c := range []struct {
 		name string

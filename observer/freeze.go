@@ -85,25 +85,11 @@ func freeze(attrs []slog.Attr) []slog.Attr {
 	return frozen
 }
 
-// freezeAndRecord records an entry whose attributes need to be frozen.
-func (p *Place) freezeAndRecord(k kind, name string, start, duration time.Duration, attrs []slog.Attr) (ok bool) {
-	withFrozen(attrs, func(frozen []slog.Attr) {
-		ok = p.record(k, name, start, duration, start+duration, frozen)
-	})
-	return ok
-}
-
-// freezeAndEnd is end for attributes that need to be frozen.
-func (p *Place) freezeAndEnd(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
-	withFrozen(attrs, func(frozen []slog.Attr) {
-		p.end(span, name, start, duration, frozen, failure)
-	})
-}
-
-// withFrozen freezes attributes and calls f, also when a method of an attribute calls runtime.Goexit: a span must end
-// even then.
-func withFrozen(attrs []slog.Attr, f func(frozen []slog.Attr)) {
-	frozen, done := make([]slog.Attr, 0, len(attrs)), 0
+// freezeAndRecord records an entry whose attributes need to be frozen, also when a method of an attribute calls
+// runtime.Goexit: a span must end even then. Of a measure that ends, ending says how; it is nil for other entries.
+func (p *Place) freezeAndRecord(k kind, name string, start, duration time.Duration, attrs []slog.Attr, ending *ending) (ok bool) {
+	var room [maxInline]slog.Attr
+	frozen, done := room[:0], 0
 	defer func() {
 		for ; done < len(attrs); done++ { // after Goexit
 			a := attrs[done]
@@ -112,7 +98,11 @@ func withFrozen(attrs []slog.Attr, f func(frozen []slog.Attr)) {
 			}
 			frozen = append(frozen, a)
 		}
-		f(frozen)
+		if ending != nil {
+			p.end(ending.span, name, start, duration, frozen, ending.failure)
+			return
+		}
+		ok = p.record(k, name, start, duration, start+duration, frozen)
 	}()
 	b := newBudget()
 	for ; done < len(attrs); done++ {
@@ -120,6 +110,13 @@ func withFrozen(attrs []slog.Attr, f func(frozen []slog.Attr)) {
 			frozen = append(frozen, a)
 		}
 	}
+	return ok
+}
+
+// An ending is what a measure's end has beside its entry.
+type ending struct {
+	span    Opened
+	failure *Failure
 }
 
 // A budget counts down the bounds.

@@ -54,10 +54,10 @@ type SpanMarks struct {
 	last    int32  // the place of the last mark in the journal, plus 1; 0 for none
 	count   int32  // of marks in the journal
 	skip    int32  // scratch of keepMarks; -1 after the span's end
-	dropped uint32 // marks over the limit, or over the bounds of the journal
+	dropped uint32 // marks that were lost before the span's end
 }
 
-// Len returns how many marks of a finished span the journal has, and Dropped how many it had no room for.
+// Len returns how many marks of a finished span the journal has, and Dropped how many were lost before the span's end.
 func (m *SpanMarks) Len() int     { return int(m.count) }
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 

@@ -108,7 +108,16 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if o.tl.closed.Load() {
 		return errClosed
 	}
+	// What is recorded before comes from the buffer, what is recorded after it as it is collected, and nothing both ways. A
+	// process timeline's buffer changes in a collection only.
+	if o.tl.parent != nil {
+		o.tl.mu.Lock()
+	}
 	r.collect() // what was recorded before is not for this registration
+	if o.tl.parent == nil {
+		o.tl.mu.Lock()
+	}
+	defer o.tl.mu.Unlock()
 	if !o.registered {
 		o.types = 0 // of an earlier registration
 	}
@@ -131,9 +140,6 @@ func (o *Observer) register(opts Options, types kindSet) error {
 		o.seq = r.registered
 		o.tl.observers = append(o.tl.observers, o)
 	}
-	// What is recorded before comes from the buffer, what is recorded after it as it is collected, and nothing both ways.
-	o.tl.mu.Lock()
-	defer o.tl.mu.Unlock()
 	o.tl.updateWants()
 	if o.tl.closed.Load() { // meanwhile, and it may not have seen us
 		o.unregister()
@@ -303,7 +309,7 @@ func (o *Observer) takeList() List {
 func (o *Observer) countDropped() {
 	o.tl.mu.Lock()
 	defer o.tl.mu.Unlock()
-	o.tl.show()
+	o.tl.fillLog() // also as it is closed
 	o.dropped = 0
 	if o.tl.log == nil {
 		return

@@ -156,7 +156,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	start, duration = interval(p.Timeline.origin, start, duration)
 	o := p.put(k, name, start, duration, start+duration, attrs, false)
 	if o == outcomeUnfrozen {
-		return p.freezeAndRecord(k, name, start, duration, attrs)
+		return p.freezeAndRecord(k, name, start, duration, attrs, nil)
 	}
 	if o == outcomeLost {
 		p.countLost(k)
@@ -296,7 +296,7 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
-		p.freezeAndEnd(span, name, start, duration, attrs, failure)
+		p.freezeAndRecord(kindMeasure, name, start, duration, attrs, &ending{span, failure})
 		return
 	}
 	p.end(span, name, start, duration, attrs, failure)

@@ -232,10 +232,17 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
 	l.add(kept)
 }
 
-// show brings the log up to date: it adds what the journal has. t.mu is held.
+// show brings the log up to date, unless the unit has ended. t.mu is held.
 func (t *Timeline) show() {
+	if !t.closed.Load() {
+		t.fillLog()
+	}
+}
+
+// fillLog adds to the log what the journal has. t.mu is held.
+func (t *Timeline) fillLog() {
 	j := t.journal
-	if j == nil || t.closed.Load() {
+	if j == nil {
 		return
 	}
 	for ; t.shown < len(j.records); t.shown++ {
@@ -309,6 +316,10 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 	finished := rec.gets == getsSpan || rec.gets == getsMeasure
 	atOnce := finished && t.closed.Load()
 	room := atOnce || t.shard.reserve(t, size)
+	if !room && j.finished == 0 && t.overLimit(j, rec) {
+		t.prune(j)
+		room = t.shard.reserve(t, size)
+	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
 		t.shard.overflow[rec.kind].Add(1)
 		if len(j.records) == 0 {
@@ -412,6 +423,7 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 		return nil
 	}
 	kept = newJournal()
+	dropped := uint64(0)
 	for i := range j.records {
 		rec := &j.records[i]
 		if !rec.waits() {
@@ -421,12 +433,16 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 		if m.skip > 0 || size > maxJournalSize/2 {
 			m.skip = max(0, m.skip-1)
 			m.dropped++
+			dropped++
 			size -= n
 			continue
 		}
 		kept.append(rec, j.attributes(rec))
 		kept.records[len(kept.records)-1].kept = true
 		kept.size += n
+	}
+	if dropped > 0 {
+		t.shard.limited.Add(dropped)
 	}
 	if len(kept.records) == 0 {
 		kept.free()
@@ -436,12 +452,31 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 }
 
 // replace gives j the records of other, which goes to the pool, in j's own storage: a stream of marks does not make a new one each time.
+// Without other, j has none.
 func (j *journal) replace(other *journal) {
 	clear(j.records)
 	clear(j.attrs)
-	j.records, j.attrs = append(j.records[:0], other.records...), append(j.attrs[:0], other.attrs...)
-	j.size = other.size
+	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
+	if other == nil {
+		return
+	}
+	j.records, j.attrs, j.size = append(j.records, other.records...), append(j.attrs, other.attrs...), other.size
 	other.free()
+}
+
+// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. t.mu is held.
+func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
+	limit := t.receiver.MarkLimit()
+	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
+}
+
+// prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
+func (t *Timeline) prune(j *journal) {
+	t.show() // the view keeps what the journal loses
+	kept := t.keepMarks(j)
+	t.shard.count(j)
+	j.replace(kept)
+	t.shown = len(j.records)
 }
 
 // waits reports whether a record is a mark of a span that has not finished.
@@ -460,6 +495,7 @@ func (t *Timeline) abandon() {
 		if rec := &j.records[i]; rec.waits() {
 			m := rec.span.Marks()
 			m.last, m.count = 0, 0
+			m.dropped++
 			t.shard.agedOut.Add(1)
 		}
 	}

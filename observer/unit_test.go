@@ -208,7 +208,7 @@ func TestUnitIsCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracing := spantest.New(newManual().Timeline)
-			root, first := tracing.NewRoot("root"), ""
+			root, first, dropped := tracing.NewRoot("root"), "", 0
 			mark(root, "first")
 			c.do(root)
 			root.End()
@@ -216,7 +216,7 @@ func TestUnitIsCut(t *testing.T) {
 			for _, part := range tracing.Take() {
 				lengths = append(lengths, len(part))
 				if last := part[len(part)-1]; last.Span == root && last.IsSpan {
-					first = last.Marks[0].Name
+					first, dropped = last.Marks[0].Name, last.Dropped
 					if n := len(last.Marks) + last.Dropped; name == "marks alone are no part" && n != 101 {
 						t.Errorf("the root has %d marks, want 101", n)
 					}
@@ -228,8 +228,8 @@ func TestUnitIsCut(t *testing.T) {
 			if first != "first" && name != "marks alone are no part" {
 				t.Errorf("the root's first mark is %q, want the one that waited", first)
 			}
-			if s := tracing.Timeline.UnitStats(); s != (observer.UnitStats{Long: c.long}) {
-				t.Errorf("stats are %+v, want %d long ones", s, c.long)
+			if s := tracing.Timeline.UnitStats(); s != (observer.UnitStats{Long: c.long, Limited: uint64(dropped)}) {
+				t.Errorf("stats are %+v, want %d long ones, and %d marks dropped", s, c.long, dropped)
 			}
 		})
 	}
@@ -384,7 +384,7 @@ func TestAbandonUnits(t *testing.T) {
 	mark(a, "3")
 	a.End()
 	b.End()
-	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3) b(1 2)" {
+	if got := shown(one.Take()) + " " + shown(other.Take()); got != "a(3 +2) b(1 2)" {
 		t.Errorf("received %s", got)
 	}
 }

@@ -39,6 +39,7 @@ type UnitStats struct {
 
 	// Marks that were lost.
 	Late    uint64 // recorded after the end of their span
+	Limited uint64 // over the limit of their span, or the bounds of its journal, before the span ended
 	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
 	Refused uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
@@ -138,6 +139,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
 		s.Late += h.late.Load()
+		s.Limited += h.limited.Load()
 		s.AgedOut += h.agedOut.Load()
 		s.Unattached += h.unattached.Load()
 	}
@@ -209,6 +211,7 @@ type unitShard struct {
 	units         *units
 	bytes         atomic.Int64 // of journals, in steps
 	late, agedOut atomic.Uint64
+	limited       atomic.Uint64
 	unattached    atomic.Uint64
 
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; those of journals that wait are not in recorded

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -119,8 +118,9 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
-	attrs := make([]attribute.KeyValue, 0, 11) // with room for what is known at the end
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	scratch := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(scratch)
+	attrs := append(scratch[:0], semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
 	if p, ok := peer.FromContext(ctx); ok {
 		if host, port := hostPort(p.LocalAddr); host != "" {
 			attrs = append(attrs, semconv.ServerAddress(host))

@@ -12,9 +12,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// attributesOf returns what is known of a request when it arrives, with room for what is known at its end.
-func attributesOf(r *http.Request, m method) []attribute.KeyValue {
-	attrs := m.append(make([]attribute.KeyValue, 0, 16))
+// appendRequest appends what is known of a request when it arrives.
+func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
+	attrs = m.append(attrs)
 	scheme, port := scheme(r), 80
 	if r.TLS != nil {
 		port = 443

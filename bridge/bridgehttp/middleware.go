@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -216,7 +214,9 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 		name = text.Valid(m.SpanName(r, ""))
 	}
 	public := m.PublicEndpoint != nil && m.PublicEndpoint(r)
-	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, attributesOf(r, q.method), public)
+	scratch := serving.Scratches.Get().(*serving.Scratch)
+	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, appendRequest(scratch[:0], r, q.method), public)
+	serving.Scratches.Put(scratch)
 }
 
 // begun is called before the first byte of the response.
@@ -274,8 +274,8 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	case x.route != "":
 		span.SetName(k.name)
 	}
-	room := rooms.Get().(*[8]attribute.KeyValue)
-	defer rooms.Put(room)
+	room := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(room)
 	attrs := room[:0]
 	attrs = append(attrs, k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
@@ -298,9 +298,6 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		semconv.ExceptionMessage(text.Valid(fmt.Sprint(p))),
 		semconv.ExceptionStacktrace(string(debug.Stack()))))
 }
-
-// rooms are for attributes that are set at a span's end. OpenTelemetry's API and SDK copy them before SetAttributes returns.
-var rooms = sync.Pool{New: func() any { return new([8]attribute.KeyValue) }}
 
 // navigation records the request itself, for those who observe requests: of the
 // request's own timeline nobody reads it any more.

@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 )
 
-// The most recent requests and the slowest, in the memory of the program. With marks and measures,
-// bridge.NewProcessor(recent) stands where recent does.
+// The most recent requests and the slowest, in the memory of the program. For marks and measures, register
+// bridge.NewProcessor() beside recent.
 func ExampleNewRecent() {
 	recent := requests.NewRecent(requests.Config{Requests: 100})
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))

@@ -206,3 +206,15 @@ func (s *System) Start(ctx context.Context, to observer.Destination, name string
 	}
 	return c, c
 }
+
+// IDsOf returns the ids of the active span in a context.
+func IDsOf(ctx context.Context) observer.SpanIDs {
+	switch s := ctx.Value(spanKey{}).(type) {
+	case *Span:
+		return s.ids
+	case *Foreign:
+		return s.ids
+	default:
+		return observer.SpanIDs{}
+	}
+}

@@ -12,5 +12,5 @@
 // parallel do not see each other's entries. Its clock stands still until the
 // test moves it: durations are exact.
 //
-// It imports the standard library and package observer only.
+// It imports the standard library and package observer only. Package bridge/bridgetest shows spans, too.
 package observertest

@@ -43,10 +43,8 @@ func TestOverhead_SP12(t *testing.T) {
 				id := s.start(entriesOnly)
 				ctx, end := s.ctx, func() {}
 				switch c.on {
-				case "request", "no span":
+				case "request", "no span", "kept":
 					ctx = observer.NewContext(ctx, s.tl.NewChild())
-				case "kept":
-					ctx = observer.NewContext(ctx, s.tl.NewChildAt(time.Now(), observer.Measure))
 				}
 				if c.on != "no span" {
 					var span trace.Span

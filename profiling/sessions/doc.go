@@ -33,8 +33,7 @@
 //   - A span that has no parent is below no other span: two background jobs are beside each
 //     other.
 //   - Of what was recorded under a span that no event of its frame is (of another process, or one
-//     that has not ended, or that the program's bridge is not told of, as bridge.Sync is not of other
-//     instrumentation's), or under none, it is not known what called it. It counts as called by
+//     that has not ended, or one of a provider that takes no span processors), or under none, it is not known what called it. It counts as called by
 //     what it lies within most tightly, unless that is or lies in a span that was recorded under the
 //     same one. That is a guess: it may have run on another goroutine.
 //   - Which goroutine a measure of marks.Time ran on is not known: of two that were made

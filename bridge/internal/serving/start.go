@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -9,13 +10,19 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A Tracer starts server spans that own their attributes: the API's options would make the span copy them. The tracers of
-// perfline's provider are such.
+// A Tracer starts server spans, and copies their attributes once. With the options of OpenTelemetry's API it would be
+// twice. The tracers of perfline's provider are such.
 type Tracer interface {
 	StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span)
 }
 
-// StartSpan starts the server span of a request under the span in ctx. The span owns attrs from then on. A public request's
+// A Scratch has room for the attributes that a span is started or ended with.
+type Scratch [16]attribute.KeyValue
+
+// Scratches has scratches. OpenTelemetry's API, and a Tracer, copy attributes before they return.
+var Scratches = sync.Pool{New: func() any { return new(Scratch) }}
+
+// StartSpan starts the server span of a request under the span in ctx. A public request's
 // span begins a trace of its own, with a link to the caller's span.
 func StartSpan(ctx context.Context, t trace.Tracer, name string, attrs []attribute.KeyValue, public bool) (context.Context, trace.Span) {
 	var links []trace.Link

@@ -1,0 +1,162 @@
+//go:build !race
+
+// The race detector allocates on its own account.
+
+package observer_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/perfline/perfline/internal/spantest"
+	"github.com/perfline/perfline/observer"
+)
+
+// A unit allocates itself. Its spans are the tracing system's.
+func TestUnitAllocs(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
+	tracing := spantest.New(tl)
+	tracing.Discard = true
+	root := tracing.NewRoot("root")
+	root.End()
+	k, v := "key", "value"
+	for _, c := range []struct {
+		what string
+		want float64
+		do   func()
+	}{
+		{"a span alone", 0, func() { observer.HandOver(tracing, root) }},
+		{"a unit and its root", 2, func() { tracing.NewRoot("root").End() }},
+		{"with 20 marks and measures", 2, func() {
+			root := tracing.NewRoot("root")
+			p := root.Place()
+			for range 10 {
+				p.Record(observer.Mark, "m", 0, 0, []slog.Attr{slog.String(k, v)})
+				p.Record(observer.Measure, "m", 0, 0, []slog.Attr{slog.String(k, v), slog.Int("n", 1)})
+			}
+			root.End()
+		}},
+		{"with a child", 3, func() {
+			root := tracing.NewRoot("root")
+			root.Child("child").End()
+			root.End()
+		}},
+		{"a mark after the end", 0, func() { mark(root, "m") }},
+		{"a measure after the end", 0, func() { measure(root, "m") }},
+	} {
+		if got := testing.AllocsPerRun(1000, c.do); got != c.want {
+			t.Errorf("%s: %v allocations, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// Recording allocates nothing wherever it goes, up to 16 attributes, except for the attributes that a tracer gets at once.
+func TestRecordAllocs(t *testing.T) {
+	k, v, n := "key", "value", 42
+	for _, c := range places() {
+		ctx := c.context(t)
+		p := observer.Locate(ctx)
+		for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
+			given := c.given[typ]
+			check := func(what string, want float64, do func()) {
+				t.Helper()
+				if got := testing.AllocsPerRun(2000, do); got != want {
+					t.Errorf("%s, %s %s: %v allocations, want %v", c.name, typ, what, got, want)
+				}
+			}
+			check("located", 0, func() {
+				p := observer.Locate(ctx)
+				p.Wants(typ)
+			})
+			check("without attributes", 0, func() { p.Record(typ, "m", 0, 0, nil) })
+			check("with one", given, func() { p.Record(typ, "m", 0, 0, []slog.Attr{slog.String(k, v)}) })
+			check("with four", given, func() {
+				p.Record(typ, "m", 0, 0, []slog.Attr{slog.String(k, v), slog.Int("n", n), slog.Bool("b", true), slog.Float64("f", 1.5)})
+			})
+			check("with 16", given, func() {
+				a := slog.Int("n", n)
+				p.Record(typ, "m", 0, 0, []slog.Attr{a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a})
+			})
+		}
+	}
+}
+
+// A placed is where entries are recorded, and how often a tracer's attributes are allocated there.
+type placed struct {
+	name    string
+	context func(testing.TB) context.Context
+	given   map[observer.Type]float64
+}
+
+// places are all branches of recording.
+func places() (all []placed) {
+	var (
+		nothing = map[observer.Type]float64{}
+		measure = map[observer.Type]float64{observer.Measure: 1}
+		both    = map[observer.Type]float64{observer.Mark: 1, observer.Measure: 1}
+	)
+	for _, observed := range []string{"", ", observed"} {
+		for _, on := range []string{"the process", "a child", "a child that is full"} {
+			timeline := func(t testing.TB) (*observer.Timeline, context.Context) {
+				tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: -1, ChildBufferSize: 1 << 20})
+				if observed != "" {
+					if _, err := tl.Observe(func(observer.List) {}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				switch on {
+				case "a child":
+					return tl, observer.NewContext(context.Background(), tl.NewChild())
+				case "a child that is full":
+					child := tl.NewChild()
+					for _, typ := range observer.SupportedEntryTypes() {
+						if err := child.SetBufferSize(typ, 0); err != nil {
+							t.Fatal(err)
+						}
+					}
+					return tl, observer.NewContext(context.Background(), child)
+				default:
+					return tl, observer.NewContext(context.Background(), tl)
+				}
+			}
+			tracing := func(t testing.TB) (*spantest.System, context.Context) {
+				tl, ctx := timeline(t)
+				s := spantest.New(tl)
+				s.Discard = true
+				return s, ctx
+			}
+			foreign := func(to observer.Destination) func(testing.TB) context.Context {
+				return func(t testing.TB) context.Context {
+					s, ctx := tracing(t)
+					return s.Foreign("f", to).Context(ctx)
+				}
+			}
+			own := func(to observer.Destination) func(testing.TB) context.Context {
+				return func(t testing.TB) context.Context {
+					s, ctx := tracing(t)
+					s.Limit = 128
+					root := s.NewRoot("root")
+					root.To = to
+					return root.Context(ctx)
+				}
+			}
+			on += observed
+			all = append(all,
+				placed{on + ", no tracer", func(t testing.TB) context.Context { _, ctx := timeline(t); return ctx }, nothing},
+				placed{on + ", no span", func(t testing.TB) context.Context { _, ctx := tracing(t); return ctx }, measure},
+				placed{on + ", another tracer's span", foreign(observer.ToSpan), both},
+				placed{on + ", a remote span", foreign(observer.ToTimeline), measure},
+				placed{on + ", a span that is not recorded", foreign(observer.ToObservers), nothing},
+			)
+			if on == "the process"+observed {
+				all = append(all,
+					placed{"a unit's span" + observed, own(observer.ToUnit), nothing},
+					placed{"a unit's span that processors see" + observed, own(observer.ToSpan), both},
+					placed{"a unit's span that is not recorded" + observed, own(observer.ToObservers), nothing},
+				)
+			}
+		}
+	}
+	return all
+}
