@@ -362,7 +362,7 @@ func TestMarksAgeOut(t *testing.T) {
 			t.Error("refused")
 		}
 		roots[0].End()
-		if got := shown(tracing.Take()); got != "root(there is room again)" {
+		if got := shown(tracing.Take()); got != "root(there is room again +1)" {
 			t.Errorf("received %s", got)
 		}
 	})
