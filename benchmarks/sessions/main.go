@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -249,6 +248,6 @@ func concurrent(tl *observer.Timeline, n int, settle func()) {
 		}
 	}
 	for g := range goroutines {
-		tl.Record(&spans{self: span(g + 1)}, observer.Measure, "worker", began+time.Duration(g), tl.Now()-began-time.Duration(g), nil)
+		record(tl, observer.SpanIDs{Trace: [16]byte{1}, Self: span(g + 1)}, observer.Measure, "worker", began+time.Duration(g), tl.Now())
 	}
 }
