@@ -120,7 +120,8 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
 	scratch := serving.Scratches.Get().(*serving.Scratch)
 	defer serving.Scratches.Put(scratch)
-	attrs := append(scratch[:0], semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	attrs := scratch[:0]
+	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
 	if p, ok := peer.FromContext(ctx); ok {
 		if host, port := hostPort(p.LocalAddr); host != "" {
 			attrs = append(attrs, semconv.ServerAddress(host))
