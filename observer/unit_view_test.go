@@ -279,3 +279,33 @@ func TestUnitsAreFreed(t *testing.T) {
 	}
 	runtime.KeepAlive(contexts)
 }
+
+// Stats have all that the calling goroutine recorded, while others hand it over.
+func TestStatsWhileUnitsAreHandedOver(t *testing.T) {
+	tl := undelivered()
+	tracing := spantest.New(tl)
+	tracing.Discard = true
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				flush(t, tracing)
+			}
+		}
+	})
+	root := tracing.NewRoot("root")
+	for n := range uint64(20_000) {
+		measure(root, "m")
+		if got := tl.Stats()[observer.Measure].Recorded; got != n+1 {
+			t.Errorf("after %d measures %d are recorded", n+1, got)
+			break
+		}
+	}
+	close(stop)
+	all.Wait()
+	root.End()
+}
