@@ -54,7 +54,7 @@ func startTracing(c Config, res *resource.Resource, to *destinations, profileIDs
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
 // shuts them down once more.
 func joinTracing(c Config, to *destinations, profileIDs spanlabels.Scope) *tracing {
-	joined := bridge.NewProcessor(bridge.WithTimeline(c.Timeline), bridge.WithProfileIDs(profileIDs), bridge.WithTracerProvider(c.TracerProvider))
+	joined := bridge.NewProcessor(bridge.WithTimeline(c.Timeline), bridge.WithTracerProvider(c.TracerProvider))
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := profiling.NewTracerProvider(c.TracerProvider, profileIDs)

@@ -1,25 +1,31 @@
-// Package bridge carries a timeline's marks and measures to OpenTelemetry, off
-// the request's path. It puts the spans of any other instrumentation on the
-// request's timeline.
+// Package bridge makes OpenTelemetry's events and spans of a timeline's marks and measures, and puts the spans of other
+// instrumentation onto the timeline of their request.
+//
+// A [TracerProvider] makes all spans itself, as the SDK's provider does, for less:
+//
+//	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{spans}})
+//	otel.SetTracerProvider(provider)
+//
+// A [Processor] joins a timeline with another provider. Register it beside the processor that exports:
 //
 //	provider := sdktrace.NewTracerProvider(
-//		sdktrace.WithSpanProcessor(bridge.NewProcessor(sdktrace.NewBatchSpanProcessor(exporter))))
+//		sdktrace.WithBatcher(exporter),
+//		sdktrace.WithSpanProcessor(bridge.NewProcessor()))
 //
-// A [TracerProvider] makes spans itself, as the SDK's provider does, for less: see [NewTracerProvider]. It does not carry a
-// timeline; [Sync] does that for it.
-//
-// Package bridgehttp gives HTTP requests their spans and timelines, package bridgegrpc
-// gives them to gRPC calls. Programs without HTTP or gRPC do not import these.
+// Package bridgehttp gives HTTP requests their spans and timelines, and package bridgegrpc gives them to gRPC calls. Programs
+// without HTTP or gRPC do not import these.
 //
 // # The mapping
 //
 //	timeline                            OpenTelemetry
 //	--------                            -------------
-//	mark under a span                   event of that span: Name, Timestamp, Attributes
-//	mark under no span                  stays on the timeline, counted as Unattached
+//	mark under a local span             event of that span: Name, Timestamp, Attributes
+//	mark under no span or a remote one  stays on the timeline, counted as Unattached
 //	Time…End, Measure under a span      child span, kind internal, start and end as measured
 //	Start…End under a span              child span that other spans and marks can be under
 //	measure under no span               root span, if the sampler wants it
+//	measure under a remote span         child span, if the sampler wants it
+//	measure that failed (Timing.Fail)   status Error with the error's text, and an event "exception"
 //	anything under an unsampled span    nothing
 //	entry of another type               nothing (requests are spans already)
 //	detail                              attributes, as below
@@ -32,57 +38,58 @@
 //	Uint64         int64; above MaxInt64, its decimal text
 //	Float64        float64
 //	String         string
-//	Duration       int64, nanoseconds (as OpenTelemetry's slog bridge has it)
+//	Duration       int64, nanoseconds (as in OpenTelemetry's slog bridge)
 //	Time           int64, nanoseconds since the Unix epoch (likewise)
 //	Group          its attributes, keys joined with dots: "req.method"
 //	Any            []string, []bool, []int64, []float64: a slice attribute;
 //	               []byte: bytes
 //
-// There are no other kinds: [observer.Freeze] makes text of the rest when an entry is
-// recorded.
-//
-// Text that is not UTF-8 has U+FFFD where it is not: OTLP cannot carry it.
+// There are no other kinds: [observer.Freeze] makes text of the rest when an entry is recorded. An attribute without a key is
+// left out. Of two with the same key, the last value counts, at the place of the first. Text that is not UTF-8 has U+FFFD in
+// its place: OTLP cannot carry it.
 //
 //	OpenTelemetry                       timeline
 //	-------------                       --------
-//	span of other instrumentation       entry of the request's timeline it was started under,
-//	                                    when it ends: kind client or producer a resource, with
-//	                                    initiatorType "db", "grpc" (rpc.system), "messaging",
+//	span of other instrumentation       entry of the timeline of the request that it was started
+//	                                    under, when it ends: kind client or producer a resource,
+//	                                    with initiatorType "db", "grpc" (rpc.system), "messaging",
 //	                                    "fetch" or "other"; any other kind a measure
-//	span under no request's timeline    nothing
+//	local root, or span under no        nothing
+//	request's timeline
 //
-// Entries made of spans are on the timeline only: their span is sent once. Their
-// detail is one attribute without a key, beside initiatorType, that resolves to the
-// span's attributes, span_id and scope ([log/slog.Value.Resolve]): they are
-// converted for those who look. Spans of this module are not entries again. It needs a [Processor]: with [Sync], other
-// instrumentation's spans do not come by.
+// The detail of such an entry has the span's attributes, span_id and scope. Spans of this module are not entries again.
+// With the SDK's provider, it needs the [Processor].
 //
-// An attribute without a key is left out; of two with the same key the last
-// one counts. Span limits (OTEL_SPAN_*, OTEL_EVENT_*) apply to what the bridge
-// makes as they do to what the SDK makes.
+// # When it happens
+//
+// Under a span of a [TracerProvider], marks and measures wait in the journal of the span's local root. They become events and
+// spans when that is encoded: see [observer.Timeline.NewUnit]. It is so while no processor is registered with the provider and
+// its sampler samples children as their parents. Otherwise, and under spans of every other provider, a mark calls AddEvent, and a
+// measure starts and ends a span of that provider. Both happen at once, on the goroutine that records: samplers and
+// processors see each call, and a processor that blocks or panics does so there.
+//
+// Limits of spans (OTEL_SPAN_*, OTEL_EVENT_*) hold for marks and measures as for what AddEvent and Start make. Marks share their
+// span's limit of events with its own events: the newest stay.
 //
 // # Profiles
 //
-// Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of the bridge itself
-// do it by themselves: measures begun with marks.Start, and all spans of a [TracerProvider]. Spans of the SDK's
-// provider need profiling.NewTracerProvider. Contexts of marks.Start and of the servers of bridgehttp and bridgegrpc
-// carry the labels, so that pprof.Do adds to them. With [WithProfileIDs], measures begun with marks.Start carry the
-// attribute pyroscope.profile.id.
+// Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of a
+// [TracerProvider] do it by themselves. Spans of the SDK's provider need profiling.NewTracerProvider. A measure begun with marks.Start is
+// a span like the others there. Contexts of marks.Start and of the servers of bridgehttp and bridgegrpc carry the labels, so that pprof.Do
+// adds to them.
 //
-// # What it guarantees
+// # Guarantees
 //
-//   - Every mark made on a sampled span before its End becomes an event of that
-//     span, from whatever goroutine, and each measure one span, as long as the
-//     bounded queues hold. What is lost is counted by cause in [Stats].
-//   - The request's path pays for recording the entry and nothing else. Spans
-//     reach the next processor up to two passes of the timeline's collector after their
-//     end, a tenth of a second.
-//   - ForceFlush hands over all that was recorded before it was called.
+//   - Every mark made under a recorded span before its End is an event of that span, whichever goroutine makes it, and each
+//     measure is one span. What is lost is counted by cause in [Stats].
+//   - A mark or a measure never gets into the data of another request, however long its context is kept.
+//   - ForceFlush and Shutdown hand over what was recorded before. Marks of spans that have not ended stay with their spans.
 //
-// # What it does not
+// # Limitations
 //
 //   - A mark made after its span's End is not added to it, but counted as Late.
-//   - A sampler or another span processor beside ours does not see measures; it
-//     sees spans. Where that matters, [Sync] is the way out.
-//   - Marks on a span of a provider that has no [Processor] are Unattached.
+//   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor are. They wait up to 5 s after the end of
+//     their span.
+//   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are dropped then, and counted as Limited.
+//   - Marks of spans that never end are dropped at Shutdown, or when too many wait, and counted as AgedOut.
 package bridge

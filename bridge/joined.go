@@ -25,10 +25,9 @@ const ScopeName = scope.Name
 // a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
 // this package need it only where their samplers or processors must see these calls.
 type joined struct {
-	tracer     func() trace.Tracer // for measures under no local span
-	profileIDs spanlabels.Scope
-	stats      *counters
-	requests   *requests // of a Processor
+	tracer   func() trace.Tracer // for measures under no local span
+	stats    *counters
+	requests *requests // of a Processor
 }
 
 var _ observer.Tracer = (*joined)(nil)
@@ -121,17 +120,14 @@ func (j *joined) Start(ctx context.Context, to observer.Destination, name string
 	if p, ok := parent.(*recordedSpan); ok && to == observer.ToUnit {
 		return p.startMeasure(ctx, name, start)
 	}
-	ctx, span, label := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
+	ctx, span, _ := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
 	if !span.IsRecording() {
 		return ctx, unmade{}
 	}
-	own, ok := span.(*recordedSpan)
-	if ok {
+	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
-	} else if id, ok := label.ProfileID(j.profileIDs); ok {
-		span.SetAttributes(id)
 	}
-	return ctx, &openedSpan{span: span, label: label, joined: j}
+	return ctx, &openedSpan{span: span, joined: j}
 }
 
 // tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
@@ -165,7 +161,6 @@ func fail(span trace.Span, f observer.Failure) {
 // An openedSpan is the span of a measure that has begun.
 type openedSpan struct {
 	span   trace.Span
-	label  *spanlabels.Span // of the goroutine that began it; nil without one
 	joined *joined
 }
 
@@ -174,13 +169,6 @@ func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
 func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
-	if o.label != nil {
-		name := ""
-		if s, ok := o.span.(interface{ Name() string }); ok {
-			name = s.Name()
-		}
-		o.label.End(name)
-	}
 	o.span.SetAttributes(convert(attrs)...)
 	o.span.End(trace.WithTimestamp(at))
 	if _, ok := o.span.(*recordedSpan); !ok {

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One goroutine at a time has no races, and the race detector would take minutes.
+
 package bridge_test
 
 import (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // An Option configures [NewProcessor].
@@ -25,12 +24,6 @@ func WithTimeline(t *observer.Timeline) Option {
 // provider of the first span that the processor sees, and before that the global one.
 func WithTracerProvider(tp trace.TracerProvider) Option {
 	return func(p *Processor) { p.provider.Store(&tp) }
-}
-
-// WithProfileIDs says which spans of measures begun with marks.Start carry the attribute pyroscope.profile.id. Without
-// it none do. profiling.NewTracerProvider takes the same scope for the spans that the SDK makes.
-func WithProfileIDs(scope spanlabels.Scope) Option {
-	return func(p *Processor) { p.joined.profileIDs = scope }
 }
 
 // A Processor joins a timeline with a provider that is not a [TracerProvider]: the SDK's, or any other of OpenTelemetry's

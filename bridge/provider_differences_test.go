@@ -16,7 +16,7 @@ type providerDifference struct {
 	observe       func(*testing.T, newProvider) string
 }
 
-var providerDifferences = slices.Concat(lifecycleDifferences, spanDifferences, settingDifferences)
+var providerDifferences = slices.Concat(lifecycleDifferences, spanDifferences, marksDifferences, settingDifferences)
 
 var update = flag.Bool("update", false, "write the differences and the checklist into docs/tracerprovider.md")
 

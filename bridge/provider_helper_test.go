@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -46,14 +45,18 @@ type providerConfig struct {
 	processors    []sdktrace.SpanProcessor
 	withoutPanics bool
 	exporter      bridge.Output // of perfline's provider alone
+	timeline      *observer.Timeline
 }
 
 // A newProvider makes a provider, which is shut down when the test ends.
 type newProvider func(*testing.T, providerConfig) anyProvider
 
 func newPerfline(t *testing.T, c providerConfig) anyProvider {
+	if c.timeline == nil {
+		c.timeline = observer.NewTimeline(observer.TimelineOptions{}) // one of the bubble, in a bubble of testing/synctest
+	}
 	config := bridge.TracerProviderConfig{
-		Timeline: observer.NewTimeline(observer.TimelineOptions{}), // one of the bubble, in a bubble of testing/synctest
+		Timeline: c.timeline,
 		Sampler:  c.sampler, Resource: c.resource, Limits: c.limits, IDs: c.ids, Processors: c.processors, WithoutPanicRecording: c.withoutPanics,
 	}
 	if c.exporter != nil {
@@ -79,6 +82,9 @@ func newSDK(t *testing.T, c providerConfig) anyProvider {
 		options = append(options, sdktrace.WithoutPanicRecording())
 	}
 	p := sdktrace.NewTracerProvider(options...)
+	if c.timeline != nil {
+		p.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(c.timeline), bridge.WithTracerProvider(p)))
+	}
 	t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
 	return p
 }
@@ -255,13 +261,4 @@ func limits(change func(*sdktrace.SpanLimits)) *sdktrace.SpanLimits {
 	l := sdktrace.NewSpanLimits()
 	change(&l)
 	return &l
-}
-
-// heapInUse returns the bytes of the heap that are in use.
-func heapInUse() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }

@@ -123,7 +123,7 @@ func TestProfileIDs(t *testing.T) {
 	t.Run("SDK", func(t *testing.T) {
 		testProfileIDs(t, func(tl *observer.Timeline, ids spanlabels.Scope, to sdktrace.SpanProcessor) (profiled, trace.TracerProvider) {
 			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(to), sdktrace.WithSpanProcessor(
-				bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithProfileIDs(ids))))
+				bridge.NewProcessor(bridge.WithTimeline(tl))))
 			return tp, profiling.NewTracerProvider(tp, ids)
 		})
 	})

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -46,7 +47,7 @@ type Options struct {
 	Timeline   *observer.Timeline
 	Sampler    sdktrace.Sampler
 	Limits     *sdktrace.SpanLimits
-	ProfileIDs spanlabels.Scope // of measures, and of all spans of perfline's provider
+	ProfileIDs spanlabels.Scope // of perfline's provider
 }
 
 // New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
@@ -65,7 +66,7 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 			options = append(options, sdktrace.WithRawSpanLimits(*o.Limits))
 		}
 		tp := sdktrace.NewTracerProvider(options...)
-		joined := bridge.NewProcessor(bridge.WithTimeline(o.Timeline), bridge.WithTracerProvider(tp), bridge.WithProfileIDs(o.ProfileIDs))
+		joined := bridge.NewProcessor(bridge.WithTimeline(o.Timeline), bridge.WithTracerProvider(tp))
 		tp.RegisterSpanProcessor(joined)
 		return tp, joined.Stats
 	}
@@ -101,7 +102,7 @@ func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx)
 // Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches.
 func Again(t *testing.T, provider, skip string) {
 	t.Helper()
-	args := []string{"-provider", provider}
+	args := []string{"-provider", provider, "-test.short=" + strconv.FormatBool(testing.Short())}
 	if skip != "" {
 		args = append(args, "-test.skip", skip)
 	}
