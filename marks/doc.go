@@ -34,7 +34,7 @@
 //   - Costs: a mark one to two readings of the clock, Time…End two to three; they
 //     allocate nothing. [Start] costs about five and, when there is a bridge, allocates
 //     the context that it returns. Under a span that is not recorded all of them cost
-//     less than one reading, unless somebody observes.
+//     less than one reading, unless there is an observer.
 //   - Tests: [github.com/perfline/perfline/observer/observertest.Recorder] has
 //     what was marked, with a clock that the test moves.
 //

@@ -21,7 +21,7 @@ const gcName = "gc"
 // is a pass.
 type gcWatch struct {
 	tl    *Timeline
-	ended atomic.Bool // nobody wants them any more; set with the root's mu held
+	ended atomic.Bool // they are not wanted any more; set with the root's mu held
 
 	// Guarded by the root's mu.
 	cycle int64         // the last one that was told, or had ended when the watch began

@@ -208,7 +208,7 @@ func (r *root) take(in *inlet, until time.Duration) (more bool) {
 func (r *root) misdated(rec *record) bool { return r.clock == nil && rec.at > r.now() }
 
 // enlist puts an inlet on the dirty list unless it is there, and reports whether
-// it was not. in.mu is held: whoever writes to the inlet next and then collects
+// it was not. in.mu is held: a goroutine that writes to the inlet next and then collects
 // must find it on the list.
 func (r *root) enlist(in *inlet) bool {
 	if in.queued {

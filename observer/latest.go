@@ -53,7 +53,7 @@ func (l *log) scan(name string) (time.Duration, bool) {
 }
 
 // A nameIndex knows the most recent mark of each name in a log. It is kept up
-// lazily: entries that the log holds are looked at when somebody asks.
+// lazily: entries that the log holds are looked at when a name is asked for.
 type nameIndex struct {
 	at map[string]*time.Duration
 

@@ -73,7 +73,7 @@ func (t *Timeline) SetBufferSize(typ Type, size int) error {
 // room reports whether the next entry of kind k will be kept.
 func (l *log) room(k kind) bool { return l.counts[k] < l.limits[k] }
 
-// add appends e, whose attributes nobody writes again.
+// add appends e, whose attributes are not written again.
 func (l *log) add(e Entry) {
 	l.counts[e.kind]++
 	n := len(l.segs)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// An attrSlab keeps attributes for as long as somebody refers to them. Entries
+// An attrSlab keeps attributes for as long as they are referred to. Entries
 // share an array, so a slab must serve such as are kept together only: those of
 // one log, or of one pass.
 type attrSlab struct {

@@ -62,7 +62,7 @@ type TimelineOptions struct {
 	// Without it, the monotonic clock.
 	Clock func() time.Duration
 
-	// Logger gets what nobody is called back for: panics of callbacks and
+	// Logger gets the panics of callbacks and the
 	// options that are ignored. nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -138,7 +138,7 @@ type root struct {
 	totals     [numKinds]TypeStats // without those of units
 	unattached uint64              // marks of the process timeline under no span
 	attached   []*attachment       // the tracers
-	gc         *gcWatch            // nil while nobody wants garbage collections
+	gc         *gcWatch            // nil while garbage collections are not wanted
 	ready      []*Observer         // observers whose buffer is not empty, in order of registration
 	again      bool                // another collection is wanted; see unlock
 	registered uint64              // observers ever registered, for their order
@@ -260,7 +260,7 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 // Parent is the timeline t's entries are passed on to, nil for a process timeline.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether an observer of t or of a parent, or whoever made t, wants entries of type typ.
+// Observed reports whether an observer of t or of a parent, or the maker of t, wants entries of type typ.
 func (t *Timeline) Observed(typ Type) bool {
 	always := kindSet(t.always.Load())
 	if t.root.watching.Load() == 0 && always == 0 {

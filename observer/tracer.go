@@ -227,13 +227,8 @@ func (p *Place) ids(k kind) SpanIDs {
 	}
 }
 
-// idsOf returns the ids of an entry of kind k under s, which may be nil.
-func idsOf(s Span, k kind) SpanIDs {
-	if s == nil {
-		return SpanIDs{}
-	}
-	return under(s.IDs(), k)
-}
+// idsOf returns the ids of an entry of kind k under s.
+func idsOf(s Span, k kind) SpanIDs { return under(s.IDs(), k) }
 
 // under returns the ids of an entry of kind k that was recorded under a span with the given ids. The entry of a request or of a call is
 // the span's own.

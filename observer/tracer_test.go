@@ -105,6 +105,9 @@ func TestAttach(t *testing.T) {
 		p.Record(observer.Measure, "to "+want, 0, 0, nil)
 	}
 	measure("c")
+	if got := tl.NewChild().Tracers(); !slices.Equal(got, []observer.Tracer{tracings["a"], tracings["b"], tracings["c"]}) {
+		t.Errorf("the tracers are %v", got)
+	}
 	tracings["b"].Detach()
 	measure("c")
 	tracings["c"].Detach()

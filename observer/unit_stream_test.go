@@ -44,6 +44,12 @@ func TestMillionMarks(t *testing.T) {
 			}
 			return append(all, root)
 		}, 128, 3 << 20},
+		"many units that keep no marks": {func(tracing *spantest.System) (all []*spantest.Span) {
+			for range 1000 {
+				all = append(all, tracing.NewRoot("root"))
+			}
+			return all
+		}, 0, 90 << 20},
 		"many units": {func(tracing *spantest.System) (all []*spantest.Span) {
 			for range 1000 {
 				all = append(all, tracing.NewRoot("root"))

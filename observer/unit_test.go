@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -446,6 +447,23 @@ func TestUnitsFlush(t *testing.T) {
 		}
 		close(stop)
 	})
+}
+
+// A flush whose context has ended hands over nothing, and says why.
+func TestFlushInAnEndedContext(t *testing.T) {
+	tracing := spantest.New(newManual().Timeline)
+	root := tracing.NewRoot("root")
+	children(root, 1, 0)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("shut down")
+	cancel(why)
+	if err := tracing.Timeline.FlushUnits(ctx); !errors.Is(err, why) {
+		t.Errorf("got %v, want the cause", err)
+	}
+	root.End()
+	if got := shown(tracing.Take()); got != "child 0 root" {
+		t.Errorf("received %s", got)
+	}
 }
 
 // Times of what is handed over are those of the wall clock, also of a unit that is as old as a wrong clock may be.

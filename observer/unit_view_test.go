@@ -70,6 +70,33 @@ func TestEntriesOfFinishedSpans(t *testing.T) {
 	want(t, "the observer", *got, "measure")
 }
 
+// A span that another tracing system made has an entry where Show puts it.
+func TestShow(t *testing.T) {
+	tl := undelivered()
+	child := tl.NewChild()
+	ids := observer.SpanIDs{Trace: [16]byte{1}, Self: observer.ID{2}, Parent: observer.ID{3}}
+	for name, on := range map[string]*observer.Timeline{"process": tl, "request": child} {
+		d := observer.Description{
+			Type: observer.Resource, Name: name, Start: on.Origin().Add(time.Second), End: on.Origin().Add(3 * time.Second),
+			Attrs: []slog.Attr{slog.Int("n", 1)},
+		}
+		if !on.Show(ids, d) {
+			t.Errorf("%s: refused", name)
+		}
+		d.Type = "frame"
+		if on.Show(ids, d) {
+			t.Errorf("%s: an entry of an unknown type was recorded", name)
+		}
+		got := on.Entries()
+		if len(got) != 1 {
+			t.Fatalf("%s: got %v, want one", name, got)
+		}
+		if e := got[0]; e.Name() != name || e.StartTime() != time.Second || e.Duration() != 2*time.Second || e.RecordedAt() != 3*time.Second || e.Span() != ids || e.NumAttrs() != 1 {
+			t.Errorf("%s: got %v, recorded at %v under %v", name, e, e.RecordedAt(), e.Span())
+		}
+	}
+}
+
 // A unit that is not read keeps no view, and each entry still reaches the observers of the unit and of the process.
 func TestObserversOfAUnit(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.ChildBufferSize = 2 })
@@ -251,4 +278,34 @@ func TestUnitsAreFreed(t *testing.T) {
 		t.Errorf("%d of %d values were freed", n, units*each)
 	}
 	runtime.KeepAlive(contexts)
+}
+
+// Stats have all that the calling goroutine recorded, while others hand it over.
+func TestStatsWhileUnitsAreHandedOver(t *testing.T) {
+	tl := undelivered()
+	tracing := spantest.New(tl)
+	tracing.Discard = true
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				flush(t, tracing)
+			}
+		}
+	})
+	root := tracing.NewRoot("root")
+	for n := range uint64(20_000) {
+		measure(root, "m")
+		if got := tl.Stats()[observer.Measure].Recorded; got != n+1 {
+			t.Errorf("after %d measures %d are recorded", n+1, got)
+			break
+		}
+	}
+	close(stop)
+	all.Wait()
+	root.End()
 }

@@ -154,25 +154,47 @@ func (t *Timeline) UnitStats() UnitStats {
 
 // addStats adds the counts of entries.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
-	var all []*Timeline
 	for i := range us.shards {
 		h := &us.shards[i].unitShard
+		recorded := h.countRecorded()
 		for k := range totals {
-			totals[k].Recorded += h.recorded[k].Load()
+			totals[k].Recorded += recorded[k]
 			totals[k].BufferFull += h.bufferFull[k].Load()
 			totals[k].Overflow += h.overflow[k].Load()
 		}
+	}
+}
+
+// countRecorded counts the entries that were recorded, with those of journals that wait. It begins again if a journal is handed over
+// meanwhile, which may be in neither count. A shard is read in microseconds, so that once is nearly always enough.
+func (h *unitShard) countRecorded() (sum [numKinds]uint64) {
+	const attempts = 100
+	var all []*Timeline
+	for range attempts {
+		before := h.loadRecorded()
+		sum = before
 		all = h.appendOlder(all[:0], math.MaxUint64)
 		for _, u := range all {
 			u.mu.Lock()
 			if u.journal != nil {
 				for k, n := range u.journal.recorded() {
-					totals[k].Recorded += n
+					sum[k] += n
 				}
 			}
 			u.mu.Unlock()
 		}
+		if h.loadRecorded() == before {
+			break
+		}
 	}
+	return sum
+}
+
+func (h *unitShard) loadRecorded() (n [numKinds]uint64) {
+	for k := range n {
+		n[k] = h.recorded[k].Load()
+	}
+	return n
 }
 
 // sweep hands over old units. It runs on the timer's goroutine.

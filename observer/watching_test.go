@@ -1,40 +1,44 @@
-package observer
+package observer_test
 
-import "testing"
+import (
+	"testing"
 
-// The count decides whether entries are shown at all: it must be that of the
-// observers registered, however they come and go.
-func TestWatchingIsCounted(t *testing.T) {
-	tl := NewTimeline(TimelineOptions{Scheduler: func(func()) {}})
+	"github.com/perfline/perfline/observer"
+)
+
+// Whether there are observers decides whether entries are shown at all. It is true while one is registered, however they come
+// and go.
+func TestWatched(t *testing.T) {
+	tl := newManual()
 	child := tl.NewChild()
-	count := func(after string, want int32) {
+	check := func(after string, watched, childsMarks bool) {
 		t.Helper()
-		if got := tl.root.watching.Load(); got != want {
-			t.Errorf("after %s %d are counted, want %d", after, got, want)
+		if tl.Watched() != watched || child.Watched() != watched {
+			t.Errorf("after %s Watched is %v and, of the request, %v, want %v", after, tl.Watched(), child.Watched(), watched)
+		}
+		if got := child.Observed(observer.Mark); got != childsMarks {
+			t.Errorf("after %s the request's marks are observed: %v, want %v", after, got, childsMarks)
 		}
 	}
-	observe := func(on *Timeline) *Observer {
-		o, err := on.Observe(func(List) {}, Options{Type: Mark})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	a, b := observe(tl), observe(child)
-	count("two Observes", 2)
-	if err := a.Observe(Options{Type: Measure}); err != nil {
+	check("nothing", false, false)
+	a, _ := watch(t, tl.Timeline, marksOnly)
+	b, _ := watch(t, child, marksOnly)
+	check("two Observes", true, true)
+	if err := a.Observe(observer.Options{Types: []observer.Type{observer.Measure}}); err != nil {
 		t.Fatal(err)
 	}
-	count("observing again", 2)
+	check("observing other types", true, true)
 	a.Disconnect()
 	a.Disconnect()
-	count("two Disconnects of one", 1)
+	check("two Disconnects of one", true, true)
 	child.Close()
 	child.Close()
 	b.Disconnect()
-	count("the request's end", 0)
-	if err := a.Observe(Options{Type: Mark}); err != nil {
+	check("the request's end", false, false)
+	if err := a.Observe(marksOnly); err != nil {
 		t.Fatal(err)
 	}
-	count("registering anew", 1)
+	check("registering anew", true, true)
+	a.Disconnect()
+	check("the last Disconnect", false, false)
 }
