@@ -57,8 +57,10 @@ type SpanMarks struct {
 	dropped uint32 // marks that were lost before the span's end
 }
 
-// Len returns how many marks of a finished span the journal has, and Dropped how many were lost before the span's end.
-func (m *SpanMarks) Len() int     { return int(m.count) }
+// Len returns how many marks of a finished span the journal has.
+func (m *SpanMarks) Len() int { return int(m.count) }
+
+// Dropped returns how many marks of the span were lost before its end.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
 // End says that a span without a unit has finished. Nothing else uses m meanwhile.
