@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,19 @@ func (s *droppedSpan) End(...trace.SpanEndOption) {
 			u.Close()
 		}
 	}
+}
+
+// A droppedContext is a droppedSpan and its context.
+type droppedContext struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	span            droppedSpan
+}
+
+func (c *droppedContext) Value(key any) any {
+	if key == spanKey {
+		return &c.span
+	}
+	return c.Context.Value(key)
 }
 
 // Place implements [observer.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.

@@ -85,6 +85,14 @@ func (s *recordedSpan) entryType() observer.Type {
 	return typeOf(trace.SpanKind(s.kind))
 }
 
+// found returns ctx, which has the span s under spanKey, such that OpenTelemetry finds the span also if there is no such key.
+func found(ctx context.Context, s trace.Span) context.Context {
+	if spanKey == nil {
+		return trace.ContextWithSpan(ctx, s)
+	}
+	return ctx
+}
+
 // A spanContext is a context with a span, which also leads to the span's unit.
 type spanContext struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
@@ -134,7 +142,7 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 		}
 	}
 	logToExecutionTrace(ctx, name)
-	return m, (*openedMeasure)(span)
+	return found(m, span), (*openedMeasure)(span)
 }
 
 // An openedMeasure is the span of a measure that has begun, which its unit takes.

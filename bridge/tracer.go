@@ -66,12 +66,14 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
-		s := &droppedSpan{tracer: t, spanContext: sc, kind: how.kind, root: droppedRoot}
+		c := &droppedContext{Context: ctx}
+		s := &c.span
+		s.tracer, s.spanContext, s.kind, s.root = t, sc, how.kind, droppedRoot
 		if unit == nil && droppedRoot == nil {
 			s.root = s
 		}
 		s.unit.Store(unit)
-		return trace.ContextWithSpan(ctx, s), s
+		return found(c, s), s
 	}
 
 	s := &recordedSpan{
@@ -90,7 +92,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if spanlabels.Enabled() && sc.IsSampled() {
 		started = s.labelGoroutine(ctx, name)
 	}
-	started = &spanContext{Context: started, span: s}
+	started = found(&spanContext{Context: started, span: s}, s)
 	for _, sp := range *t.provider.processors.Load() {
 		sp.OnStart(ctx, s)
 	}

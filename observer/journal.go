@@ -60,7 +60,7 @@ type SpanMarks struct {
 // Len returns how many marks of a finished span the journal has.
 func (m *SpanMarks) Len() int { return int(m.count) }
 
-// Dropped returns how many marks of the span were lost before its end.
+// Dropped returns how many marks of a finished span were lost before its end.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
 // End says that a span without a unit has finished. Nothing else uses m meanwhile.

@@ -3,6 +3,7 @@ package observer
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -319,7 +320,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	copied := append([]slog.Attr(nil), attrs...)
 	shown := copied
 	if failure != nil {
-		shown = append(copied[:len(copied):len(copied)], slog.String("error", failure.Message))
+		shown = append(slices.Clip(copied), slog.String("error", failure.Message))
 	}
 	ids := p.ids(kindMeasure)
 	if span != nil {

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -25,6 +27,8 @@ type unitModel struct {
 	came     map[string]int // finished spans and measures that the receiver got
 	due      []string       // those that it must have got
 	late     uint64
+	arrived  uint64   // marks
+	marked   uint64   // marks recorded
 	seen     []string // by the observer
 	recorded []string // for the observer
 	counts   observer.TypeStats
@@ -36,6 +40,7 @@ type modelSpan struct {
 	root  bool
 	ended bool
 	marks []string // recorded while it was open
+	aged  int      // of these, those that may have aged out
 }
 
 type modelUnit struct {
@@ -45,9 +50,14 @@ type modelUnit struct {
 	latest  map[string]string
 }
 
-// In any order of starts, ends, marks, measures, flushes and reads, nothing is lost or doubled, and each mark goes with its span.
+// In any order of starts, ends, marks, measures, cuts, flushes, sweeps and reads, nothing is lost without a count or doubled, and each mark
+// goes with its span.
 func TestUnitsAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	synctest.Test(t, testUnitsAgainstModel)
+}
+
+func testUnitsAgainstModel(t *testing.T) {
+	rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) {
 		m := &unitModel{
 			t: t, limit: rapid.SampledFrom([]int{-1, 0, 1, 4}).Draw(t, "limit"), keeps: rapid.SampledFrom([]int{3, 2000}).Draw(t, "view"),
 			came: map[string]int{},
@@ -70,10 +80,19 @@ func TestUnitsAgainstModel(t *testing.T) {
 			"many":    func(t *rapid.T) { m.many(t) },
 			"end":     m.end,
 			"end too": m.end,
-			"flush": func(*rapid.T) {
-				flush(t, m.tracing)
+			"large":   m.large,
+			"close":   m.close,
+			"flush":   func(*rapid.T) { m.flush() },
+			"age": func(*rapid.T) {
+				time.Sleep(5*time.Second + 1)
+				synctest.Wait()
+				m.handOverAll()
+			},
+			"abandon": func(*rapid.T) {
+				m.flush()
+				m.tl.AbandonUnits(m.tracing)
 				for _, s := range m.spans {
-					m.handOver(s.unit)
+					s.aged = len(s.marks)
 				}
 			},
 			"clear": m.clear,
@@ -87,6 +106,9 @@ func TestUnitsAgainstModel(t *testing.T) {
 		m.check(observed)
 		if s := m.tl.UnitStats(); s.Waiting != 0 || s.WaitingBytes != 0 {
 			t.Fatalf("at the end %d units with %d bytes wait", s.Waiting, s.WaitingBytes)
+		}
+		if s := m.tl.UnitStats(); m.arrived+s.Late+s.Limited+s.AgedOut != m.marked {
+			t.Fatalf("%d marks arrived, stats are %+v, want %d marks", m.arrived, s, m.marked)
 		}
 	})
 }
@@ -116,6 +138,7 @@ func (m *unitModel) mark(t *rapid.T) {
 	if !mark(s.Span, name, slog.String("is", name)) {
 		t.Fatal("refused")
 	}
+	m.marked++
 	if s.ended {
 		m.late++
 	} else {
@@ -158,6 +181,40 @@ func (m *unitModel) many(t *rapid.T) {
 	}
 }
 
+// large ends a span that fills a part alone.
+func (m *unitModel) large(t *rapid.T) {
+	p := m.pick(t)
+	c := p.Child(m.name("large"))
+	c.Bytes = 1 << 20
+	c.End()
+	m.finished(p.unit, c.Name)
+	m.handOver(p.unit)
+}
+
+// close ends a unit without its root, which ends later.
+func (m *unitModel) close(t *rapid.T) {
+	s := m.pick(t)
+	s.Unit().Close()
+	m.endUnit(s.unit)
+	m.handOver(s.unit)
+}
+
+func (m *unitModel) endUnit(u *modelUnit) {
+	u.ended = true
+	u.view, u.latest = map[string][]string{}, map[string]string{}
+}
+
+func (m *unitModel) flush() {
+	flush(m.t, m.tracing)
+	m.handOverAll()
+}
+
+func (m *unitModel) handOverAll() {
+	for _, s := range m.spans {
+		m.handOver(s.unit)
+	}
+}
+
 func (m *unitModel) end(t *rapid.T) {
 	if s := m.pick(t); !s.ended {
 		m.endSpan(s)
@@ -172,8 +229,7 @@ func (m *unitModel) endSpan(s *modelSpan) {
 		m.finished(s.unit, s.Name)
 		return
 	}
-	s.unit.ended = true
-	s.unit.view, s.unit.latest = map[string][]string{}, map[string]string{}
+	m.endUnit(s.unit)
 	s.End()
 	m.finished(s.unit, s.Name)
 }
@@ -210,6 +266,7 @@ func (m *unitModel) check(observed bool) {
 				t.Fatalf("a part has spans of several units")
 			}
 			m.came[r.Name()]++
+			m.arrived += uint64(len(r.Marks))
 			if r.IsSpan {
 				m.checkMarks(r)
 			} else if want := fmt.Sprintf("[is=%s]", r.Measure); r.Attrs != want {
@@ -244,7 +301,7 @@ func (m *unitModel) check(observed bool) {
 			}
 		}
 	}
-	if s := m.tl.UnitStats(); s.Late != m.late || s.AgedOut != 0 {
+	if s := m.tl.UnitStats(); s.Late != m.late {
 		t.Fatalf("stats are %+v, want %d late", s, m.late)
 	}
 	if s := m.tl.Stats().Total(); s.Recorded != m.counts.Recorded || s.Overflow != 0 {
@@ -261,11 +318,14 @@ func (m *unitModel) check(observed bool) {
 // checkMarks checks that a finished span has its last marks, in their order, and counts the others.
 func (m *unitModel) checkMarks(r *spantest.Received) {
 	i := slices.IndexFunc(m.spans, func(s *modelSpan) bool { return s.Span == r.Span })
-	all := m.spans[i].marks
+	if i < 0 { // a large one
+		return
+	}
+	all, aged := m.spans[i].marks, m.spans[i].aged
 	if len(r.Marks)+r.Dropped != len(all) {
 		m.t.Fatalf("%q has %d marks and dropped %d, want %d together", r.Name(), len(r.Marks), r.Dropped, len(all))
 	}
-	if r.Dropped > 0 && (m.limit < 0 || len(r.Marks) < m.limit) {
+	if r.Dropped > aged && (m.limit < 0 || len(r.Marks) < m.limit) {
 		m.t.Fatalf("%q has %d marks and dropped %d, and the limit is %d", r.Name(), len(r.Marks), r.Dropped, m.limit)
 	}
 	for i, mark := range r.Marks {

@@ -339,7 +339,7 @@ func TestMarksFindNoRoom(t *testing.T) {
 	}
 }
 
-// Marks of spans that never end go when it is crowded, and count. The span may still end.
+// Marks of spans that never end go when it is crowded, and count. The span may still end, and says how many it lost.
 func TestMarksAgeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tl := observer.NewTimeline(observer.TimelineOptions{})

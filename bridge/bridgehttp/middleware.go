@@ -276,7 +276,8 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	}
 	room := serving.Scratches.Get().(*serving.Scratch)
 	defer serving.Scratches.Put(room)
-	attrs := append(room[:0], k.outcome...)
+	attrs := room[:0]
+	attrs = append(attrs, k.outcome...)
 	if n := q.body.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}

@@ -113,8 +113,8 @@ func TestRequestAllocs(t *testing.T) {
 		{"sampled, a mark and a measure", always, bridgehttp.ServerTiming{}, true, 8, 34},
 		{"sampled, a measure told", always, told, true, 13, 36},
 		{"sampled, no Server-Timing", always, silent, true, 7, 33},
-		{"not sampled", never, bridgehttp.ServerTiming{}, false, 6, 10},
-		{"not sampled, no Server-Timing", never, silent, true, 5, 9},
+		{"not sampled", never, bridgehttp.ServerTiming{}, false, 5, 10},
+		{"not sampled, no Server-Timing", never, silent, true, 4, 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, p := range []struct {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -101,7 +102,7 @@ func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx)
 // Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches.
 func Again(t *testing.T, provider, skip string) {
 	t.Helper()
-	args := []string{"-provider", provider}
+	args := []string{"-provider", provider, "-test.short=" + strconv.FormatBool(testing.Short())}
 	if skip != "" {
 		args = append(args, "-test.skip", skip)
 	}
