@@ -66,7 +66,7 @@ type TracerProviderConfig struct {
 // Spans wait in the journal of their local root, which is the span whose parent is not a span of this provider. A server
 // span is one, too, unless a request that bridgehttp or bridgegrpc serves is above it. They
 // are encoded together when the local root ends, on the goroutine that ends it; a long journal is encoded in
-// parts, see [observer.Unit]. A process that crashes loses the spans that have ended under a local root
+// parts, see [observer.Timeline.NewUnit]. A process that crashes loses the spans that have ended under a local root
 // that has not, up to 5 s of them.
 //
 // The differences from the SDK's provider are in docs/tracerprovider.md.
