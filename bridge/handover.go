@@ -204,9 +204,13 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 		SpanContext: parent.spanContext.WithSpanID(p.ids.NewSpanID(context.Background(), parent.spanContext.TraceID())),
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
-	if len(it.Attrs) > 0 {
-		data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
+	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && (limits.AttributeCountLimit < 0 || len(it.Attrs) <= limits.AttributeCountLimit) {
+		var ok bool
+		if s.bytes, ok = data.AppendPlain(s.bytes, it.Attrs); ok {
+			return
+		}
 	}
+	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes)
 }
 

@@ -1,6 +1,8 @@
 package otlpenc
 
 import (
+	"log/slog"
+
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -15,7 +17,10 @@ func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 }
 
 // Append is [AppendSpan] for a Snapshot.
-func (s *Snapshot) Append(b []byte) []byte {
+func (s *Snapshot) Append(b []byte) []byte { return s.append(b, nil) }
+
+// append appends the span with s.Attributes, and with attributes that are plain.
+func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
 	b = appendIDs(b, *sc)
@@ -30,6 +35,7 @@ func (s *Snapshot) Append(b []byte) []byte {
 	b = appendFixed64(b, spanStart, nanos(s.StartTime))
 	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
+	b = appendDetail(b, more)
 	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
 	b = appendEvents(b, s.Events)
 	b = appendCount(b, spanDroppedEvents, s.DroppedEventCount)

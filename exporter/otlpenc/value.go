@@ -41,7 +41,10 @@ func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 		b = appendValue(b, keyValueValue, kv.Value, depth)
 		return endMessage(b, at)
 	}
-	s := scalarOf(kv.Value)
+	return appendScalar(b, tag, key, scalarOf(kv.Value))
+}
+
+func appendScalar(b []byte, tag uint64, key string, s scalar) []byte {
 	n := fieldSize(s.size)
 	if key != "" {
 		n += fieldSize(len(key))
@@ -75,8 +78,7 @@ func scalarOf(v attribute.Value) scalar {
 		n := protowire.EncodeBool(v.AsBool())
 		return scalar{tag: valueBool, number: n, size: 2}
 	case attribute.INT64:
-		n := uint64(v.AsInt64())
-		return scalar{tag: valueInt, number: n, size: 1 + protowire.SizeVarint(n)}
+		return integer(v.AsInt64())
 	case attribute.FLOAT64:
 		return scalar{tag: valueDouble, number: math.Float64bits(v.AsFloat64()), size: 1 + protowire.SizeFixed64()}
 	case attribute.STRING:
@@ -87,6 +89,10 @@ func scalarOf(v attribute.Value) scalar {
 	default:
 		return text("INVALID") // a kind of value that the SDK got later
 	}
+}
+
+func integer(n int64) scalar {
+	return scalar{tag: valueInt, number: uint64(n), size: 1 + protowire.SizeVarint(uint64(n))}
 }
 
 func text(s string) scalar {
