@@ -9,7 +9,6 @@ import (
 
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 var (
@@ -93,56 +92,35 @@ func found(ctx context.Context, s trace.Span) context.Context {
 	return ctx
 }
 
-// A spanContext is a context with a span, which also leads to the span's unit.
+// A spanContext is a span and its context, which also leads to the span's unit and its label.
 type spanContext struct {
-	context.Context //nolint:containedctx // it is a context, wrapping its parent
-	span            *recordedSpan
-}
-
-func (c *spanContext) Value(key any) any {
-	if key == spanKey {
-		return c.span
-	}
-	if _, ok := key.(observer.ContextKey); ok {
-		return c.span.Unit()
-	}
-	return c.Context.Value(key)
-}
-
-// A measureSpan is the span of a measure that marks.Start began, and the context of what is under it.
-type measureSpan struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
 	span            recordedSpan
 }
 
-func (m *measureSpan) Value(key any) any {
+func (c *spanContext) Value(key any) any {
 	if key == spanKey {
-		return &m.span
+		return &c.span
 	}
 	if _, ok := key.(observer.ContextKey); ok {
-		return m.span.Unit()
+		return c.span.Unit()
 	}
-	return m.span.label.Value(m.Context, key)
+	return c.span.label.Value(c.Context, key)
 }
 
 // startMeasure starts the span of a measure under s, whose provider is simple.
 func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, observer.Opened) {
 	t := s.tracer.provider.marks
-	m := &measureSpan{Context: ctx}
-	span := &m.span
+	c := &spanContext{Context: ctx}
+	span := &c.span
 	span.tracer, span.name, span.startTime, span.measure = t, text.Valid(name), start, true
 	span.kind = uint8(trace.SpanKindInternal)
 	span.unit.Store(s.child(true))
 	span.parent = s.spanContext
 	span.spanContext = s.spanContext.WithSpanID(t.provider.ids.NewSpanID(ctx, s.spanContext.TraceID()))
-	if spanlabels.Enabled() {
-		span.label = spanlabels.Set(ctx, span.spanContext, name, false)
-		if id, ok := span.label.ProfileID(t.provider.profileIDs); ok {
-			span.attributes = append(span.attributes, id)
-		}
-	}
+	span.labelGoroutine(ctx, name)
 	logToExecutionTrace(ctx, name)
-	return found(m, span), (*openedMeasure)(span)
+	return found(c, span), (*openedMeasure)(span)
 }
 
 // An openedMeasure is the span of a measure that has begun, which its unit takes.

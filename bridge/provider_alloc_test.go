@@ -32,19 +32,19 @@ func TestProviderAllocs(t *testing.T) {
 		want float64 // of the span and its context, if nothing else is named
 		do   func()
 	}{
-		{"a child", 2, func() {
+		{"a child", 1, func() {
 			_, s := tracer.Start(ctx, "child")
 			s.End()
 		}},
-		{"a child with attributes", 4, func() { // the options, and the list of attributes
+		{"a child with attributes", 3, func() { // the options, and the list of attributes
 			_, s := tracer.Start(ctx, "child", attrs)
 			s.End()
 		}},
-		{"a root alone", 3, func() { // its bytes
+		{"a root alone", 2, func() { // its bytes
 			_, s := tracer.Start(t.Context(), "root")
 			s.End()
 		}},
-		{"a root with 20 children", 2 + 1 + 20*2 + 1, func() { // the unit, and the bytes
+		{"a root with 20 children", 1 + 1 + 20 + 1, func() { // the unit, and the bytes
 			ctx, r := tracer.Start(t.Context(), "root")
 			for range 20 {
 				_, s := tracer.Start(ctx, "child")
@@ -70,7 +70,7 @@ func TestProviderAllocs(t *testing.T) {
 	}
 }
 
-// A span that is held takes its handle and no more.
+// A span that is held takes its handle, which is its context, too, and no more.
 func TestProviderSpanSize(t *testing.T) {
 	const spans = 10_000
 	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})}).Tracer("t")
@@ -79,8 +79,8 @@ func TestProviderSpanSize(t *testing.T) {
 	for i := range held {
 		_, held[i] = tracer.Start(t.Context(), "span")
 	}
-	if size := (heapInUse() - before) / spans; size > 330 {
-		t.Errorf("a span takes %d bytes, want 320", size)
+	if size := (heapInUse() - before) / spans; size > 360 {
+		t.Errorf("a span takes %d bytes, want 352", size)
 	}
 	runtime.KeepAlive(held)
 }

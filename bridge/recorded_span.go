@@ -228,14 +228,15 @@ func (s *recordedSpan) callProcessors() {
 	}
 }
 
-// labelGoroutine labels the calling goroutine until the span's end, for profilers. It returns a context with
-// the label. The span has just been made.
-func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) context.Context {
+// labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has just been made.
+func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
+	if !spanlabels.Enabled() || !s.spanContext.IsSampled() {
+		return
+	}
 	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.IsValid() || s.parent.IsRemote())
 	if id, ok := s.label.ProfileID(s.tracer.provider.profileIDs); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}
-	return spanlabels.NewContext(ctx, s.label)
 }
 
 // traceExecution notes the span in the execution trace: a local root is a task, another span a message.

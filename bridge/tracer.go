@@ -15,7 +15,6 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A tracer makes the spans of one instrumentation scope.
@@ -76,10 +75,10 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		return found(c, s), s
 	}
 
-	s := &recordedSpan{
-		tracer: t, root: unit == nil,
-		spanContext: sc, parent: parent, kind: uint8(trace.ValidateSpanKind(how.kind)), name: name, startTime: how.time,
-	}
+	c := &spanContext{Context: ctx}
+	s := &c.span
+	s.tracer, s.name, s.spanContext, s.parent = t, name, sc, parent
+	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
@@ -88,11 +87,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		s.AddLink(l)
 	}
 	s.begin(result.Attributes, how)
-	started := ctx
-	if spanlabels.Enabled() && sc.IsSampled() {
-		started = s.labelGoroutine(ctx, name)
-	}
-	started = found(&spanContext{Context: started, span: s}, s)
+	s.labelGoroutine(ctx, name)
+	started := found(c, s)
 	for _, sp := range *t.provider.processors.Load() {
 		sp.OnStart(ctx, s)
 	}

@@ -136,7 +136,7 @@ func (t *Timeline) end(root Span) {
 	t.log = nil
 	if root != nil {
 		root.Marks().End()
-		t.write(&journalRecord{span: root, gets: getsSpan, size: int32(min(root.Size(), maxJournalSize))}, nil)
+		t.write(&journalRecord{span: root, gets: getsSpan}, nil)
 	}
 	t.handOver(causeEnd)
 }
