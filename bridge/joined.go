@@ -91,7 +91,11 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 		}
 		return
 	}
-	span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+	if len(attrs) == 0 { // an option less
+		span.AddEvent(text.Valid(name), trace.WithTimestamp(at))
+	} else {
+		span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+	}
 	j.stats.events.Add(1)
 }
 
