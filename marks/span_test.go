@@ -177,7 +177,7 @@ func TestNamesInAUnit(t *testing.T) {
 	}
 }
 
-// What is recorded with the context of an ended unit is in no other unit's data.
+// A mark with the context of an ended unit is in no other unit's data.
 func TestContextsKeptForEver(t *testing.T) {
 	process := observer.NewTimeline(observer.TimelineOptions{})
 	tracing := spantest.New(process)
@@ -196,12 +196,12 @@ func TestContextsKeptForEver(t *testing.T) {
 		}
 		return ctx
 	}
-	var kept []context.Context
+	var old []context.Context
 	for i := range 100 {
-		kept = append(kept, end(fmt.Sprint("unit ", i)))
+		old = append(old, end(fmt.Sprint("unit ", i)))
 	}
 	for i := range 20 {
-		for _, old := range kept[i : i+3] {
+		for _, old := range old[i : i+3] {
 			marks.Mark(old, "late")
 			marks.Time(old, "late").End()
 			_, tm := marks.Start(old, "late")

@@ -92,7 +92,7 @@ func (t *Timing) set(name string, attrs []slog.Attr) {
 // the exception, as OpenTelemetry has them. The entry gets the text as the attribute "error". Of several calls, the
 // last one counts. It does nothing if err is nil, or after End.
 //
-// The method Error runs during the call, if anything wants the measure. If it panics, the text says so, and if it calls
+// The method Error runs during the call, if anything wants the measure. If it panics, the text has that, and if it calls
 // [runtime.Goexit], the text is "!GOEXIT".
 func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {

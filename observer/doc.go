@@ -14,7 +14,7 @@
 //
 // # What it guarantees
 //
-//   - Recording never blocks, fails or panics. It takes one short lock: the request's, or that of
+//   - Recording never blocks, fails or panics. It takes one short lock: the request's, or one of
 //     a buffer that few goroutines share. It allocates nothing for entries with
 //     up to [InlineAttrs] scalar attributes, unless a tracer gets them at once.
 //   - Attributes are frozen by the call that records them, see [Freeze]. Methods of

@@ -48,7 +48,7 @@ const (
 // made in a bubble of testing/synctest has none.
 const GC Type = "gc"
 
-// kind is a Type as a small number, for masks and counters. The zero kind is that of the zero Entry.
+// kind is a Type as a small number, for masks and counters. The zero Entry has the zero kind.
 type kind uint8
 
 const (

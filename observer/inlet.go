@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// An inlet is where entries of a process timeline are written, and those of its units that observers want. There are
+// An inlet is where entries of a process timeline are written, and entries of its units that observers want. There are
 // several, so that cores do not meet at one lock. The collector takes the chunks away and gives them back empty.
 type inlet struct {
 	mu     sync.Mutex // guards what follows

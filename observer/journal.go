@@ -29,12 +29,12 @@ type journalRecord struct {
 	span     Span          // that has finished, or that the entry is under
 	start    time.Duration // since the root's origin, as at
 	duration time.Duration
-	at       time.Duration // when it was recorded; so has a span the time of its end
+	at       time.Duration // when it was recorded
 	attrs    uint32        // where its attributes begin
 	nattrs   uint16
 	kind     kind // none if it has no entry
 	gets     gets
-	kept     bool  // it was in an earlier journal of the unit
+	again    bool  // it was in an earlier journal of the unit
 	before   int32 // the place of the span's mark before this one, plus 1
 	size     int32 // of the span
 }

@@ -6,7 +6,7 @@ type TypeStats struct {
 	Recorded uint64
 	// Overflow entries were lost before that, because too many waited.
 	Overflow uint64
-	// BufferFull entries are among Recorded but not in their timeline's buffer. Those of a request are
+	// BufferFull entries are among Recorded but not in their timeline's buffer. Entries of a request are
 	// counted when its buffer is read, or when a part of the request is handed over before its end.
 	BufferFull uint64
 	// Delivered counts entries handed to callbacks, once for each observer.

@@ -82,7 +82,7 @@ type Timeline struct {
 	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
 	closed   atomic.Bool
 
-	mu      sync.Mutex // guards what follows; taken after the root's mu and before those of inlets and shards
+	mu      sync.Mutex // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
 	log     *log       // nil while there is nothing in it; see buffer
 	journal *journal   // nil unless something waits for the receiver
 	shown   int        // records of the journal that the log has
@@ -135,7 +135,7 @@ type root struct {
 	runs       []run               // scratch of collect
 	spent      []*chunk            // scratch of collect
 	slab       attrSlab            // of what observers get in one pass
-	totals     [numKinds]TypeStats // without those of units
+	totals     [numKinds]TypeStats // without the units
 	unattached uint64              // marks of the process timeline under no span
 	attached   []*attachment       // the tracers
 	gc         *gcWatch            // nil while garbage collections are not wanted

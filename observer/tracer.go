@@ -341,8 +341,8 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 // An attachment holds a Tracer behind an atomic pointer.
 type attachment struct{ Tracer }
 
-// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. Of several, the last
-// one counts.
+// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The last tracer
+// that was attached counts.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	r := t.root
 	a := &attachment{tracer}
@@ -368,16 +368,16 @@ func (t *Timeline) Tracers() []Tracer {
 func (r *root) detach(a *attachment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kept := r.attached[:0:0]
+	left := r.attached[:0:0]
 	for _, x := range r.attached {
 		if x != a {
-			kept = append(kept, x)
+			left = append(left, x)
 		}
 	}
-	r.attached = kept
-	if len(kept) == 0 {
+	r.attached = left
+	if len(left) == 0 {
 		r.tracer.Store(nil)
 		return
 	}
-	r.tracer.Store(kept[len(kept)-1])
+	r.tracer.Store(left[len(left)-1])
 }

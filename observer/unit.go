@@ -42,7 +42,7 @@ type Description struct {
 }
 
 // NewUnit returns a timeline for one unit of work: an HTTP request, an RPC, a message, a job. Its origin is start,
-// which must carry a monotonic reading (as time.Now does) to be exact. What it records reaches the observers
+// which must carry a monotonic reading (as time.Now does) to be exact. Its entries reach the observers
 // of t too.
 //
 // A unit of a tracing system has a receiver. Its finished spans, and the marks and measures under them, wait in its
@@ -72,7 +72,7 @@ func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
 }
 
 // NewChild makes a timeline for one request or job, with its own origin (now)
-// and its own names. What it records reaches the observers of t too. Close it
+// and its own names. Its entries reach the observers of t too. Close it
 // when the request is over.
 func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
 
@@ -117,8 +117,8 @@ func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at 
 func (t *Timeline) End(root Span) { t.end(root) }
 
 // Close ends a unit that has no root, such as a child timeline: its entries are delivered, its observers
-// disconnected, and its buffer is emptied. What is recorded on
-// it afterwards, by a goroutine that outlives the request say, still reaches the
+// disconnected, and its buffer is emptied. A later entry, of
+// a goroutine that outlives the request, still reaches the
 // observers of its parents and the tracing system. Closing twice, or closing a process
 // timeline, does nothing.
 func (t *Timeline) Close() {
@@ -227,9 +227,9 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
 		t.shard.bufferFull[e.kind].Add(1)
 		return
 	}
-	kept := *e
-	kept.attrs = l.slab.keep(attrs)
-	l.add(kept)
+	rest := *e
+	rest.attrs = l.slab.keep(attrs)
+	l.add(rest)
 }
 
 // show brings the log up to date, unless the unit has ended. t.mu is held.
@@ -350,20 +350,20 @@ func (t *Timeline) handOver(why cause) {
 		return
 	}
 	t.show() // the view keeps what the journal loses
-	kept := t.keepMarks(j)
-	if j.finished == 0 && kept != nil {
+	rest := t.keepMarks(j)
+	if j.finished == 0 && rest != nil {
 		t.shard.count(j)
-		j.replace(kept)
+		j.replace(rest)
 		t.shown = len(j.records)
 		t.mu.Unlock()
 		return
 	}
-	t.journal, t.shown = kept, 0
-	if kept != nil {
-		t.shown = len(kept.records)
+	t.journal, t.shown = rest, 0
+	if rest != nil {
+		t.shown = len(rest.records)
 	}
 	t.shard.count(j)
-	if why == causeEnd && j.counted == 0 && kept == nil { // a late one, alone: Flush need not wait for it
+	if why == causeEnd && j.counted == 0 && rest == nil { // a late one, alone: Flush need not wait for it
 		t.mu.Unlock()
 		j.handOver(t.receiver, t.anchor())
 		return
@@ -401,7 +401,7 @@ func (t *Timeline) anchor() time.Time {
 
 // keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
 // the limit of a span, and the oldest marks if they take more than half of a journal. t.mu is held.
-func (t *Timeline) keepMarks(j *journal) (kept *journal) {
+func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 	size := 0
 	for i := range j.records {
 		rec := &j.records[i]
@@ -422,7 +422,7 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 	if size == 0 {
 		return nil
 	}
-	kept = newJournal()
+	rest = newJournal()
 	dropped := uint64(0)
 	for i := range j.records {
 		rec := &j.records[i]
@@ -437,18 +437,18 @@ func (t *Timeline) keepMarks(j *journal) (kept *journal) {
 			size -= n
 			continue
 		}
-		kept.append(rec, j.attributes(rec))
-		kept.records[len(kept.records)-1].kept = true
-		kept.size += n
+		rest.append(rec, j.attributes(rec))
+		rest.records[len(rest.records)-1].again = true
+		rest.size += n
 	}
 	if dropped > 0 {
 		t.shard.limited.Add(dropped)
 	}
-	if len(kept.records) == 0 {
-		kept.free()
+	if len(rest.records) == 0 {
+		rest.free()
 		return nil
 	}
-	return kept
+	return rest
 }
 
 // replace gives j the records of other, which goes to the pool, in j's own storage: a stream of marks does not make a new one each time.
@@ -473,9 +473,9 @@ func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
 // prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
 func (t *Timeline) prune(j *journal) {
 	t.show() // the view keeps what the journal loses
-	kept := t.keepMarks(j)
+	rest := t.keepMarks(j)
 	t.shard.count(j)
-	j.replace(kept)
+	j.replace(rest)
 	t.shown = len(j.records)
 }
 

@@ -165,7 +165,7 @@ func (us *units) addStats(totals *[numKinds]TypeStats) {
 	}
 }
 
-// countRecorded counts the entries that were recorded, with those of journals that wait. It begins again if a journal is handed over
+// countRecorded counts the entries that were recorded, with the ones in journals that wait. It begins again if a journal is handed over
 // meanwhile, which may be in neither count. A shard is read in microseconds, so that once is nearly always enough.
 func (h *unitShard) countRecorded() (sum [numKinds]uint64) {
 	const attempts = 100
@@ -236,7 +236,7 @@ type unitShard struct {
 	limited       atomic.Uint64
 	unattached    atomic.Uint64
 
-	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; those of journals that wait are not in recorded
+	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; recorded does not have the ones in journals that wait
 
 	mu      sync.Mutex  // guards what follows
 	waiting []*Timeline // units whose journal is not empty
@@ -309,7 +309,7 @@ func (h *unitShard) count(j *journal) {
 // recorded returns how many entries of each kind were recorded in the journal.
 func (j *journal) recorded() (n [numKinds]uint64) {
 	for i := range j.records {
-		if rec := &j.records[i]; rec.kind != kindNone && !rec.kept {
+		if rec := &j.records[i]; rec.kind != kindNone && !rec.again {
 			n[rec.kind]++
 		}
 	}

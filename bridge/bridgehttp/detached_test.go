@@ -83,7 +83,7 @@ func TestDetachedContextKeepsNothingOfTheRequest(t *testing.T) {
 	server := r.server()
 	server.ServerTiming = bridgehttp.ServerTiming{Names: []string{"*"}}
 	contexts, all := detach(t, 20, server.Middleware)
-	kept := func() (what []string) {
+	alive := func() (what []string) {
 		for _, p := range all {
 			for name, there := range map[string]bool{
 				"request": p.request.Value() != nil, "handler's request": p.inner.Value() != nil,
@@ -98,12 +98,12 @@ func TestDetachedContextKeepsNothingOfTheRequest(t *testing.T) {
 	}
 	// The connections let go of their last request on goroutines of their own.
 	for range 200 {
-		if runtime.GC(); len(kept()) == 0 {
+		if runtime.GC(); len(alive()) == 0 {
 			break
 		}
 		runtime.Gosched()
 	}
-	if what := kept(); len(what) > 0 {
+	if what := alive(); len(what) > 0 {
 		t.Errorf("the contexts of %d requests keep %v", len(all), what)
 	}
 	runtime.KeepAlive(contexts)

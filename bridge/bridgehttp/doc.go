@@ -28,7 +28,7 @@
 //   - Each request ends once: when its handler returns, panics or ends its goroutine.
 //   - The navigation entry, the timings and Server-Timing are complete before the request's span ends.
 //   - A job may keep the handler's context after the request's end. The context keeps the request's span in memory, and
-//     no body, no ResponseWriter and no *http.Request. What the job records does not appear in another request.
+//     no body, no ResponseWriter and no *http.Request. A mark of the job does not appear in another request.
 //   - Each call ends once: when its response's body was read, failed, was closed or was abandoned.
 //   - A client cannot make up names of spans or series of metrics. Unknown methods are _OTHER, and
 //     routes are the application's. Each middleware and each transport keeps the attributes of

@@ -194,7 +194,7 @@ func TestRequestWithinARequest(t *testing.T) {
 	}
 }
 
-// What runs between other instrumentation and the middleware may record while the middleware begins.
+// A handler between other instrumentation and the middleware may record while the middleware begins.
 func TestRequestIsRecordedWhileItBegins(t *testing.T) {
 	for _, sampler := range []sdktrace.Sampler{nil, unsampled} {
 		r := withProcessor(t, sampler)

@@ -97,7 +97,7 @@ func quietTimeline() *observer.Timeline {
 	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
 }
 
-// What a whole request pays: its context and timeline, its span, its header. The ceilings are what was measured.
+// A whole request pays for these: its context and timeline, its span, its header. The ceilings are what was measured.
 func TestRequestAllocs(t *testing.T) {
 	always, never := sdktrace.ParentBased(sdktrace.AlwaysSample()), sdktrace.ParentBased(sdktrace.NeverSample())
 	told := bridgehttp.ServerTiming{Names: []string{"m*"}}

@@ -28,7 +28,7 @@
 //
 //   - A recorder has a timeline and a provider of its own, and changes nothing global. Tests with recorders may run in
 //     parallel, unless they share the SDK's provider.
-//   - What is recorded before a call is in its result, from whatever goroutine.
+//   - The result of a call has all that was recorded before it, on whatever goroutine.
 //   - All methods may be called concurrently. The results are the caller's.
 //   - Nothing runs after the test.
 //

@@ -29,7 +29,7 @@ type Config struct {
 	// down. nil means a provider of perfline.
 	TracerProvider *sdktrace.TracerProvider
 
-	// Sampler is that of perfline's provider. nil means that every span is sampled.
+	// Sampler samples for perfline's provider. nil means that every span is sampled.
 	Sampler sdktrace.Sampler
 }
 

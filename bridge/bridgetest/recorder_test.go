@@ -189,7 +189,7 @@ func TestSpans(t *testing.T) {
 	})
 }
 
-// A middleware's request, its marks and measures, and Server-Timing are those of production.
+// A middleware's request, its marks and measures, and Server-Timing are as in production.
 func TestMiddleware(t *testing.T) {
 	overBoth(t, func(t *testing.T, config bridgetest.Config) {
 		rec := config.New(t)
@@ -211,7 +211,7 @@ func TestMiddleware(t *testing.T) {
 	})
 }
 
-// What a sampler drops is in no trace. Observers see it.
+// A span that a sampler drops is in no trace. Observers see it.
 func TestUnsampled(t *testing.T) {
 	for name, config := range map[string]bridgetest.Config{
 		"perfline": {Sampler: sdktrace.NeverSample()},

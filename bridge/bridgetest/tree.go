@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Tree returns the spans and their events as text: a line for each, and two spaces more for what is below another one. What
-// happened first comes first.
+// Tree returns the spans and their events as text: a line for each, and two spaces more for each level. They are
+// in the order of their start.
 //
 //	GET /products/{id} (server)
 //	  * cache.miss key=7

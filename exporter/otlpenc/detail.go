@@ -11,7 +11,7 @@ import (
 // maxPlain is the number of attributes that [Snapshot.AppendPlain] takes. It compares each key with all others.
 const maxPlain = 8
 
-// AppendPlain is Append for a span whose attributes are those of a timeline's entry. It takes attributes of scalar kinds,
+// AppendPlain is Append for a span that has the attributes of a timeline's entry. It takes attributes of scalar kinds,
 // with keys that are neither empty nor repeated. It reports false, and appends nothing, for others. s.Attributes is not used.
 //
 // Numbers become numbers. Durations are nanoseconds, and times are nanoseconds since the Unix epoch. An unsigned number above the range of int64 becomes
