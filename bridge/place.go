@@ -92,15 +92,15 @@ func found(ctx context.Context, s trace.Span) context.Context {
 	return ctx
 }
 
-// A spanContext is a span and its context, which also leads to the span's unit and its label.
+// A spanContext is the context of a span, which also leads to the span's unit and its label.
 type spanContext struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
-	span            recordedSpan
+	span            *recordedSpan
 }
 
 func (c *spanContext) Value(key any) any {
 	if key == spanKey {
-		return &c.span
+		return c.span
 	}
 	if _, ok := key.(observer.ContextKey); ok {
 		return c.span.Unit()
@@ -108,12 +108,29 @@ func (c *spanContext) Value(key any) any {
 	return c.span.label.Value(c.Context, key)
 }
 
+// newSpan returns a span and its context under ctx, in one object. With processors there are two, because a processor may
+// keep the span, which must not keep all that the context refers to.
+func newSpan(ctx context.Context, t *tracer) (*spanContext, *recordedSpan) {
+	var c *spanContext
+	var s *recordedSpan
+	if len(*t.provider.processors.Load()) == 0 {
+		both := new(struct {
+			context spanContext
+			span    recordedSpan
+		})
+		c, s = &both.context, &both.span
+	} else {
+		c, s = new(spanContext), new(recordedSpan)
+	}
+	c.Context, c.span, s.tracer = ctx, s, t
+	return c, s
+}
+
 // startMeasure starts the span of a measure under s, whose provider is simple.
 func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, observer.Opened) {
 	t := s.tracer.provider.marks
-	c := &spanContext{Context: ctx}
-	span := &c.span
-	span.tracer, span.name, span.startTime, span.measure = t, text.Valid(name), start, true
+	c, span := newSpan(ctx, t)
+	span.name, span.startTime, span.measure = text.Valid(name), start, true
 	span.kind = uint8(trace.SpanKindInternal)
 	span.unit.Store(s.child(true))
 	span.parent = s.spanContext

@@ -75,9 +75,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		return found(c, s), s
 	}
 
-	c := &spanContext{Context: ctx}
-	s := &c.span
-	s.tracer, s.name, s.spanContext, s.parent = t, name, sc, parent
+	c, s := newSpan(ctx, t)
+	s.name, s.spanContext, s.parent = name, sc, parent
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {
