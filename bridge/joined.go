@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -28,6 +29,13 @@ type joined struct {
 	tracer   func() trace.Tracer // for measures under no local span
 	stats    *counters
 	requests *requests // of a Processor
+	last     atomic.Pointer[sdkTracer]
+}
+
+// An sdkTracer is the tracer of a provider of the SDK, which takes a while to find it.
+type sdkTracer struct {
+	trace.Tracer
+	provider *sdktrace.TracerProvider
 }
 
 var _ observer.Tracer = (*joined)(nil)
@@ -101,12 +109,13 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 
 // Measure makes a span. The measure is over, so that no sample is of the span.
 func (j *joined) Measure(active any, m observer.Measured) {
-	ctx := context.Background()
+	ctx, tracer := context.Background(), j.tracer
 	if parent, ok := active.(trace.Span); ok {
 		ctx = trace.ContextWithSpan(ctx, parent)
+		tracer = func() trace.Tracer { return j.tracerUnder(parent) }
 	}
 	start, end := ordered(m.Start, m.Duration)
-	_, span := j.tracerUnder(trace.SpanFromContext(ctx)).Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	_, span := tracer().Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
 	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
 	} else if span.IsRecording() {
@@ -139,10 +148,21 @@ func (j *joined) tracerUnder(parent trace.Span) trace.Tracer {
 	if s, ok := parent.(*recordedSpan); ok {
 		return s.tracer.provider.marks
 	}
-	if sc := parent.SpanContext(); sc.IsValid() && !sc.IsRemote() {
-		return parent.TracerProvider().Tracer(ScopeName)
+	sc := parent.SpanContext()
+	if !sc.IsValid() || sc.IsRemote() {
+		return j.tracer()
 	}
-	return j.tracer()
+	p := parent.TracerProvider()
+	sdk, ok := p.(*sdktrace.TracerProvider)
+	if !ok {
+		return p.Tracer(ScopeName)
+	}
+	if last := j.last.Load(); last != nil && last.provider == sdk {
+		return last.Tracer
+	}
+	t := p.Tracer(ScopeName)
+	j.last.Store(&sdkTracer{t, sdk})
+	return t
 }
 
 // ordered returns the times of a span. A measure may run backwards, a span may not.

@@ -146,7 +146,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.processors.Store(&all)
 	p.timeline = processTimeline(c.Timeline)
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
-	p.joined = joined{tracer: func() trace.Tracer { return p.marks }, stats: &p.stats}
+	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
 	p.detach = p.joined.attach(p.timeline)
 	return p
 }

@@ -17,6 +17,7 @@ const (
 type journal struct {
 	records  []journalRecord
 	attrs    []slog.Attr
+	ids      []SpanIDs
 	finished int // records that the receiver gets: spans and measures
 	size     int // of all of it, in bytes
 	counted  int // in the shard's bytes
@@ -34,7 +35,8 @@ type journalRecord struct {
 	nattrs   uint16
 	kind     kind // none if it has no entry
 	gets     gets
-	again    bool  // it was in an earlier journal of the unit
+	counted  bool  // it is among the recorded entries already
+	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
 	before   int32 // the place of the span's mark before this one, plus 1
 	size     int32 // of the span
 }
@@ -114,14 +116,19 @@ func (j *journal) attributes(rec *journalRecord) []slog.Attr {
 // maxPooled is the number of records of a journal that is used again.
 const maxPooled = 1 << 10
 
+// empty removes all that the journal has.
+func (j *journal) empty() {
+	clear(j.records)
+	clear(j.attrs)
+	*j = journal{records: j.records[:0], attrs: j.attrs[:0], ids: j.ids[:0]}
+}
+
 // free gives the journal to the pool.
 func (j *journal) free() {
 	if cap(j.records) > maxPooled || cap(j.attrs) > 4*maxPooled {
 		return
 	}
-	clear(j.records)
-	clear(j.attrs)
-	*j = journal{records: j.records[:0], attrs: j.attrs[:0]}
+	j.empty()
 	poison(j)
 	journals.Put(j)
 }

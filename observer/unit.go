@@ -184,7 +184,7 @@ func (t *Timeline) append(p *Place, k kind, name string, start, duration, at tim
 // keepEntry adds an entry to the unit's view, and shows it to observers. It copies the attributes, which are frozen.
 func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
 	t.mu.Lock()
-	if !t.closed.Load() {
+	if !t.closed.Load() && !t.note(e, attrs) {
 		t.show()
 		t.keep(e, attrs)
 	}
@@ -198,6 +198,29 @@ func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
 		t.shard.unattached.Add(1)
 	}
 	t.root.wake(w)
+}
+
+// maxNoted is how many entries of a unit without a receiver wait in its journal, which costs less than the log.
+const maxNoted = 64
+
+// note puts an entry into the journal of a unit without a receiver. It returns false if the log has to take it: it has
+// been read, or there are many entries. t.mu is held.
+func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
+	if t.receiver != nil || t.log != nil || t.root.childLimit < maxNoted {
+		return false
+	}
+	if t.journal == nil {
+		t.journal, t.shown = newJournal(), 0
+	}
+	j := t.journal
+	if len(j.records) == maxNoted {
+		return false
+	}
+	j.ids = append(j.ids, e.ids)
+	j.append(&journalRecord{
+		name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, counted: true, ids: int32(len(j.ids)),
+	}, attrs)
+	return true
 }
 
 // tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
@@ -252,11 +275,16 @@ func (t *Timeline) fillLog() {
 		}
 		e := Entry{
 			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
-			ids: idsOf(rec.span, rec.kind), kind: rec.kind,
+			kind: rec.kind,
 		}
 		if rec.gets == getsSpan && !t.buffer().room(rec.kind) {
 			t.keep(&Entry{kind: rec.kind}, nil) // counts it
 			continue
+		}
+		if rec.ids > 0 {
+			e.ids = j.ids[rec.ids-1]
+		} else {
+			e.ids = idsOf(rec.span, rec.kind)
 		}
 		attrs := j.attributes(rec)
 		if rec.gets == getsSpan {
@@ -438,7 +466,7 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 			continue
 		}
 		rest.append(rec, j.attributes(rec))
-		rest.records[len(rest.records)-1].again = true
+		rest.records[len(rest.records)-1].counted = true
 		rest.size += n
 	}
 	if dropped > 0 {

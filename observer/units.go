@@ -309,7 +309,7 @@ func (h *unitShard) count(j *journal) {
 // recorded returns how many entries of each kind were recorded in the journal.
 func (j *journal) recorded() (n [numKinds]uint64) {
 	for i := range j.records {
-		if rec := &j.records[i]; rec.kind != kindNone && !rec.again {
+		if rec := &j.records[i]; rec.kind != kindNone && !rec.counted {
 			n[rec.kind]++
 		}
 	}
