@@ -18,9 +18,10 @@ type journal struct {
 	records  []journalRecord
 	attrs    []slog.Attr
 	ids      []SpanIDs
-	finished int // records that the receiver gets: spans and measures
-	size     int // of all of it, in bytes
-	counted  int // in the shard's bytes
+	finished int           // records that the receiver gets: spans and measures
+	size     int           // of all of it, in bytes
+	counted  int           // in the shard's bytes
+	latest   time.Duration // of the times when its records were recorded
 	part     Finished
 }
 
@@ -90,6 +91,7 @@ func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
 // append appends a record with its attributes, of which it copies the list.
 func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 	j.records = append(j.records, *rec)
+	j.latest = max(j.latest, rec.at)
 	last := &j.records[len(j.records)-1]
 	last.attrs, last.nattrs = uint32(len(j.attrs)), uint16(min(len(attrs), 1<<16-1))
 	j.attrs = append(j.attrs, attrs[:last.nattrs]...)

@@ -259,7 +259,7 @@ func (p *Place) atOnce(k kind) bool {
 //go:noinline
 func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
 	copied := append([]slog.Attr(nil), attrs...)
-	at := p.Timeline.anchor().Add(start)
+	at := p.Timeline.anchor(start).Add(start)
 	if k == kindMark {
 		p.Tracer.Mark(p.Under, name, at, copied)
 		return
@@ -284,7 +284,7 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 		return ctx, nil
 	}
 	start, _ = interval(p.Timeline.origin, start, 0)
-	return p.Tracer.Start(ctx, p.To, name, p.Timeline.anchor().Add(start))
+	return p.Tracer.Start(ctx, p.To, name, p.Timeline.anchor(start).Add(start))
 }
 
 // End records a measure that has just ended, whose span is not nil or that failed. Start and Duration are as for
@@ -303,7 +303,7 @@ func (p *Place) end(span Opened, name string, start, duration time.Duration, att
 		p.endAtOnce(span, name, start, duration, attrs, failure)
 		return
 	}
-	if s := span.End(p.Timeline.anchor().Add(start+duration), nil); s != nil {
+	if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
 		p.Timeline.Finish(s, Measure, attrs)
 	}
 }
@@ -324,7 +324,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 		}
 	}
 	p.Timeline.showAt(ids, kindMeasure, name, start, duration, start+duration, shown)
-	at := p.Timeline.anchor().Add(start)
+	at := p.Timeline.anchor(start).Add(start)
 	switch {
 	case span != nil:
 		if failure != nil {

@@ -201,6 +201,9 @@ func (h *Header) decode(b fields) error {
 		case len(b) >= 6 && b[0] == byte(spanFlags&0x7f|0x80) && b[1] == byte(spanFlags>>7):
 			n = 6
 			h.flags(uint64(binary.LittleEndian.Uint32(b[2:n])))
+			if h.SpanID.IsValid() && h.End != epoch { // the encoder has the rest of the header before
+				return nil
+			}
 		default:
 			var err error
 			if n, err = h.first(b); err != nil {

@@ -34,6 +34,8 @@ func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
 	}
 	b = appendFixed64(b, spanStart, nanos(s.StartTime))
 	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
+	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Header.decode
+	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
 	b = appendDetail(b, more)
 	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
@@ -42,8 +44,6 @@ func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
 	b = appendLinks(b, s.Links)
 	b = appendCount(b, spanDroppedLinks, s.DroppedLinkCount)
 	b = appendStatus(b, s.Status)
-	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
-	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	return endMessage(b, start)
 }
 
