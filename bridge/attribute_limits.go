@@ -19,14 +19,10 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 }
 
 // begin sets the attributes that the sampler and the caller gave to the new span.
-func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
-	const answer = 5 // attributes of an answer
-	limits, caller := &s.tracer.provider.limits, how.attributes
+func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
+	limits := &s.tracer.provider.limits
 	if limit := limits.AttributeCountLimit; len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
-		if how.borrowed {
-			caller = append(make([]attribute.KeyValue, 0, len(caller)+answer), caller...)
-		}
-		s.attributes = caller // the span owns the slice: NewSpanStartConfig made it, and the sampler does not keep it
+		s.attributes = caller // the span owns the slice, and the sampler does not keep it
 		s.limitFrom(0)
 		return
 	}

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	rt "runtime/trace"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -30,10 +29,20 @@ type tracer struct {
 type spanStart struct {
 	kind       trace.SpanKind
 	newRoot    bool
-	borrowed   bool      // the attributes are the caller's; else the span owns them from then on
-	time       time.Time // zero means now
-	attributes []attribute.KeyValue
+	time       time.Time            // zero means now
+	attributes []attribute.KeyValue // the span's from then on
+	request    serving.Request      // has the attributes, if it is not nil
 	links      []trace.Link
+}
+
+// maxRequest is how many attributes a request has, with its answer.
+const maxRequest = 14
+
+// readRequest reads the attributes of a request, which are not needed if the span is dropped.
+func (h *spanStart) readRequest() {
+	if h.request != nil && h.attributes == nil {
+		h.attributes = h.request.AppendAttributes(make([]attribute.KeyValue, 0, maxRequest))
+	}
 }
 
 // Start implements [trace.Tracer].
@@ -47,8 +56,8 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 var _ serving.Tracer = (*tracer)(nil)
 
 // StartServer implements [serving.Tracer].
-func (t *tracer) StartServer(ctx context.Context, name string, attrs []attribute.KeyValue, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
-	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, borrowed: true, attributes: attrs, links: links})
+func (t *tracer) StartServer(ctx context.Context, name string, r serving.Request, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
+	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, request: r, links: links})
 }
 
 func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
@@ -60,8 +69,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
-	if how.borrowed && !t.provider.sdkSampler { // it may keep them
-		how.attributes = slices.Clone(how.attributes)
+	if !t.provider.sdkSampler { // it may look at them
+		how.readRequest()
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
@@ -85,7 +94,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	s.begin(result.Attributes, how)
+	how.readRequest()
+	s.begin(result.Attributes, how.attributes)
 	s.labelGoroutine(ctx, name)
 	started := found(c, s)
 	for _, sp := range *t.provider.processors.Load() {

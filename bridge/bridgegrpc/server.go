@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -118,26 +119,36 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
-	scratch := serving.Scratches.Get().(*serving.Scratch)
-	defer serving.Scratches.Put(scratch)
-	attrs := scratch[:0]
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
-	if p, ok := peer.FromContext(ctx); ok {
-		if host, port := hostPort(p.LocalAddr); host != "" {
-			attrs = append(attrs, semconv.ServerAddress(host))
-			if port > 0 {
-				attrs = append(attrs, semconv.ServerPort(port))
-			}
-		}
-		if host, port := hostPort(p.Addr); host != "" {
-			attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(host))
-			if port > 0 {
-				attrs = append(attrs, semconv.NetworkPeerPort(port), semconv.ClientPort(port))
-			}
+	public := h.publicEndpoint != nil && h.publicEndpoint(ctx, info)
+	return serving.StartSpan(ctx, h.tracer, method, &arrival{ctx, method}, public)
+}
+
+// An arrival is a call that arrives.
+type arrival struct {
+	ctx    context.Context //nolint:containedctx // which has the peer
+	method string
+}
+
+// AppendAttributes implements [serving.Request].
+func (a *arrival) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
+	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(a.method))
+	p, ok := peer.FromContext(a.ctx)
+	if !ok {
+		return attrs
+	}
+	if host, port := hostPort(p.LocalAddr); host != "" {
+		attrs = append(attrs, semconv.ServerAddress(host))
+		if port > 0 {
+			attrs = append(attrs, semconv.ServerPort(port))
 		}
 	}
-	public := h.publicEndpoint != nil && h.publicEndpoint(ctx, info)
-	return serving.StartSpan(ctx, h.tracer, method, attrs, public)
+	if host, port := hostPort(p.Addr); host != "" {
+		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(host))
+		if port > 0 {
+			attrs = append(attrs, semconv.NetworkPeerPort(port), semconv.ClientPort(port))
+		}
+	}
+	return attrs
 }
 
 // HandleRPC is called for the events of a call, those of a stream concurrently.

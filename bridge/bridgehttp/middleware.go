@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -152,6 +153,7 @@ type request struct {
 	borrowed bool // the span is of other instrumentation
 	closes   bool // the timeline is not the span's, and has to be closed
 	method   method
+	arriving *http.Request // while the span starts
 	body     countedBody
 	response response
 	timing   timing
@@ -214,9 +216,14 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 		name = text.Valid(m.SpanName(r, ""))
 	}
 	public := m.PublicEndpoint != nil && m.PublicEndpoint(r)
-	scratch := serving.Scratches.Get().(*serving.Scratch)
-	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, appendRequest(scratch[:0], r, q.method), public)
-	serving.Scratches.Put(scratch)
+	q.arriving = r
+	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, q, public)
+	q.arriving = nil
+}
+
+// AppendAttributes implements [serving.Request].
+func (q *request) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
+	return appendRequest(attrs, q.arriving, q.method)
 }
 
 // begun is called before the first byte of the response.
