@@ -91,7 +91,7 @@ func overBoth(t *testing.T, test func(*testing.T)) {
 func join(t *testing.T, c *perfline.Config) {
 	t.Helper()
 	c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSampler(c.Sampler),
-		sdktrace.WithResource(resource.NewSchemaless(semconv.ServiceName(c.Service))))
+		sdktrace.WithResource(resource.NewSchemaless(append(c.Attributes, semconv.ServiceName(c.Service))...)))
 	c.Sampler = nil
 	t.Cleanup(func() {
 		if err := c.TracerProvider.Shutdown(context.Background()); err != nil {
