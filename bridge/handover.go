@@ -118,7 +118,7 @@ const (
 	maxShared = 2 << 10
 )
 
-// result returns a copy of the bytes, which nobody changes afterwards.
+// result returns a copy of the bytes, which does not change afterwards.
 func (s *encoding) result() []byte {
 	n := len(s.bytes)
 	if n > maxShared {
