@@ -1,8 +1,6 @@
 package observer
 
-import (
-	"log/slog"
-)
+import "log/slog"
 
 // keepEntry adds an entry to the unit's view, and shows it to observers. It copies the attributes, which are frozen.
 func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
@@ -73,9 +71,8 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
 		t.shard.bufferFull[e.kind].Add(1)
 		return
 	}
-	rest := *e
-	rest.attrs = l.slab.keep(attrs)
-	l.add(rest)
+	e.attrs = l.slab.keep(attrs)
+	l.add(*e)
 }
 
 // show brings the log up to date, unless the unit has ended. t.mu is held.
