@@ -33,7 +33,7 @@ type journalRecord struct {
 	duration time.Duration
 	at       time.Duration // when it was recorded
 	attrs    uint32        // where its attributes begin
-	nattrs   uint16
+	nattrs   uint32
 	kind     kind // none if it has no entry
 	gets     gets
 	counted  bool  // it is among the recorded entries already
@@ -93,8 +93,8 @@ func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 	j.records = append(j.records, *rec)
 	j.latest = max(j.latest, rec.at)
 	last := &j.records[len(j.records)-1]
-	last.attrs, last.nattrs = uint32(len(j.attrs)), uint16(min(len(attrs), 1<<16-1))
-	j.attrs = append(j.attrs, attrs[:last.nattrs]...)
+	last.attrs, last.nattrs = uint32(len(j.attrs)), uint32(len(attrs))
+	j.attrs = append(j.attrs, attrs...)
 	switch rec.gets {
 	case getsSpan, getsMeasure:
 		j.finished++

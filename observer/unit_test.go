@@ -496,3 +496,26 @@ func TestTimesOfAUnit(t *testing.T) {
 		}
 	})
 }
+
+// A journal keeps all attributes of an entry, however many they are.
+func TestManyAttributes(t *testing.T) {
+	const n = 1<<16 + 1
+	attrs := make([]slog.Attr, n)
+	for i := range attrs {
+		attrs[i] = slog.Int("k", i)
+	}
+	tracing := spantest.New(newManual().Timeline)
+	came := 0
+	tracing.Before = func(f *observer.Finished) {
+		if it, ok := f.At(0); ok && !it.IsSpan {
+			came = len(it.Attrs)
+		}
+	}
+	root := tracing.NewRoot("root")
+	p := root.Place()
+	p.Record(observer.Measure, "m", 0, 0, attrs)
+	root.End()
+	if came != n {
+		t.Errorf("%d attributes came, want %d", came, n)
+	}
+}
