@@ -224,7 +224,7 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 	p := parent.tracer.provider
 	data := otlpenc.Snapshot{
 		Name: it.Measure, Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
-		SpanContext: parent.spanContext.WithSpanID(p.ids.NewSpanID(context.Background(), parent.spanContext.TraceID())),
+		SpanContext: parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID())),
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
 	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && (limits.AttributeCountLimit < 0 || len(it.Attrs) <= limits.AttributeCountLimit) {
@@ -235,6 +235,20 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes)
+}
+
+// measureID returns the id of a measure's span. It is a random one if the program's generator panics: recording never
+// panics, and a hand-over may run on a goroutine of the timeline, where a panic would end the program.
+func (p *TracerProvider) measureID(ctx context.Context, t trace.TraceID) (id trace.SpanID) {
+	if _, ok := p.ids.(randomIDs); ok {
+		return newSpanID()
+	}
+	defer func() {
+		if recover() != nil {
+			id = newSpanID()
+		}
+	}()
+	return p.ids.NewSpanID(ctx, t)
 }
 
 // limitedAttributes returns have, with more attributes, within the limits of a span.

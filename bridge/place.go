@@ -134,7 +134,7 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 	span.kind = uint8(trace.SpanKindInternal)
 	span.unit.Store(s.child(true))
 	span.parent = s.spanContext
-	span.spanContext = s.spanContext.WithSpanID(t.provider.ids.NewSpanID(ctx, s.spanContext.TraceID()))
+	span.spanContext = s.spanContext.WithSpanID(t.provider.measureID(ctx, s.spanContext.TraceID()))
 	span.labelGoroutine(ctx, name)
 	logToExecutionTrace(ctx, name)
 	return found(c, span), (*openedMeasure)(span)

@@ -199,6 +199,7 @@ func (h *unitShard) loadRecorded() (n [numKinds]uint64) {
 
 // sweep hands over old units. It runs on the timer's goroutine.
 func (us *units) sweep() {
+	defer us.rearm()
 	before := us.sweeps.Add(1) - 1
 	var all []*Timeline
 	for i := range us.shards {
@@ -213,6 +214,10 @@ func (us *units) sweep() {
 			}
 		}
 	}
+}
+
+// rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a sweep.
+func (us *units) rearm() {
 	us.armed.Store(false)
 	for i := range us.shards { // after armed is false: a unit that comes now arms the timer itself
 		if us.shards[i].inUse() {

@@ -63,19 +63,19 @@ func detach(t *testing.T, calls int, options ...grpc.ServerOption) (contexts []c
 	return contexts, messages
 }
 
-// nobody is a processor that keeps no spans.
-type nobody struct{}
+// A discarder is a processor that keeps no spans.
+type discarder struct{}
 
-func (nobody) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (nobody) OnEnd(sdktrace.ReadOnlySpan)                     {}
-func (nobody) ForceFlush(context.Context) error                { return nil }
-func (nobody) Shutdown(context.Context) error                  { return nil }
+func (discarder) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (discarder) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (discarder) ForceFlush(context.Context) error                { return nil }
+func (discarder) Shutdown(context.Context) error                  { return nil }
 
 // The context of a job that outlives its call keeps no message of the call, and little more memory than gRPC's own does.
 func TestDetachedContexts(t *testing.T) {
 	const calls = 1000
 	tl := observer.NewTimeline(observer.TimelineOptions{})
-	tp := bothproviders.New(t, tl, nil, nobody{})
+	tp := bothproviders.New(t, tl, nil, discarder{})
 	defer func() {
 		if err := tp.Shutdown(context.Background()); err != nil {
 			t.Error(err)
