@@ -237,8 +237,8 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 	s.bytes = data.Append(s.bytes)
 }
 
-// measureID returns the id of a measure's span. It is a random one if the program's generator panics: recording never
-// panics, and a hand-over may run on a goroutine of the timeline, where a panic would end the program.
+// measureID returns the id of a measure's span. The id is random if the program's generator panics. Recording never
+// panics. A hand-over may run on a goroutine of the timeline, where a panic would end the program.
 func (p *TracerProvider) measureID(ctx context.Context, t trace.TraceID) (id trace.SpanID) {
 	if _, ok := p.ids.(randomIDs); ok {
 		return newSpanID()
