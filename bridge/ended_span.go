@@ -14,7 +14,7 @@ import (
 // These methods of [sdktrace.ReadOnlySpan] return copies: the encoder reads the originals, perhaps at the same time.
 
 func (s *recordedSpan) SpanContext() trace.SpanContext { return s.spanContext }
-func (s *recordedSpan) Parent() trace.SpanContext      { return s.parent }
+func (s *recordedSpan) Parent() trace.SpanContext      { return s.parent.in(s.spanContext.TraceID()) }
 func (s *recordedSpan) SpanKind() trace.SpanKind       { return trace.SpanKind(s.kind) }
 func (s *recordedSpan) StartTime() time.Time           { return s.startTime }
 func (s *recordedSpan) Resource() *resource.Resource   { return s.tracer.provider.resource }
@@ -47,7 +47,7 @@ func (s *recordedSpan) Attributes() []attribute.KeyValue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.distinct()
-	return slices.Clone(s.attributes)
+	return s.appendAttributes(nil)
 }
 
 func (s *recordedSpan) Events() []sdktrace.Event {
@@ -103,7 +103,7 @@ func (s *endedSpan) span() *recordedSpan { return (*recordedSpan)(s) }
 
 func (s *endedSpan) Name() string                                { return s.span().Name() }
 func (s *endedSpan) SpanContext() trace.SpanContext              { return s.spanContext }
-func (s *endedSpan) Parent() trace.SpanContext                   { return s.parent }
+func (s *endedSpan) Parent() trace.SpanContext                   { return s.span().Parent() }
 func (s *endedSpan) SpanKind() trace.SpanKind                    { return trace.SpanKind(s.kind) }
 func (s *endedSpan) StartTime() time.Time                        { return s.startTime }
 func (s *endedSpan) EndTime() time.Time                          { return s.span().EndTime() }

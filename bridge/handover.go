@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
 )
@@ -31,6 +32,9 @@ func (p *TracerProvider) wants(sampled bool) bool {
 // Size implements [observer.Span].
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s)) + len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
+	if s.request != nil {
+		size += serving.MaxAttributes * int(unsafe.Sizeof(attribute.KeyValue{}))
+	}
 	d := s.readDetails()
 	for i := range d.events.values {
 		e := &d.events.values[i]
@@ -201,14 +205,19 @@ func (s *encoding) count(span *recordedSpan, itself bool) {
 func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, attrs []slog.Attr) {
 	d := span.readDetails()
 	data := otlpenc.Snapshot{
-		Name: span.name, SpanContext: span.spanContext, Parent: span.parent, SpanKind: trace.SpanKind(span.kind),
+		Name: span.name, SpanContext: span.spanContext, Parent: span.Parent(), SpanKind: trace.SpanKind(span.kind),
 		StartTime: span.startTime, EndTime: span.endTime,
 		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
 		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
 	}
+	if span.request != nil {
+		n := len(s.attributes)
+		s.attributes = span.appendAttributes(s.attributes)
+		data.Attributes = s.attributes[n:]
+	}
 	if len(attrs) > 0 {
 		var dropped int
-		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, span.attributes, attrs)
+		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, data.Attributes, attrs)
 		data.DroppedAttributeCount += dropped
 	}
 	if last := finished.LastMark(span); last.Valid() || span.marks.Dropped() > 0 {

@@ -9,34 +9,82 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 )
 
-// appendRequest appends what is known of a request when it arrives.
-func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
-	attrs = m.append(attrs)
-	scheme, port := scheme(r), 80
+// attributes are those of a request's span. They do not refer to the request.
+type attributes struct {
+	method  method
+	scheme  string
+	path    string
+	server  string // empty if it is unknown, as peer
+	peer    string
+	client  string
+	agent   string // empty without one
+	version string
+
+	serverPort, peerPort uint16 // 0 if there is none to be told
+
+	// Of the answer.
+	kind           *kept
+	received, sent int64 // bytes of bodies
+}
+
+var _ serving.Attributes = (*attributes)(nil)
+
+// readRequest reads a request that arrives.
+func (a *attributes) readRequest(r *http.Request, m method) {
+	a.method, a.path = m, pathOf(r)
+	a.scheme, a.version = scheme(r), protocolVersion(r.ProtoMajor, r.ProtoMinor)
+	usual := 80
 	if r.TLS != nil {
-		port = 443
+		usual = 443
 	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(pathOf(r)))
-	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(received.Part(host, len(r.Host))))
-		if p > 0 && p != port {
-			attrs = append(attrs, semconv.ServerPort(p))
+	if host, port := splitHostPort(r.Host); host != "" {
+		a.server = received.Part(host, len(r.Host))
+		if port != usual {
+			a.serverPort = uint16(port)
 		}
 	}
-	if host, p := splitHostPort(r.RemoteAddr); host != "" {
-		host = text.Valid(host)
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
-		if p > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(p))
-		}
+	if host, port := splitHostPort(r.RemoteAddr); host != "" {
+		a.peer, a.peerPort = text.Valid(host), uint16(port)
+		a.client = clientAddress(r, a.peer)
 	}
-	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(received.Text(ua)))
+	a.agent = received.Text(r.UserAgent())
+}
+
+// AppendRequest implements [serving.Attributes].
+func (a *attributes) AppendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
+	attrs = append(a.method.append(attrs), semconv.URLScheme(a.scheme), semconv.URLPath(a.path))
+	if a.server != "" {
+		attrs = append(attrs, semconv.ServerAddress(a.server))
 	}
-	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
+	if a.serverPort > 0 {
+		attrs = append(attrs, semconv.ServerPort(int(a.serverPort)))
+	}
+	if a.peer != "" {
+		attrs = append(attrs, semconv.NetworkPeerAddress(a.peer), semconv.ClientAddress(a.client))
+	}
+	if a.peerPort > 0 {
+		attrs = append(attrs, semconv.NetworkPeerPort(int(a.peerPort)))
+	}
+	if a.agent != "" {
+		attrs = append(attrs, semconv.UserAgentOriginal(a.agent))
+	}
+	return append(attrs, semconv.NetworkProtocolVersion(a.version))
+}
+
+// AppendAnswer implements [serving.Attributes].
+func (a *attributes) AppendAnswer(attrs []attribute.KeyValue) []attribute.KeyValue {
+	attrs = append(attrs, a.kind.outcome...)
+	if a.received > 0 {
+		attrs = append(attrs, semconv.HTTPRequestBodySize(int(a.received)))
+	}
+	if a.sent > 0 {
+		attrs = append(attrs, semconv.HTTPResponseBodySize(int(a.sent)))
+	}
+	return attrs
 }
 
 // pathOf is the request's path, a part of its first line.

@@ -154,6 +154,7 @@ type request struct {
 	closes   bool // the timeline is not the span's, and has to be closed
 	method   method
 	arriving *http.Request // while the span starts
+	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
 	body     countedBody
 	response response
 	timing   timing
@@ -223,7 +224,16 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 
 // AppendAttributes implements [serving.Request].
 func (q *request) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
-	return appendRequest(attrs, q.arriving, q.method)
+	var a attributes
+	a.readRequest(q.arriving, q.method)
+	return a.AppendRequest(attrs)
+}
+
+// Keep implements [serving.Request].
+func (q *request) Keep() serving.Attributes {
+	q.attrs = new(attributes)
+	q.attrs.readRequest(q.arriving, q.method)
+	return q.attrs
 }
 
 // begun is called before the first byte of the response.
@@ -281,17 +291,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	case x.route != "":
 		span.SetName(k.name)
 	}
-	room := serving.Scratches.Get().(*serving.Scratch)
-	defer serving.Scratches.Put(room)
-	attrs := room[:0]
-	attrs = append(attrs, k.outcome...)
-	if n := q.body.read.Load(); n > 0 {
-		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
-	}
-	if n := q.response.written; n > 0 {
-		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
-	}
-	span.SetAttributes(attrs...)
+	q.answer(k)
 	if x.failure == "" {
 		return
 	}
@@ -304,6 +304,20 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		semconv.ExceptionType(x.failure),
 		semconv.ExceptionMessage(text.Valid(fmt.Sprint(p))),
 		semconv.ExceptionStacktrace(string(debug.Stack()))))
+}
+
+// answer gives the span the attributes of the answer.
+func (q *request) answer(k *kept) {
+	received, sent := q.body.read.Load(), q.response.written
+	if span, ok := q.span.(serving.RequestSpan); ok && q.attrs != nil {
+		q.attrs.kind, q.attrs.received, q.attrs.sent = k, received, sent
+		span.Answer(q.attrs)
+		return
+	}
+	a := attributes{kind: k, received: received, sent: sent}
+	room := serving.Scratches.Get().(*serving.Scratch)
+	defer serving.Scratches.Put(room)
+	q.span.SetAttributes(a.AppendAnswer(room[:0])...)
 }
 
 // navigation records the request itself, for those who observe requests: of the

@@ -10,9 +10,33 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A Request has the attributes of a request that arrives.
+// A Request is a request that arrives. Its methods are called while its span starts.
 type Request interface {
+	// AppendAttributes appends the attributes of the request.
 	AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue
+
+	// Keep returns the attributes for a span that reads them when it is encoded. As a list they would take five times
+	// the memory.
+	Keep() Attributes
+}
+
+// Attributes are the attributes of a request and of its answer: [MaxAttributes] at most, which are valid, with distinct
+// keys. Methods may be called concurrently.
+type Attributes interface {
+	// AppendRequest appends what is known when the request arrives. It is always the same.
+	AppendRequest(attrs []attribute.KeyValue) []attribute.KeyValue
+
+	// AppendAnswer appends what is known at the end. It is called after [RequestSpan].Answer only.
+	AppendAnswer(attrs []attribute.KeyValue) []attribute.KeyValue
+}
+
+// MaxAttributes is how many attributes a request has, with its answer.
+const MaxAttributes = 16
+
+// A RequestSpan is a span of perfline's provider.
+type RequestSpan interface {
+	// Answer adds the attributes of the answer, which are known from now on.
+	Answer(a Attributes)
 }
 
 // A Tracer starts the server spans of requests. It asks a request for its attributes only if the span or the sampler needs
@@ -22,7 +46,7 @@ type Tracer interface {
 }
 
 // A Scratch has room for the attributes that a span is started or ended with.
-type Scratch [16]attribute.KeyValue
+type Scratch [MaxAttributes]attribute.KeyValue
 
 // Scratches has scratches. OpenTelemetry's API copies attributes before it returns.
 var Scratches = sync.Pool{New: func() any { return new(Scratch) }}
