@@ -61,6 +61,7 @@ type encoding struct {
 	parts      []encodedPart
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
+	marks      []observer.FinishedMark
 	free       []byte // the rest of a chunk for results
 
 	eventCount, measures, spans, limited uint64
@@ -110,7 +111,8 @@ func (r receiver) HandOver(finished *observer.Finished) {
 		clear(s.parts)
 		clear(s.attributes)
 		clear(s.events)
-		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], free: s.free}
+		clear(s.marks)
+		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0], free: s.free}
 		encodings.Put(s)
 	}
 }
@@ -220,13 +222,45 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, data.Attributes, attrs)
 		data.DroppedAttributeCount += dropped
 	}
-	if last := finished.LastMark(span); last.Valid() || span.marks.Dropped() > 0 {
+	switch last := finished.LastMark(span); {
+	case !last.Valid() && span.marks.Dropped() == 0:
+		s.bytes = data.Append(s.bytes)
+	case s.plainMarks(span, last):
+		s.bytes = data.AppendPlain(s.bytes, nil, s.appendMarks)
+	default:
 		var dropped int
 		data.Events, dropped = s.withMarks(span, last)
 		data.DroppedEventCount += dropped
+		s.bytes = data.Append(s.bytes)
 	}
-	s.bytes = data.Append(s.bytes)
 }
+
+// plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.
+func (s *encoding) plainMarks(span *recordedSpan, last observer.FinishedMark) bool {
+	limits := &span.tracer.provider.limits
+	s.marks = s.marks[:0]
+	if len(span.readDetails().events.values) > 0 || span.marks.Dropped() > 0 || !admits(limits.EventCountLimit, span.marks.Len()) {
+		return false
+	}
+	for m := last; m.Valid(); m = m.Before() {
+		if attrs := m.Attrs(); !otlpenc.Plain(attrs) || !admits(limits.AttributePerEventCountLimit, len(attrs)) {
+			return false
+		}
+		s.marks = append(s.marks, m)
+	}
+	s.eventCount += uint64(len(s.marks))
+	return true
+}
+
+func (s *encoding) appendMarks(b []byte) []byte {
+	for _, m := range slices.Backward(s.marks) {
+		b = otlpenc.AppendEvent(b, m.Time(), m.Name(), m.Attrs())
+	}
+	return b
+}
+
+// admits reports whether a limit, of which a negative one is none, admits n.
+func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
@@ -236,11 +270,9 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 		SpanContext: parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID())),
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
-	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && (limits.AttributeCountLimit < 0 || len(it.Attrs) <= limits.AttributeCountLimit) {
-		var ok bool
-		if s.bytes, ok = data.AppendPlain(s.bytes, it.Attrs); ok {
-			return
-		}
+	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
+		s.bytes = data.AppendPlain(s.bytes, it.Attrs, nil)
+		return
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes)

@@ -147,12 +147,15 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	} else {
 		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
 	}
-	if t.provider.inherits && parent.IsValid() {
+	if t.provider.inherits && (parent.IsValid() || t.provider.samplesRoots) {
 		decision := sdktrace.Drop
-		if parent.IsSampled() {
+		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
+		if !parent.IsValid() {
+			sc.TraceFlags = sc.TraceFlags.WithSampled(true)
+		}
+		if sc.TraceFlags.IsSampled() {
 			decision = sdktrace.RecordAndSample
 		}
-		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
 		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
 	result := t.provider.sampler.ShouldSample(sdktrace.SamplingParameters{

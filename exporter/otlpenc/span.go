@@ -17,10 +17,10 @@ func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 }
 
 // Append is [AppendSpan] for a Snapshot.
-func (s *Snapshot) Append(b []byte) []byte { return s.append(b, nil) }
+func (s *Snapshot) Append(b []byte) []byte { return s.append(b, nil, nil) }
 
-// append appends the span with s.Attributes, and with attributes that are plain.
-func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
+// append appends the span with s.Attributes, and with attributes that are plain, with s.Events, and with events that a function appends.
+func (s *Snapshot) append(b []byte, more []slog.Attr, events func([]byte) []byte) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
 	b = appendIDs(b, *sc)
@@ -37,9 +37,12 @@ func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Header.decode
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
-	b = appendDetail(b, more)
+	b = appendDetail(b, spanAttributes, more)
 	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
 	b = appendEvents(b, s.Events)
+	if events != nil {
+		b = events(b)
+	}
 	b = appendCount(b, spanDroppedEvents, s.DroppedEventCount)
 	b = appendLinks(b, s.Links)
 	b = appendCount(b, spanDroppedLinks, s.DroppedLinkCount)
