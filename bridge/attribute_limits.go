@@ -29,7 +29,7 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) && p.limits.AttributeValueLengthLimit < 0:
 		s.request = how.request.Keep()
 	case how.request != nil:
-		s.addAttributes(how.request.AppendAttributes(nil))
+		s.addAttributes(listOf(how.request))
 	case len(sampler) == 0 && p.sdkSampler && (limit < 0 || len(how.attributes) <= limit):
 		s.attributes = how.attributes // the span owns the slice, and the sampler does not keep it
 		s.limitFrom(0)
@@ -47,7 +47,9 @@ func (s *recordedSpan) Answer(a serving.Attributes) {
 	case s.request != nil:
 		s.answered = true
 	default:
-		s.addAttributes(a.AppendAnswer(nil))
+		var list serving.List
+		a.Answer(&list)
+		s.addAttributes(list.Attributes)
 	}
 }
 
@@ -56,15 +58,20 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 	if s.request == nil {
 		return append(to, s.attributes...)
 	}
-	n := len(to)
-	to = append(s.request.AppendRequest(to), s.attributes...)
+	n, all := len(to), serving.List{Attributes: to}
+	s.request.Request(&all)
+	all.List(s.attributes)
 	if s.answered {
-		to = s.request.AppendAnswer(to)
+		s.request.Answer(&all)
 	}
-	if len(s.attributes) > 0 {
-		to = to[:n+len(unique(to[n:]))]
-	}
-	return to
+	return all.Attributes[:n+len(unique(all.Attributes[n:]))]
+}
+
+// listOf returns the attributes of a request as a list.
+func listOf(r serving.Request) []attribute.KeyValue {
+	list := serving.List{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
+	r.Attributes(&list)
+	return list.Attributes
 }
 
 // list makes the span's attributes a list. s.mu is held.

@@ -62,6 +62,8 @@ type encoding struct {
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
 	marks      []observer.FinishedMark
+	span       *recordedSpan // whose request is encoded
+	writer     otlpenc.AttributeWriter
 	free       []byte // the rest of a chunk for results
 
 	eventCount, measures, spans, limited uint64
@@ -212,7 +214,13 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
 		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
 	}
-	if span.request != nil {
+	var more otlpenc.More
+	switch {
+	case span.request == nil:
+	case len(attrs)+len(span.attributes) == 0:
+		s.span = span
+		more.Attributes = s.appendRequest
+	default:
 		n := len(s.attributes)
 		s.attributes = span.appendAttributes(s.attributes)
 		data.Attributes = s.attributes[n:]
@@ -224,15 +232,24 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 	}
 	switch last := finished.LastMark(span); {
 	case !last.Valid() && span.marks.Dropped() == 0:
-		s.bytes = data.Append(s.bytes)
 	case s.plainMarks(span, last):
-		s.bytes = data.AppendPlain(s.bytes, nil, s.appendMarks)
+		more.Events = s.appendMarks
 	default:
 		var dropped int
 		data.Events, dropped = s.withMarks(span, last)
 		data.DroppedEventCount += dropped
-		s.bytes = data.Append(s.bytes)
 	}
+	s.bytes = data.AppendWith(s.bytes, more)
+}
+
+// appendRequest appends the attributes of the request whose span is s.span.
+func (s *encoding) appendRequest(b []byte) []byte {
+	s.writer.Bytes = b
+	s.span.request.Request(&s.writer)
+	if s.span.answered {
+		s.span.request.Answer(&s.writer)
+	}
+	return s.writer.Bytes
 }
 
 // plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.
@@ -271,7 +288,7 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
 	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
-		s.bytes = data.AppendPlain(s.bytes, it.Attrs, nil)
+		s.bytes = data.AppendWith(s.bytes, otlpenc.More{Detail: it.Attrs})
 		return
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)

@@ -60,8 +60,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
 	if how.request != nil && !t.provider.sdkSampler { // it may look at them
-		how.attributes = how.request.AppendAttributes(make([]attribute.KeyValue, 0, serving.MaxAttributes))
-		how.request = nil
+		how.attributes, how.request = listOf(how.request), nil
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {

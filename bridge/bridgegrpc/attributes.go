@@ -3,7 +3,6 @@ package bridgegrpc
 import (
 	"context"
 
-	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"google.golang.org/grpc/peer"
 
@@ -32,31 +31,32 @@ func (a *attributes) readCall(ctx context.Context, method string) {
 	}
 }
 
-// AppendRequest implements [serving.Attributes].
-func (a *attributes) AppendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(a.method))
+// Request implements [serving.Attributes].
+func (a *attributes) Request(to serving.AttributeSink) {
+	to.Text(semconv.RPCSystemNameKey, "grpc")
+	to.Text(semconv.RPCMethodKey, a.method)
 	if a.server != "" {
-		attrs = append(attrs, semconv.ServerAddress(a.server))
+		to.Text(semconv.ServerAddressKey, a.server)
 		if a.serverPort > 0 {
-			attrs = append(attrs, semconv.ServerPort(a.serverPort))
+			to.Int(semconv.ServerPortKey, int64(a.serverPort))
 		}
 	}
 	if a.peer != "" {
-		attrs = append(attrs, semconv.NetworkPeerAddress(a.peer), semconv.ClientAddress(a.peer))
+		to.Text(semconv.NetworkPeerAddressKey, a.peer)
+		to.Text(semconv.ClientAddressKey, a.peer)
 		if a.peerPort > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(a.peerPort), semconv.ClientPort(a.peerPort))
+			to.Int(semconv.NetworkPeerPortKey, int64(a.peerPort))
+			to.Int(semconv.ClientPortKey, int64(a.peerPort))
 		}
 	}
-	return attrs
 }
 
-// AppendAnswer implements [serving.Attributes].
-func (a *attributes) AppendAnswer(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(attrs, semconv.RPCResponseStatusCode(a.code))
+// Answer implements [serving.Attributes].
+func (a *attributes) Answer(to serving.AttributeSink) {
+	to.Text(semconv.RPCResponseStatusCodeKey, a.code)
 	if a.failed {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(a.code))
+		to.Text(semconv.ErrorTypeKey, a.code)
 	}
-	return attrs
 }
 
 // An arrival is a call that arrives.
@@ -65,11 +65,11 @@ type arrival struct {
 	call *call
 }
 
-// AppendAttributes implements [serving.Request].
-func (r *arrival) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
+// Attributes implements [serving.Request].
+func (r *arrival) Attributes(to serving.AttributeSink) {
 	var a attributes
 	a.readCall(r.ctx, r.call.method)
-	return a.AppendRequest(attrs)
+	a.Request(to)
 }
 
 // Keep implements [serving.Request].

@@ -69,5 +69,8 @@ func endSpan(span trace.Span, a *attributes, st *status.Status, failed bool) {
 		return
 	}
 	answer := attributes{code: code, failed: failed}
-	span.SetAttributes(answer.AppendAnswer(nil)...)
+	list := serving.NewList()
+	defer list.Free()
+	answer.Answer(list)
+	span.SetAttributes(list.Attributes...)
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
@@ -54,37 +53,42 @@ func (a *attributes) readRequest(r *http.Request, m method) {
 	a.agent = received.Text(headerOf(r, "User-Agent"))
 }
 
-// AppendRequest implements [serving.Attributes].
-func (a *attributes) AppendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(a.method.append(attrs), semconv.URLScheme(a.scheme), semconv.URLPath(a.path))
+// Request implements [serving.Attributes].
+func (a *attributes) Request(to serving.AttributeSink) {
+	to.Text(semconv.HTTPRequestMethodKey, a.method.attr)
+	if a.method.original != "" {
+		to.Text(semconv.HTTPRequestMethodOriginalKey, a.method.original)
+	}
+	to.Text(semconv.URLSchemeKey, a.scheme)
+	to.Text(semconv.URLPathKey, a.path)
 	if a.server != "" {
-		attrs = append(attrs, semconv.ServerAddress(a.server))
+		to.Text(semconv.ServerAddressKey, a.server)
 	}
 	if a.serverPort > 0 {
-		attrs = append(attrs, semconv.ServerPort(int(a.serverPort)))
+		to.Int(semconv.ServerPortKey, int64(a.serverPort))
 	}
 	if a.peer != "" {
-		attrs = append(attrs, semconv.NetworkPeerAddress(a.peer), semconv.ClientAddress(a.client))
+		to.Text(semconv.NetworkPeerAddressKey, a.peer)
+		to.Text(semconv.ClientAddressKey, a.client)
 	}
 	if a.peerPort > 0 {
-		attrs = append(attrs, semconv.NetworkPeerPort(int(a.peerPort)))
+		to.Int(semconv.NetworkPeerPortKey, int64(a.peerPort))
 	}
 	if a.agent != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(a.agent))
+		to.Text(semconv.UserAgentOriginalKey, a.agent)
 	}
-	return append(attrs, semconv.NetworkProtocolVersion(a.version))
+	to.Text(semconv.NetworkProtocolVersionKey, a.version)
 }
 
-// AppendAnswer implements [serving.Attributes].
-func (a *attributes) AppendAnswer(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(attrs, a.kind.outcome...)
+// Answer implements [serving.Attributes].
+func (a *attributes) Answer(to serving.AttributeSink) {
+	to.List(a.kind.outcome)
 	if a.received > 0 {
-		attrs = append(attrs, semconv.HTTPRequestBodySize(int(a.received)))
+		to.Int(semconv.HTTPRequestBodySizeKey, a.received)
 	}
 	if a.sent > 0 {
-		attrs = append(attrs, semconv.HTTPResponseBodySize(int(a.sent)))
+		to.Int(semconv.HTTPResponseBodySizeKey, a.sent)
 	}
-	return attrs
 }
 
 // pathOf is the request's path, a part of its first line.

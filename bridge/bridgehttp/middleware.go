@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -222,11 +221,11 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.arriving = nil
 }
 
-// AppendAttributes implements [serving.Request].
-func (q *request) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
+// Attributes implements [serving.Request].
+func (q *request) Attributes(to serving.AttributeSink) {
 	var a attributes
 	a.readRequest(q.arriving, q.method)
-	return a.AppendRequest(attrs)
+	a.Request(to)
 }
 
 // Keep implements [serving.Request].
@@ -315,9 +314,10 @@ func (q *request) answer(k *kept) {
 		return
 	}
 	a := attributes{kind: k, received: received, sent: sent}
-	room := serving.Scratches.Get().(*serving.Scratch)
-	defer serving.Scratches.Put(room)
-	q.span.SetAttributes(a.AppendAnswer(room[:0])...)
+	list := serving.NewList()
+	defer list.Free()
+	a.Answer(list)
+	q.span.SetAttributes(list.Attributes...)
 }
 
 // navigation records the request itself, for those who observe requests: of the

@@ -6,16 +6,39 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
 const MaxPlain = 8
 
-// AppendPlain is Append for a span with more attributes, and with events that the function appends, by [AppendEvent]. The
-// attributes must be plain. events may be nil.
-func (s *Snapshot) AppendPlain(b []byte, attrs []slog.Attr, events func([]byte) []byte) []byte {
-	return s.append(b, attrs, events)
+// More is what a span has besides its Snapshot.
+type More struct {
+	Attributes func([]byte) []byte // appends attributes, by an [AttributeWriter]; may be nil
+	Detail     []slog.Attr         // attributes, which must be plain
+	Events     func([]byte) []byte // appends events, by [AppendEvent]; may be nil
+}
+
+// AppendWith is Append for a span with more.
+func (s *Snapshot) AppendWith(b []byte, more More) []byte { return s.append(b, &more) }
+
+// An AttributeWriter appends attributes of a span.
+type AttributeWriter struct{ Bytes []byte }
+
+// Text appends a text.
+func (w *AttributeWriter) Text(key attribute.Key, value string) {
+	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, validText(string(key)), validText(value))
+}
+
+// Int appends a number.
+func (w *AttributeWriter) Int(key attribute.Key, value int64) {
+	w.Bytes = appendScalar(w.Bytes, spanAttributes, validText(string(key)), integer(value))
+}
+
+// List appends attributes.
+func (w *AttributeWriter) List(attrs []attribute.KeyValue) {
+	w.Bytes = appendAttributes(w.Bytes, spanAttributes, attrs, 0)
 }
 
 // AppendEvent appends an event to a span, with attributes that are plain.

@@ -41,9 +41,9 @@ func TestAppendPlain(t *testing.T) {
 			if !otlpenc.Plain(attrs) {
 				t.Fatal("not plain")
 			}
-			got := s.AppendPlain([]byte("before"), attrs, func(b []byte) []byte {
+			got := s.AppendWith([]byte("before"), otlpenc.More{Detail: attrs, Events: func(b []byte) []byte {
 				return otlpenc.AppendEvent(otlpenc.AppendEvent(b, at, "e", attrs), at, "", nil)
-			})
+			}})
 			s.Attributes = []attribute.KeyValue{c.want, attribute.Int("n", 1)}
 			s.Events = []sdktrace.Event{{Name: "e", Time: at, Attributes: s.Attributes}, {Time: at}}
 			if want := s.Append([]byte("before")); !bytes.Equal(got, want) {
