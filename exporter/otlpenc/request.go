@@ -2,7 +2,8 @@ package otlpenc
 
 import "slices"
 
-// Spans are encoded spans of one group. They are immutable: Bytes must not change after the first use.
+// Spans are encoded spans of one group. Their bytes are read-only. A function that gets Spans may read the bytes until it returns.
+// The caller may use them for other spans then, so a function that keeps them copies them.
 type Spans struct {
 	Group *Group
 	Bytes []byte // results of [AppendSpan], one after the other
