@@ -2,8 +2,8 @@ package otlpenc
 
 import "slices"
 
-// Spans are encoded spans of one group. Their bytes are read-only. A function that gets Spans may read the bytes until it returns.
-// The caller may use them for other spans then, so a function that keeps them copies them.
+// Spans are encoded spans of one group. A function that gets Spans may read their bytes until it returns, and must not change
+// them. The caller may write other spans to the same memory afterwards. A function that keeps the bytes has to copy them.
 type Spans struct {
 	Group *Group
 	Bytes []byte // results of [AppendSpan], one after the other

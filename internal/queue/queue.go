@@ -45,10 +45,10 @@ type Config[T Item] struct {
 	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again after the call.
 	Send func(ctx context.Context, batch []T) Answer
 
-	// Keep returns an item as the queue keeps it, when there is room for it: a copy in storage of the caller, which Release takes
-	// back. Release gets each of these items once, when it is delivered, failed or dropped. Send does not read it then. Items that
-	// Shutdown gives up are not released, because Send may still read them. Both run under the queue's lock: they
-	// must be short, and must not call the queue. nil means that items stay as they are.
+	// Keep and Release let the caller use the storage of items again. Keep gets an item for which there is room, and returns the
+	// item that the queue keeps: a copy in the caller's storage. Release gets that item back once, when it is delivered, failed or
+	// dropped, and Send no longer reads it. Items that Shutdown gives up are not released, because Send may still read them.
+	// Both run under the queue's lock. They must be short, and must not call the queue. nil means that items need neither.
 	Keep    func(T) T
 	Release func(T)
 
