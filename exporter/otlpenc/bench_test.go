@@ -109,7 +109,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range spans {
-			groups.Encode(s)
+			groups.Encode(s, func(otlpenc.Spans) {})
 		}
 	}
 }

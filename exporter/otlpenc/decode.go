@@ -82,7 +82,7 @@ func (s Spans) Cut(count, bytes int) (first, others Spans) {
 	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
 }
 
-// All yields the spans in order, decoded. After an error it ends.
+// All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := fields(s.Bytes); len(b) > 0; {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
@@ -12,10 +13,12 @@ import (
 func TestEncode(t *testing.T) {
 	var groups otlpenc.Groups
 	for _, s := range request(t) {
-		got := groups.Encode(s)
-		if got.Group != groups.Of(s) || got.Count != 1 || !bytes.Equal(got.Bytes, otlpenc.AppendSpan(nil, s)) || cap(got.Bytes) != len(got.Bytes) {
-			t.Errorf("got %+v", got)
-		}
+		groups.Encode(s, func(got otlpenc.Spans) {
+			groups.Encode(tracetest.SpanStub{Name: "another within the call"}.Snapshot(), func(otlpenc.Spans) {})
+			if got.Group != groups.Of(s) || got.Count != 1 || !bytes.Equal(got.Bytes, otlpenc.AppendSpan(nil, s)) || cap(got.Bytes) != len(got.Bytes) {
+				t.Errorf("got %+v", got)
+			}
+		})
 	}
 }
 

@@ -16,9 +16,9 @@ func TestAllocAccept(t *testing.T) {
 	var all [][3]otlpenc.Spans
 	for i := range 3000 {
 		all = append(all, [3]otlpenc.Spans{
-			groups.Encode(span(i, 2, 1, "load", 0, ms, ofText(i%100))),
-			groups.Encode(span(i, 3, 1, "render", 0, ms, event("row", ms), ofText(200))),
-			groups.Encode(span(i, 1, 0, "GET /products/{id}", 0, ms, event("miss", ms), ofText(i%400))),
+			encode(&groups, span(i, 2, 1, "load", 0, ms, ofText(i%100))),
+			encode(&groups, span(i, 3, 1, "render", 0, ms, event("row", ms), ofText(200))),
+			encode(&groups, span(i, 1, 0, "GET /products/{id}", 0, ms, event("miss", ms), ofText(i%400))),
 		})
 	}
 	r := NewRecent(Config{})

@@ -189,18 +189,23 @@ func TestRecentAccept(t *testing.T) {
 	}
 }
 
+// encode returns a span with bytes of its own.
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) otlpenc.Spans {
+	return otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1}
+}
+
 // A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
 func TestRecentWithMalformedSpans(t *testing.T) {
 	var groups otlpenc.Groups
 	malformed := func(s sdktrace.ReadOnlySpan) otlpenc.Spans {
-		spans := groups.Encode(s)
+		spans := encode(&groups, s)
 		at := bytes.Index(spans.Bytes, []byte("text")) - 1 // the length of the attribute's key
 		spans.Bytes[at] = 100
 		return spans
 	}
 	r := NewRecent(Config{})
 	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
-	r.Accept(groups.Encode(span(1, 3, 1, "right", 0, ms, ofText(10))))
+	r.Accept(encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))))
 	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
 	q := r.Requests()[0]
 	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {

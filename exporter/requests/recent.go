@@ -133,7 +133,7 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	if r.off() {
 		return
 	}
-	r.Accept(r.encoder.Encode(s))
+	r.encoder.Encode(s, r.Accept)
 }
 
 func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest == 0 }
