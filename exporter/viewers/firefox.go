@@ -4,10 +4,11 @@ import (
 	"encoding/hex"
 	"io"
 	"iter"
-	"slices"
+	"log/slog"
 	"strconv"
 	"time"
 
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -59,7 +60,7 @@ func writeFirefox(w io.Writer, s recorded) error {
 	main := sessions.Timeline{}
 	for i, tl := range f.timelines {
 		if f.failed() {
-			return f.flush()
+			return f.Flush()
 		}
 		if i > 0 {
 			f.raw(",")
@@ -69,12 +70,12 @@ func writeFirefox(w io.Writer, s recorded) error {
 		}
 		f.thread(tl, main)
 	}
-	f.raw("],\n")
+	f.raw("],\n" + `"shared":{`)
 	f.shared()
-	f.raw(",\n")
-	f.meta()
-	f.raw("}\n")
-	return f.flush()
+	f.raw("},\n" + `"meta":`)
+	f.open(f.meta())
+	f.raw("}}\n")
+	return f.Flush()
 }
 
 // firefox is a file while it is written.
@@ -92,7 +93,8 @@ type firefox struct {
 	stacks    stackTable
 	sources   table[string]
 	schemas   [len(markerTypes)]schema
-	details   details // of one event
+	details   []slog.Attr // of one event
+	value     []byte      // of one detail
 }
 
 type firefoxFrame struct {
@@ -102,49 +104,23 @@ type firefoxFrame struct {
 
 // thread writes a timeline.
 func (f *firefox) thread(tl, main sessions.Timeline) {
-	f.raw("\n" + `{"name":`)
-	f.text(tl.Title())
-	f.raw(`,"processName":`)
-	f.text(main.Name)
-	f.raw(`,"processType":"default","isMainThread":` + strconv.FormatBool(tl.ID == main.ID))
-	f.raw(`,"pid":"` + strconv.Itoa(int(main.ID)) + `","tid":` + strconv.Itoa(int(tl.ID)))
-	f.raw(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":`)
-	f.millis(tl.Interval.Start - f.zero)
-	f.raw(`,"unregisterTime":`)
-	f.millis(tl.Interval.End - f.zero)
-	f.raw(`,"pausedRanges":[],"showMarkersInTimeline":true,` + "\n" + `"markers":{`)
+	f.raw("\n")
+	f.open(object{
+		"name": cut(tl.Title()), "processName": cut(main.Name), "processType": "default", "isMainThread": tl.ID == main.ID,
+		"pid": strconv.Itoa(int(main.ID)), "tid": tl.ID,
+		"processStartupTime": 0, "processShutdownTime": nil, "pausedRanges": []int{}, "showMarkersInTimeline": true,
+		"registerTime":   observer.Milliseconds(tl.Interval.Start - f.zero),
+		"unregisterTime": observer.Milliseconds(tl.Interval.End - f.zero),
+	})
+	f.raw(`,"markers":{`)
 	f.markers(tl)
-	f.raw("},\n" + `"samples":{`)
+	f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
 	f.samples(tl.ID)
 	f.raw("}}")
 }
 
-// markers writes the events of a timeline, column by column.
+// markers writes the events of a timeline, except samples.
 func (f *firefox) markers(tl sessions.Timeline) {
-	f.raw(`"name":`)
-	n := writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return strconv.AppendInt(b, int64(addText(&f.texts, e.Name)), 10)
-	})
-	f.raw("," + "\n" + `"startTime":`)
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return appendMillis(b, e.Interval.Start-f.zero)
-	})
-	f.raw("," + "\n" + `"endTime":`) // an instant's means nothing, but Perfetto takes no column with a null
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return appendMillis(b, e.Interval.End-f.zero)
-	})
-	f.raw("," + "\n" + `"phase":`)
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		if markerTypes[markerType(e.Type)].instant {
-			return append(b, '0')
-		}
-		return append(b, '1')
-	})
-	f.raw("," + "\n" + `"category":`)
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return strconv.AppendInt(b, int64(markerTypes[markerType(e.Type)].category), 10)
-	})
-	f.raw("," + "\n" + `"data":`)
 	var ids []byte
 	if tl.TraceID.IsValid() {
 		ids = append(hex.AppendEncode([]byte(`,"trace":"`), tl.TraceID[:]), '"')
@@ -152,50 +128,38 @@ func (f *firefox) markers(tl sessions.Timeline) {
 	if tl.SpanID.IsValid() {
 		ids = append(hex.AppendEncode(append(ids, `,"span":"`...), tl.SpanID[:]), '"')
 	}
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return f.appendPayload(b, e, ids)
-	})
-	f.raw(`,"length":`)
-	f.number(n)
-}
-
-// events are those that are markers.
-func (f *firefox) events(id sessions.TimelineID) iter.Seq[sessions.Event] {
-	return func(yield func(sessions.Event) bool) {
-		for e := range f.s.All(id) {
+	events := func(yield func(sessions.Event) bool) {
+		for e := range f.s.All(tl.ID) {
 			if e.Type != sessions.Samples && !yield(e) {
 				return
 			}
 		}
 	}
+	writeTable(f.jsonStream, events,
+		integers("name", func(e sessions.Event) int { return addText(&f.texts, e.Name) }),
+		times("startTime", func(e sessions.Event) time.Duration { return e.Interval.Start - f.zero }),
+		times("endTime", func(e sessions.Event) time.Duration { return e.Interval.End - f.zero }), // also of instants: Perfetto takes no null
+		integers("phase", func(e sessions.Event) int { return markerTypes[e.Type].phase }),
+		integers("category", func(e sessions.Event) int { return markerTypes[e.Type].category }),
+		column[sessions.Event]{"data", func(b []byte, e sessions.Event) []byte { return f.appendPayload(b, e, ids) }},
+	)
 }
 
-// samples writes the samples of a timeline, column by column.
+// samples writes the samples of a timeline.
 func (f *firefox) samples(id sessions.TimelineID) {
-	rows := f.s.Samples(id)
-	if f.trace == nil {
-		rows = slices.Values([]profile.Sample{})
+	var rows iter.Seq[profile.Sample] = func(func(profile.Sample) bool) {}
+	if f.trace != nil {
+		rows = f.s.Samples(id)
 	}
-	f.raw(`"stack":`)
-	n := writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-		return strconv.AppendInt(b, int64(f.stacks.of(s, markerCategory(s.Marker))), 10)
-	})
-	f.raw("," + "\n" + `"time":`)
-	writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-		return appendMillis(b, f.s.Since(s)-f.zero)
-	})
-	f.raw("," + "\n" + `"weightType":"tracing-ms","weight":`)
-	writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-		return appendMillis(b, s.Weight)
-	})
+	columns := []column[profile.Sample]{
+		integers("stack", func(s profile.Sample) int { return f.stacks.of(s, markerCategory(s.Marker)) }),
+		times("time", func(s profile.Sample) time.Duration { return f.s.Since(s) - f.zero }),
+		times("weight", func(s profile.Sample) time.Duration { return s.Weight }),
+	}
 	if f.timed { // what waits used no CPU, and how much of the rest did is not known
-		f.raw("," + "\n" + `"threadCPUDelta":`)
-		writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-			return strconv.AppendInt(b, int64(s.Weight), 10)
-		})
+		columns = append(columns, integers("threadCPUDelta", func(s profile.Sample) int { return int(s.Weight) }))
 	}
-	f.raw(`,"length":`)
-	f.number(n)
+	writeTable(f.jsonStream, rows, columns...)
 }
 
 // frame is the index of a function's frame.
