@@ -289,7 +289,10 @@ func (s *Span) field(f field) (err error) {
 
 func appendDecoded[T any](all []T, b fields, decode func(fields) (T, error)) ([]T, error) {
 	element, err := decode(b)
-	return append(all, element), err
+	if err != nil {
+		return all, err
+	}
+	return append(all, element), nil
 }
 
 func decodeEvent(b fields) (e sdktrace.Event, err error) {
