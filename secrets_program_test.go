@@ -14,7 +14,6 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 )
 
