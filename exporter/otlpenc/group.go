@@ -17,7 +17,7 @@ type Group struct {
 	scope    instrumentation.Scope
 
 	// Fields of ResourceSpans and of ScopeSpans, but for the spans.
-	resourceFields, scopeFields []byte
+	resourceFields, scopeFields string
 }
 
 // Resource returns the resource of the group's spans.
@@ -41,21 +41,18 @@ type Groups struct {
 	first   [maxFirst]atomic.Pointer[Group] // filled in this order
 	scratch sync.Pool                       // of *[]byte, see Encode
 
-	mu        sync.Mutex // guards what follows, and changes of first
-	groups    map[groupKey]*Group
-	resources map[*resource.Resource][]byte
+	mu     sync.Mutex // guards what follows, and changes of first
+	groups map[groupKey]*Group
 }
 
-// A groupKey has the hash of a scope's attributes in place of the attributes: comparing them may be costly.
-// With NaN among them, a scope does not equal itself, and each of its spans would get a group.
+// A groupKey has a scope as it is encoded. A scope with NaN among its attributes does not equal itself, and each of its
+// spans would get a group.
 type groupKey struct {
-	resource                 *resource.Resource
-	name, version, schemaURL string
-	attributes               attribute.Distinct
-	none                     bool // it is the zero scope
+	resource    *resource.Resource
+	scopeFields string
 }
 
-// Of returns the group of s. It takes no lock for the first 32 groups, and allocates nothing for a group that it knows.
+// Of returns the group of s. It takes no lock and allocates nothing for the first 32 groups.
 // Resources are the same if their pointers are, which all spans of a provider share.
 func (t *Groups) Of(s sdktrace.ReadOnlySpan) *Group {
 	var room Snapshot
@@ -75,29 +72,22 @@ func (t *Groups) of(s *Snapshot) *Group {
 	return t.Group(s.Resource, s.InstrumentationScope)
 }
 
-// Group returns the group of spans with this resource and this scope. It takes a lock and makes a key, so callers
+// Group returns the group of spans with this resource and this scope. It takes a lock and encodes the scope, so callers
 // keep the result.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
-	key := groupKey{
-		resource: res, name: scope.Name, version: scope.Version, schemaURL: scope.SchemaURL,
-		attributes: scope.Attributes.Equivalent(), none: scope == instrumentation.Scope{},
-	}
+	key := groupKey{res, string(appendScope(nil, scope))}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if g := t.groups[key]; g != nil {
 		return g
 	}
 	if len(t.groups) >= maxGroups || t.groups == nil {
-		t.groups, t.resources = map[groupKey]*Group{}, map[*resource.Resource][]byte{}
+		t.groups = map[groupKey]*Group{}
 		for i := range t.first {
 			t.first[i].Store(nil)
 		}
 	}
-	g := &Group{resource: res, scope: scope, resourceFields: t.resources[res], scopeFields: appendScope(nil, scope)}
-	if g.resourceFields == nil {
-		g.resourceFields = appendResource([]byte{}, res)
-		t.resources[res] = g.resourceFields
-	}
+	g := &Group{res, scope, string(appendResource(nil, res)), key.scopeFields}
 	if n := len(t.groups); n < maxFirst {
 		t.first[n].Store(g)
 	}
