@@ -152,7 +152,7 @@ func (f *firefox) samples(id sessions.TimelineID) {
 		rows = f.s.Samples(id)
 	}
 	columns := []column[profile.Sample]{
-		integers("stack", func(s profile.Sample) int { return f.stacks.of(s, markerCategory(s.Marker)) }),
+		integers("stack", func(s profile.Sample) int { return f.stacks.of(s, markerCategories[s.Marker]) }),
 		times("time", func(s profile.Sample) time.Duration { return f.s.Since(s) - f.zero }),
 		times("weight", func(s profile.Sample) time.Duration { return s.Weight }),
 	}

@@ -35,19 +35,9 @@ const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Oth
 	`{"name":"Measure","color":"green","subcategories":["Other"]},` +
 	`{"name":"Mark","color":"purple","subcategories":["Other"]}]`
 
-func markerCategory(m profile.Marker) int {
-	switch m {
-	case profile.Running:
-		return categoryGo
-	case profile.GC:
-		return categoryGC
-	case profile.Syscall:
-		return categorySyscall
-	case profile.Idle:
-		return categoryIdle
-	default:
-		return categoryOther
-	}
+// markerCategories are the categories of samples. Others are categoryOther.
+var markerCategories = map[profile.Marker]int{
+	profile.Running: categoryGo, profile.GC: categoryGC, profile.Syscall: categorySyscall, profile.Idle: categoryIdle,
 }
 
 // markerTypes are the types of markers, by the types of events that are markers.

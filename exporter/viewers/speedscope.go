@@ -64,7 +64,6 @@ type speedscope struct {
 	s        recorded
 	frames   table[speedscopeFrame]
 	stacks   stackTable
-	path     []int       // frames of one sample, innermost first
 	unclosed []openEvent // of one timeline
 	events   int         // written of one timeline
 }
@@ -89,24 +88,22 @@ func (f *speedscope) samples(t *profile.Trace) {
 	f.profile("sampled", "samples of "+kind, 0, total)
 	f.raw(`,"samples":`)
 	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profile.Sample) []byte {
-		f.path = f.path[:0]
-		for at := f.stacks.of(s, categoryGo); at >= 0; at = f.stacks.list[at].parent {
-			f.path = append(f.path, f.stacks.list[at].frame)
-		}
-		b = append(b, '[')
-		for i, frame := range slices.Backward(f.path) {
-			b = strconv.AppendInt(b, int64(frame), 10)
-			if i > 0 {
-				b = append(b, ',')
-			}
-		}
-		return append(b, ']')
+		return append(f.appendFrames(append(b, '['), f.stacks.of(s, categoryGo)), ']')
 	})
 	f.raw(`,"weights":`)
 	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profile.Sample) []byte {
 		return strconv.AppendInt(b, int64(s.Weight), 10)
 	})
 	f.raw("}")
+}
+
+// appendFrames appends the frames of a stack, outermost first.
+func (f *speedscope) appendFrames(b []byte, at int) []byte {
+	s := f.stacks.list[at]
+	if s.parent >= 0 {
+		b = append(f.appendFrames(b, s.parent), ',')
+	}
+	return strconv.AppendInt(b, int64(s.frame), 10)
 }
 
 // profile begins a profile.
