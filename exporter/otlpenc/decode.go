@@ -65,21 +65,16 @@ func (s Spans) Cut(count, bytes int) (first, others Spans) {
 		return s, Spans{}
 	}
 	rest := fields(s.Bytes)
-	n, end := 0, 0
-	for len(rest) > 0 {
+	for n := 0; len(rest) > 0; n++ {
+		end := len(s.Bytes) - len(rest) // of the first n
 		if _, err := rest.nextSpan(); err != nil {
-			return s, Spans{}
-		}
-		next := len(s.Bytes) - len(rest)
-		if n > 0 && (n >= count || next > bytes) {
 			break
 		}
-		n, end = n+1, next
+		if n > 0 && (n >= count || len(s.Bytes)-len(rest) > bytes) {
+			return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+		}
 	}
-	if end == len(s.Bytes) {
-		return s, Spans{}
-	}
-	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+	return s, Spans{}
 }
 
 // All yields the spans in order, decoded. After an error it ends.
