@@ -1,9 +1,8 @@
 package viewers
 
 import (
-	"encoding/hex"
+	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"strconv"
 	"time"
@@ -123,10 +122,10 @@ func (f *firefox) thread(tl, main sessions.Timeline) {
 func (f *firefox) markers(tl sessions.Timeline) {
 	var ids []byte
 	if tl.TraceID.IsValid() {
-		ids = append(hex.AppendEncode([]byte(`,"trace":"`), tl.TraceID[:]), '"')
+		ids = fmt.Appendf(ids, `,"trace":"%s"`, tl.TraceID)
 	}
 	if tl.SpanID.IsValid() {
-		ids = append(hex.AppendEncode(append(ids, `,"span":"`...), tl.SpanID[:]), '"')
+		ids = fmt.Appendf(ids, `,"span":"%s"`, tl.SpanID)
 	}
 	events := func(yield func(sessions.Event) bool) {
 		for e := range f.s.All(tl.ID) {
@@ -147,10 +146,6 @@ func (f *firefox) markers(tl sessions.Timeline) {
 
 // samples writes the samples of a timeline.
 func (f *firefox) samples(id sessions.TimelineID) {
-	var rows iter.Seq[profile.Sample] = func(func(profile.Sample) bool) {}
-	if f.trace != nil {
-		rows = f.s.Samples(id)
-	}
 	columns := []column[profile.Sample]{
 		integers("stack", func(s profile.Sample) int { return f.stacks.of(s, markerCategories[s.Marker]) }),
 		times("time", func(s profile.Sample) time.Duration { return f.s.Since(s) - f.zero }),
@@ -159,7 +154,7 @@ func (f *firefox) samples(id sessions.TimelineID) {
 	if f.timed { // what waits used no CPU, and how much of the rest did is not known
 		columns = append(columns, integers("threadCPUDelta", func(s profile.Sample) int { return int(s.Weight) }))
 	}
-	writeTable(f.jsonStream, rows, columns...)
+	writeTable(f.jsonStream, f.s.Samples(id), columns...)
 }
 
 // frame is the index of a function's frame.

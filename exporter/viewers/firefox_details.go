@@ -52,11 +52,11 @@ const (
 // are few.
 func appendFlat(flat []slog.Attr, prefix string, attrs []slog.Attr) []slog.Attr {
 	for _, a := range attrs {
-		switch {
-		case a.Value.Kind() == slog.KindGroup:
+		if a.Value.Kind() == slog.KindGroup { // groups without a name are inlined in sessions
 			flat = appendFlat(flat, prefix+a.Key+".", a.Value.Group())
 			continue
-		case a.Key == "":
+		}
+		if a.Key == "" {
 			continue
 		}
 		a.Key = prefix + a.Key
