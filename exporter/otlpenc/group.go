@@ -28,7 +28,7 @@ func (g *Group) Scope() instrumentation.Scope { return g.scope }
 
 const (
 	maxGroups = 1024 // of a Groups, before it starts anew
-	maxFirst  = 32   // groups that are found without a lock
+	maxFirst  = 64   // groups that are found without a lock
 )
 
 // Groups finds the [Group] of a span. The zero value is ready for use; a Groups must not be copied. Its
@@ -52,7 +52,7 @@ type groupKey struct {
 	scopeFields string
 }
 
-// Of returns the group of s. It takes no lock and allocates nothing for the first 32 groups.
+// Of returns the group of s. It takes no lock and allocates nothing for the first 64 groups.
 // Resources are the same if their pointers are, which all spans of a provider share.
 func (t *Groups) Of(s sdktrace.ReadOnlySpan) *Group {
 	var room Snapshot

@@ -88,10 +88,9 @@ const (
 // bar on a common axis, its start and its duration. Each mark is a row below its span. There are 60 rows
 // at most, and a count of the rest. Names and values are escaped: they may come from outside.
 //
-// With a profile there is a row below each span that was sampled, with the three hottest functions in it: of
-// each sample the innermost that is not the runtime's, and whether it waits. The time
-// is what the samples stand for, of all goroutines that work for the span together; a
-// few samples are a rough estimate of it. t may be nil.
+// With a profile, the row below a sampled span has its three hottest functions. A sample counts for its innermost
+// function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
+// together. A few samples are a rough estimate of it. t may be nil.
 func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration())}
 	fmt.Fprintln(f.w, q.header())
