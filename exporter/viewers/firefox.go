@@ -3,11 +3,10 @@ package viewers
 import (
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
-	"strconv"
 	"time"
 
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -56,7 +55,7 @@ func writeFirefox(w io.Writer, s recorded) error {
 	}
 	// "meta" comes last, since it is known last. Perfetto knows the format by a file that begins with "meta" or "libs".
 	f.raw(`{"libs":[],"threads":[`)
-	main := sessions.Timeline{}
+	markers, samples, main := f.markerColumns(), f.sampleColumns(), sessions.Timeline{}
 	for i, tl := range f.timelines {
 		if f.failed() {
 			return f.Flush()
@@ -67,7 +66,7 @@ func writeFirefox(w io.Writer, s recorded) error {
 		if i == 0 || tl.FrameID != main.FrameID {
 			main = tl
 		}
-		f.thread(tl, main)
+		f.thread(tl, main, markers, samples)
 	}
 	f.raw("],\n" + `"shared":{`)
 	f.shared()
@@ -92,6 +91,7 @@ type firefox struct {
 	stacks    stackTable
 	sources   table[string]
 	schemas   [len(markerTypes)]schema
+	ids       []byte      // members of the payloads of one timeline
 	details   []slog.Attr // of one event
 	value     []byte      // of one detail
 }
@@ -102,50 +102,48 @@ type firefoxFrame struct {
 }
 
 // thread writes a timeline.
-func (f *firefox) thread(tl, main sessions.Timeline) {
-	f.raw("\n")
-	f.open(object{
-		"name": cut(tl.Title()), "processName": cut(main.Name), "processType": "default", "isMainThread": tl.ID == main.ID,
-		"pid": strconv.Itoa(int(main.ID)), "tid": tl.ID,
-		"processStartupTime": 0, "processShutdownTime": nil, "pausedRanges": []int{}, "showMarkersInTimeline": true,
-		"registerTime":   observer.Milliseconds(tl.Interval.Start - f.zero),
-		"unregisterTime": observer.Milliseconds(tl.Interval.End - f.zero),
-	})
-	f.raw(`,"markers":{`)
-	f.markers(tl)
+func (f *firefox) thread(tl, main sessions.Timeline, markers []column[sessions.Event], samples []column[profile.Sample]) {
+	fmt.Fprintf(f, "\n"+`{"name":%s,"processName":%s,"processType":"default","isMainThread":%t,"pid":"%d","tid":%d,`+
+		`"processStartupTime":0,"processShutdownTime":null,"registerTime":%s,"unregisterTime":%s,"pausedRanges":[],"showMarkersInTimeline":true,`+
+		"\n"+`"markers":{`,
+		appendText(nil, tl.Title()), appendText(nil, main.Name), tl.ID == main.ID, main.ID, tl.ID,
+		appendMillis(nil, tl.Interval.Start-f.zero), appendMillis(nil, tl.Interval.End-f.zero))
+	f.ids = f.ids[:0]
+	if tl.TraceID.IsValid() {
+		f.ids = fmt.Appendf(f.ids, `,"trace":"%s"`, tl.TraceID)
+	}
+	if tl.SpanID.IsValid() {
+		f.ids = fmt.Appendf(f.ids, `,"span":"%s"`, tl.SpanID)
+	}
+	writeTable(f.jsonStream, f.markers(tl.ID), markers)
 	f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
-	f.samples(tl.ID)
+	writeTable(f.jsonStream, f.s.Samples(tl.ID), samples)
 	f.raw("}}")
 }
 
-// markers writes the events of a timeline, except samples.
-func (f *firefox) markers(tl sessions.Timeline) {
-	var ids []byte
-	if tl.TraceID.IsValid() {
-		ids = fmt.Appendf(ids, `,"trace":"%s"`, tl.TraceID)
-	}
-	if tl.SpanID.IsValid() {
-		ids = fmt.Appendf(ids, `,"span":"%s"`, tl.SpanID)
-	}
-	events := func(yield func(sessions.Event) bool) {
-		for e := range f.s.All(tl.ID) {
+// markers are the events of a timeline, except samples.
+func (f *firefox) markers(id sessions.TimelineID) iter.Seq[sessions.Event] {
+	return func(yield func(sessions.Event) bool) {
+		for e := range f.s.All(id) {
 			if e.Type != sessions.Samples && !yield(e) {
 				return
 			}
 		}
 	}
-	writeTable(f.jsonStream, events,
+}
+
+func (f *firefox) markerColumns() []column[sessions.Event] {
+	return []column[sessions.Event]{
 		integers("name", func(e sessions.Event) int { return addText(&f.texts, e.Name) }),
 		times("startTime", func(e sessions.Event) time.Duration { return e.Interval.Start - f.zero }),
 		times("endTime", func(e sessions.Event) time.Duration { return e.Interval.End - f.zero }), // also of instants: Perfetto takes no null
 		integers("phase", func(e sessions.Event) int { return markerTypes[e.Type].phase }),
 		integers("category", func(e sessions.Event) int { return markerTypes[e.Type].category }),
-		column[sessions.Event]{"data", func(b []byte, e sessions.Event) []byte { return f.appendPayload(b, e, ids) }},
-	)
+		{"data", f.appendPayload},
+	}
 }
 
-// samples writes the samples of a timeline.
-func (f *firefox) samples(id sessions.TimelineID) {
+func (f *firefox) sampleColumns() []column[profile.Sample] {
 	columns := []column[profile.Sample]{
 		integers("stack", func(s profile.Sample) int { return f.stacks.of(s, markerCategories[s.Marker]) }),
 		times("time", func(s profile.Sample) time.Duration { return f.s.Since(s) - f.zero }),
@@ -154,7 +152,7 @@ func (f *firefox) samples(id sessions.TimelineID) {
 	if f.timed { // what waits used no CPU, and how much of the rest did is not known
 		columns = append(columns, integers("threadCPUDelta", func(s profile.Sample) int { return int(s.Weight) }))
 	}
-	writeTable(f.jsonStream, f.s.Samples(id), columns...)
+	return columns
 }
 
 // frame is the index of a function's frame.

@@ -73,10 +73,10 @@ func appendFlat(flat []slog.Attr, prefix string, attrs []slog.Attr) []slog.Attr 
 	return flat
 }
 
-// appendPayload appends an event's payload; ids are members with the ids of its timeline.
-func (f *firefox) appendPayload(b []byte, e sessions.Event, ids []byte) []byte {
+// appendPayload appends an event's payload.
+func (f *firefox) appendPayload(b []byte, e sessions.Event) []byte {
 	b = append(append(append(b, `{"type":"`...), markerTypes[e.Type].name...), '"')
-	b = append(b, ids...)
+	b = append(b, f.ids...)
 	if e.ChildCount > 0 {
 		b = appendMillis(append(b, `,"self":`...), e.Time)
 	}

@@ -63,27 +63,31 @@ const (
 // shared writes the tables that the threads refer to.
 func (f *firefox) shared() {
 	f.raw(`"stackTable":{`)
-	writeTable(f.jsonStream, slices.Values(f.stacks.list),
+	writeTable(f.jsonStream, slices.Values(f.stacks.list), []column[stack]{
 		integers("prefix", func(s stack) int { return s.parent }),
-		integers("frame", func(s stack) int { return s.frame }))
+		integers("frame", func(s stack) int { return s.frame }),
+	})
 	f.raw("},\n" + `"frameTable":{`)
-	writeTable(f.jsonStream, slices.Values(f.frames.list),
+	writeTable(f.jsonStream, slices.Values(f.frames.list), []column[firefoxFrame]{
 		integers("func", func(r firefoxFrame) int { return r.function }),
 		integers("category", func(r firefoxFrame) int { return r.category }),
 		integers("line", func(r firefoxFrame) int { return cmp.Or(r.line, unknown) }),
 		same[firefoxFrame]("address", "-1"), same[firefoxFrame]("inlineDepth", "0"), same[firefoxFrame]("subcategory", "0"),
-		same[firefoxFrame]("nativeSymbol", "null"), same[firefoxFrame]("innerWindowID", "null"), same[firefoxFrame]("column", "null"))
+		same[firefoxFrame]("nativeSymbol", "null"), same[firefoxFrame]("innerWindowID", "null"), same[firefoxFrame]("column", "null"),
+	})
 	f.raw("},\n" + `"funcTable":{`)
-	writeTable(f.jsonStream, slices.Values(f.functions.list),
+	writeTable(f.jsonStream, slices.Values(f.functions.list), []column[profile.Call]{
 		integers("name", func(c profile.Call) int { return addText(&f.texts, c.Name) }),
 		integers("source", f.source),
 		integers("lineNumber", func(c profile.Call) int { return cmp.Or(c.StartLine, unknown) }),
 		same[profile.Call]("isJS", "false"), same[profile.Call]("relevantForJS", "false"),
-		same[profile.Call]("resource", "-1"), same[profile.Call]("columnNumber", "null"))
+		same[profile.Call]("resource", "-1"), same[profile.Call]("columnNumber", "null"),
+	})
 	f.raw("},\n" + `"sources":{`)
-	writeTable(f.jsonStream, slices.Values(f.sources.list),
+	writeTable(f.jsonStream, slices.Values(f.sources.list), []column[string]{
 		integers("filename", f.texts.add),
-		same[string]("id", "null"), same[string]("startLine", "1"), same[string]("startColumn", "1"), same[string]("sourceMapURL", "null"))
+		same[string]("id", "null"), same[string]("startLine", "1"), same[string]("startColumn", "1"), same[string]("sourceMapURL", "null"),
+	})
 	f.raw("},\n" + `"resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0},`)
 	f.raw("\n" + `"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},`)
 	f.raw("\n" + `"stringArray":`)

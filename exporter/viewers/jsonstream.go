@@ -80,10 +80,12 @@ func same[T any](name, json string) column[T] {
 
 // writeTable writes the columns of a table as members of an object, and the number of rows. It goes through the rows
 // once for each column.
-func writeTable[T any](j jsonStream, rows iter.Seq[T], columns ...column[T]) {
+func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
 	length := 0
 	for _, c := range columns {
-		j.raw("\n" + `"` + c.name + `":`)
+		j.raw("\n\"")
+		j.raw(c.name)
+		j.raw(`":`)
 		length = writeList(j, rows, c.cell)
 		j.raw(",")
 	}

@@ -108,8 +108,7 @@ func (f *speedscope) appendFrames(b []byte, at int) []byte {
 
 // profile begins a profile.
 func (f *speedscope) profile(kind, name string, start, end time.Duration) {
-	f.raw("\n")
-	f.open(object{"type": kind, "name": name, "unit": "nanoseconds", "startValue": start, "endValue": end})
+	fmt.Fprintf(f, "\n"+`{"type":"%s","name":%s,"unit":"nanoseconds","startValue":%d,"endValue":%d`, kind, appendText(nil, name), start, end)
 }
 
 // frame is the index of a function, which has one frame: speedscope has no lines or categories
