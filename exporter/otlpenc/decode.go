@@ -65,21 +65,16 @@ func (s Spans) Cut(count, bytes int) (first, others Spans) {
 		return s, Spans{}
 	}
 	rest := fields(s.Bytes)
-	n, end := 0, 0
-	for len(rest) > 0 {
+	for n := 0; len(rest) > 0; n++ {
+		end := len(s.Bytes) - len(rest) // of the first n
 		if _, err := rest.nextSpan(); err != nil {
-			return s, Spans{}
-		}
-		next := len(s.Bytes) - len(rest)
-		if n > 0 && (n >= count || next > bytes) {
 			break
 		}
-		n, end = n+1, next
+		if n > 0 && (n >= count || len(s.Bytes)-len(rest) > bytes) {
+			return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+		}
 	}
-	if end == len(s.Bytes) {
-		return s, Spans{}
-	}
-	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+	return s, Spans{}
 }
 
 // All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.
@@ -89,7 +84,7 @@ func (s Spans) All() iter.Seq2[Span, error] {
 			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.Group}
 			body, err := b.nextSpan()
 			if err == nil {
-				err = decoded.decode(body)
+				err = body.each(decoded.field)
 			}
 			if !yield(decoded, err) || err != nil {
 				return
@@ -156,13 +151,18 @@ func (b *fields) nextOfAny() (f field, err error) {
 	return f, nil
 }
 
-// count returns how many fields with this tag come next, of those in the usual form.
-func (b fields) count(tag uint64) (n int) {
-	for size := b.short(); size > 0 && uint64(b[0]) == tag; size = b.short() {
-		b = b[size:]
-		n++
+// each calls do for each field, until it returns an error.
+func (b fields) each(do func(field) error) error {
+	for len(b) > 0 {
+		f, err := b.next()
+		if err == nil {
+			err = do(f)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return n
+	return nil
 }
 
 // nextSpan removes the first field, which must be a span.
@@ -205,24 +205,19 @@ func (h *Header) decode(b fields) error {
 				return nil
 			}
 		default:
-			var err error
-			if n, err = h.first(b); err != nil {
+			rest := b
+			f, err := rest.next()
+			if err == nil {
+				err = h.field(f)
+			}
+			if err != nil {
 				return err
 			}
+			n = len(b) - len(rest)
 		}
 		b = b[n:]
 	}
 	return nil
-}
-
-// first decodes a field of any form, and returns its size.
-func (h *Header) first(b fields) (size int, err error) {
-	rest := b
-	f, err := rest.next()
-	if err != nil {
-		return 0, err
-	}
-	return len(b) - len(rest), h.field(f)
 }
 
 func (h *Header) field(f field) error {
@@ -259,25 +254,6 @@ var epoch = moment(0)
 
 func moment(n uint64) time.Time { return time.Unix(int64(n/1e9), int64(n%1e9)) }
 
-func (s *Span) decode(b fields) error {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
-		switch {
-		case f.tag == spanAttributes && s.Attributes == nil:
-			s.Attributes = make([]attribute.KeyValue, 0, 1+b.count(f.tag))
-		case f.tag == spanEvents && s.Events == nil:
-			s.Events = make([]sdktrace.Event, 0, 1+b.count(f.tag))
-		}
-		if err := s.field(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *Span) field(f field) (err error) {
 	switch f.tag {
 	case spanTraceState:
@@ -287,96 +263,84 @@ func (s *Span) field(f field) (err error) {
 	case spanKind:
 		s.Kind = trace.SpanKind(int32(f.number))
 	case spanAttributes:
-		s.Attributes, err = appendDecoded(s.Attributes, f.body)
+		s.Attributes, err = appendDecoded(s.Attributes, f.body, decodeAttribute)
 	case spanDroppedAttributes:
 		s.DroppedAttributes = int(uint32(f.number))
 	case spanEvents:
-		s.Events = append(s.Events, sdktrace.Event{})
-		err = decodeEvent(&s.Events[len(s.Events)-1], f.body)
+		s.Events, err = appendDecoded(s.Events, f.body, decodeEvent)
 	case spanDroppedEvents:
 		s.DroppedEvents = int(uint32(f.number))
 	case spanLinks:
-		s.Links = append(s.Links, sdktrace.Link{})
-		err = decodeLink(&s.Links[len(s.Links)-1], f.body)
+		s.Links, err = appendDecoded(s.Links, f.body, decodeLink)
 	case spanDroppedLinks:
 		s.DroppedLinks = int(uint32(f.number))
 	case spanStatus:
-		err = decodeStatus(&s.Status, f.body)
+		s.Status, err = decodeStatus(f.body)
 	default:
 		err = s.Header.field(f)
 	}
 	return err
 }
 
-func decodeEvent(e *sdktrace.Event, b fields) error {
+func appendDecoded[T any](all []T, b fields, decode func(fields) (T, error)) ([]T, error) {
+	element, err := decode(b)
+	if err != nil {
+		return all, err
+	}
+	return append(all, element), nil
+}
+
+func decodeEvent(b fields) (e sdktrace.Event, err error) {
 	e.Time = epoch
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
+	err = b.each(func(f field) (err error) {
 		switch f.tag {
 		case eventTime:
 			e.Time = moment(f.number)
 		case eventName:
 			e.Name = string(f.body)
 		case eventAttributes:
-			if e.Attributes, err = appendDecoded(e.Attributes, f.body); err != nil {
-				return err
-			}
+			e.Attributes, err = appendDecoded(e.Attributes, f.body, decodeAttribute)
 		case eventDroppedAttributes:
 			e.DroppedAttributeCount = int(uint32(f.number))
 		}
-	}
-	return nil
+		return err
+	})
+	return e, err
 }
 
-func decodeLink(l *sdktrace.Link, b fields) error {
+func decodeLink(b fields) (l sdktrace.Link, err error) {
 	var c trace.SpanContextConfig
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
+	err = b.each(func(f field) (err error) {
 		switch f.tag {
 		case linkTraceID:
 			err = decodeID(c.TraceID[:], f.body)
 		case linkSpanID:
 			err = decodeID(c.SpanID[:], f.body)
 		case linkAttributes:
-			l.Attributes, err = appendDecoded(l.Attributes, f.body)
+			l.Attributes, err = appendDecoded(l.Attributes, f.body, decodeAttribute)
 		case linkDroppedAttributes:
 			l.DroppedAttributeCount = int(uint32(f.number))
 		case linkFlags:
 			c.TraceFlags, c.Remote = trace.TraceFlags(f.number), f.number&isRemote != 0
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return err
+	})
 	l.SpanContext = trace.NewSpanContext(c)
-	return nil
+	return l, err
 }
 
-func decodeStatus(s *sdktrace.Status, b fields) error {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
+// statusCodes are codes by their number in OTLP. Other numbers are Unset.
+var statusCodes = map[uint64]codes.Code{statusOk: codes.Ok, statusError: codes.Error}
+
+func decodeStatus(b fields) (s sdktrace.Status, err error) {
+	err = b.each(func(f field) error {
 		switch f.tag {
 		case statusMessage:
 			s.Description = string(f.body)
 		case statusCode:
-			switch f.number {
-			case statusOk:
-				s.Code = codes.Ok
-			case statusError:
-				s.Code = codes.Error
-			default:
-				s.Code = codes.Unset
-			}
+			s.Code = statusCodes[f.number]
 		}
-	}
-	return nil
+		return nil
+	})
+	return s, err
 }

@@ -5,7 +5,7 @@
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))
 //	…
 //	for _, q := range recent.Slowest() {
-//		err = q.WriteWaterfall(os.Stdout, requests.WaterfallOptions{})
+//		err = q.WriteWaterfall(os.Stdout, nil)
 //	}
 //
 // A [Request] is a local root span with all spans below it. [Request.Moments] puts its spans,
