@@ -1,0 +1,261 @@
+package requests
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+// A traceData has the spans of a trace in memory.
+type traceData struct {
+	id       trace.TraceID
+	spans    []byte
+	parts    []part
+	count    int      // of spans
+	shared   bool     // a reader has spans and parts: no other trace gets them
+	dropped  int      // spans
+	requests int      // that ended
+	waiting  *request // in Recent.waiting, nil after a request ended
+	users    int      // requests in memory, and one while spans are added
+}
+
+// A part begins where the spans have another group than those before. Readers share it, so it does not change.
+type part struct {
+	group *otlpenc.Group
+	start int // in the spans
+}
+
+// partBytes is what a part counts in Config.MaxBytes. In a program that makes tracers without end, a part keeps a group in
+// memory that nothing else has.
+const partBytes = 256
+
+func (t *traceData) bytes() int { return cap(t.spans) + len(t.parts)*partBytes }
+
+// A request in memory, or a trace that waits for one to end.
+type request struct {
+	root
+	trace        *traceData
+	group        *otlpenc.Group // of the root
+	own          []byte         // the root, if the spans of the trace had no room
+	lists        int            // that have it
+	arrival      uint64
+	older, newer *request // in Recent.newest or Recent.waiting
+}
+
+// add adds a run. r.mu is held.
+func (r *Recent) add(n *run) {
+	t := r.traces[n.trace]
+	if t == nil {
+		t = r.freeTraces.take()
+		t.id = n.trace
+		r.traces[n.trace] = t
+	}
+	t.users++ // it stays while others go
+	at, size := len(t.spans), len(n.spans.Bytes)+partBytes
+	switch {
+	case r.write(t, n.spans):
+		for i := range n.root[:n.roots] {
+			n.root[i].at += at
+			r.end(t)
+			r.keep(t, &n.root[i], n.spans.Group, nil)
+		}
+	case n.spans.Count > 1:
+		for rest := n.spans; len(rest.Bytes) > 0; {
+			var one run
+			one.read(rest, 1)
+			r.add(&one)
+			rest.Bytes = rest.Bytes[len(one.spans.Bytes):]
+		}
+	case n.roots > 0 && size <= r.share && r.reserve(size, t):
+		r.end(t)
+		r.keep(t, &n.root[0], n.spans.Group, slices.Clone(n.spans.Bytes))
+	default:
+		t.dropped++
+		r.stats.SpansDropped++
+		if n.roots > 0 {
+			r.end(t)
+			r.stats.Evicted++
+		}
+	}
+	if t.requests == 0 && t.waiting == nil {
+		t.waiting = r.request(t)
+		r.waiting.push(t.waiting)
+	}
+	r.leave(t)
+	for r.waiting.len > r.c.MaxPending {
+		r.abandon(r.waiting.oldest.trace)
+	}
+}
+
+// write appends spans to their trace. It returns false if they exceed its limits, or if memory has no room.
+func (r *Recent) write(t *traceData, s otlpenc.Spans) bool {
+	size, more := len(t.spans)+len(s.Bytes), 0
+	last := len(t.parts) - 1
+	begins := last < 0 || t.parts[last].group != s.Group
+	if begins {
+		more = partBytes
+	}
+	if t.count+s.Count > r.c.MaxSpans || size+len(t.parts)*partBytes+more > r.share {
+		return false
+	}
+	grows := size > cap(t.spans)
+	if grows {
+		capacity, _ := bufferSize(size)
+		more += capacity - cap(t.spans)
+	}
+	if !r.reserve(more, t) {
+		return false
+	}
+	if grows {
+		spans := append(r.buffers.take(size), t.spans...)
+		if !t.shared {
+			r.buffers.put(t.spans)
+		}
+		t.spans = spans
+	}
+	if begins {
+		t.parts = append(t.parts, part{s.Group, len(t.spans)})
+	}
+	t.spans = append(t.spans, s.Bytes...)
+	t.count += s.Count
+	return true
+}
+
+// reserve counts n bytes more, for which others may have to go. It returns false if none are left. Trace t stays, but not
+// its requests.
+func (r *Recent) reserve(n int, t *traceData) bool {
+	for int(r.stats.Bytes)+n > r.c.MaxBytes {
+		if !r.letGo(t) {
+			return false
+		}
+	}
+	r.stats.Bytes += uint64(n)
+	return true
+}
+
+// letGo lets go of the oldest. Trace t stays, but not its requests. It returns false if there is nothing.
+func (r *Recent) letGo(t *traceData) bool {
+	w, q := r.waiting.oldest, r.newest.oldest
+	if w != nil && w.trace == t {
+		w = w.newer
+	}
+	var last bool
+	switch {
+	case w != nil && (q == nil || w.arrival < q.arrival):
+		r.abandon(w.trace)
+	case q != nil:
+		last = r.dropOldest()
+	case len(r.slowest) > 0:
+		last = r.dropFastest()
+	default:
+		return false
+	}
+	if last {
+		r.stats.Evicted++
+	}
+	return true
+}
+
+// end counts a request of t that ended.
+func (r *Recent) end(t *traceData) {
+	r.stats.Requests++
+	t.requests++
+	if t.waiting != nil {
+		r.stopWaiting(t)
+	}
+}
+
+// keep adds a request to both lists and lets go of those it displaces.
+func (r *Recent) keep(t *traceData, root *root, group *otlpenc.Group, own []byte) {
+	q := r.request(t)
+	q.root = *root
+	q.group, q.own = group, own
+	r.newest.push(q)
+	at := len(r.slowest) // of the newer ones that took as long, the last comes first
+	for at > 0 && r.slowest[at-1].took <= q.took {
+		at--
+	}
+	if at < r.c.Slowest {
+		q.lists++
+		r.slowest = slices.Insert(r.slowest, at, q)
+	}
+	if r.newest.len > r.c.Requests {
+		r.dropOldest()
+	}
+	if len(r.slowest) > r.c.Slowest {
+		r.dropFastest()
+	}
+}
+
+// dropOldest takes the oldest of the most recent requests from their list, and returns whether no list has it now.
+func (r *Recent) dropOldest() bool {
+	q := r.newest.oldest
+	r.newest.remove(q)
+	return r.release(q)
+}
+
+// dropFastest takes the fastest of the slowest requests from their list, and returns whether no list has it now.
+func (r *Recent) dropFastest() bool {
+	last := len(r.slowest) - 1
+	q := r.slowest[last]
+	r.slowest = r.slowest[:last]
+	return r.release(q)
+}
+
+// abandon lets go of a trace that waits.
+func (r *Recent) abandon(t *traceData) {
+	r.stopWaiting(t)
+	r.stats.Abandoned++
+}
+
+func (r *Recent) stopWaiting(t *traceData) {
+	q := t.waiting
+	t.waiting = nil
+	r.waiting.remove(q)
+	r.release(q)
+}
+
+// request returns a new request of t, for one list.
+func (r *Recent) request(t *traceData) *request {
+	q := r.freeRequests.take()
+	q.trace, q.lists, q.arrival = t, 1, r.arrivals
+	r.arrivals++
+	t.users++
+	return q
+}
+
+// release takes a request from a list, and returns whether that was the last one.
+func (r *Recent) release(q *request) bool {
+	q.lists--
+	if q.lists > 0 {
+		return false
+	}
+	if q.own != nil {
+		r.stats.Bytes -= uint64(len(q.own) + partBytes)
+	}
+	t := q.trace
+	*q = request{}
+	r.freeRequests.put(q)
+	r.leave(t)
+	return true
+}
+
+// leave ends a use of a trace, and removes it after the last one.
+func (r *Recent) leave(t *traceData) {
+	t.users--
+	if t.users > 0 {
+		return
+	}
+	delete(r.traces, t.id)
+	r.stats.Bytes -= uint64(t.bytes())
+	var parts []part
+	if !t.shared {
+		r.buffers.put(t.spans)
+		clear(t.parts)
+		parts = t.parts[:0]
+	}
+	*t = traceData{parts: parts}
+	r.freeTraces.put(t)
+}
