@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -46,9 +47,9 @@ type Recent struct {
 	stats    Stats
 	closed   bool
 
-	buffers      buffers
 	freeTraces   pool[traceData]
 	freeRequests pool[request]
+	buffers      buffers
 }
 
 // Stats count what Recent saw and let go.
@@ -64,17 +65,11 @@ var _ sdktrace.SpanProcessor = (*Recent)(nil)
 
 // NewRecent makes an empty Recent.
 func NewRecent(c Config) *Recent {
-	orDefault := func(n *int, otherwise int) {
-		if *n == 0 {
-			*n = otherwise
-		}
-		*n = max(0, *n)
-	}
-	orDefault(&c.Requests, 64)
-	orDefault(&c.Slowest, 8)
-	orDefault(&c.MaxSpans, 512)
-	orDefault(&c.MaxPending, 1024)
-	orDefault(&c.MaxBytes, 16<<20)
+	c.Requests = max(0, cmp.Or(c.Requests, 64))
+	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
+	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
+	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
+	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
 	return &Recent{c: c, share: c.MaxBytes / maxShare, traces: map[trace.TraceID]*traceData{}}
 }
 

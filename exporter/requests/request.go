@@ -128,7 +128,7 @@ func (q *request) snapshot() Snapshot {
 		root = t.spans[q.at:]
 	}
 	return Snapshot{
-		TraceID: t.id, SpanID: q.root.id,
+		TraceID: t.id, SpanID: q.id,
 		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
 		alone: t.requests == 1, dropped: t.dropped, bytes: t.bytes() + len(q.own),
 	}
@@ -172,16 +172,11 @@ func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 
 // Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	is := func(q *request) bool { return q.trace.id == id && q.root.id == root }
-	for q := r.newest.newest; q != nil; q = q.older {
-		if is(q) {
-			return q.snapshot(), true
+	newest, slowest := r.Snapshots()
+	for _, s := range append(newest, slowest...) {
+		if s.TraceID == id && s.SpanID == root {
+			return s, true
 		}
-	}
-	if at := slices.IndexFunc(r.slowest, is); at >= 0 {
-		return r.slowest[at].snapshot(), true
 	}
 	return Snapshot{}, false
 }

@@ -8,41 +8,36 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// A run is spans of one trace and one group, one after another.
+// A run is spans of one trace and one group. Only the last may be a root.
 type run struct {
-	trace trace.TraceID
-	spans otlpenc.Spans
-	roots int // how many of root there are
-	root  [4]root
+	trace  trace.TraceID
+	spans  otlpenc.Spans
+	isRoot bool
+	root
 }
 
 // A root is a span that ends a request.
 type root struct {
 	id   trace.SpanID
-	at   int // in the bytes of the run
+	at   int // among the bytes of other spans
 	took time.Duration
 }
 
-// read reads the first spans of s that have the same trace: one at least, most at most. It returns false if s does not begin
-// with a span.
+// read reads the first spans of s that are a run: at least one, and most at most. It returns false if s does not begin with
+// a span.
 func (n *run) read(s otlpenc.Spans, most int) bool {
-	n.roots = 0
 	var h otlpenc.Header
 	size, count := 0, 0
-	for size < len(s.Bytes) && n.roots < len(n.root) {
+	for n.isRoot = false; size < len(s.Bytes) && !n.isRoot; count++ {
 		first, err := otlpenc.Spans{Bytes: s.Bytes[size:]}.First(&h)
 		if err != nil || count > 0 && (count >= most || h.TraceID != n.trace) {
 			break
 		}
-		n.trace = h.TraceID
-		if !h.ParentID.IsValid() || h.Remote {
-			root := &n.root[n.roots]
-			root.id, root.at, root.took = h.SpanID, size, h.Duration()
-			n.roots++
-		}
+		n.trace, n.isRoot = h.TraceID, !h.ParentID.IsValid() || h.Remote
+		n.id, n.at = h.SpanID, size
 		size += first
-		count++
 	}
+	n.took = h.Duration()
 	n.spans = otlpenc.Spans{Group: s.Group, Bytes: s.Bytes[:size], Count: count}
-	return size > 0
+	return count > 0
 }

@@ -17,7 +17,7 @@ type traceData struct {
 	shared   bool     // a reader has spans and parts: no other trace gets them
 	dropped  int      // spans
 	requests int      // that ended
-	waiting  *request // in Recent.waiting, nil after a request ended
+	waiting  *request // in Recent.waiting, until a request ends
 	users    int      // requests in memory, and one while spans are added
 }
 
@@ -33,13 +33,13 @@ const partBytes = 256
 
 func (t *traceData) bytes() int { return cap(t.spans) + len(t.parts)*partBytes }
 
-// A request in memory, or a trace that waits for one to end.
+// A request is one in memory, or a trace that waits for one to end.
 type request struct {
 	root
 	trace        *traceData
 	group        *otlpenc.Group // of the root
-	own          []byte         // the root, if the spans of the trace had no room
-	lists        int            // that have it
+	own          []byte         // the root, if the trace had no room for it
+	lists        int            // that have the request
 	arrival      uint64
 	older, newer *request // in Recent.newest or Recent.waiting
 }
@@ -53,39 +53,42 @@ func (r *Recent) add(n *run) {
 		r.traces[n.trace] = t
 	}
 	t.users++ // it stays while others go
-	at, size := len(t.spans), len(n.spans.Bytes)+partBytes
+	defer r.leave(t)
+	var own []byte
+	start, size, kept := len(t.spans), len(n.spans.Bytes)+partBytes, true
 	switch {
 	case r.write(t, n.spans):
-		for i := range n.root[:n.roots] {
-			n.root[i].at += at
-			r.end(t)
-			r.keep(t, &n.root[i], n.spans.Group, nil)
-		}
-	case n.spans.Count > 1:
-		for rest := n.spans; len(rest.Bytes) > 0; {
-			var one run
+		n.at += start
+	case n.spans.Count > 1: // there may be room for some of them
+		var one run
+		for rest := n.spans; len(rest.Bytes) > 0; rest.Bytes = rest.Bytes[len(one.spans.Bytes):] {
 			one.read(rest, 1)
 			r.add(&one)
-			rest.Bytes = rest.Bytes[len(one.spans.Bytes):]
 		}
-	case n.roots > 0 && size <= r.share && r.reserve(size, t):
-		r.end(t)
-		r.keep(t, &n.root[0], n.spans.Group, slices.Clone(n.spans.Bytes))
+		return
+	case n.isRoot && size <= r.share && r.reserve(size, t):
+		own = slices.Clone(n.spans.Bytes)
 	default:
+		kept = false
 		t.dropped++
 		r.stats.SpansDropped++
-		if n.roots > 0 {
-			r.end(t)
-			r.stats.Evicted++
-		}
 	}
-	if t.requests == 0 && t.waiting == nil {
+	if n.isRoot {
+		r.stats.Requests++
+		t.requests++
+		r.stopWaiting(t)
+	}
+	switch {
+	case n.isRoot && kept:
+		r.keep(t, n, own)
+	case n.isRoot:
+		r.stats.Evicted++
+	case t.requests == 0 && t.waiting == nil:
 		t.waiting = r.request(t)
 		r.waiting.push(t.waiting)
-	}
-	r.leave(t)
-	for r.waiting.len > r.c.MaxPending {
-		r.abandon(r.waiting.oldest.trace)
+		if r.waiting.len > r.c.MaxPending {
+			r.abandon(r.waiting.oldest.trace)
+		}
 	}
 }
 
@@ -135,43 +138,33 @@ func (r *Recent) reserve(n int, t *traceData) bool {
 	return true
 }
 
-// letGo lets go of the oldest. Trace t stays, but not its requests. It returns false if there is nothing.
+// letGo lets go of the oldest, but not of trace t. It returns false if there is nothing.
 func (r *Recent) letGo(t *traceData) bool {
 	w, q := r.waiting.oldest, r.newest.oldest
 	if w != nil && w.trace == t {
 		w = w.newer
 	}
-	var last bool
 	switch {
 	case w != nil && (q == nil || w.arrival < q.arrival):
 		r.abandon(w.trace)
+		return true
 	case q != nil:
-		last = r.dropOldest()
+		r.newest.remove(q)
 	case len(r.slowest) > 0:
-		last = r.dropFastest()
+		q = r.fastest()
 	default:
 		return false
 	}
-	if last {
+	if r.release(q) {
 		r.stats.Evicted++
 	}
 	return true
 }
 
-// end counts a request of t that ended.
-func (r *Recent) end(t *traceData) {
-	r.stats.Requests++
-	t.requests++
-	if t.waiting != nil {
-		r.stopWaiting(t)
-	}
-}
-
-// keep adds a request to both lists and lets go of those it displaces.
-func (r *Recent) keep(t *traceData, root *root, group *otlpenc.Group, own []byte) {
+// keep adds the request that a run ends to both lists, and lets go of those it displaces.
+func (r *Recent) keep(t *traceData, n *run, own []byte) {
 	q := r.request(t)
-	q.root = *root
-	q.group, q.own = group, own
+	q.root, q.group, q.own = n.root, n.spans.Group, own
 	r.newest.push(q)
 	at := len(r.slowest) // of the newer ones that took as long, the last comes first
 	for at > 0 && r.slowest[at-1].took <= q.took {
@@ -181,27 +174,21 @@ func (r *Recent) keep(t *traceData, root *root, group *otlpenc.Group, own []byte
 		q.lists++
 		r.slowest = slices.Insert(r.slowest, at, q)
 	}
-	if r.newest.len > r.c.Requests {
-		r.dropOldest()
+	if oldest := r.newest.oldest; r.newest.len > r.c.Requests {
+		r.newest.remove(oldest)
+		r.release(oldest)
 	}
 	if len(r.slowest) > r.c.Slowest {
-		r.dropFastest()
+		r.release(r.fastest())
 	}
 }
 
-// dropOldest takes the oldest of the most recent requests from their list, and returns whether no list has it now.
-func (r *Recent) dropOldest() bool {
-	q := r.newest.oldest
-	r.newest.remove(q)
-	return r.release(q)
-}
-
-// dropFastest takes the fastest of the slowest requests from their list, and returns whether no list has it now.
-func (r *Recent) dropFastest() bool {
+// fastest takes the fastest from the slowest requests.
+func (r *Recent) fastest() *request {
 	last := len(r.slowest) - 1
 	q := r.slowest[last]
 	r.slowest = r.slowest[:last]
-	return r.release(q)
+	return q
 }
 
 // abandon lets go of a trace that waits.
@@ -211,10 +198,11 @@ func (r *Recent) abandon(t *traceData) {
 }
 
 func (r *Recent) stopWaiting(t *traceData) {
-	q := t.waiting
-	t.waiting = nil
-	r.waiting.remove(q)
-	r.release(q)
+	if q := t.waiting; q != nil {
+		t.waiting = nil
+		r.waiting.remove(q)
+		r.release(q)
+	}
 }
 
 // request returns a new request of t, for one list.
@@ -226,7 +214,7 @@ func (r *Recent) request(t *traceData) *request {
 	return q
 }
 
-// release takes a request from a list, and returns whether that was the last one.
+// release ends the use of a request by a list, and returns whether no other list has it.
 func (r *Recent) release(q *request) bool {
 	q.lists--
 	if q.lists > 0 {
@@ -242,7 +230,7 @@ func (r *Recent) release(q *request) bool {
 	return true
 }
 
-// leave ends a use of a trace, and removes it after the last one.
+// leave ends a use of a trace. The last one removes it.
 func (r *Recent) leave(t *traceData) {
 	t.users--
 	if t.users > 0 {
