@@ -55,6 +55,9 @@ func (s Spans) First(h *Header) (size int, err error) {
 		if f, err = body.next(); err == nil {
 			err = h.field(f)
 		}
+		if f.tag == spanFlags && h.SpanID.IsValid() && h.End != epoch { // our encoder has the rest of the header before
+			break
+		}
 	}
 	if err != nil {
 		return 0, err
@@ -183,8 +186,9 @@ func malformed(n int) error {
 	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
 }
 
-// usual reads a header in the layout of [Snapshot.Append], and returns the size of its span. It returns 0 for others. It
-// takes a quarter of the time of reading field after field, and every span in memory pays for it.
+// usual reads a header in the layout of [Snapshot.Append], and returns the size of its span. It returns 0 for others, for spans
+// of 16 KiB and for names of 128 bytes. It takes a tenth of the time of reading field after field, and every span in memory
+// pays for it.
 func (h *Header) usual(b fields) (size int) {
 	const (
 		ids   = 2 + len(h.TraceID) + 2 + len(h.SpanID)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -47,6 +48,17 @@ func TestFirst(t *testing.T) {
 		}
 	}
 	s := otlpenc.AppendSpan(nil, spans[0])
+	_, size := protowire.ConsumeVarint(s[1:])
+	body := s[1+size:]
+	for n := range len(body) {
+		cut := protowire.AppendBytes(append([]byte(nil), s[0]), body[:n])
+		if size, err := (otlpenc.Spans{Bytes: cut}).First(&h); err == nil && size != len(cut) {
+			t.Errorf("the first %d bytes of the body: size %d, want %d", n, size, len(cut))
+		}
+		if _, err := (otlpenc.Spans{Bytes: s[:len(s)-1-n]}).First(&h); err == nil {
+			t.Errorf("without the last %d bytes: got %+v, want an error", n+1, h)
+		}
+	}
 	if _, err := (otlpenc.Spans{Bytes: s}).First(&h); err != nil || h.TraceFlags != trace.FlagsSampled {
 		t.Errorf("got %+v, %v", h, err)
 	}

@@ -81,6 +81,9 @@ func decodesTo(t *testing.T, one otlpenc.Spans, s sdktrace.ReadOnlySpan, repaire
 		if n, err := one.First(&h); err != nil || h != decoded.Header || n != len(one.Bytes) {
 			t.Errorf("header %v, %v, want %v", h, err, decoded.Header)
 		}
+		if n, err := reordered(t, one).First(&h); err != nil || h != decoded.Header || n == 0 {
+			t.Errorf("header %v, %v of the fields in another order, want %v", h, err, decoded.Header)
+		}
 		sc := s.SpanContext()
 		if decoded.TraceID != sc.TraceID() || decoded.SpanID != sc.SpanID() || decoded.ParentID != s.Parent().SpanID() ||
 			decoded.Remote != s.Parent().IsRemote() || decoded.TraceFlags != sc.TraceFlags() ||
@@ -91,6 +94,20 @@ func decodesTo(t *testing.T, one otlpenc.Spans, s sdktrace.ReadOnlySpan, repaire
 	if count != 1 {
 		t.Errorf("%d spans, want 1", count)
 	}
+}
+
+// reordered returns spans as protobuf encodes them: in the order of the fields' numbers.
+func reordered(t *testing.T, s otlpenc.Spans) otlpenc.Spans {
+	t.Helper()
+	var scope tracepb.ScopeSpans
+	if err := proto.Unmarshal(s.Bytes, &scope); err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(&scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return otlpenc.Spans{Group: s.Group, Bytes: b, Count: s.Count}
 }
 
 func severalDecode(t *testing.T, all []otlpenc.Spans) {

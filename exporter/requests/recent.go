@@ -21,12 +21,16 @@ type Config struct {
 	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a sixteenth of it
 	// at most, and so does a root span that its trace has no room for. Beyond MaxBytes the oldest goes, whether it
 	// is a trace without a request or one of the most recent requests. The fastest of the slowest requests goes
-	// when there is neither.
+	// when there is neither. A change of the tracer among the spans of a trace counts as 256 bytes: their resource
+	// and scope.
 	MaxBytes int
 }
 
 // maxShare is the part of MaxBytes that one trace gets.
 const maxShare = 16
+
+// maxScratch is the largest capacity of a buffer that OnEnd uses again.
+const maxScratch = 64 << 10
 
 // Recent keeps the most recent requests in memory, and the slowest. A request is a span whose parent is in another
 // process, or that has none, with all spans below it. Spans may arrive in any order, also after their request.
@@ -36,7 +40,8 @@ const maxShare = 16
 type Recent struct {
 	c       Config
 	share   int // of MaxBytes, for one trace
-	encoder otlpenc.Groups
+	groups  otlpenc.Groups
+	scratch sync.Pool // of *[]byte, for OnEnd
 
 	mu       sync.Mutex // guards what follows
 	traces   map[trace.TraceID]*traceData
@@ -99,7 +104,15 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	if r.off() {
 		return
 	}
-	r.Accept(r.encoder.Encode(s))
+	b, ok := r.scratch.Get().(*[]byte)
+	if !ok {
+		b = new([]byte)
+	}
+	*b = otlpenc.AppendSpan((*b)[:0], s)
+	r.Accept(otlpenc.Spans{Group: r.groups.Of(s), Bytes: *b, Count: 1})
+	if cap(*b) <= maxScratch {
+		r.scratch.Put(b)
+	}
 }
 
 func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest == 0 }

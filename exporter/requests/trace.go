@@ -31,6 +31,9 @@ type part struct {
 // memory that nothing else has.
 const partBytes = 256
 
+// maxFreeParts is the largest capacity of a list of parts that another trace gets.
+const maxFreeParts = 16
+
 func (t *traceData) bytes() int { return cap(t.spans) + len(t.parts)*partBytes }
 
 // A request is one in memory, or a trace that waits for one to end.
@@ -73,22 +76,19 @@ func (r *Recent) add(n *run) {
 		t.dropped++
 		r.stats.SpansDropped++
 	}
-	if n.isRoot {
-		r.stats.Requests++
-		t.requests++
-		r.stopWaiting(t)
-	}
-	switch {
-	case n.isRoot && kept:
-		r.keep(t, n, own)
-	case n.isRoot:
-		r.stats.Evicted++
-	case t.requests == 0 && t.waiting == nil:
-		t.waiting = r.request(t)
-		r.waiting.push(t.waiting)
-		if r.waiting.len > r.c.MaxPending {
-			r.abandon(r.waiting.oldest.trace)
+	if !n.isRoot {
+		if t.requests == 0 && t.waiting == nil {
+			r.wait(t)
 		}
+		return
+	}
+	r.stats.Requests++
+	t.requests++
+	r.stopWaiting(t)
+	if kept {
+		r.keep(t, n, own)
+	} else {
+		r.stats.Evicted++
 	}
 }
 
@@ -191,7 +191,15 @@ func (r *Recent) fastest() *request {
 	return q
 }
 
-// abandon lets go of a trace that waits.
+// wait adds a trace to those that wait, and lets go of the one that it displaces.
+func (r *Recent) wait(t *traceData) {
+	t.waiting = r.request(t)
+	r.waiting.push(t.waiting)
+	if r.waiting.len > r.c.MaxPending {
+		r.abandon(r.waiting.oldest.trace)
+	}
+}
+
 func (r *Recent) abandon(t *traceData) {
 	r.stopWaiting(t)
 	r.stats.Abandoned++
@@ -241,8 +249,10 @@ func (r *Recent) leave(t *traceData) {
 	var parts []part
 	if !t.shared {
 		r.buffers.put(t.spans)
-		clear(t.parts)
-		parts = t.parts[:0]
+		if cap(t.parts) <= maxFreeParts {
+			clear(t.parts)
+			parts = t.parts[:0]
+		}
 	}
 	*t = traceData{parts: parts}
 	r.freeTraces.put(t)
