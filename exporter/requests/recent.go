@@ -26,9 +26,6 @@ type Config struct {
 	MaxBytes int
 }
 
-// maxShare is the part of MaxBytes that one trace gets.
-const maxShare = 16
-
 // maxScratch is the largest capacity of a buffer that OnEnd uses again.
 const maxScratch = 64 << 10
 
@@ -75,7 +72,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / maxShare, traces: map[trace.TraceID]*traceData{}}
+	return &Recent{c: c, share: c.MaxBytes / 16, traces: map[trace.TraceID]*traceData{}}
 }
 
 // OnStart does nothing.
@@ -125,7 +122,7 @@ func (r *Recent) Accept(s otlpenc.Spans) {
 	}
 	var n run
 	for len(s.Bytes) > 0 {
-		ok := s.Group != nil && n.read(s, s.Count)
+		ok := s.Group != nil && n.read(s, r.c.MaxSpans)
 		r.mu.Lock()
 		switch {
 		case !ok:

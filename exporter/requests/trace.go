@@ -31,9 +31,6 @@ type part struct {
 // memory that nothing else has.
 const partBytes = 256
 
-// maxFreeParts is the largest capacity of a list of parts that another trace gets.
-const maxFreeParts = 16
-
 func (t *traceData) bytes() int { return cap(t.spans) + len(t.parts)*partBytes }
 
 // A request is one in memory, or a trace that waits for one to end.
@@ -58,7 +55,7 @@ func (r *Recent) add(n *run) {
 	t.users++ // it stays while others go
 	defer r.leave(t)
 	var own []byte
-	start, size, kept := len(t.spans), len(n.spans.Bytes)+partBytes, true
+	start, size, ok := len(t.spans), len(n.spans.Bytes)+partBytes, true
 	switch {
 	case r.write(t, n.spans):
 		n.at += start
@@ -72,7 +69,7 @@ func (r *Recent) add(n *run) {
 	case n.isRoot && size <= r.share && r.reserve(size, t):
 		own = slices.Clone(n.spans.Bytes)
 	default:
-		kept = false
+		ok = false
 		t.dropped++
 		r.stats.SpansDropped++
 	}
@@ -85,7 +82,7 @@ func (r *Recent) add(n *run) {
 	r.stats.Requests++
 	t.requests++
 	r.stopWaiting(t)
-	if kept {
+	if ok {
 		r.keep(t, n, own)
 	} else {
 		r.stats.Evicted++
@@ -138,7 +135,7 @@ func (r *Recent) reserve(n int, t *traceData) bool {
 	return true
 }
 
-// letGo lets go of the oldest, but not of trace t. It returns false if there is nothing.
+// letGo lets go of the oldest, but for trace t. It returns false if there is nothing.
 func (r *Recent) letGo(t *traceData) bool {
 	w, q := r.waiting.oldest, r.newest.oldest
 	if w != nil && w.trace == t {
@@ -247,12 +244,10 @@ func (r *Recent) leave(t *traceData) {
 	delete(r.traces, t.id)
 	r.stats.Bytes -= uint64(t.bytes())
 	var parts []part
-	if !t.shared {
+	if !t.shared && cap(t.parts) <= 16 {
 		r.buffers.put(t.spans)
-		if cap(t.parts) <= maxFreeParts {
-			clear(t.parts)
-			parts = t.parts[:0]
-		}
+		clear(t.parts)
+		parts = t.parts[:0]
 	}
 	*t = traceData{parts: parts}
 	r.freeTraces.put(t)
