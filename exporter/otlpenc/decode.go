@@ -41,20 +41,28 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First returns the header and the encoding of the first span. It allocates nothing. It returns an error if the
-// bytes do not begin with a span; there must be some.
-func (s Spans) First() (h Header, one Spans, err error) {
-	h = Header{Start: epoch, End: epoch}
+// First reads the header of the first span into h, and returns the number of bytes of that span. It allocates nothing. It
+// returns an error if the bytes do not begin with a span; then h is of no use. There must be some bytes.
+func (s Spans) First(h *Header) (size int, err error) {
+	if size = h.usual(s.Bytes); size > 0 {
+		return size, nil
+	}
+	*h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
 	body, err := rest.nextSpan()
-	if err == nil {
-		err = h.decode(body)
+	for len(body) > 0 && err == nil {
+		var f field
+		if f, err = body.next(); err == nil {
+			err = h.field(f)
+		}
+		if f.tag == spanFlags && h.SpanID.IsValid() && h.End != epoch { // our encoder has the rest of the header before
+			break
+		}
 	}
 	if err != nil {
-		return Header{}, Spans{}, err
+		return 0, err
 	}
-	n := len(s.Bytes) - len(rest)
-	return h, Spans{Group: s.Group, Bytes: s.Bytes[:n:n], Count: 1}, nil
+	return len(s.Bytes) - len(rest), nil
 }
 
 // Cut returns the first spans, and the others, which have no bytes if there are none. The first spans are at most
@@ -178,46 +186,49 @@ func malformed(n int) error {
 	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
 }
 
-// decode has the usual forms of a header's fields in line, because every span in memory pays for it.
-func (h *Header) decode(b fields) error {
-	for len(b) > 0 {
-		n := b.short()
-		switch {
-		case n > 0 && b[0] > byte(spanParentSpanID): // name, attributes, events, links, status
-		case len(b) >= 2 && b[0] == byte(spanKind) && b[1] < 1<<7:
-			n = 2
-		case n == 2+len(h.TraceID) && b[0] == byte(spanTraceID):
-			h.TraceID = trace.TraceID(b[2:n])
-		case n == 2+len(h.SpanID) && b[0] == byte(spanSpanID):
-			h.SpanID = trace.SpanID(b[2:n])
-		case n == 2+len(h.ParentID) && b[0] == byte(spanParentSpanID):
+// usual reads a header in the layout of [Snapshot.Append], and returns the size of its span. It returns 0 for others, for spans
+// of 16 KiB and for names of 128 bytes. It takes a tenth of the time of reading field after field, and every span in memory
+// pays for it.
+func (h *Header) usual(b fields) (size int) {
+	const (
+		ids   = 2 + len(h.TraceID) + 2 + len(h.SpanID)
+		times = 9 + 9
+		flags = byte(spanFlags&0x7f | 0x80)
+	)
+	if len(b) < ids || b[0] != byte(scopeSpansSpans) || b[2] >= 1<<7 {
+		return 0
+	}
+	size, at := int(b[1])+2, 2
+	if b[1] >= 1<<7 {
+		size, at = int(b[1]&0x7f)+int(b[2])<<7+3, 3
+	}
+	if size > len(b) || size < at+ids {
+		return 0
+	}
+	b = b[at:size]
+	if b[0] != byte(spanTraceID) || b[1] != 16 || b[18] != byte(spanSpanID) || b[19] != 8 {
+		return 0
+	}
+	h.TraceID, h.SpanID, h.ParentID = trace.TraceID(b[2:18]), trace.SpanID(b[20:ids]), trace.SpanID{}
+	b = b[ids:]
+	for n := b.short(); n > 0 && b[0] >= byte(spanTraceState) && b[0] <= byte(spanName); n = b.short() {
+		if b[0] == byte(spanParentSpanID) {
+			if n != 2+len(h.ParentID) {
+				return 0
+			}
 			h.ParentID = trace.SpanID(b[2:n])
-		case len(b) >= 9 && b[0] == byte(spanStart):
-			n = 9
-			h.Start = moment(binary.LittleEndian.Uint64(b[1:n]))
-		case len(b) >= 9 && b[0] == byte(spanEnd):
-			n = 9
-			h.End = moment(binary.LittleEndian.Uint64(b[1:n]))
-		case len(b) >= 6 && b[0] == byte(spanFlags&0x7f|0x80) && b[1] == byte(spanFlags>>7):
-			n = 6
-			h.flags(uint64(binary.LittleEndian.Uint32(b[2:n])))
-			if h.SpanID.IsValid() && h.End != epoch { // the encoder has the rest of the header before
-				return nil
-			}
-		default:
-			rest := b
-			f, err := rest.next()
-			if err == nil {
-				err = h.field(f)
-			}
-			if err != nil {
-				return err
-			}
-			n = len(b) - len(rest)
 		}
 		b = b[n:]
 	}
-	return nil
+	if len(b) > 2 && b[0] == byte(spanKind) && b[1] < 1<<7 {
+		b = b[2:]
+	}
+	if len(b) < times+6 || b[0] != byte(spanStart) || b[9] != byte(spanEnd) || b[times] != flags || b[times+1] != byte(spanFlags>>7) {
+		return 0
+	}
+	h.Start, h.End = moment(binary.LittleEndian.Uint64(b[1:])), moment(binary.LittleEndian.Uint64(b[10:]))
+	h.flags(uint64(binary.LittleEndian.Uint32(b[times+2:])))
+	return size
 }
 
 func (h *Header) field(f field) error {
