@@ -1,6 +1,7 @@
 package bridgegrpc
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/otel"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -35,13 +37,13 @@ type Client struct {
 // entry on the timeline found in the call's context, or the default one. Every
 // status but OK counts as an error.
 func (c Client) Handler() stats.Handler {
-	duration, err := rpcconv.NewClientCallDuration(meterOf(c.MeterProvider))
+	duration, err := rpcconv.NewClientCallDuration(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
 	if err != nil {
 		otel.Handle(err) // calls are made without it
 	}
 	return &client{
-		tracer:      tracerOf(c.TracerProvider),
-		propagators: propagatorsOr(c.Propagators),
+		tracer:      cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName), // the globals forward to what is set later
+		propagators: cmp.Or(c.Propagators, otel.GetTextMapPropagator()),
 		filter:      c.Filter,
 		durations:   newDurations(duration.Inst()),
 	}

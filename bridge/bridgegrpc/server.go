@@ -1,6 +1,7 @@
 package bridgegrpc
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/otel"
@@ -49,43 +50,18 @@ type Server struct {
 // A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
 // UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
-	parent := s.Timeline
-	if parent == nil {
-		parent = observer.Default()
-	}
-	duration, err := rpcconv.NewServerCallDuration(meterOf(s.MeterProvider))
+	duration, err := rpcconv.NewServerCallDuration(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
 	if err != nil {
 		otel.Handle(err) // calls are served without it
 	}
 	return &server{
-		tracer:         tracerOf(s.TracerProvider),
-		propagators:    propagatorsOr(s.Propagators),
-		parent:         parent,
+		tracer:         cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName), // the globals forward to what is set later
+		propagators:    cmp.Or(s.Propagators, otel.GetTextMapPropagator()),
+		parent:         cmp.Or(s.Timeline, observer.Default()),
 		filter:         s.Filter,
 		publicEndpoint: s.PublicEndpoint,
 		durations:      newDurations(duration.Inst()),
 	}
-}
-
-func tracerOf(p trace.TracerProvider) trace.Tracer {
-	if p == nil {
-		p = otel.GetTracerProvider() // forwards to what is set later, as the other two do
-	}
-	return p.Tracer(bridge.ScopeName)
-}
-
-func meterOf(p metric.MeterProvider) metric.Meter {
-	if p == nil {
-		p = otel.GetMeterProvider()
-	}
-	return p.Meter(bridge.ScopeName)
-}
-
-func propagatorsOr(p propagation.TextMapPropagator) propagation.TextMapPropagator {
-	if p == nil {
-		p = otel.GetTextMapPropagator()
-	}
-	return p
 }
 
 // server is the handler of a Server. It is the key of its calls in contexts, so

@@ -34,8 +34,7 @@ type call struct {
 	port   int
 	phases phases
 
-	sent   int64        // bytes of the request's body; -1: see chunks
-	chunks atomic.Int64 // bytes of a body whose length was not known
+	sent atomic.Int64 // bytes of the request's body
 
 	status   int // 0 without a response
 	protocol string
@@ -198,7 +197,7 @@ func (c *call) detail(incomplete string) []slog.Attr {
 	}
 	attrs = c.phases.append(attrs)
 	if c.status > 0 {
-		attrs = append(attrs, slog.Int64("requestBodySize", c.bodySize()), slog.Int64("decodedBodySize", c.received.Load()))
+		attrs = append(attrs, slog.Int64("requestBodySize", c.sent.Load()), slog.Int64("decodedBodySize", c.received.Load()))
 		if c.encoded {
 			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))
 		}

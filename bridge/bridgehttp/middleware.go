@@ -1,6 +1,7 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -104,26 +105,16 @@ func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(nex
 
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	if s.TracerProvider == nil {
-		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
-	}
-	if s.MeterProvider == nil {
-		s.MeterProvider = otel.GetMeterProvider()
-	}
-	if s.Propagators == nil {
-		s.Propagators = otel.GetTextMapPropagator()
-	}
-	if s.Timeline == nil {
-		s.Timeline = observer.Default()
-	}
+	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	s.Timeline = cmp.Or(s.Timeline, observer.Default())
 	if s.Route == nil {
 		s.Route = matchedRoute
 	}
 	return &middleware{
 		Server:  s,
 		next:    next,
-		tracer:  s.TracerProvider.Tracer(bridge.ScopeName),
-		meter:   newServerMeter(s.MeterProvider.Meter(bridge.ScopeName), s.BodySizeMetrics),
+		tracer:  cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		meter:   newServerMeter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), s.BodySizeMetrics),
 		methods: knownMethods(),
 		rules:   s.ServerTiming.rules(),
 		kinds:   exchanges{New: newKept},
@@ -135,7 +126,7 @@ type middleware struct {
 	Server
 	next    http.Handler
 	tracer  trace.Tracer
-	meter   serverMeter
+	meter   meter
 	kinds   exchanges
 	methods map[string]string
 	rules   timingRules
@@ -154,6 +145,7 @@ type request struct {
 	closes   bool // the timeline is not the span's, and has to be closed
 	method   method
 	arriving *http.Request // while the span starts
+	read     atomic.Int64  // bytes of the request's body
 	body     countedBody
 	response response
 	timing   timing
@@ -184,7 +176,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// is around us looks for the pattern.
 	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
-		q.body.ReadCloser = r.Body
+		q.body = countedBody{r.Body, &q.read}
 		inner.Body = &q.body
 	}
 	q.timing.trailers = m.rules.trailers(r)
@@ -263,7 +255,7 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.Get(x)
-		q.m.meter.record(q.ctx, end, q.body.read.Load(), res.written, k)
+		q.m.meter.record(q.ctx, end, q.read.Load(), res.written, k)
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
@@ -285,7 +277,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	defer serving.Scratches.Put(room)
 	attrs := room[:0]
 	attrs = append(attrs, k.outcome...)
-	if n := q.body.read.Load(); n > 0 {
+	if n := q.read.Load(); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
 	}
 	if n := q.response.written; n > 0 {
@@ -328,7 +320,7 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	attrs = append(attrs,
 		slog.Duration(observer.ResponseEnd, end),
-		slog.Int64("requestBodySize", q.body.read.Load()),
+		slog.Int64("requestBodySize", q.read.Load()),
 		slog.Int64("encodedBodySize", q.response.written))
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
@@ -345,11 +337,11 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts what the handler reads of the request's body. A reverse
-// proxy's transport may still read when the handler is over.
+// A countedBody counts what is read of a request's body. A transport may still read when the handler, or the call, is
+// over.
 type countedBody struct {
 	io.ReadCloser
-	read atomic.Int64
+	read *atomic.Int64
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {

@@ -1,6 +1,7 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -79,23 +80,12 @@ func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Trans
 
 // Transport is the package's Transport with c's settings.
 func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	if c.TracerProvider == nil {
-		c.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
-	}
-	if c.MeterProvider == nil {
-		c.MeterProvider = otel.GetMeterProvider()
-	}
-	if c.Propagators == nil {
-		c.Propagators = otel.GetTextMapPropagator()
-	}
+	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	return &transport{
 		Client:  c,
-		base:    base,
-		tracer:  c.TracerProvider.Tracer(bridge.ScopeName),
-		meter:   newClientMeter(c.MeterProvider.Meter(bridge.ScopeName), c.BodySizeMetrics),
+		base:    cmp.Or(base, http.DefaultTransport),
+		tracer:  cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		meter:   newClientMeter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), c.BodySizeMetrics),
 		methods: knownMethods(),
 		kinds:   exchanges{New: newKept},
 	}
@@ -106,7 +96,7 @@ type transport struct {
 	Client
 	base    http.RoundTripper
 	tracer  trace.Tracer
-	meter   clientMeter
+	meter   meter
 	kinds   exchanges
 	methods map[string]string
 }
@@ -126,7 +116,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
-	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL), sent: -1}
+	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL)}
 	name := c.method.span
 	if t.SpanName != nil {
 		name = text.Valid(t.SpanName(r))
@@ -191,15 +181,14 @@ func address(u *url.URL) string {
 func (c *call) countBody(out *http.Request) {
 	switch {
 	case out.Body == nil || out.Body == http.NoBody:
-		c.sent = 0
 		return
 	case out.ContentLength > 0:
-		c.sent = out.ContentLength
+		c.sent.Store(out.ContentLength)
 		return
 	}
 	count := func(body io.ReadCloser) io.ReadCloser {
-		c.chunks.Store(0) // an earlier attempt may still read: not exact then
-		return &sentBody{ReadCloser: body, call: c}
+		c.sent.Store(0) // an earlier attempt may still read: not exact then
+		return &countedBody{body, &c.sent}
 	}
 	out.Body = count(out.Body)
 	if again := out.GetBody; again != nil {
@@ -211,25 +200,6 @@ func (c *call) countBody(out *http.Request) {
 			return count(body), nil
 		}
 	}
-}
-
-type sentBody struct {
-	io.ReadCloser
-	call *call
-}
-
-func (b *sentBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.call.chunks.Add(int64(n))
-	return n, err
-}
-
-// bodySize is how much was sent.
-func (c *call) bodySize() int64 {
-	if c.sent >= 0 {
-		return c.sent
-	}
-	return c.chunks.Load()
 }
 
 // answered notes the response's header, or why there is none.
@@ -246,7 +216,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		c.phases.answer(now - c.start)
 	}
 	k := c.t.kinds.Get(x)
-	c.t.meter.record(c.ctx, now-c.start, c.bodySize(), k)
+	c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k)
 	if c.span.IsRecording() {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
 		if resp != nil {
