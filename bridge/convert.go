@@ -92,8 +92,8 @@ func listValue(list any) attribute.Value {
 	}
 }
 
-// unique keeps the last value of each key, at the place of the first: spans and
-// events must not have two attributes of one key.
+// unique returns kvs with the last value of each key, at the place of the first. Spans and events must not have two
+// attributes of one key. It changes kvs.
 func unique(kvs []attribute.KeyValue) []attribute.KeyValue {
 	if len(kvs) <= shortList && !mayRepeat(kvs) {
 		return kvs

@@ -177,7 +177,7 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 	}
 	scope := instrumentation.Scope{
 		Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(),
-		Attributes: normalizeSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
+		Attributes: limitedSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
 	}
 	return p.tracer(scope)
 }
@@ -290,12 +290,12 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 // its timeline.
 func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
 
-// normalizeSet returns a set whose values are limited as values of spans are.
-func normalizeSet(set attribute.Set, depth int) attribute.Set {
+// limitedSet returns a set whose values are limited as values of spans are.
+func limitedSet(set attribute.Set, depth int) attribute.Set {
 	all := set.ToSlice() // a copy
 	changed := false
 	for i := range all {
-		if v, ok := normalize(all[i].Value, depth); ok {
+		if v, ok := limited(all[i].Value, depth, -1); ok {
 			all[i].Value, changed = v, true
 		}
 	}
