@@ -134,13 +134,11 @@ func (j *joined) Start(ctx context.Context, to observer.Destination, name string
 		return p.startMeasure(ctx, name, start)
 	}
 	ctx, span, _ := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
-	if !span.IsRecording() {
-		return ctx, unmade{}
+	own, ok := span.(*recordedSpan)
+	if ok {
+		own.measure = true // its hand-over counts it
 	}
-	if own, ok := span.(*recordedSpan); ok {
-		own.measure = true
-	}
-	return ctx, &openedSpan{span: span, joined: j}
+	return ctx, &openedSpan{span: span, joined: j, counts: !ok && span.IsRecording()}
 }
 
 // tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
@@ -186,6 +184,7 @@ func fail(span trace.Span, f observer.Failure) {
 type openedSpan struct {
 	span   trace.Span
 	joined *joined
+	counts bool
 }
 
 func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
@@ -195,18 +194,11 @@ func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 	o.span.SetAttributes(convert(attrs)...)
 	o.span.End(trace.WithTimestamp(at))
-	if _, ok := o.span.(*recordedSpan); !ok {
+	if o.counts {
 		o.joined.stats.measures.Add(1)
 	}
 	return nil
 }
-
-// unmade is the span of a measure that a sampler dropped.
-type unmade struct{}
-
-func (unmade) IDs() observer.SpanIDs                    { return observer.SpanIDs{} }
-func (unmade) Fail(observer.Failure)                    {}
-func (unmade) End(time.Time, []slog.Attr) observer.Span { return nil }
 
 // sdkTypes are the types of the SDK's spans: those that are recorded, and those that its sampler dropped. Both are nil if
 // they cannot be told apart.

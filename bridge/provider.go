@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -117,7 +119,7 @@ func (r *registered) Shutdown(ctx context.Context) error {
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording, profileIDs: c.ProfileIDs,
+		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording, profileIDs: c.ProfileIDs,
 		exporters: c.Exporters, recorders: c.Recorders, tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
@@ -125,17 +127,12 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
-	if p.ids == nil {
-		p.ids = randomIDs{}
-	}
 	if c.Limits != nil {
 		p.limits = *c.Limits
 	} else {
 		p.limits = spanconfig.ReadLimits(vars)
 	}
-	if p.limits.AttributeValueDepthLimit == 0 {
-		p.limits.AttributeValueDepthLimit = sdktrace.DefaultAttributeValueDepthLimit
-	}
+	p.limits.AttributeValueDepthLimit = cmp.Or(p.limits.AttributeValueDepthLimit, sdktrace.DefaultAttributeValueDepthLimit)
 	if p.resource == nil {
 		p.resource = resource.Default()
 	}
@@ -153,9 +150,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 
 // processTimeline returns the process timeline of t, or the default one if t is nil.
 func processTimeline(t *observer.Timeline) *observer.Timeline {
-	if t == nil {
-		return observer.Default()
-	}
+	t = cmp.Or(t, observer.Default())
 	for t.Parent() != nil {
 		t = t.Parent()
 	}
@@ -200,9 +195,7 @@ func (p *TracerProvider) RegisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	if p.closed.Load() {
 		return
 	}
-	old := *p.processors.Load()
-	all := append(make([]*registered, 0, len(old)+1), old...)
-	all = append(all, &registered{SpanProcessor: sp})
+	all := append(slices.Clone(*p.processors.Load()), &registered{SpanProcessor: sp})
 	p.processors.Store(&all)
 }
 
@@ -222,11 +215,10 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
 	if p.closed.Load() || !reflect.ValueOf(sp).Comparable() {
 		return nil
 	}
-	old := *p.processors.Load()
-	for i := len(old) - 1; i >= 0; i-- {
-		if r := old[i]; reflect.ValueOf(r.SpanProcessor).Comparable() && r.SpanProcessor == sp {
-			all := append(make([]*registered, 0, len(old)-1), old[:i]...)
-			all = append(all, old[i+1:]...)
+	all := slices.Clone(*p.processors.Load())
+	for i, r := range slices.Backward(all) {
+		if reflect.ValueOf(r.SpanProcessor).Comparable() && r.SpanProcessor == sp {
+			all = slices.Delete(all, i, i+1)
 			p.processors.Store(&all)
 			return r
 		}
@@ -248,10 +240,8 @@ func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 }
 
 func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
-	for _, outputs := range [][]Output{p.recorders, p.exporters} {
-		for _, o := range outputs {
-			err = errors.Join(err, o.ForceFlush(ctx))
-		}
+	for _, o := range slices.Concat(p.recorders, p.exporters) {
+		err = errors.Join(err, o.ForceFlush(ctx))
 	}
 	return err
 }
@@ -273,10 +263,8 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 		err = errors.Join(err, p.timeline.FlushUnits(handOver))
 		p.detach()
 		p.timeline.AbandonUnits(receiver{p})
-		for _, outputs := range [][]Output{p.recorders, p.exporters} {
-			for _, o := range outputs {
-				err = errors.Join(err, o.Shutdown(ctx))
-			}
+		for _, o := range slices.Concat(p.recorders, p.exporters) {
+			err = errors.Join(err, o.Shutdown(ctx))
 		}
 	}()
 	for _, sp := range all {
