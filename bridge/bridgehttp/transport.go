@@ -213,7 +213,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		x.status = resp.StatusCode
 		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
 		x.fail(http.StatusBadRequest)
-		c.phases.answer(now - c.start)
+		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
 	k := c.t.kinds.Get(x)
 	c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k)
