@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -107,6 +108,10 @@ func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(nex
 func (s Server) Middleware(next http.Handler) http.Handler {
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	s.Timeline = cmp.Or(s.Timeline, observer.Default())
+	s.ServerTiming.Names = slices.Clone(s.ServerTiming.Names)
+	if s.ServerTiming.MaxBytes <= 0 {
+		s.ServerTiming.MaxBytes = 1024
+	}
 	if s.Route == nil {
 		s.Route = matchedRoute
 	}
@@ -116,7 +121,6 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		tracer:  cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
 		meter:   newServerMeter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), s.BodySizeMetrics),
 		methods: knownMethods(),
-		rules:   s.ServerTiming.rules(),
 		kinds:   exchanges{New: newKept},
 	}
 }
@@ -129,7 +133,6 @@ type middleware struct {
 	meter   meter
 	kinds   exchanges
 	methods map[string]string
-	rules   timingRules
 }
 
 var _ http.Handler = (*middleware)(nil)
@@ -165,7 +168,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.start(ctx, r)
 	}
 	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
-	q.tl.Keep(m.rules.types...)
+	q.tl.Keep(m.ServerTiming.types()...)
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		// net/http adds trailers that were not announced to the request that it made. With a map
@@ -179,7 +182,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.body = countedBody{r.Body, &q.read}
 		inner.Body = &q.body
 	}
-	q.timing.trailers = m.rules.trailers(r)
+	q.timing.trailers = m.ServerTiming.trailers(r)
 	q.response.request = q
 	returned := false
 	defer func() {
