@@ -23,7 +23,6 @@ import (
 // or _OTHER, so that nobody can make up span names and metrics.
 type method struct {
 	attr     string // http.request.method
-	span     string // in a span's name
 	original string // http.request.method_original; empty where it says nothing new
 }
 
@@ -52,9 +51,9 @@ func methodOf(r *http.Request, known map[string]string) method {
 	}
 	k, ok := known[m]
 	if !ok {
-		return method{attr: otherMethod, span: spanMethod(otherMethod), original: strings.Clone(received.Text(m))}
+		return method{attr: otherMethod, original: strings.Clone(received.Text(m))}
 	}
-	return method{attr: k, span: spanMethod(k)}
+	return method{attr: k}
 }
 
 const otherMethod = "_OTHER"
@@ -84,9 +83,7 @@ func protocolVersion(major, minor int) string {
 	switch {
 	case major == 1 && minor == 1:
 		return "1.1"
-	case major == 2:
-		return "2"
-	case major > 2:
+	case major >= 2:
 		return strconv.Itoa(major)
 	}
 	return strconv.Itoa(major) + "." + strconv.Itoa(minor)

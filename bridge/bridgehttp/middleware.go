@@ -206,7 +206,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	name := q.method.span
+	name := spanMethod(q.method.attr)
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
 	}

@@ -27,7 +27,10 @@ type (
 	withFHPC struct{ withFHP }
 )
 
-func (w withF) Flush() { w.flush() }
+func (w withF) Flush() {
+	w.begin(http.StatusOK)
+	w.ResponseWriter.(http.Flusher).Flush()
+}
 
 func (w withH) Hijack() (net.Conn, *bufio.ReadWriter, error)  { return w.hijack() }
 func (w withFH) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }

@@ -117,7 +117,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL)}
-	name := c.method.span
+	name := spanMethod(c.method.attr)
 	if t.SpanName != nil {
 		name = text.Valid(t.SpanName(r))
 	}
