@@ -63,6 +63,7 @@ func value(v slog.Value) attribute.Value {
 		return attribute.Int64Value(int64(v.Duration()))
 	case slog.KindTime:
 		return attribute.Int64Value(v.Time().UnixNano())
+	default:
 	}
 	switch x := v.Any().(type) {
 	case []string:

@@ -54,13 +54,12 @@ func (s Server) Handler() stats.Handler {
 	if err != nil {
 		otel.Handle(err) // calls are served without it
 	}
+	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	s.Timeline = cmp.Or(s.Timeline, observer.Default())
 	return &server{
-		tracer:         cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName), // the globals forward to what is set later
-		propagators:    cmp.Or(s.Propagators, otel.GetTextMapPropagator()),
-		parent:         cmp.Or(s.Timeline, observer.Default()),
-		filter:         s.Filter,
-		publicEndpoint: s.PublicEndpoint,
-		durations:      newDurations(duration.Inst()),
+		Server:    s,
+		tracer:    cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		durations: newDurations(duration.Inst()),
 	}
 }
 
@@ -68,34 +67,31 @@ func (s Server) Handler() stats.Handler {
 // that several handlers of one server do not find each other's.
 type server struct {
 	connections
-	tracer         trace.Tracer
-	propagators    propagation.TextMapPropagator
-	parent         *observer.Timeline
-	filter         func(*stats.RPCTagInfo) bool
-	publicEndpoint func(context.Context, *stats.RPCTagInfo) bool
-	durations      durations
+	Server
+	tracer    trace.Tracer
+	durations durations
 }
 
 var _ stats.Handler = (*server)(nil)
 
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if serving.Served(ctx) || (h.filter != nil && !h.filter(info)) {
+	if serving.Served(ctx) || (h.Filter != nil && !h.Filter(info)) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
 	span, borrowed := serving.Span(ctx)
 	if !borrowed {
-		ctx, span = h.start(h.propagators.Extract(ctx, incoming{ctx}), info, c.method)
+		ctx, span = h.start(h.Propagators.Extract(ctx, incoming{ctx}), info, c.method)
 		c.span = span
 	}
-	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.parent)
+	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.Timeline)
 	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
-	public := h.publicEndpoint != nil && h.publicEndpoint(ctx, info)
+	public := h.PublicEndpoint != nil && h.PublicEndpoint(ctx, info)
 	return serving.StartSpan(ctx, h.tracer, method, &arrival{ctx, method}, public)
 }
 

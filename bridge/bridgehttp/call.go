@@ -28,16 +28,13 @@ type call struct {
 	tl     *observer.Timeline
 	span   trace.Span
 	start  time.Duration // on tl
-	method method
-	name   string // the URL, without secrets
-	server string
-	port   int
+	name   string        // the URL, without secrets
+	x      exchange
 	phases phases
 
 	sent atomic.Int64 // bytes of the request's body
 
-	status   int // 0 without a response
-	protocol string
+	protocol string   // empty without a response
 	failed   string   // why there is no response
 	encoded  bool     // the body is as it was sent
 	timings  []string // Server-Timing fields
@@ -191,12 +188,12 @@ func (c *call) end(now time.Duration, incomplete string) {
 func (c *call) detail(incomplete string) []slog.Attr {
 	attrs := append(make([]slog.Attr, 0, 20),
 		slog.String(observer.InitiatorKey, "fetch"),
-		slog.String("method", c.method.attr))
-	if c.status > 0 {
-		attrs = append(attrs, slog.Int("responseStatus", c.status), slog.String("nextHopProtocol", c.protocol))
+		slog.String("method", c.x.method))
+	if c.protocol != "" {
+		attrs = append(attrs, slog.Int("responseStatus", c.x.status), slog.String("nextHopProtocol", c.protocol))
 	}
 	attrs = c.phases.append(attrs)
-	if c.status > 0 {
+	if c.protocol != "" {
 		attrs = append(attrs, slog.Int64("requestBodySize", c.sent.Load()), slog.Int64("decodedBodySize", c.received.Load()))
 		if c.encoded {
 			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))

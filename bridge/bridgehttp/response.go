@@ -114,11 +114,14 @@ func (w behind) Unwrap() http.ResponseWriter                  { return w.Respons
 
 // reaches reports whether an http.ResponseController finds an interface I in w.
 func reaches[I any](w http.ResponseWriter) bool {
-	switch inner := w.(type) {
-	case I:
-		return true
-	case interface{ Unwrap() http.ResponseWriter }:
-		return reaches[I](inner.Unwrap())
+	for {
+		if _, ok := w.(I); ok {
+			return true
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = outer.Unwrap()
 	}
-	return false
 }

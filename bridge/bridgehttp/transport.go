@@ -116,12 +116,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
-	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL)}
-	name := spanMethod(c.method.attr)
+	c := &call{t: t, tl: observer.FromContext(r.Context()), name: address(r.URL)}
+	m := methodOf(r, t.methods)
+	name := spanMethod(m.attr)
 	if t.SpanName != nil {
 		name = text.Valid(t.SpanName(r))
 	}
-	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r)...))
+	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r, m)...))
 	c.ctx, c.span = ctx, span
 	c.start = c.tl.Since(serving.Start(span))
 
@@ -139,7 +140,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}()
 	resp, err := t.base.RoundTrip(out)
 	returned = true
-	c.answered(r, resp, err)
+	c.answered(resp, err)
 	if err != nil || resp == nil {
 		return resp, err
 	}
@@ -147,19 +148,21 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // request is what is known of a request before it is sent.
-func (c *call) request(r *http.Request) []attribute.KeyValue {
-	attrs := c.method.append(make([]attribute.KeyValue, 0, 8))
-	c.server, c.port = splitHostPort(text.Valid(r.URL.Host))
-	if c.port == 0 {
-		c.port = 80
-		if r.URL.Scheme == "https" {
-			c.port = 443
-		}
+func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
+	attrs := m.append(make([]attribute.KeyValue, 0, 8))
+	server, port := splitHostPort(text.Valid(r.URL.Host))
+	switch {
+	case port != 0:
+	case r.URL.Scheme == "https":
+		port = 443
+	default:
+		port = 80
 	}
+	c.x = exchange{method: m.attr, scheme: r.URL.Scheme, server: server, port: port}
 	if n := redirects(r); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
 	}
-	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(c.server), semconv.ServerPort(c.port))
+	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
 }
 
 // redirects is how many redirects an http.Client followed to make r.
@@ -203,9 +206,9 @@ func (c *call) countBody(out *http.Request) {
 }
 
 // answered notes the response's header, or why there is none.
-func (c *call) answered(r *http.Request, resp *http.Response, err error) {
+func (c *call) answered(resp *http.Response, err error) {
 	now := c.tl.Now()
-	x := exchange{method: c.method.attr, scheme: r.URL.Scheme, server: c.server, port: c.port}
+	x := &c.x
 	if err != nil {
 		x.failure = errorType(err)
 	}
@@ -215,7 +218,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		x.fail(http.StatusBadRequest)
 		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
-	k := c.t.kinds.Get(x)
+	k := c.t.kinds.Get(*x)
 	c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k)
 	if c.span.IsRecording() {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
@@ -238,7 +241,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		c.finish(c.tl.Now(), "")
 		return
 	}
-	c.status, c.protocol = resp.StatusCode, nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
+	c.protocol = nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
 	c.encoded = !resp.Uncompressed
 	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
 }
