@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
@@ -46,6 +47,14 @@ func (j *joined) attach(t *observer.Timeline) (detach func()) {
 	return t.Attach(j)
 }
 
+// spanOf returns the active span of a context. It is one without a span context if there is none.
+func spanOf(active any) trace.Span {
+	if span, ok := active.(trace.Span); ok {
+		return span
+	}
+	return noop.Span{}
+}
+
 // Under returns the destination of entries under a span of another provider.
 func (j *joined) Under(active any) observer.Destination {
 	switch reflect.TypeOf(active) { // asking a span of the SDK takes its lock
@@ -54,10 +63,7 @@ func (j *joined) Under(active any) observer.Destination {
 	case sdkTypes.dropped:
 		return observer.ToObservers
 	}
-	span, ok := active.(trace.Span)
-	if !ok {
-		return observer.ToTimeline
-	}
+	span := spanOf(active)
 	switch sc := span.SpanContext(); {
 	case !sc.IsValid():
 		return observer.ToTimeline
@@ -70,10 +76,7 @@ func (j *joined) Under(active any) observer.Destination {
 
 // IDs returns the ids of a span. A span without Parent counts as its own.
 func (j *joined) IDs(active any) observer.SpanIDs {
-	span, ok := active.(trace.Span)
-	if !ok {
-		return observer.SpanIDs{}
-	}
+	span := spanOf(active)
 	sc := span.SpanContext()
 	if !sc.IsSampled() && !span.IsRecording() {
 		return observer.SpanIDs{}
@@ -87,10 +90,7 @@ func (j *joined) IDs(active any) observer.SpanIDs {
 
 // Mark adds an event to a span.
 func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
-	span, ok := active.(trace.Span)
-	if !ok {
-		return
-	}
+	span := spanOf(active)
 	if !span.IsRecording() {
 		if span.SpanContext().IsRemote() {
 			j.stats.unattached.Add(1)
@@ -109,13 +109,10 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 
 // Measure makes a span. The measure is over, so that no sample is of the span.
 func (j *joined) Measure(active any, m observer.Measured) {
-	ctx, tracer := context.Background(), j.tracer
-	if parent, ok := active.(trace.Span); ok {
-		ctx = trace.ContextWithSpan(ctx, parent)
-		tracer = func() trace.Tracer { return j.tracerUnder(parent) }
-	}
+	parent := spanOf(active)
+	ctx := spanlabels.Without(trace.ContextWithSpan(context.Background(), parent))
 	start, end := ordered(m.Start, m.Duration)
-	_, span := tracer().Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
 	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
 	} else if span.IsRecording() {
