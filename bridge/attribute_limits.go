@@ -5,6 +5,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
 // SetAttributes sets attributes. An attribute that the span has gets the new value at its old place. Others are
@@ -21,20 +23,71 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 }
 
 // begin sets the attributes that the sampler and the caller gave to the new span.
-func (s *recordedSpan) begin(sampler, caller []attribute.KeyValue) {
-	limits := &s.tracer.provider.limits
-	if limit := limits.AttributeCountLimit; len(sampler) == 0 && s.tracer.provider.sdkSampler && (limit < 0 || len(caller) <= limit) {
-		s.attributes = caller // the span owns the slice, and the sampler does not keep it
-		s.limitFrom(0)
-		return
-	}
+func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
+	p := s.tracer.provider
+	limit := p.limits.AttributeCountLimit
 	s.addAttributes(sampler)
-	s.addAttributes(caller)
+	switch {
+	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) && p.limits.AttributeValueLengthLimit < 0:
+		s.request = how.request.Keep()
+	case how.request != nil:
+		s.addAttributes(listOf(how.request))
+	case len(sampler) == 0 && p.sdkSampler && (limit < 0 || len(how.attributes) <= limit):
+		s.attributes = how.attributes // the span owns the slice, and the sampler does not keep it
+		s.limitFrom(0)
+	default:
+		s.addAttributes(how.attributes)
+	}
+}
+
+// Answer implements [serving.RequestSpan].
+func (s *recordedSpan) Answer(a serving.Attributes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.IsRecording():
+	case s.request != nil:
+		s.answered = true
+	default:
+		var list serving.List
+		a.Answer(&list)
+		s.addAttributes(list.Attributes)
+	}
+}
+
+// appendAttributes appends all attributes of the span. s.mu is held, or the span has ended.
+func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.KeyValue {
+	if s.request == nil {
+		return append(to, s.attributes...)
+	}
+	n, all := len(to), serving.List{Attributes: to}
+	s.request.Request(&all)
+	all.List(s.attributes)
+	if s.answered {
+		s.request.Answer(&all)
+	}
+	return all.Attributes[:n+len(unique(all.Attributes[n:]))]
+}
+
+// listOf returns the attributes of a request as a list.
+func listOf(r serving.Request) []attribute.KeyValue {
+	list := serving.List{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
+	r.Attributes(&list)
+	return list.Attributes
+}
+
+// list makes the span's attributes a list. s.mu is held.
+func (s *recordedSpan) list() {
+	s.attributes, s.request = s.appendAttributes(nil), nil
+	s.dirty = true
 }
 
 // addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them. s.mu is held.
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
+	if s.request != nil && (s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
+		s.list()
+	}
 	if limit == 0 {
 		s.droppedAttributes += int32(len(attrs))
 		return

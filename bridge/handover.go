@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
 )
@@ -31,6 +32,9 @@ func (p *TracerProvider) wants(sampled bool) bool {
 // Size implements [observer.Span].
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s)) + len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
+	if s.request != nil {
+		size += serving.MaxAttributes * int(unsafe.Sizeof(attribute.KeyValue{}))
+	}
 	d := s.readDetails()
 	for i := range d.events.values {
 		e := &d.events.values[i]
@@ -57,6 +61,9 @@ type encoding struct {
 	parts      []encodedPart
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
+	marks      []observer.FinishedMark
+	span       *recordedSpan // whose request is encoded
+	writer     otlpenc.AttributeWriter
 	free       []byte // the rest of a chunk for results
 
 	eventCount, measures, spans, limited uint64
@@ -106,7 +113,8 @@ func (r receiver) HandOver(finished *observer.Finished) {
 		clear(s.parts)
 		clear(s.attributes)
 		clear(s.events)
-		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], free: s.free}
+		clear(s.marks)
+		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0], free: s.free}
 		encodings.Put(s)
 	}
 }
@@ -201,23 +209,75 @@ func (s *encoding) count(span *recordedSpan, itself bool) {
 func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, attrs []slog.Attr) {
 	d := span.readDetails()
 	data := otlpenc.Snapshot{
-		Name: span.name, SpanContext: span.spanContext, Parent: span.parent, SpanKind: trace.SpanKind(span.kind),
+		Name: span.name, SpanContext: span.spanContext, Parent: span.Parent(), SpanKind: trace.SpanKind(span.kind),
 		StartTime: span.startTime, EndTime: span.endTime,
 		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
 		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
 	}
+	var more otlpenc.More
+	switch {
+	case span.request == nil:
+	case len(attrs)+len(span.attributes) == 0:
+		s.span = span
+		more.Attributes = s.appendRequest
+	default:
+		n := len(s.attributes)
+		s.attributes = span.appendAttributes(s.attributes)
+		data.Attributes = s.attributes[n:]
+	}
 	if len(attrs) > 0 {
 		var dropped int
-		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, span.attributes, attrs)
+		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, data.Attributes, attrs)
 		data.DroppedAttributeCount += dropped
 	}
-	if last := finished.LastMark(span); last.Valid() || span.marks.Dropped() > 0 {
+	switch last := finished.LastMark(span); {
+	case !last.Valid() && span.marks.Dropped() == 0:
+	case s.plainMarks(span, last):
+		more.Events = s.appendMarks
+	default:
 		var dropped int
 		data.Events, dropped = s.withMarks(span, last)
 		data.DroppedEventCount += dropped
 	}
-	s.bytes = data.Append(s.bytes)
+	s.bytes = data.AppendWith(s.bytes, more)
 }
+
+// appendRequest appends the attributes of the request whose span is s.span.
+func (s *encoding) appendRequest(b []byte) []byte {
+	s.writer.Bytes = b
+	s.span.request.Request(&s.writer)
+	if s.span.answered {
+		s.span.request.Answer(&s.writer)
+	}
+	return s.writer.Bytes
+}
+
+// plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.
+func (s *encoding) plainMarks(span *recordedSpan, last observer.FinishedMark) bool {
+	limits := &span.tracer.provider.limits
+	s.marks = s.marks[:0]
+	if len(span.readDetails().events.values) > 0 || span.marks.Dropped() > 0 || !admits(limits.EventCountLimit, span.marks.Len()) {
+		return false
+	}
+	for m := last; m.Valid(); m = m.Before() {
+		if attrs := m.Attrs(); !otlpenc.Plain(attrs) || !admits(limits.AttributePerEventCountLimit, len(attrs)) {
+			return false
+		}
+		s.marks = append(s.marks, m)
+	}
+	s.eventCount += uint64(len(s.marks))
+	return true
+}
+
+func (s *encoding) appendMarks(b []byte) []byte {
+	for _, m := range slices.Backward(s.marks) {
+		b = otlpenc.AppendEvent(b, m.Time(), m.Name(), m.Attrs())
+	}
+	return b
+}
+
+// admits reports whether a limit, of which a negative one is none, admits n.
+func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
@@ -227,11 +287,9 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 		SpanContext: parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID())),
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
-	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && (limits.AttributeCountLimit < 0 || len(it.Attrs) <= limits.AttributeCountLimit) {
-		var ok bool
-		if s.bytes, ok = data.AppendPlain(s.bytes, it.Attrs); ok {
-			return
-		}
+	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
+		s.bytes = data.AppendWith(s.bytes, otlpenc.More{Detail: it.Attrs})
+		return
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes)

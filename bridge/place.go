@@ -60,7 +60,7 @@ func (p *TracerProvider) newUnit(start time.Time) *observer.Timeline {
 // IDs implements [observer.Span].
 func (s *recordedSpan) IDs() observer.SpanIDs {
 	return observer.SpanIDs{
-		Trace: s.spanContext.TraceID(), Self: observer.ID(s.spanContext.SpanID()), Parent: observer.ID(s.parent.SpanID()),
+		Trace: s.spanContext.TraceID(), Self: observer.ID(s.spanContext.SpanID()), Parent: observer.ID(s.parent.id),
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 	span.name, span.startTime, span.measure = text.Valid(name), start, true
 	span.kind = uint8(trace.SpanKindInternal)
 	span.unit.Store(s.child(true))
-	span.parent = s.spanContext
+	span.parent = parentOf(s.spanContext)
 	span.spanContext = s.spanContext.WithSpanID(t.provider.measureID(ctx, s.spanContext.TraceID()))
 	span.labelGoroutine(ctx, name)
 	logToExecutionTrace(ctx, name)

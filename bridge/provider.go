@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -78,6 +79,7 @@ type TracerProvider struct {
 	sampler      sdktrace.Sampler
 	sdkSampler   bool // all of it is the SDK's, which keeps no slice that it is given
 	inherits     bool // it is the SDK's, and spans with a parent are sampled if the parent is
+	samplesRoots bool // it inherits, and samples all spans without a parent
 	ids          sdktrace.IDGenerator
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
@@ -127,6 +129,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
+	p.samplesRoots = p.inherits && strings.HasPrefix(p.sampler.Description(), "ParentBased{root:"+sdktrace.AlwaysSample().Description())
 	if c.Limits != nil {
 		p.limits = *c.Limits
 	} else {

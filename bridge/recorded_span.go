@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
@@ -27,13 +28,14 @@ type recordedSpan struct {
 
 	tracer      *tracer
 	spanContext trace.SpanContext
-	parent      trace.SpanContext
+	parent      parentContext
 	startTime   time.Time
 	label       *spanlabels.Span                  // of its goroutine; nil unless a profiler runs
 	kind        uint8                             // a trace.SpanKind
 	root        bool                              // it is a local root
 	measure     bool                              // it is the span of a measure
 	dirty       bool                              // attributes may have a key twice; guarded by mu
+	answered    bool                              // request has the attributes of the answer; guarded by mu
 	ended       atomic.Bool                       // changed with mu held
 	unit        atomic.Pointer[observer.Timeline] // of a local root: nil before its first child or mark; changed with mu held
 	marks       observer.SpanMarks
@@ -44,6 +46,7 @@ type recordedSpan struct {
 	name              string
 	endTime           time.Time // zero before the end
 	status            sdktrace.Status
+	request           serving.Attributes // of a request's span; nil if attributes has them
 	attributes        []attribute.KeyValue
 	details           *spanDetails // nil for most spans
 }
@@ -233,7 +236,7 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	if !spanlabels.Enabled() || !s.spanContext.IsSampled() {
 		return
 	}
-	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.IsValid() || s.parent.IsRemote())
+	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.isLocal())
 	if id, ok := s.label.ProfileID(s.tracer.provider.profileIDs); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}

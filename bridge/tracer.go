@@ -31,18 +31,8 @@ type spanStart struct {
 	newRoot    bool
 	time       time.Time            // zero means now
 	attributes []attribute.KeyValue // the span's from then on
-	request    serving.Request      // has the attributes, if it is not nil
+	request    serving.Request      // has attributes, if it is not nil
 	links      []trace.Link
-}
-
-// maxRequest is how many attributes a request has, with its answer.
-const maxRequest = 14
-
-// readRequest reads the attributes of a request, which are not needed if the span is dropped.
-func (h *spanStart) readRequest() {
-	if h.request != nil && h.attributes == nil {
-		h.attributes = h.request.AppendAttributes(make([]attribute.KeyValue, 0, maxRequest))
-	}
 }
 
 // Start implements [trace.Tracer].
@@ -69,8 +59,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
 	}
-	if !t.provider.sdkSampler { // it may look at them
-		how.readRequest()
+	if how.request != nil && !t.provider.sdkSampler { // it may look at them
+		how.attributes, how.request = listOf(how.request), nil
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
@@ -85,7 +75,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 
 	c, s := newSpan(ctx, t)
-	s.name, s.spanContext, s.parent = name, sc, parent
+	s.name, s.spanContext, s.parent = name, sc, parentOf(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {
@@ -94,8 +84,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, l := range how.links {
 		s.AddLink(l)
 	}
-	how.readRequest()
-	s.begin(result.Attributes, how.attributes)
+	s.begin(result.Attributes, how)
 	s.labelGoroutine(ctx, name)
 	started := found(c, s)
 	for _, sp := range *t.provider.processors.Load() {
@@ -157,12 +146,15 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	} else {
 		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
 	}
-	if t.provider.inherits && parent.IsValid() {
+	if t.provider.inherits && (parent.IsValid() || t.provider.samplesRoots) {
 		decision := sdktrace.Drop
-		if parent.IsSampled() {
+		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
+		if !parent.IsValid() {
+			sc.TraceFlags = sc.TraceFlags.WithSampled(true)
+		}
+		if sc.TraceFlags.IsSampled() {
 			decision = sdktrace.RecordAndSample
 		}
-		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
 		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
 	result := t.provider.sampler.ShouldSample(sdktrace.SamplingParameters{

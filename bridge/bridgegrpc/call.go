@@ -23,6 +23,7 @@ type call struct {
 	tl     *observer.Timeline // a server's call's own, a client's caller's
 	start  time.Duration      // since tl's origin
 	span   trace.Span         // nil when the call had one already
+	attrs  *attributes        // that a server's span keeps; nil unless it is a span of perfline's provider
 	closes bool               // the timeline is not the span's, and has to be closed
 
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock

@@ -124,6 +124,6 @@ func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	end := c.tl.Now()
 	failed := st.Code() != codes.OK
 	c.record(ctx, observer.Resource, st.Code(), end)
-	endSpan(c.span, st, failed)
+	endSpan(c.span, nil, st, failed)
 	h.durations.record(ctx, c.method, st.Code(), failed, end-c.start)
 }

@@ -5,14 +5,12 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
@@ -82,7 +80,7 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	c := &call{method: methodOf(info)}
 	span, borrowed := serving.Span(ctx)
 	if !borrowed {
-		ctx, span = h.start(h.Propagators.Extract(ctx, incoming{ctx}), info, c.method)
+		ctx, span = h.start(h.Propagators.Extract(ctx, incoming{ctx}), info, c)
 		c.span = span
 	}
 	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.Timeline)
@@ -90,37 +88,9 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	return context.WithValue(ctx, h, c)
 }
 
-func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, method string) (context.Context, trace.Span) {
+func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (context.Context, trace.Span) {
 	public := h.PublicEndpoint != nil && h.PublicEndpoint(ctx, info)
-	return serving.StartSpan(ctx, h.tracer, method, &arrival{ctx, method}, public)
-}
-
-// An arrival is a call that arrives.
-type arrival struct {
-	ctx    context.Context //nolint:containedctx // which has the peer
-	method string
-}
-
-// AppendAttributes implements [serving.Request].
-func (a *arrival) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(a.method))
-	p, ok := peer.FromContext(a.ctx)
-	if !ok {
-		return attrs
-	}
-	if host, port := hostPort(p.LocalAddr); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(host))
-		if port > 0 {
-			attrs = append(attrs, semconv.ServerPort(port))
-		}
-	}
-	if host, port := hostPort(p.Addr); host != "" {
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(host))
-		if port > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(port), semconv.ClientPort(port))
-		}
-	}
-	return attrs
+	return serving.StartSpan(ctx, h.tracer, c.method, &arrival{ctx, c}, public)
 }
 
 // HandleRPC is called for the events of a call, those of a stream concurrently.
@@ -178,7 +148,7 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	c.record(ctx, observer.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
-		endSpan(c.span, st, failed)
+		endSpan(c.span, c.attrs, st, failed)
 		h.durations.record(ctx, method, st.Code(), failed, end)
 	}
 	if c.closes {

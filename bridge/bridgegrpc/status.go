@@ -4,12 +4,12 @@ import (
 	"strconv"
 
 	otelcodes "go.opentelemetry.io/otel/codes"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
 // codeNames are the names of gRPC's status codes as they are specified
@@ -53,15 +53,24 @@ func isServerError(c codes.Code) bool {
 	}
 }
 
-func endSpan(span trace.Span, st *status.Status, failed bool) {
-	if span.IsRecording() {
-		code := codeName(st.Code())
-		if failed {
-			span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
-			span.SetAttributes(semconv.RPCResponseStatusCode(code), semconv.ErrorTypeKey.String(code))
-		} else {
-			span.SetAttributes(semconv.RPCResponseStatusCode(code))
-		}
+// endSpan ends the span of the call, whose attributes are a if the span keeps them.
+func endSpan(span trace.Span, a *attributes, st *status.Status, failed bool) {
+	defer span.End()
+	if !span.IsRecording() {
+		return
 	}
-	span.End()
+	if failed {
+		span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
+	}
+	code := codeName(st.Code())
+	if s, ok := span.(serving.RequestSpan); ok && a != nil {
+		a.code, a.failed = code, failed
+		s.Answer(a)
+		return
+	}
+	answer := attributes{code: code, failed: failed}
+	list := serving.NewList()
+	defer list.Free()
+	answer.Answer(list)
+	span.SetAttributes(list.Attributes...)
 }

@@ -5,38 +5,90 @@ import (
 	"path"
 	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 )
 
-// appendRequest appends what is known of a request when it arrives.
-func appendRequest(attrs []attribute.KeyValue, r *http.Request, m method) []attribute.KeyValue {
-	attrs = m.append(attrs)
-	scheme, port := scheme(r), 80
+// attributes are those of a request's span. They do not refer to the request.
+type attributes struct {
+	method  method
+	scheme  string
+	path    string
+	server  string // empty if it is unknown, as peer
+	peer    string
+	client  string
+	agent   string // empty without one
+	version string
+
+	serverPort, peerPort uint16 // 0 if there is none to be told
+
+	// Of the answer.
+	kind           *kept
+	received, sent int64 // bytes of bodies
+}
+
+var _ serving.Attributes = (*attributes)(nil)
+
+// readRequest reads a request that arrives.
+func (a *attributes) readRequest(r *http.Request, m method) {
+	a.method, a.path = m, pathOf(r)
+	a.scheme, a.version = scheme(r), protocolVersion(r.ProtoMajor, r.ProtoMinor)
+	usual := 80
 	if r.TLS != nil {
-		port = 443
+		usual = 443
 	}
-	attrs = append(attrs, semconv.URLScheme(scheme), semconv.URLPath(pathOf(r)))
-	if host, p := splitHostPort(r.Host); host != "" {
-		attrs = append(attrs, semconv.ServerAddress(received.Part(host, len(r.Host))))
-		if p > 0 && p != port {
-			attrs = append(attrs, semconv.ServerPort(p))
+	if host, port := splitHostPort(r.Host); host != "" {
+		a.server = received.Part(host, len(r.Host))
+		if port != usual {
+			a.serverPort = uint16(port)
 		}
 	}
-	if host, p := splitHostPort(r.RemoteAddr); host != "" {
-		host = text.Valid(host)
-		attrs = append(attrs, semconv.NetworkPeerAddress(host), semconv.ClientAddress(clientAddress(r, host)))
-		if p > 0 {
-			attrs = append(attrs, semconv.NetworkPeerPort(p))
-		}
+	if host, port := splitHostPort(r.RemoteAddr); host != "" {
+		a.peer, a.peerPort = text.Valid(host), uint16(port)
+		a.client = clientAddress(r, a.peer)
 	}
-	if ua := r.UserAgent(); ua != "" {
-		attrs = append(attrs, semconv.UserAgentOriginal(received.Text(ua)))
+	a.agent = received.Text(headerOf(r, "User-Agent"))
+}
+
+// Request implements [serving.Attributes].
+func (a *attributes) Request(to serving.AttributeSink) {
+	to.Text(semconv.HTTPRequestMethodKey, a.method.attr)
+	if a.method.original != "" {
+		to.Text(semconv.HTTPRequestMethodOriginalKey, a.method.original)
 	}
-	return append(attrs, semconv.NetworkProtocolVersion(protocolVersion(r.ProtoMajor, r.ProtoMinor)))
+	to.Text(semconv.URLSchemeKey, a.scheme)
+	to.Text(semconv.URLPathKey, a.path)
+	if a.server != "" {
+		to.Text(semconv.ServerAddressKey, a.server)
+	}
+	if a.serverPort > 0 {
+		to.Int(semconv.ServerPortKey, int64(a.serverPort))
+	}
+	if a.peer != "" {
+		to.Text(semconv.NetworkPeerAddressKey, a.peer)
+		to.Text(semconv.ClientAddressKey, a.client)
+	}
+	if a.peerPort > 0 {
+		to.Int(semconv.NetworkPeerPortKey, int64(a.peerPort))
+	}
+	if a.agent != "" {
+		to.Text(semconv.UserAgentOriginalKey, a.agent)
+	}
+	to.Text(semconv.NetworkProtocolVersionKey, a.version)
+}
+
+// Answer implements [serving.Attributes].
+func (a *attributes) Answer(to serving.AttributeSink) {
+	to.List(a.kind.outcome)
+	if a.received > 0 {
+		to.Int(semconv.HTTPRequestBodySizeKey, a.received)
+	}
+	if a.sent > 0 {
+		to.Int(semconv.HTTPResponseBodySizeKey, a.sent)
+	}
 }
 
 // pathOf is the request's path, a part of its first line.
@@ -47,12 +99,20 @@ func pathOf(r *http.Request) string {
 // clientAddress is whom the request comes from: what the first proxy says, or
 // else the peer.
 func clientAddress(r *http.Request, peer string) string {
-	all := r.Header.Get("X-Forwarded-For")
+	all := headerOf(r, "X-Forwarded-For")
 	first, _, _ := strings.Cut(all, ",")
 	if first = strings.TrimSpace(first); first != "" {
 		return received.Part(first, len(all))
 	}
 	return peer
+}
+
+// headerOf returns the first value of a header whose key is canonical.
+func headerOf(r *http.Request, key string) string {
+	if v := r.Header[key]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
 }
 
 // scheme is url.scheme of a request received.

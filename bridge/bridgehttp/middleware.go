@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -149,6 +148,7 @@ type request struct {
 	method   method
 	arriving *http.Request // while the span starts
 	read     atomic.Int64  // bytes of the request's body
+	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
 	body     countedBody
 	response response
 	timing   timing
@@ -216,9 +216,18 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.arriving = nil
 }
 
-// AppendAttributes implements [serving.Request].
-func (q *request) AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
-	return appendRequest(attrs, q.arriving, q.method)
+// Attributes implements [serving.Request].
+func (q *request) Attributes(to serving.AttributeSink) {
+	var a attributes
+	a.readRequest(q.arriving, q.method)
+	a.Request(to)
+}
+
+// Keep implements [serving.Request].
+func (q *request) Keep() serving.Attributes {
+	q.attrs = new(attributes)
+	q.attrs.readRequest(q.arriving, q.method)
+	return q.attrs
 }
 
 // begun is called before the first byte of the response.
@@ -276,17 +285,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 	case x.route != "":
 		span.SetName(k.name)
 	}
-	room := serving.Scratches.Get().(*serving.Scratch)
-	defer serving.Scratches.Put(room)
-	attrs := room[:0]
-	attrs = append(attrs, k.outcome...)
-	if n := q.read.Load(); n > 0 {
-		attrs = append(attrs, semconv.HTTPRequestBodySize(int(n)))
-	}
-	if n := q.response.written; n > 0 {
-		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
-	}
-	span.SetAttributes(attrs...)
+	q.answer(k)
 	if x.failure == "" {
 		return
 	}
@@ -299,6 +298,21 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		semconv.ExceptionType(x.failure),
 		semconv.ExceptionMessage(text.Valid(fmt.Sprint(p))),
 		semconv.ExceptionStacktrace(string(debug.Stack()))))
+}
+
+// answer gives the span the attributes of the answer.
+func (q *request) answer(k *kept) {
+	received, sent := q.read.Load(), q.response.written
+	if span, ok := q.span.(serving.RequestSpan); ok && q.attrs != nil {
+		q.attrs.kind, q.attrs.received, q.attrs.sent = k, received, sent
+		span.Answer(q.attrs)
+		return
+	}
+	a := attributes{kind: k, received: received, sent: sent}
+	list := serving.NewList()
+	defer list.Free()
+	a.Answer(list)
+	q.span.SetAttributes(list.Attributes...)
 }
 
 // navigation records the request itself, for those who observe requests: of the

@@ -4,27 +4,59 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
+	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxPlain is the number of attributes that [Snapshot.AppendPlain] takes. It compares each key with all others.
-const maxPlain = 8
+// MaxPlain is the number of attributes that are plain together: each key is compared with all others.
+const MaxPlain = 8
 
-// AppendPlain is Append for a span that has the attributes of a timeline's entry. It takes attributes of scalar kinds,
-// with keys that are neither empty nor repeated. It reports false, and appends nothing, for others. s.Attributes is not used.
+// More is what a span has besides its Snapshot.
+type More struct {
+	Attributes func([]byte) []byte // appends attributes, by an [AttributeWriter]; may be nil
+	Detail     []slog.Attr         // attributes, which must be plain
+	Events     func([]byte) []byte // appends events, by [AppendEvent]; may be nil
+}
+
+// AppendWith is Append for a span with more.
+func (s *Snapshot) AppendWith(b []byte, more More) []byte { return s.append(b, &more) }
+
+// An AttributeWriter appends attributes of a span.
+type AttributeWriter struct{ Bytes []byte }
+
+// Text appends a text.
+func (w *AttributeWriter) Text(key attribute.Key, value string) {
+	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, validText(string(key)), validText(value))
+}
+
+// Int appends a number.
+func (w *AttributeWriter) Int(key attribute.Key, value int64) {
+	w.Bytes = appendScalar(w.Bytes, spanAttributes, validText(string(key)), integer(value))
+}
+
+// List appends attributes.
+func (w *AttributeWriter) List(attrs []attribute.KeyValue) {
+	w.Bytes = appendAttributes(w.Bytes, spanAttributes, attrs, 0)
+}
+
+// AppendEvent appends an event to a span, with attributes that are plain.
+func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte {
+	b, start := beginMessage(b, spanEvents)
+	b = appendFixed64(b, eventTime, nanos(at))
+	b = appendText(b, eventName, name)
+	b = appendDetail(b, eventAttributes, attrs)
+	return endMessage(b, start)
+}
+
+// Plain reports whether the attributes of a timeline's entry are encoded as they are: there are [MaxPlain] at most, of scalar
+// kinds, with keys that are neither empty nor repeated.
 //
 // Numbers become numbers. Durations are nanoseconds, and times are nanoseconds since the Unix epoch. An unsigned number above the range of int64 becomes
 // text.
-func (s *Snapshot) AppendPlain(b []byte, attrs []slog.Attr) (_ []byte, ok bool) {
-	if !plain(attrs) {
-		return b, false
-	}
-	return s.append(b, attrs), true
-}
-
-func plain(attrs []slog.Attr) bool {
-	if len(attrs) > maxPlain {
+func Plain(attrs []slog.Attr) bool {
+	if len(attrs) > MaxPlain {
 		return false
 	}
 	for i := range attrs {
@@ -41,9 +73,9 @@ func plain(attrs []slog.Attr) bool {
 }
 
 // appendDetail appends attributes that are plain.
-func appendDetail(b []byte, attrs []slog.Attr) []byte {
+func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
-		b = appendScalar(b, spanAttributes, validText(attrs[i].Key), scalarOfDetail(attrs[i].Value))
+		b = appendScalar(b, tag, validText(attrs[i].Key), scalarOfDetail(attrs[i].Value))
 	}
 	return b
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -37,10 +37,17 @@ func TestAppendPlain(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.attr.Value.Kind(), c.want), func(t *testing.T) {
 			s := otlpenc.Snapshot{Name: "s", StartTime: at, EndTime: at}
-			got, ok := s.AppendPlain([]byte("before"), []slog.Attr{c.attr, slog.Int("n", 1)})
+			attrs := []slog.Attr{c.attr, slog.Int("n", 1)}
+			if !otlpenc.Plain(attrs) {
+				t.Fatal("not plain")
+			}
+			got := s.AppendWith([]byte("before"), otlpenc.More{Detail: attrs, Events: func(b []byte) []byte {
+				return otlpenc.AppendEvent(otlpenc.AppendEvent(b, at, "e", attrs), at, "", nil)
+			}})
 			s.Attributes = []attribute.KeyValue{c.want, attribute.Int("n", 1)}
-			if want := s.Append([]byte("before")); !ok || !bytes.Equal(got, want) {
-				t.Errorf("got %x, %v, want %x", got, ok, want)
+			s.Events = []sdktrace.Event{{Name: "e", Time: at, Attributes: s.Attributes}, {Time: at}}
+			if want := s.Append([]byte("before")); !bytes.Equal(got, want) {
+				t.Errorf("got %x, want %x", got, want)
 			}
 		})
 	}
@@ -52,7 +59,6 @@ func TestNotPlain(t *testing.T) {
 	for i := range 9 {
 		many = append(many, slog.Int(fmt.Sprint(i), i))
 	}
-	var s otlpenc.Snapshot
 	for what, attrs := range map[string][]slog.Attr{
 		"no key":      {slog.Int("", 1)},
 		"a key twice": {slog.Int("k", 1), slog.Int("l", 1), slog.Int("k", 2)},
@@ -61,12 +67,12 @@ func TestNotPlain(t *testing.T) {
 		"a valuer":    {slog.Any("k", valuer{})},
 		"many":        many,
 	} {
-		if got, ok := s.AppendPlain([]byte("before"), attrs); ok || string(got) != "before" {
-			t.Errorf("%s: got %q, %v, want nothing", what, got, ok)
+		if otlpenc.Plain(attrs) {
+			t.Errorf("%s: plain", what)
 		}
 	}
-	if got, ok := s.AppendPlain(nil, slices.Clip(many[:8])); !ok || len(got) == 0 {
-		t.Errorf("8 attributes: got %x, %v", got, ok)
+	if !otlpenc.Plain(many[:otlpenc.MaxPlain]) {
+		t.Errorf("%d attributes are not plain", otlpenc.MaxPlain)
 	}
 }
 

@@ -1,8 +1,6 @@
 package otlpenc
 
 import (
-	"log/slog"
-
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -17,10 +15,9 @@ func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 }
 
 // Append is [AppendSpan] for a Snapshot.
-func (s *Snapshot) Append(b []byte) []byte { return s.append(b, nil) }
+func (s *Snapshot) Append(b []byte) []byte { return s.append(b, &More{}) }
 
-// append appends the span with s.Attributes, and with attributes that are plain.
-func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
+func (s *Snapshot) append(b []byte, more *More) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
 	b = appendIDs(b, *sc)
@@ -37,9 +34,15 @@ func (s *Snapshot) append(b []byte, more []slog.Attr) []byte {
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Header.decode
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
-	b = appendDetail(b, more)
+	if more.Attributes != nil {
+		b = more.Attributes(b)
+	}
+	b = appendDetail(b, spanAttributes, more.Detail)
 	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
 	b = appendEvents(b, s.Events)
+	if more.Events != nil {
+		b = more.Events(b)
+	}
 	b = appendCount(b, spanDroppedEvents, s.DroppedEventCount)
 	b = appendLinks(b, s.Links)
 	b = appendCount(b, spanDroppedLinks, s.DroppedLinkCount)

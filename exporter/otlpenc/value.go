@@ -25,15 +25,8 @@ func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth in
 
 func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
 	key := validText(string(kv.Key))
-	// Most attributes are short texts: this saves a sixth of the time of a span.
-	if kv.Value.Type() == attribute.STRING && key != "" {
-		s := validText(kv.Value.AsString())
-		if n := 6 + len(key) + len(s); n < 1<<7 {
-			b = append(b, byte(tag), byte(n), byte(keyValueKey), byte(len(key)))
-			b = append(b, key...)
-			b = append(b, byte(keyValueValue), byte(len(s)+2), byte(valueString), byte(len(s)))
-			return append(b, s...)
-		}
+	if kv.Value.Type() == attribute.STRING {
+		return appendTextAttribute(b, tag, key, validText(kv.Value.AsString()))
 	}
 	if isList(kv.Value.Type()) {
 		b, at := beginMessage(b, tag)
@@ -42,6 +35,18 @@ func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 		return endMessage(b, at)
 	}
 	return appendScalar(b, tag, key, scalarOf(kv.Value))
+}
+
+// appendTextAttribute appends an attribute whose value is a text. Most are short: this saves a sixth of the time of a span.
+func appendTextAttribute(b []byte, tag uint64, key, s string) []byte {
+	n := 6 + len(key) + len(s)
+	if key == "" || n >= 1<<7 {
+		return appendScalar(b, tag, key, text(s))
+	}
+	b = append(b, byte(tag), byte(n), byte(keyValueKey), byte(len(key)))
+	b = append(b, key...)
+	b = append(b, byte(keyValueValue), byte(len(s)+2), byte(valueString), byte(len(s)))
+	return append(b, s...)
 }
 
 func appendScalar(b []byte, tag uint64, key string, s scalar) []byte {

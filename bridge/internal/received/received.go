@@ -19,7 +19,7 @@ const (
 
 // Text is s as UTF-8, cut to MaxText.
 func Text(s string) string {
-	return strings.ToValidUTF8(text.Cut(s, MaxText), "\uFFFD")
+	return text.Valid(text.Cut(s, MaxText))
 }
 
 // Part is Text of a part of a text of length bytes, of which the rest does not stay in

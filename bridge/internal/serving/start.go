@@ -10,9 +10,40 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A Request has the attributes of a request that arrives.
+// A Request is a request that arrives. Its methods are called while its span starts.
 type Request interface {
-	AppendAttributes(attrs []attribute.KeyValue) []attribute.KeyValue
+	// Attributes gives the attributes of the request.
+	Attributes(to AttributeSink)
+
+	// Keep returns the attributes for a span that reads them when it is encoded. As a list they would take five times
+	// the memory.
+	Keep() Attributes
+}
+
+// Attributes are the attributes of a request and of its answer: [MaxAttributes] at most, which are valid, with distinct
+// keys. Methods may be called concurrently.
+type Attributes interface {
+	// Request gives what is known when the request arrives. It is always the same.
+	Request(to AttributeSink)
+
+	// Answer gives what is known at the end. It is called after [RequestSpan].Answer only.
+	Answer(to AttributeSink)
+}
+
+// An AttributeSink takes attributes: it encodes them, or makes a list of them.
+type AttributeSink interface {
+	Text(key attribute.Key, value string)
+	Int(key attribute.Key, value int64)
+	List(attrs []attribute.KeyValue)
+}
+
+// MaxAttributes is how many attributes a request has, with its answer.
+const MaxAttributes = 16
+
+// A RequestSpan is a span of perfline's provider.
+type RequestSpan interface {
+	// Answer adds the attributes of the answer, which are known from now on.
+	Answer(a Attributes)
 }
 
 // A Tracer starts the server spans of requests. It asks a request for its attributes only if the span or the sampler needs
@@ -21,11 +52,34 @@ type Tracer interface {
 	StartServer(ctx context.Context, name string, r Request, newRoot bool, links []trace.Link) (context.Context, trace.Span)
 }
 
-// A Scratch has room for the attributes that a span is started or ended with.
-type Scratch [16]attribute.KeyValue
+// A List makes a list of attributes.
+type List struct{ Attributes []attribute.KeyValue }
 
-// Scratches has scratches. OpenTelemetry's API copies attributes before it returns.
-var Scratches = sync.Pool{New: func() any { return new(Scratch) }}
+var _ AttributeSink = (*List)(nil)
+
+var lists = sync.Pool{New: func() any { return &List{make([]attribute.KeyValue, 0, MaxAttributes)} }}
+
+// NewList returns an empty list, which the caller frees.
+func NewList() *List { return lists.Get().(*List) }
+
+// Free gives the list away. OpenTelemetry's API has copied the attributes.
+func (l *List) Free() {
+	l.Attributes = l.Attributes[:0]
+	lists.Put(l)
+}
+
+// Text implements [AttributeSink].
+func (l *List) Text(key attribute.Key, value string) {
+	l.Attributes = append(l.Attributes, key.String(value))
+}
+
+// Int implements [AttributeSink].
+func (l *List) Int(key attribute.Key, value int64) {
+	l.Attributes = append(l.Attributes, key.Int64(value))
+}
+
+// List implements [AttributeSink].
+func (l *List) List(attrs []attribute.KeyValue) { l.Attributes = append(l.Attributes, attrs...) }
 
 // StartSpan starts the server span of a request under the span in ctx. A public request's
 // span begins a trace of its own, with a link to the caller's span.
@@ -37,9 +91,10 @@ func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	if t, ok := t.(Tracer); ok {
 		return t.StartServer(ctx, name, r, public, links)
 	}
-	scratch, _ := Scratches.Get().(*Scratch)
-	defer Scratches.Put(scratch)
-	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(r.AppendAttributes(scratch[:0])...))
+	list := NewList()
+	defer list.Free()
+	r.Attributes(list)
+	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))
 	if public {
 		options = append(options, trace.WithNewRoot(), trace.WithLinks(links...))
 	}
