@@ -95,7 +95,7 @@ type TracerProvider struct {
 	groups     otlpenc.Groups
 	exporters  []Output
 	recorders  []Output
-	processors atomic.Pointer[[]*registered]
+	processors atomic.Pointer[[]sdktrace.SpanProcessor]
 	closed     atomic.Bool
 
 	mu      sync.Mutex // guards what follows, and changes of processors
@@ -103,19 +103,6 @@ type TracerProvider struct {
 }
 
 var _ trace.TracerProvider = (*TracerProvider)(nil)
-
-// A registered processor is shut down once, by UnregisterSpanProcessor or by Shutdown.
-type registered struct {
-	sdktrace.SpanProcessor
-	down atomic.Bool
-}
-
-func (r *registered) Shutdown(ctx context.Context) error {
-	if r.down.Swap(true) {
-		return nil
-	}
-	return r.SpanProcessor.Shutdown(ctx)
-}
 
 // NewTracerProvider returns a provider. The caller has to shut it down.
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
@@ -139,10 +126,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.resource == nil {
 		p.resource = resource.Default()
 	}
-	all := make([]*registered, len(c.Processors))
-	for i, sp := range c.Processors {
-		all[i] = &registered{SpanProcessor: sp}
-	}
+	all := slices.Clone(c.Processors)
 	p.processors.Store(&all)
 	p.timeline = processTimeline(c.Timeline)
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
@@ -198,35 +182,35 @@ func (p *TracerProvider) RegisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	if p.closed.Load() {
 		return
 	}
-	all := append(slices.Clone(*p.processors.Load()), &registered{SpanProcessor: sp})
+	all := append(slices.Clone(*p.processors.Load()), sp)
 	p.processors.Store(&all)
 }
 
 // UnregisterSpanProcessor removes a processor and shuts it down. It does nothing after Shutdown.
 func (p *TracerProvider) UnregisterSpanProcessor(sp sdktrace.SpanProcessor) {
-	if r := p.remove(sp); r != nil {
-		if err := r.Shutdown(context.Background()); err != nil {
+	if p.remove(sp) {
+		if err := sp.Shutdown(context.Background()); err != nil {
 			otel.Handle(err)
 		}
 	}
 }
 
-// remove returns the processor that was registered last of those that equal sp, and nil without one.
-func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
+// remove removes the processor that was registered last of those that equal sp. It reports false without one.
+func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed.Load() || !reflect.ValueOf(sp).Comparable() {
-		return nil
+		return false
 	}
 	all := slices.Clone(*p.processors.Load())
 	for i, r := range slices.Backward(all) {
-		if reflect.ValueOf(r.SpanProcessor).Comparable() && r.SpanProcessor == sp {
+		if reflect.ValueOf(r).Comparable() && r == sp {
 			all = slices.Delete(all, i, i+1)
 			p.processors.Store(&all)
-			return r
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
@@ -273,7 +257,7 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	for _, sp := range all {
 		err = errors.Join(err, sp.Shutdown(ctx))
 	}
-	p.processors.Store(new([]*registered))
+	p.processors.Store(new([]sdktrace.SpanProcessor))
 	return err
 }
 

@@ -358,11 +358,11 @@ func panicType(p any) string {
 // over.
 type countedBody struct {
 	io.ReadCloser
-	read *atomic.Int64
+	count *atomic.Int64
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.read.Add(int64(n))
+	b.count.Add(int64(n))
 	return n, err
 }
