@@ -40,13 +40,13 @@ func (a *attributes) readRequest(r *http.Request, m method) {
 	if r.TLS != nil {
 		usual = 443
 	}
-	if host, port := splitHostPort(r.Host); host != "" {
+	if host, port := received.HostPort(r.Host); host != "" {
 		a.server = received.Part(host, len(r.Host))
 		if port != usual {
 			a.serverPort = uint16(port)
 		}
 	}
-	if host, port := splitHostPort(r.RemoteAddr); host != "" {
+	if host, port := received.HostPort(r.RemoteAddr); host != "" {
 		a.peer, a.peerPort = text.Valid(host), uint16(port)
 		a.client = clientAddress(r, a.peer)
 	}

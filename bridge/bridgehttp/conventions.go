@@ -2,7 +2,6 @@ package bridgehttp
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -95,23 +94,6 @@ func nextHopProtocol(major, minor int) string {
 		return "h" + strconv.Itoa(major)
 	}
 	return "http/" + protocolVersion(major, minor)
-}
-
-// splitHostPort is net.SplitHostPort for values that may lack a port: 0 then, as
-// for one that is no number.
-func splitHostPort(hostport string) (host string, port int) {
-	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
-		return hostport, 0
-	}
-	host, p, err := net.SplitHostPort(hostport)
-	if err != nil {
-		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), 0
-	}
-	n, err := strconv.ParseUint(p, 10, 16)
-	if err != nil {
-		return host, 0
-	}
-	return host, int(n)
 }
 
 // A carrier is a header that propagators read and write. It finds the usual names

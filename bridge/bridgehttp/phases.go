@@ -7,6 +7,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/bridge/internal/received"
 )
 
 // The moments of an outbound request that Resource Timing names.
@@ -100,7 +102,7 @@ func (p *phases) peer() (host string, port int) {
 	if p.remote == nil {
 		return "", 0
 	}
-	return splitHostPort(p.remote.String())
+	return received.HostPort(p.remote.String())
 }
 
 // append appends those that came, as attributes of a resource entry.

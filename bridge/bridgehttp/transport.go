@@ -150,7 +150,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // request is what is known of a request before it is sent.
 func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
 	attrs := m.append(make([]attribute.KeyValue, 0, 8))
-	server, port := splitHostPort(text.Valid(r.URL.Host))
+	server, port := received.HostPort(text.Valid(r.URL.Host))
 	switch {
 	case port != 0:
 	case r.URL.Scheme == "https":
