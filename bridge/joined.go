@@ -110,9 +110,12 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 // Measure makes a span. The measure is over, so that no sample is of the span.
 func (j *joined) Measure(active any, m observer.Measured) {
 	parent := spanOf(active)
-	ctx := spanlabels.Without(trace.ContextWithSpan(context.Background(), parent))
+	ctx := context.Background()
+	if active != nil {
+		ctx = trace.ContextWithSpan(ctx, parent)
+	}
 	start, end := ordered(m.Start, m.Duration)
-	_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	_, span := j.tracerUnder(parent).Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
 	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
 	} else if span.IsRecording() {
