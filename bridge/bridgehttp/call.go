@@ -84,23 +84,21 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	switch err {
 	case nil:
 	case io.EOF: // itself: callers see no other as the end
-		b.complete(now)
+		c.over.Do(func() {
+			if b.watched.Trailer == nil { // the base makes the map of a trailer that was not announced
+				b.watched.Trailer = b.response.Trailer
+			}
+			c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
+			c.end(now, "")
+		})
 	default:
-		c.fail(now, err)
+		c.over.Do(func() {
+			c.span.SetAttributes(semconv.ErrorType(err))
+			c.span.SetStatus(codes.Error, errorText(err))
+			c.end(now, errorText(err))
+		})
 	}
 	return n, err
-}
-
-// complete ends the call of a body that was read to its end, where its trailer is known.
-func (b *receivedBody) complete(now time.Duration) {
-	c := b.call
-	c.over.Do(func() {
-		if b.watched.Trailer == nil { // the base makes the map of a trailer that was not announced
-			b.watched.Trailer = b.response.Trailer
-		}
-		c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
-		c.end(now, "")
-	})
 }
 
 func (b *receivedBody) Close() error {
@@ -129,15 +127,6 @@ func (b switchedBody) CloseWrite() error {
 // abandon ends a call whose body nobody can read any more, as of its last use. The
 // runtime calls it, which must not wait for span processors.
 func (c *call) abandon() { go c.finish(time.Duration(c.used.Load()), "abandoned") }
-
-// fail ends a call whose body could not be read to its end.
-func (c *call) fail(now time.Duration, err error) {
-	c.over.Do(func() {
-		c.span.SetAttributes(semconv.ErrorType(err))
-		c.span.SetStatus(codes.Error, errorText(err))
-		c.end(now, errorText(err))
-	})
-}
 
 // finish ends the call at the moment now of its timeline, unless it is over.
 func (c *call) finish(now time.Duration, incomplete string) {

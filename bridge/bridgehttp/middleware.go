@@ -89,18 +89,14 @@ type Server struct {
 //   - A request that a middleware serves already passes: the handler is wrapped twice, or calls another one.
 //   - Any other span, such as the program's own in the server's BaseContext, is the parent of the request's span.
 //
-// The query is left out, because it often holds secrets. Texts of the client's are cut to
-// 2 KiB each, and a tracestate longer than any that is valid is ignored. A handler's panic leaves a
-// span with error status and an exception event, and goes on; [http.ErrAbortHandler]
-// is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
-// between that copies the request (as http.TimeoutHandler does) hides it.
+// A tracestate longer than any that is valid is ignored. A handler's panic leaves a span with error status and an exception
+// event, and goes on; [http.ErrAbortHandler] is no error. Wrap the mux itself, so that its pattern can be seen: a handler
+// in between that copies the request (as http.TimeoutHandler does) hides it.
 //
-// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and
-// [http.CloseNotifier] exactly when the server's writer has them. An
-// [http.ResponseController] reaches whatever is behind that. As with any wrapper,
-// http.MaxBytesReader no longer closes the connection. A connection that a handler hijacked
-// has no status: the middleware does not see what is written there. Known methods are those
-// of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the
+// server's writer has them. An [http.ResponseController] reaches whatever is behind that. As with any wrapper,
+// http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are those of the
+// conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.

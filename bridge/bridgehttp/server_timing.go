@@ -114,19 +114,14 @@ func (t *timing) header(q *request, res *response) {
 		t.trailers = false
 	}
 	announced := accepts(h["Trailer"], serverTimingKey)
-	if !t.trailers && !announced {
-		return
-	}
-	t.fields = slices.Clone(h[serverTimingKey])
-	if !t.trailers {
-		return
-	}
-	if !announced {
+	if t.trailers && !announced {
 		h.Add("Trailer", serverTimingKey)
 	}
-	t.told = map[told]int{}
-	for i := range entries {
-		t.told[tellingOf(&entries[i])]++
+	if t.trailers || announced {
+		t.fields, t.told = slices.Clone(h[serverTimingKey]), map[told]int{}
+		for i := range entries {
+			t.told[tellingOf(&entries[i])]++
+		}
 	}
 }
 
@@ -174,11 +169,8 @@ func (c *ServerTiming) entries(tl *observer.Timeline) []observer.Entry {
 
 // appendTrace appends which trace a span belongs to, as far as there is room.
 func (c *ServerTiming) appendTrace(value []byte, span trace.Span) []byte {
-	if c.NoTraceparent && c.NoTrace {
-		return value
-	}
 	sc := span.SpanContext()
-	if !sc.IsValid() {
+	if !sc.IsValid() || c.NoTraceparent && c.NoTrace {
 		return value
 	}
 	var room [55]byte
