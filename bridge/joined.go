@@ -114,8 +114,11 @@ func (j *joined) Measure(active any, m observer.Measured) {
 	if active != nil {
 		ctx = trace.ContextWithSpan(ctx, parent)
 	}
+	if spanlabels.Enabled() {
+		ctx = spanlabels.Without(ctx)
+	}
 	start, end := ordered(m.Start, m.Duration)
-	_, span := j.tracerUnder(parent).Start(spanlabels.Without(ctx), text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
 	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
 	} else if span.IsRecording() {

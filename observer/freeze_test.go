@@ -84,9 +84,9 @@ type keptAttrs struct {
 }
 
 func (k *keptAttrs) Mark(_ any, _ string, _ time.Time, attrs []slog.Attr) {
-	k.all = append(k.all, attrs)
+	k.all = append(k.all, slices.Clone(attrs))
 }
-func (k *keptAttrs) Measure(_ any, m observer.Measured) { k.all = append(k.all, m.Attrs) }
+func (k *keptAttrs) Measure(_ any, m observer.Measured) { k.all = append(k.all, slices.Clone(m.Attrs)) }
 
 type tags []string
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -36,7 +37,7 @@ type Tracer interface {
 	// IDs returns the ids of a span, for entries under it. They are zero if it is not recorded.
 	IDs(span any) SpanIDs
 
-	// Mark takes a mark under a span, at once. The attributes are frozen.
+	// Mark takes a mark under a span, at once. The attributes are frozen, and valid during the call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
 	// Measure takes a measure under a span, at once.
@@ -258,14 +259,20 @@ func (p *Place) atOnce(k kind) bool {
 //
 //go:noinline
 func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
-	copied := append([]slog.Attr(nil), attrs...)
+	copied := passed.Get().(*[]slog.Attr)
+	*copied = append((*copied)[:0], attrs...)
 	at := p.Timeline.anchor(start).Add(start)
 	if k == kindMark {
-		p.Tracer.Mark(p.Under, name, at, copied)
-		return
+		p.Tracer.Mark(p.Under, name, at, *copied)
+	} else {
+		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: *copied})
 	}
-	p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied})
+	clear(*copied)
+	passed.Put(copied)
 }
+
+// passed has lists for pass.
+var passed = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
 // put writes an entry to the timeline. start and at, when it is recorded, are since the root's origin. frozen is
 // whether the attributes are known to be frozen; else they must be scalars.
