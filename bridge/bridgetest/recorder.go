@@ -15,13 +15,6 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Config configures a [Recorder]. The zero value is what [New] uses.
-type Config struct {
-	// TracerProvider, when set, makes the spans. The recorder joins it until the end of the test, and does not shut it
-	// down. nil means a provider of perfline.
-	TracerProvider *sdktrace.TracerProvider
-}
-
 // A Recorder keeps the spans that are made with its provider, and the entries of its timeline.
 type Recorder struct {
 	t        testing.TB
@@ -33,14 +26,14 @@ type Recorder struct {
 	entries []observer.Entry
 }
 
-// New returns a recorder over perfline's provider. It ends with the test.
+// New returns a recorder over a provider of perfline. It ends with the test.
 func New(t testing.TB) *Recorder {
 	t.Helper()
-	return Config{}.New(t)
+	return Over(t, nil)
 }
 
-// New returns a recorder that ends with the test.
-func (c Config) New(t testing.TB) *Recorder {
+// Over returns a recorder over a provider of the SDK. It ends with the test, and does not shut the provider down.
+func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	t.Helper()
 	const unbounded = 1 << 30 // a test's memory is the bound
 	r := &Recorder{t: t, spans: tracetest.NewSpanRecorder()}
@@ -54,7 +47,7 @@ func (c Config) New(t testing.TB) *Recorder {
 	if err != nil {
 		t.Fatalf("bridgetest: a timeline refuses its own types: %v", err)
 	}
-	stop := r.provide(c.TracerProvider)
+	stop := r.provide(sdk)
 	t.Cleanup(func() {
 		t.Helper()
 		if t.Failed() {

@@ -52,15 +52,16 @@ func (t *fakeT) end() {
 }
 
 // overBoth runs a test over both providers.
-func overBoth(t *testing.T, test func(*testing.T, bridgetest.Config)) {
+func overBoth(t *testing.T, test func(*testing.T, func(testing.TB) *bridgetest.Recorder)) {
 	t.Helper()
 	t.Run("perfline", func(t *testing.T) {
 		t.Parallel()
-		test(t, bridgetest.Config{})
+		test(t, bridgetest.New)
 	})
 	t.Run("SDK", func(t *testing.T) {
 		t.Parallel()
-		test(t, bridgetest.Config{TracerProvider: sdktrace.NewTracerProvider()})
+		sdk := sdktrace.NewTracerProvider()
+		test(t, func(t testing.TB) *bridgetest.Recorder { return bridgetest.Over(t, sdk) })
 	})
 }
 
@@ -135,8 +136,8 @@ func TestTree(t *testing.T) {
 		`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			overBoth(t, func(t *testing.T, config bridgetest.Config) {
-				rec := config.New(t)
+			overBoth(t, func(t *testing.T, open func(testing.TB) *bridgetest.Recorder) {
+				rec := open(t)
 				c.do(rec.Context(t.Context()), rec.TracerProvider().Tracer("t"))
 				rec.Want(c.want, "n")
 			})
@@ -152,8 +153,8 @@ func in(f func()) {
 }
 
 func TestSpans(t *testing.T) {
-	overBoth(t, func(t *testing.T, config bridgetest.Config) {
-		rec := config.New(t)
+	overBoth(t, func(t *testing.T, open func(testing.TB) *bridgetest.Recorder) {
+		rec := open(t)
 		ctx, outer := rec.TracerProvider().Tracer("shop").Start(rec.Context(t.Context()), "outer", trace.WithAttributes(attribute.Int("n", 1)))
 		marks.Mark(ctx, "mark", slog.String("key", "value"))
 		marks.Time(ctx, "measure").End()
@@ -192,8 +193,8 @@ func TestSpans(t *testing.T) {
 
 // A middleware's request, its marks and measures, and Server-Timing are as in production.
 func TestMiddleware(t *testing.T) {
-	overBoth(t, func(t *testing.T, config bridgetest.Config) {
-		rec := config.New(t)
+	overBoth(t, func(t *testing.T, open func(testing.TB) *bridgetest.Recorder) {
+		rec := open(t)
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /products/{id}", func(_ http.ResponseWriter, r *http.Request) {
 			marks.Mark(r.Context(), "cache.miss")
@@ -215,7 +216,7 @@ func TestMiddleware(t *testing.T) {
 // A span that a sampler drops is in no trace. Observers see it.
 func TestUnsampled(t *testing.T) {
 	t.Parallel()
-	rec := bridgetest.Config{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))}.New(t)
+	rec := bridgetest.Over(t, sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())))
 	ctx, span := rec.TracerProvider().Tracer("t").Start(rec.Context(t.Context()), "span")
 	marks.Mark(ctx, "mark")
 	marks.Time(ctx, "measure").End()
@@ -228,7 +229,7 @@ func TestUnsampled(t *testing.T) {
 
 // A test that fails says what was recorded.
 func TestFailures(t *testing.T) {
-	overBoth(t, func(t *testing.T, config bridgetest.Config) {
+	overBoth(t, func(t *testing.T, open func(testing.TB) *bridgetest.Recorder) {
 		for name, c := range map[string]struct {
 			fail func(*bridgetest.Recorder)
 			want string
@@ -240,7 +241,7 @@ func TestFailures(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				fake := newT()
-				rec := config.New(fake)
+				rec := open(fake)
 				ctx, span := rec.TracerProvider().Tracer("t").Start(rec.Context(t.Context()), "span")
 				marks.Mark(ctx, "mark", slog.Int("n", 1))
 				span.End()
@@ -268,7 +269,7 @@ func TestEnd(t *testing.T) {
 	provider := sdktrace.NewTracerProvider()
 	for range 2 {
 		fake := newT()
-		rec := bridgetest.Config{TracerProvider: provider}.New(fake)
+		rec := bridgetest.Over(fake, provider)
 		ctx := rec.Context(t.Context())
 		_, span := provider.Tracer("t").Start(ctx, "span")
 		span.End()
@@ -285,8 +286,8 @@ func TestEnd(t *testing.T) {
 
 // Recorders are apart, and may be read while others record.
 func TestConcurrently(t *testing.T) {
-	overBoth(t, func(t *testing.T, config bridgetest.Config) {
-		rec := config.New(t)
+	overBoth(t, func(t *testing.T, open func(testing.TB) *bridgetest.Recorder) {
+		rec := open(t)
 		ctx, root := rec.TracerProvider().Tracer("t").Start(rec.Context(t.Context()), "root")
 		const goroutines, each = 8, 50
 		var wg sync.WaitGroup
