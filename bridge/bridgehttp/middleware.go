@@ -95,8 +95,8 @@ type Server struct {
 //
 // The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the
 // server's writer has them. An [http.ResponseController] reaches whatever is behind that. As with any wrapper,
-// http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are those of the
-// conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are the
+// methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.

@@ -26,8 +26,8 @@ var momentNames = [...]string{
 	"domainLookupStart", "domainLookupEnd", "connectStart", "secureConnectionStart", "connectEnd", "requestStart", "responseStart",
 }
 
-// phases are the moments of an outbound request. httptrace tells them on other goroutines too, and of connections
-// that are dialled but not used in the end: what comes once there is a connection is not about this request.
+// phases are the moments of an outbound request. httptrace tells them on other goroutines too. It also tells of connections
+// that are dialled but not used in the end. What comes once there is a connection is not about this request.
 type phases struct {
 	mu        sync.Mutex // guards what follows
 	connected bool
