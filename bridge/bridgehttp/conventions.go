@@ -102,12 +102,7 @@ type carrier http.Header
 
 var _ propagation.ValuesGetter = carrier{}
 
-func (c carrier) Get(key string) string {
-	if v := c.Values(key); len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
+func (c carrier) Get(key string) string { return received.First(c.Values(key)) }
 
 func (c carrier) Values(key string) []string {
 	switch key {

@@ -27,7 +27,7 @@ var momentNames = [...]string{
 }
 
 // phases are the moments of an outbound request. httptrace tells them on other goroutines too. It also tells of connections
-// that are dialled but not used in the end. What comes once there is a connection is not about this request.
+// that are dialled but not used in the end. Once there is a connection, these calls are not about this request.
 type phases struct {
 	mu        sync.Mutex // guards what follows
 	connected bool

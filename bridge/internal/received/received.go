@@ -44,6 +44,14 @@ func TraceState(values []string) []string {
 	return values
 }
 
+// First is the first of a key's values, "" when there is none.
+func First(values []string) string {
+	if len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
 // HostPort is net.SplitHostPort for values that may lack a port: 0 then, as
 // for one that is no number.
 func HostPort(hostport string) (host string, port int) {
