@@ -267,15 +267,12 @@ func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
 
 // limitedSet returns a set whose values are limited as values of spans are.
 func limitedSet(set attribute.Set, depth int) attribute.Set {
-	all := set.ToSlice() // a copy
-	changed := false
-	for i := range all {
-		if v, ok := limited(all[i].Value, depth, -1); ok {
-			all[i].Value, changed = v, true
-		}
-	}
-	if !changed {
+	if set.Len() == 0 {
 		return set
+	}
+	all := set.ToSlice() // a copy
+	for i := range all {
+		all[i].Value, _ = limited(all[i].Value, depth, -1)
 	}
 	return attribute.NewSet(all...)
 }

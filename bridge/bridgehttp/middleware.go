@@ -164,7 +164,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.start(ctx, r)
 	}
 	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
-	q.tl.Keep(m.ServerTiming.types()...)
+	if len(m.ServerTiming.Names) > 0 {
+		q.tl.Keep(observer.Measure, observer.Resource) // whatever is sampled
+	}
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		// net/http adds trailers that were not announced to the request that it made. With a map

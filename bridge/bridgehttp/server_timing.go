@@ -46,16 +46,6 @@ type ServerTiming struct {
 
 const serverTimingKey = "Server-Timing"
 
-// types are what timelines record for it, whatever is sampled.
-func (c *ServerTiming) types() []observer.Type {
-	if len(c.Names) == 0 {
-		return nil
-	}
-	return timedTypes
-}
-
-var timedTypes = []observer.Type{observer.Measure, observer.Resource}
-
 func (c *ServerTiming) allows(name string) bool {
 	return slices.ContainsFunc(c.Names, func(allowed string) bool {
 		prefix, ok := strings.CutSuffix(allowed, "*")
