@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -193,11 +191,16 @@ func placesOf(attrs []attribute.KeyValue, n int) places {
 
 // find returns the place of a key, and -1 without one.
 func (p places) find(attrs []attribute.KeyValue, key attribute.Key) int {
-	if p == nil {
-		return slices.IndexFunc(attrs, func(a attribute.KeyValue) bool { return a.Key == key })
+	if p != nil {
+		if i, ok := p[key]; ok {
+			return i
+		}
+		return -1
 	}
-	if i, ok := p[key]; ok {
-		return i
+	for i := range attrs {
+		if attrs[i].Key == key {
+			return i
+		}
 	}
 	return -1
 }
