@@ -31,14 +31,15 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 
 // OnEnd encodes a span once for the requests in memory and for the delivery.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
-	encoded := d.encoder.Encode(s)
-	d.recent.Accept(encoded)
-	switch {
-	case d.snapshot != nil:
-		d.snapshot.OnEnd(s)
-	case d.encoded != nil && s.SpanContext().IsSampled():
-		d.encoded.Accept(encoded)
-	}
+	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
+		d.recent.Accept(encoded)
+		switch {
+		case d.snapshot != nil:
+			d.snapshot.OnEnd(s)
+		case d.encoded != nil && s.SpanContext().IsSampled():
+			d.encoded.Accept(encoded)
+		}
+	})
 }
 
 func (d *destinations) ForceFlush(ctx context.Context) error {

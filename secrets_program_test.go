@@ -14,7 +14,6 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -106,7 +105,7 @@ func printPage(pl *perfline.Pipeline) error {
 	}
 	for _, q := range all {
 		err = errors.Join(err, get(fmt.Sprintf("data/requests/%s/%s", q.TraceID(), q.Root.SpanID), http.StatusOK),
-			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, requests.WaterfallOptions{}))
+			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, nil))
 		for _, s := range q.Spans {
 			fmt.Println(s.Name, s.Attributes, s.Status, s.Events, s.Group.Resource(), s.TraceState)
 		}

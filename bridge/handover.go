@@ -64,7 +64,6 @@ type encoding struct {
 	marks      []observer.FinishedMark
 	span       *recordedSpan // whose request is encoded
 	writer     otlpenc.AttributeWriter
-	free       []byte // the rest of a chunk for results
 
 	eventCount, measures, spans, limited uint64
 }
@@ -89,10 +88,9 @@ func (r receiver) HandOver(finished *observer.Finished) {
 		s = new(encoding)
 	}
 	s.encode(r.provider, finished)
-	bytes := s.result()
 	start := 0
 	for _, part := range s.parts {
-		spans := otlpenc.Spans{Group: part.group, Bytes: bytes[start:part.end:part.end], Count: part.count}
+		spans := otlpenc.Spans{Group: part.group, Bytes: s.bytes[start:part.end:part.end], Count: part.count}
 		start = part.end
 		for _, o := range r.provider.recorders {
 			o.Accept(spans)
@@ -114,31 +112,9 @@ func (r receiver) HandOver(finished *observer.Finished) {
 		clear(s.attributes)
 		clear(s.events)
 		clear(s.marks)
-		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0], free: s.free}
+		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0]}
 		encodings.Put(s)
 	}
-}
-
-// The results of small hand-overs share chunks, because an allocation costs as much as the encoding of a small span. A chunk
-// is small beside what waits for a backend.
-const (
-	chunkSize = 16 << 10
-	maxShared = 2 << 10
-)
-
-// result returns a copy of the bytes, which does not change afterwards.
-func (s *encoding) result() []byte {
-	n := len(s.bytes)
-	if n > maxShared {
-		return append(make([]byte, 0, n), s.bytes...)
-	}
-	if n > len(s.free) {
-		s.free = make([]byte, chunkSize)
-	}
-	b := s.free[:n:n]
-	s.free = s.free[n:]
-	copy(b, s.bytes)
-	return b
 }
 
 // encode encodes spans by groups, in the order of each group's first span.

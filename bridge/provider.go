@@ -28,7 +28,8 @@ import (
 
 // An Output takes encoded spans. Its methods may be called concurrently.
 type Output interface {
-	// Accept takes spans that have ended. It runs on a goroutine that ends a span: it must not block or panic.
+	// Accept takes spans that have ended. It runs on a goroutine that ends a span: it must not block or panic. The bytes are
+	// valid during the call only. An output that keeps them must copy them.
 	Accept(otlpenc.Spans)
 
 	// ForceFlush and Shutdown are as in a span processor.

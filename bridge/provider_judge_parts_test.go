@@ -179,6 +179,7 @@ func (o *output) Accept(s otlpenc.Spans) {
 	if o.down {
 		return
 	}
+	s.Bytes = slices.Clone(s.Bytes)
 	o.spans = append(o.spans, s)
 	o.count += s.Count
 	if o.accepted != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,6 +35,7 @@ func (a *arrivals) Accept(s otlpenc.Spans) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	s.Bytes = slices.Clone(s.Bytes)
 	a.spans = append(a.spans, s)
 }
 

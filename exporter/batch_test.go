@@ -70,7 +70,7 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 		requests, at int // at most as many spans in a request
 	}{
 		{"by the number of spans", 512, 100, "100", 6, 100},
-		{"by bytes", 20, 400_000, "512", 4, 7},
+		{"by bytes", 20, 400_000, "512", 3, 7},
 		{"one that is too large travels alone", 1, 5 << 20, "512", 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -68,16 +68,13 @@ func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // check returns an error that names the first wrong field. Package otlp checks where spans go.
 func (c Config) check() error {
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"QueueSize", c.QueueSize}, {"QueueBytes", c.QueueBytes}} {
-		if f.value < 0 {
-			return fmt.Errorf("exporter: %s %d: must not be negative", f.name, f.value)
-		}
-	}
-	if c.QueueSize > otlp.MaxQueueSize {
+	switch {
+	case c.QueueSize < 0:
+		return fmt.Errorf("exporter: QueueSize %d: must not be negative", c.QueueSize)
+	case c.QueueSize > otlp.MaxQueueSize:
 		return fmt.Errorf("exporter: QueueSize %d: must be %d or less", c.QueueSize, otlp.MaxQueueSize)
+	case c.QueueBytes < 0:
+		return fmt.Errorf("exporter: QueueBytes %d: must not be negative", c.QueueBytes)
 	}
 	return nil
 }

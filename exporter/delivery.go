@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ import (
 type Delivery struct {
 	groups  otlpenc.Groups
 	queue   *queue.Queue[encoded]
+	blocks  blocks        // of the queue
 	batch   int           // spans of a request at most
 	invalid atomic.Uint64 // spans that were dropped before the queue
 	close   func() error  // closes the sender once, and returns the same error again
@@ -72,6 +74,7 @@ func New(c Config) (*Delivery, error) {
 		What: "spans", To: to, Logger: c.Logger,
 		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, DefaultQueueBytes),
 		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout,
+		Keep: d.blocks.keep, Release: d.blocks.release,
 		Send: queue.Encoded(func(body []byte, items []encoded) []byte {
 			batch = batch[:0]
 			for _, item := range items {
@@ -86,13 +89,13 @@ func New(c Config) (*Delivery, error) {
 }
 
 // encoded are spans in the queue.
-type encoded struct{ spans otlpenc.Spans }
-
-// maxItemBytes bounds the spans of an item, unless it is a single span: a batch has whole items only.
-const maxItemBytes = 1 << 20
+type encoded struct {
+	spans otlpenc.Spans
+	block *block // has the bytes; nil: they have an allocation of their own
+}
 
 // itemOverhead is the memory of an item in the queue without its bytes.
-const itemOverhead = 40
+const itemOverhead = 48
 
 func (e encoded) Count() int { return e.spans.Count }
 func (e encoded) Bytes() int { return len(e.spans.Bytes) + itemOverhead }
@@ -103,24 +106,29 @@ func (e encoded) Request() int { return otlpenc.RequestSize([]otlpenc.Spans{e.sp
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks.
+// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. Its memory is that of spans
+// that have been delivered or lost. It allocates for a span of more than 4 KiB, and when more spans wait than before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
-		d.Accept(d.groups.Encode(s))
+		d.groups.Encode(s, d.Accept)
 	}
 }
 
-// Accept queues spans that are encoded already, or drops them when the queue is full. It never blocks. Many spans at once
-// are queued, and dropped, in parts that fit in a request. Spans without a group, bytes or a count of at least 1
-// are dropped, too, and count as at least one.
+// Accept queues a copy of spans that are encoded already, or drops them when the queue is full. The caller may change the
+// bytes after the call. Accept never blocks, and allocates only when [Delivery.OnEnd] would. Spans of more than 4 KiB together
+// are queued, and dropped, in parts. Spans without a group, bytes or a count of at least 1 are dropped, too, and count as at
+// least one.
 func (d *Delivery) Accept(s otlpenc.Spans) {
 	if s.Group == nil || len(s.Bytes) == 0 || s.Count < 1 {
 		d.invalid.Add(uint64(max(s.Count, 1)))
 		return
 	}
 	for others := s; len(others.Bytes) > 0; {
-		s, others = others.Cut(d.batch, maxItemBytes)
-		d.queue.Add(encoded{s})
+		s, others = others.Cut(d.batch, maxShared)
+		if len(s.Bytes) > maxShared {
+			s.Bytes = slices.Clone(s.Bytes) // not under the queue's lock
+		}
+		d.queue.Add(encoded{spans: s})
 	}
 }
 

@@ -97,6 +97,22 @@ func newDelivery(t *testing.T, answer func(context.Context) exporter.Answer, siz
 	return d, r, &log
 }
 
+// start returns a delivery that must lose nothing until the test ends.
+func start(tb testing.TB, c exporter.Config, answer func(context.Context) exporter.Answer) *exporter.Delivery {
+	tb.Helper()
+	c.Sender = senderFunc(func(ctx context.Context, _ []byte) exporter.Answer { return answer(ctx) })
+	d, err := exporter.New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Shutdown(context.Background()); err != nil || d.Stats().Lost() > 0 {
+			tb.Errorf("%v, %+v", err, d.Stats())
+		}
+	})
+	return d
+}
+
 // spanOf returns a sampled span.
 func spanOf(name string) sdktrace.ReadOnlySpan {
 	return tracetest.SpanStub{Name: name, SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
@@ -177,7 +193,7 @@ func TestDeliveryClosesTheSenderOnce(t *testing.T) {
 // TestDeliveryAcceptChecksSpans gives the delivery spans that no request can have. They are dropped and counted.
 func TestDeliveryAcceptChecksSpans(t *testing.T) {
 	var groups otlpenc.Groups
-	good := groups.Encode(sampled)
+	good := otlpenc.Spans{Group: groups.Of(sampled), Bytes: otlpenc.AppendSpan(nil, sampled), Count: 1}
 	d, r, _ := newDelivery(t, fine, 0)
 	for _, c := range []struct {
 		name    string

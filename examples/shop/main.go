@@ -192,7 +192,7 @@ func run(ctx context.Context, o options) error {
 		}
 		if slow := pl.Recent().Slowest(); len(slow) > 0 {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, requests.WaterfallOptions{Profile: wall}), draw(o.svg, slow[0]))
+			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, wall), draw(o.svg, slow[0]))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))

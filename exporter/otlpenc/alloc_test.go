@@ -5,7 +5,7 @@
 package otlpenc_test
 
 import (
-	"runtime"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,7 +45,8 @@ func TestAlloc(t *testing.T) {
 		"RequestSize":   func() { otlpenc.RequestSize(all) },
 		"First": func() {
 			for _, one := range all {
-				if _, _, err := one.First(); err != nil {
+				var h otlpenc.Header
+				if _, err := one.First(&h); err != nil {
 					t.Error(err)
 				}
 			}
@@ -57,61 +58,26 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// A span's bytes are one allocation of their length, whatever the size of the spans before.
+// Encode allocates nothing, whatever the size of the spans before.
 func TestAllocEncodeOfAllSizes(t *testing.T) {
 	var groups otlpenc.Groups
-	var sizes []sdktrace.ReadOnlySpan
+	all := map[string][]sdktrace.ReadOnlySpan{"an HTTP request": request(t)}
 	for n := 40; n < 64_000; n = n*5/4 + 1 {
-		sizes = append(sizes, tracetest.SpanStub{Name: strings.Repeat("x", n)}.Snapshot())
+		s := tracetest.SpanStub{Name: strings.Repeat("x", n)}.Snapshot()
+		all["a size after another"] = append(all["a size after another"], s)
+		all[fmt.Sprint("alone with a name of ", n)] = []sdktrace.ReadOnlySpan{s}
 	}
-	for name, spans := range map[string][]sdktrace.ReadOnlySpan{"each size alone": nil, "a size after another": sizes, "an HTTP request": request(t)} {
-		if spans != nil {
-			if n := testing.AllocsPerRun(100, func() { encodeAll(t, &groups, spans) }); n > float64(len(spans)) {
-				t.Errorf("%s: %v allocations for %d spans", name, n, len(spans))
+	count := 0
+	for name, spans := range all {
+		if n := testing.AllocsPerRun(100, func() {
+			for _, s := range spans {
+				groups.Encode(s, func(one otlpenc.Spans) { count += one.Count })
 			}
-			continue
-		}
-		for _, s := range sizes {
-			if n := testing.AllocsPerRun(100, func() { encodeAll(t, &groups, []sdktrace.ReadOnlySpan{s}) }); n > 1 {
-				t.Errorf("%s: %v allocations for a span of %d bytes", name, n, len(groups.Encode(s).Bytes))
-			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations for %d spans", name, n, len(spans))
 		}
 	}
-	encodeAll(t, &groups, []sdktrace.ReadOnlySpan{tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot()})
-}
-
-func encodeAll(t *testing.T, groups *otlpenc.Groups, spans []sdktrace.ReadOnlySpan) {
-	t.Helper()
-	for _, s := range spans {
-		if b := groups.Encode(s).Bytes; cap(b) != len(b) {
-			t.Errorf("a span of %d bytes takes %d", len(b), cap(b))
-		}
-	}
-}
-
-// A span that waits keeps no other span's bytes in memory.
-func TestMemoryOfWaitingSpans(t *testing.T) {
-	var groups otlpenc.Groups
-	s := request(t)[0]
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	const count = 1000
-	waiting := make([][]byte, 0, count)
-	before := heap()
-	for range count {
-		waiting = append(waiting, groups.Encode(s).Bytes)
-		for range 20 {
-			groups.Encode(s)
-		}
-	}
-	if used, most := heap()-before, uint64(count*len(waiting[0])*3/2); used > most {
-		t.Errorf("%d spans of %d bytes take %d, want %d at most", count, len(waiting[0]), used, most)
-	}
-	runtime.KeepAlive(waiting)
+	groups.Encode(tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot(), func(otlpenc.Spans) {})
 }
 
 // A request is one allocation, however many spans it has.
@@ -121,7 +87,7 @@ func TestAllocAppendRequest(t *testing.T) {
 	spans := request(t)
 	for range 100 {
 		for _, s := range spans {
-			all = append(all, groups.Encode(s))
+			all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1})
 		}
 	}
 	if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(nil, all) }); n > 1 {

@@ -41,20 +41,28 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First returns the header and the encoding of the first span. It allocates nothing. It returns an error if the
-// bytes do not begin with a span; there must be some.
-func (s Spans) First() (h Header, one Spans, err error) {
-	h = Header{Start: epoch, End: epoch}
+// First reads the header of the first span into h, and returns the number of bytes of that span. It allocates nothing. It
+// returns an error if the bytes do not begin with a span; then h is of no use. There must be some bytes.
+func (s Spans) First(h *Header) (size int, err error) {
+	if size = h.usual(s.Bytes); size > 0 {
+		return size, nil
+	}
+	*h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
 	body, err := rest.nextSpan()
-	if err == nil {
-		err = h.decode(body)
+	for len(body) > 0 && err == nil {
+		var f field
+		if f, err = body.next(); err == nil {
+			err = h.field(f)
+		}
+		if f.tag == spanFlags && h.SpanID.IsValid() && h.End != epoch { // our encoder has the rest of the header before
+			break
+		}
 	}
 	if err != nil {
-		return Header{}, Spans{}, err
+		return 0, err
 	}
-	n := len(s.Bytes) - len(rest)
-	return h, Spans{Group: s.Group, Bytes: s.Bytes[:n:n], Count: 1}, nil
+	return len(s.Bytes) - len(rest), nil
 }
 
 // Cut returns the first spans, and the others, which have no bytes if there are none. The first spans are at most
@@ -65,31 +73,26 @@ func (s Spans) Cut(count, bytes int) (first, others Spans) {
 		return s, Spans{}
 	}
 	rest := fields(s.Bytes)
-	n, end := 0, 0
-	for len(rest) > 0 {
+	for n := 0; len(rest) > 0; n++ {
+		end := len(s.Bytes) - len(rest) // of the first n
 		if _, err := rest.nextSpan(); err != nil {
-			return s, Spans{}
-		}
-		next := len(s.Bytes) - len(rest)
-		if n > 0 && (n >= count || next > bytes) {
 			break
 		}
-		n, end = n+1, next
+		if n > 0 && (n >= count || len(s.Bytes)-len(rest) > bytes) {
+			return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+		}
 	}
-	if end == len(s.Bytes) {
-		return s, Spans{}
-	}
-	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+	return s, Spans{}
 }
 
-// All yields the spans in order, decoded. After an error it ends.
+// All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := fields(s.Bytes); len(b) > 0; {
 			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.Group}
 			body, err := b.nextSpan()
 			if err == nil {
-				err = decoded.decode(body)
+				err = body.each(decoded.field)
 			}
 			if !yield(decoded, err) || err != nil {
 				return
@@ -156,13 +159,18 @@ func (b *fields) nextOfAny() (f field, err error) {
 	return f, nil
 }
 
-// count returns how many fields with this tag come next, of those in the usual form.
-func (b fields) count(tag uint64) (n int) {
-	for size := b.short(); size > 0 && uint64(b[0]) == tag; size = b.short() {
-		b = b[size:]
-		n++
+// each calls do for each field, until it returns an error.
+func (b fields) each(do func(field) error) error {
+	for len(b) > 0 {
+		f, err := b.next()
+		if err == nil {
+			err = do(f)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return n
+	return nil
 }
 
 // nextSpan removes the first field, which must be a span.
@@ -178,51 +186,49 @@ func malformed(n int) error {
 	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
 }
 
-// decode has the usual forms of a header's fields in line, because every span in memory pays for it.
-func (h *Header) decode(b fields) error {
-	for len(b) > 0 {
-		n := b.short()
-		switch {
-		case n > 0 && b[0] > byte(spanParentSpanID): // name, attributes, events, links, status
-		case len(b) >= 2 && b[0] == byte(spanKind) && b[1] < 1<<7:
-			n = 2
-		case n == 2+len(h.TraceID) && b[0] == byte(spanTraceID):
-			h.TraceID = trace.TraceID(b[2:n])
-		case n == 2+len(h.SpanID) && b[0] == byte(spanSpanID):
-			h.SpanID = trace.SpanID(b[2:n])
-		case n == 2+len(h.ParentID) && b[0] == byte(spanParentSpanID):
+// usual reads a header in the layout of [Snapshot.Append], and returns the size of its span. It returns 0 for others, for spans
+// of 16 KiB and for names of 128 bytes. It takes a tenth of the time of reading field after field, and every span in memory
+// pays for it.
+func (h *Header) usual(b fields) (size int) {
+	const (
+		ids   = 2 + len(h.TraceID) + 2 + len(h.SpanID)
+		times = 9 + 9
+		flags = byte(spanFlags&0x7f | 0x80)
+	)
+	if len(b) < ids || b[0] != byte(scopeSpansSpans) || b[2] >= 1<<7 {
+		return 0
+	}
+	size, at := int(b[1])+2, 2
+	if b[1] >= 1<<7 {
+		size, at = int(b[1]&0x7f)+int(b[2])<<7+3, 3
+	}
+	if size > len(b) || size < at+ids {
+		return 0
+	}
+	b = b[at:size]
+	if b[0] != byte(spanTraceID) || b[1] != 16 || b[18] != byte(spanSpanID) || b[19] != 8 {
+		return 0
+	}
+	h.TraceID, h.SpanID, h.ParentID = trace.TraceID(b[2:18]), trace.SpanID(b[20:ids]), trace.SpanID{}
+	b = b[ids:]
+	for n := b.short(); n > 0 && b[0] >= byte(spanTraceState) && b[0] <= byte(spanName); n = b.short() {
+		if b[0] == byte(spanParentSpanID) {
+			if n != 2+len(h.ParentID) {
+				return 0
+			}
 			h.ParentID = trace.SpanID(b[2:n])
-		case len(b) >= 9 && b[0] == byte(spanStart):
-			n = 9
-			h.Start = moment(binary.LittleEndian.Uint64(b[1:n]))
-		case len(b) >= 9 && b[0] == byte(spanEnd):
-			n = 9
-			h.End = moment(binary.LittleEndian.Uint64(b[1:n]))
-		case len(b) >= 6 && b[0] == byte(spanFlags&0x7f|0x80) && b[1] == byte(spanFlags>>7):
-			n = 6
-			h.flags(uint64(binary.LittleEndian.Uint32(b[2:n])))
-			if h.SpanID.IsValid() && h.End != epoch { // the encoder has the rest of the header before
-				return nil
-			}
-		default:
-			var err error
-			if n, err = h.first(b); err != nil {
-				return err
-			}
 		}
 		b = b[n:]
 	}
-	return nil
-}
-
-// first decodes a field of any form, and returns its size.
-func (h *Header) first(b fields) (size int, err error) {
-	rest := b
-	f, err := rest.next()
-	if err != nil {
-		return 0, err
+	if len(b) > 2 && b[0] == byte(spanKind) && b[1] < 1<<7 {
+		b = b[2:]
 	}
-	return len(b) - len(rest), h.field(f)
+	if len(b) < times+6 || b[0] != byte(spanStart) || b[9] != byte(spanEnd) || b[times] != flags || b[times+1] != byte(spanFlags>>7) {
+		return 0
+	}
+	h.Start, h.End = moment(binary.LittleEndian.Uint64(b[1:])), moment(binary.LittleEndian.Uint64(b[10:]))
+	h.flags(uint64(binary.LittleEndian.Uint32(b[times+2:])))
+	return size
 }
 
 func (h *Header) field(f field) error {
@@ -259,25 +265,6 @@ var epoch = moment(0)
 
 func moment(n uint64) time.Time { return time.Unix(int64(n/1e9), int64(n%1e9)) }
 
-func (s *Span) decode(b fields) error {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
-		switch {
-		case f.tag == spanAttributes && s.Attributes == nil:
-			s.Attributes = make([]attribute.KeyValue, 0, 1+b.count(f.tag))
-		case f.tag == spanEvents && s.Events == nil:
-			s.Events = make([]sdktrace.Event, 0, 1+b.count(f.tag))
-		}
-		if err := s.field(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *Span) field(f field) (err error) {
 	switch f.tag {
 	case spanTraceState:
@@ -287,96 +274,84 @@ func (s *Span) field(f field) (err error) {
 	case spanKind:
 		s.Kind = trace.SpanKind(int32(f.number))
 	case spanAttributes:
-		s.Attributes, err = appendDecoded(s.Attributes, f.body)
+		s.Attributes, err = appendDecoded(s.Attributes, f.body, decodeAttribute)
 	case spanDroppedAttributes:
 		s.DroppedAttributes = int(uint32(f.number))
 	case spanEvents:
-		s.Events = append(s.Events, sdktrace.Event{})
-		err = decodeEvent(&s.Events[len(s.Events)-1], f.body)
+		s.Events, err = appendDecoded(s.Events, f.body, decodeEvent)
 	case spanDroppedEvents:
 		s.DroppedEvents = int(uint32(f.number))
 	case spanLinks:
-		s.Links = append(s.Links, sdktrace.Link{})
-		err = decodeLink(&s.Links[len(s.Links)-1], f.body)
+		s.Links, err = appendDecoded(s.Links, f.body, decodeLink)
 	case spanDroppedLinks:
 		s.DroppedLinks = int(uint32(f.number))
 	case spanStatus:
-		err = decodeStatus(&s.Status, f.body)
+		s.Status, err = decodeStatus(f.body)
 	default:
 		err = s.Header.field(f)
 	}
 	return err
 }
 
-func decodeEvent(e *sdktrace.Event, b fields) error {
+func appendDecoded[T any](all []T, b fields, decode func(fields) (T, error)) ([]T, error) {
+	element, err := decode(b)
+	if err != nil {
+		return all, err
+	}
+	return append(all, element), nil
+}
+
+func decodeEvent(b fields) (e sdktrace.Event, err error) {
 	e.Time = epoch
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
+	err = b.each(func(f field) (err error) {
 		switch f.tag {
 		case eventTime:
 			e.Time = moment(f.number)
 		case eventName:
 			e.Name = string(f.body)
 		case eventAttributes:
-			if e.Attributes, err = appendDecoded(e.Attributes, f.body); err != nil {
-				return err
-			}
+			e.Attributes, err = appendDecoded(e.Attributes, f.body, decodeAttribute)
 		case eventDroppedAttributes:
 			e.DroppedAttributeCount = int(uint32(f.number))
 		}
-	}
-	return nil
+		return err
+	})
+	return e, err
 }
 
-func decodeLink(l *sdktrace.Link, b fields) error {
+func decodeLink(b fields) (l sdktrace.Link, err error) {
 	var c trace.SpanContextConfig
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
+	err = b.each(func(f field) (err error) {
 		switch f.tag {
 		case linkTraceID:
 			err = decodeID(c.TraceID[:], f.body)
 		case linkSpanID:
 			err = decodeID(c.SpanID[:], f.body)
 		case linkAttributes:
-			l.Attributes, err = appendDecoded(l.Attributes, f.body)
+			l.Attributes, err = appendDecoded(l.Attributes, f.body, decodeAttribute)
 		case linkDroppedAttributes:
 			l.DroppedAttributeCount = int(uint32(f.number))
 		case linkFlags:
 			c.TraceFlags, c.Remote = trace.TraceFlags(f.number), f.number&isRemote != 0
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return err
+	})
 	l.SpanContext = trace.NewSpanContext(c)
-	return nil
+	return l, err
 }
 
-func decodeStatus(s *sdktrace.Status, b fields) error {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return err
-		}
+// statusCodes are codes by their number in OTLP. Other numbers are Unset.
+var statusCodes = map[uint64]codes.Code{statusOk: codes.Ok, statusError: codes.Error}
+
+func decodeStatus(b fields) (s sdktrace.Status, err error) {
+	err = b.each(func(f field) error {
 		switch f.tag {
 		case statusMessage:
 			s.Description = string(f.body)
 		case statusCode:
-			switch f.number {
-			case statusOk:
-				s.Code = codes.Ok
-			case statusError:
-				s.Code = codes.Error
-			default:
-				s.Code = codes.Unset
-			}
+			s.Code = statusCodes[f.number]
 		}
-	}
-	return nil
+		return nil
+	})
+	return s, err
 }

@@ -3,44 +3,30 @@ package otlpenc
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-func appendDecoded(attrs []attribute.KeyValue, b fields) ([]attribute.KeyValue, error) {
-	kv, err := decodeKeyValue(b, 0)
-	if err != nil {
-		return attrs, err
-	}
-	return append(attrs, kv), nil
-}
+func decodeAttribute(b fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
 
 // decodeKeyValue decodes an attribute that has depth lists and maps around it.
 func decodeKeyValue(b fields, depth int) (kv attribute.KeyValue, err error) {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return kv, err
-		}
+	err = b.each(func(f field) (err error) {
 		switch f.tag {
 		case keyValueKey:
 			kv.Key = attribute.Key(f.body)
 		case keyValueValue:
-			if kv.Value, err = decodeValue(f.body, depth); err != nil {
-				return kv, err
-			}
+			kv.Value, err = decodeValue(f.body, depth)
 		}
-	}
-	return kv, nil
+		return err
+	})
+	return kv, err
 }
 
 func decodeValue(b fields, depth int) (v attribute.Value, err error) {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return v, err
-		}
+	err = b.each(func(f field) (err error) {
 		switch f.tag {
 		case valueString:
 			v = attribute.StringValue(string(f.body))
@@ -52,85 +38,59 @@ func decodeValue(b fields, depth int) (v attribute.Value, err error) {
 			v = attribute.Float64Value(math.Float64frombits(f.number))
 		case valueBytes:
 			v = attribute.ByteSliceValue(f.body)
-		case valueArray, valueMap:
-			if depth == MaxDepth {
-				return v, fmt.Errorf("otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
-			}
-			if f.tag == valueMap {
-				v, err = decodeMap(f.body, depth+1)
-			} else {
-				v, err = decodeArray(f.body, depth+1)
-			}
-			if err != nil {
-				return v, err
-			}
+		case valueArray:
+			var elements []attribute.Value
+			elements, err = decodeList(f.body, depth+1, decodeValue)
+			v = sliceOf(elements)
+		case valueMap:
+			var members []attribute.KeyValue
+			members, err = decodeList(f.body, depth+1, decodeKeyValue)
+			v = attribute.MapValue(members...)
 		}
-	}
-	return v, nil
-}
-
-func decodeMap(b fields, depth int) (attribute.Value, error) {
-	members, err := decodeList(b, depth, decodeKeyValue)
-	if err != nil {
-		return attribute.Value{}, err
-	}
-	return attribute.MapValue(members...), nil
-}
-
-// decodeArray returns a slice of bools, numbers or texts if all elements are of one such kind, because
-// OTLP does not tell them from a slice of such values.
-func decodeArray(b fields, depth int) (attribute.Value, error) {
-	all, err := decodeList(b, depth, decodeValue)
-	if err != nil {
-		return attribute.Value{}, err
-	}
-	if len(all) == 0 {
-		return attribute.SliceValue(), nil
-	}
-	kind := all[0].Type()
-	for _, v := range all {
-		if v.Type() != kind {
-			return attribute.SliceValue(all...), nil
-		}
-	}
-	switch kind {
-	case attribute.BOOL:
-		return attribute.BoolSliceValue(each(all, attribute.Value.AsBool)), nil
-	case attribute.INT64:
-		return attribute.Int64SliceValue(each(all, attribute.Value.AsInt64)), nil
-	case attribute.FLOAT64:
-		return attribute.Float64SliceValue(each(all, attribute.Value.AsFloat64)), nil
-	case attribute.STRING:
-		return attribute.StringSliceValue(each(all, attribute.Value.AsString)), nil
-	default:
-		return attribute.SliceValue(all...), nil
-	}
-}
-
-func each[T any](all []attribute.Value, as func(attribute.Value) T) []T {
-	out := make([]T, len(all))
-	for i, v := range all {
-		out[i] = as(v)
-	}
-	return out
+		return err
+	})
+	return v, err
 }
 
 // decodeList decodes the elements of an array or a map.
-func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error)) ([]T, error) {
-	var all []T
-	for len(b) > 0 {
-		f, err := b.next()
-		if err != nil {
-			return nil, err
-		}
-		if f.tag != listValues {
-			continue
-		}
-		element, err := decode(f.body, depth)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, element)
+func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error)) (all []T, err error) {
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
 	}
-	return all, nil
+	err = b.each(func(f field) (err error) {
+		if f.tag == listValues {
+			all, err = appendDecoded(all, f.body, func(b fields) (T, error) { return decode(b, depth) })
+		}
+		return err
+	})
+	return all, err
+}
+
+// sliceOf returns a slice of bools, numbers or texts if all elements are of one such kind, because
+// OTLP does not tell them from a slice of such values.
+func sliceOf(all []attribute.Value) attribute.Value {
+	kind := attribute.EMPTY
+	if len(all) > 0 && !slices.ContainsFunc(all, func(v attribute.Value) bool { return v.Type() != all[0].Type() }) {
+		kind = all[0].Type()
+	}
+	switch kind {
+	case attribute.BOOL:
+		return attribute.BoolSliceValue(convert(all, attribute.Value.AsBool))
+	case attribute.INT64:
+		return attribute.Int64SliceValue(convert(all, attribute.Value.AsInt64))
+	case attribute.FLOAT64:
+		return attribute.Float64SliceValue(convert(all, attribute.Value.AsFloat64))
+	case attribute.STRING:
+		return attribute.StringSliceValue(convert(all, attribute.Value.AsString))
+	default:
+		return attribute.SliceValue(all...)
+	}
+}
+
+func convert[T any](all []attribute.Value, as func(attribute.Value) T) []T {
+	converted := make([]T, len(all))
+	for i, v := range all {
+		converted[i] = as(v)
+	}
+	return converted
 }

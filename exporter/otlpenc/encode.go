@@ -5,10 +5,10 @@ import sdktrace "go.opentelemetry.io/otel/sdk/trace"
 // maxScratch is the largest capacity of a buffer that [Groups.Encode] uses again.
 const maxScratch = 128 << 10
 
-// Encode returns s encoded, with its group. It makes one allocation, of the encoded span's length: a span that
-// waits takes no more memory than its bytes. Lists, maps and text that is not UTF-8 need further allocations, and spans of
-// more than 64 KiB need larger buffers on the way. s must have ended.
-func (t *Groups) Encode(s sdktrace.ReadOnlySpan) Spans {
+// Encode encodes s and calls use with the bytes and the group. The bytes are valid until use returns: later calls of Encode
+// use the same buffer. Encode allocates nothing, except for lists, maps, text that is not UTF-8, and spans of more than 64 KiB.
+// s must have ended.
+func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)
 	scratch, ok := t.scratch.Get().(*[]byte)
@@ -16,11 +16,9 @@ func (t *Groups) Encode(s sdktrace.ReadOnlySpan) Spans {
 		scratch = new([]byte)
 	}
 	b := span.Append((*scratch)[:0])
-	encoded := make([]byte, len(b))
-	copy(encoded, b)
+	use(Spans{Group: t.of(span), Bytes: b[:len(b):len(b)], Count: 1})
 	if cap(b) <= maxScratch {
 		*scratch = b
 		t.scratch.Put(scratch)
 	}
-	return Spans{Group: t.of(span), Bytes: encoded, Count: 1}
 }

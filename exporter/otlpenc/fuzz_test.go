@@ -77,8 +77,12 @@ func decodesTo(t *testing.T, one otlpenc.Spans, s sdktrace.ReadOnlySpan, repaire
 		if len(again) != len(one.Bytes) || !repaired && !bytes.Equal(again, one.Bytes) {
 			t.Fatalf("decoded and encoded again\n%x\nwant\n%x\nof %+v", again, one.Bytes, decoded)
 		}
-		if h, first, err := one.First(); err != nil || h != decoded.Header || len(first.Bytes) != len(one.Bytes) {
+		var h otlpenc.Header
+		if n, err := one.First(&h); err != nil || h != decoded.Header || n != len(one.Bytes) {
 			t.Errorf("header %v, %v, want %v", h, err, decoded.Header)
+		}
+		if n, err := reordered(t, one).First(&h); err != nil || h != decoded.Header || n == 0 {
+			t.Errorf("header %v, %v of the fields in another order, want %v", h, err, decoded.Header)
 		}
 		sc := s.SpanContext()
 		if decoded.TraceID != sc.TraceID() || decoded.SpanID != sc.SpanID() || decoded.ParentID != s.Parent().SpanID() ||
@@ -90,6 +94,20 @@ func decodesTo(t *testing.T, one otlpenc.Spans, s sdktrace.ReadOnlySpan, repaire
 	if count != 1 {
 		t.Errorf("%d spans, want 1", count)
 	}
+}
+
+// reordered returns spans as protobuf encodes them: in the order of the fields' numbers.
+func reordered(t *testing.T, s otlpenc.Spans) otlpenc.Spans {
+	t.Helper()
+	var scope tracepb.ScopeSpans
+	if err := proto.Unmarshal(s.Bytes, &scope); err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(&scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return otlpenc.Spans{Group: s.Group, Bytes: b, Count: s.Count}
 }
 
 func severalDecode(t *testing.T, all []otlpenc.Spans) {
@@ -131,12 +149,13 @@ func FuzzDecode(f *testing.F) {
 		spans := otlpenc.Spans{Group: group, Bytes: data}
 		var failed error
 		count, headers := 0, 0
+		var h otlpenc.Header
 		for rest := spans; len(rest.Bytes) > 0; headers++ {
-			_, one, err := rest.First()
+			n, err := rest.First(&h)
 			if err != nil {
 				break
 			}
-			rest.Bytes = rest.Bytes[len(one.Bytes):]
+			rest.Bytes = rest.Bytes[n:]
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

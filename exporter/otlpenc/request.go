@@ -2,7 +2,8 @@ package otlpenc
 
 import "slices"
 
-// Spans are encoded spans of one group. They are immutable: Bytes must not change after the first use.
+// Spans are encoded spans of one group. A function that gets Spans may read their bytes until it returns, and must not change
+// them. The caller may write other spans to the same memory afterwards. A function that keeps the bytes has to copy them.
 type Spans struct {
 	Group *Group
 	Bytes []byte // results of [AppendSpan], one after the other

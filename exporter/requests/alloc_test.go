@@ -7,32 +7,54 @@ package requests
 import (
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // Requests that go leave their memory to the next ones.
 func TestAllocAccept(t *testing.T) {
 	var groups otlpenc.Groups
-	var all [][3]otlpenc.Spans
+	var spans [][3]sdktrace.ReadOnlySpan
+	var encoded [][3]otlpenc.Spans
+	var joined []otlpenc.Spans
 	for i := range 3000 {
-		all = append(all, [3]otlpenc.Spans{
-			groups.Encode(span(i, 2, 1, "load", 0, ms, ofText(i%100))),
-			groups.Encode(span(i, 3, 1, "render", 0, ms, event("row", ms), ofText(200))),
-			groups.Encode(span(i, 1, 0, "GET /products/{id}", 0, ms, event("miss", ms), ofText(i%400))),
-		})
-	}
-	r := NewRecent(Config{})
-	i := 0
-	one := func() {
-		for _, s := range all[i] {
-			r.Accept(s)
+		request := [3]sdktrace.ReadOnlySpan{
+			span(i, 2, 1, "load", 0, ms, ofText(i%100)),
+			span(i, 3, 1, "render", 0, ms, event("row", ms), ofText(200)),
+			span(i, 1, 0, "GET /products/{id}", 0, ms, event("miss", ms), ofText(i%400)),
 		}
-		i++
+		var each [3]otlpenc.Spans
+		var all otlpenc.Spans
+		for k, s := range request {
+			each[k] = encode(&groups, s)
+			all = otlpenc.Spans{Group: each[k].Group, Bytes: append(all.Bytes, each[k].Bytes...), Count: k + 1}
+		}
+		spans, encoded, joined = append(spans, request), append(encoded, each), append(joined, all)
 	}
-	for range 1000 {
-		one()
-	}
-	if n := testing.AllocsPerRun(1900, one); n > 0 {
-		t.Errorf("%v allocations for each request, want 0", n)
+	for name, accept := range map[string]func(r *Recent, i int){
+		"OnEnd": func(r *Recent, i int) {
+			for _, s := range spans[i] {
+				r.OnEnd(s)
+			}
+		},
+		"Accept": func(r *Recent, i int) {
+			for _, s := range encoded[i] {
+				r.Accept(s)
+			}
+		},
+		"Accept of all at once": func(r *Recent, i int) { r.Accept(joined[i]) },
+	} {
+		r, i := NewRecent(Config{}), 0
+		one := func() {
+			accept(r, i)
+			i++
+		}
+		for range 1000 {
+			one()
+		}
+		if n := testing.AllocsPerRun(1900, one); n > 0 {
+			t.Errorf("%s: %v allocations for each request, want 0", name, n)
+		}
 	}
 }

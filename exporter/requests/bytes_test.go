@@ -35,7 +35,7 @@ func rootNames(all []Request) (out []string) {
 
 // Room is made by the oldest, whether it has ended or not.
 func TestRecentLetsTheOldestGo(t *testing.T) {
-	r := NewRecent(Config{MaxBytes: 16 << 10, Slowest: 1}) // for 16 of these
+	r := NewRecent(Config{MaxBytes: 16 * (1<<10 + 256), Slowest: 1}) // for 16 of these
 	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, ofText(850)))
 	r.OnEnd(span(2, 1, 0, "first", 0, ms, ofText(850)))
 	r.OnEnd(span(3, 2, 1, "of the second", 0, ms, ofText(850))) // pending, older than the third
@@ -67,7 +67,7 @@ func TestRecentLetsTheOldestGo(t *testing.T) {
 
 // When there are slow requests only, the fastest of them goes.
 func TestRecentLetsTheFastestOfTheSlowestGo(t *testing.T) {
-	r := NewRecent(Config{MaxBytes: 16 << 10, Requests: 1, Slowest: 100})
+	r := NewRecent(Config{MaxBytes: 16 * (1<<10 + 256), Requests: 1, Slowest: 100})
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(40) {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration(i+1)*ms, ofText(850)))
 	}
@@ -108,27 +108,35 @@ func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// A program may make tracers without end: spans in memory have a thousand at most.
+// A program may make tracers without end: each change of the tracer counts as 256 bytes.
 func TestRecentIsBoundedInTracers(t *testing.T) {
-	r := NewRecent(Config{Requests: 5000, Slowest: -1})
-	const n = 4000
+	const n, most = 4000, 1000
+	r := NewRecent(Config{Requests: 5000, Slowest: -1, MaxBytes: most * (512 + 256)}) // for a span and its tracer
 	for i := range n {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, ms, func(s *tracetest.SpanStub) {
 			s.InstrumentationScope = instrumentation.Scope{Name: fmt.Sprint("scope ", i)}
 		}))
 	}
 	q := r.Requests()
-	if len(q) != maxGroups || r.Stats().Evicted != n-maxGroups || len(r.groups.list) != maxGroups || len(r.groups.number) != maxGroups {
-		t.Errorf("%d requests with %d groups, stats %+v", len(q), len(r.groups.number), r.Stats())
+	if len(q) != most || r.Stats().Evicted != n-most {
+		t.Errorf("%d requests, want %d, stats %+v", len(q), most, r.Stats())
 	}
 	for i, q := range q {
 		if want := fmt.Sprint(n - 1 - i); q.Root.Name != want || q.Root.Group.Scope().Name != "scope "+want {
 			t.Errorf("request %d is %s of %s, want %s", i, q.Root.Name, q.Root.Group.Scope().Name, want)
 		}
 	}
+
+	one := NewRecent(Config{MaxBytes: 16 * 100 * 256, MaxSpans: n}) // 100 tracers for a trace
+	for i := range 200 {
+		one.OnEnd(span(1, 2+i, 1, "child", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))
+	}
+	if s := one.Stats(); s.SpansDropped < 100 {
+		t.Errorf("%d spans are dropped, want those of 100 tracers at least: %+v", s.SpansDropped, s)
+	}
 }
 
-// Groups that have gone make room for others, and those in use keep their numbers.
+// Requests have their own tracers, however many others come and go.
 func TestRecentForgetsTracers(t *testing.T) {
 	r := NewRecent(Config{Requests: 10, Slowest: 1})
 	scope := func(name string) func(*tracetest.SpanStub) {
@@ -158,8 +166,8 @@ func TestRecentForgetsTracers(t *testing.T) {
 			t.Errorf("request %d is of %s, want %s", i, got, want)
 		}
 	}
-	if s := r.Stats(); s.Evicted != 0 || len(r.groups.list) > maxGroups {
-		t.Errorf("%d groups, stats %+v", len(r.groups.list), s)
+	if s := r.Stats(); s.Evicted != 0 {
+		t.Errorf("stats %+v", s)
 	}
 }
 
@@ -189,18 +197,23 @@ func TestRecentAccept(t *testing.T) {
 	}
 }
 
+// encode returns a span with bytes of its own.
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) otlpenc.Spans {
+	return otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1}
+}
+
 // A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
 func TestRecentWithMalformedSpans(t *testing.T) {
 	var groups otlpenc.Groups
 	malformed := func(s sdktrace.ReadOnlySpan) otlpenc.Spans {
-		spans := groups.Encode(s)
+		spans := encode(&groups, s)
 		at := bytes.Index(spans.Bytes, []byte("text")) - 1 // the length of the attribute's key
 		spans.Bytes[at] = 100
 		return spans
 	}
 	r := NewRecent(Config{})
 	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
-	r.Accept(groups.Encode(span(1, 3, 1, "right", 0, ms, ofText(10))))
+	r.Accept(encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))))
 	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
 	q := r.Requests()[0]
 	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {

@@ -5,7 +5,7 @@
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))
 //	…
 //	for _, q := range recent.Slowest() {
-//		err = q.WriteWaterfall(os.Stdout, requests.WaterfallOptions{})
+//		err = q.WriteWaterfall(os.Stdout, nil)
 //	}
 //
 // A [Request] is a local root span with all spans below it. [Request.Moments] puts its spans,
@@ -24,8 +24,9 @@
 //
 // # Limitations
 //
-//   - Config.MaxBytes does not count resources and scopes, which spans share, and some hundred
-//     bytes for each trace. Spans in memory have 1024 tracers at most; then the oldest go.
+//   - Config.MaxBytes does not count some hundred bytes for each trace, and buffers of 252 KiB at
+//     most that wait for the next traces. It counts resources and scopes, which spans share, as 256
+//     bytes for each change of the tracer within a trace.
 //   - Times are wall-clock times, as in OTLP. After the system's clock is set, samples of
 //     a profile whose origin is older are apart from the spans by as much.
 //   - Requests are not on disk: they are gone when the process ends.

@@ -26,7 +26,7 @@ func ExampleNewRecent() {
 	request.End(trace.WithTimestamp(began.Add(20 * time.Millisecond)))
 
 	slowest := recent.Slowest()[0]
-	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, requests.WaterfallOptions{})
+	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, nil)
 		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name, row.Span.Duration())
 	}
 	// Output:

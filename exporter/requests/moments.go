@@ -41,14 +41,15 @@ func (q Request) Moments(t *profile.Trace) []Moment {
 			all = append(all, Moment{At: e.Time.Sub(start), Span: s, Mark: e})
 		}
 	}
-	if t != nil {
-		all = append(all, q.samples(t)...)
-	}
+	all = append(all, q.samples(t)...)
 	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
 
 func (q Request) samples(t *profile.Trace) []Moment {
+	if t == nil {
+		return nil
+	}
 	spans := map[trace.SpanID]*otlpenc.Span{}
 	for _, s := range q.Spans {
 		spans[s.SpanID] = s
@@ -107,27 +108,17 @@ type HotFunction struct {
 // Hottest tells for each span that was sampled what ran in it. t may be nil.
 func (q Request) Hottest(t *profile.Trace) map[trace.SpanID]*Hot {
 	all := map[trace.SpanID]*Hot{}
-	if t == nil {
-		return all
-	}
-	type function struct {
-		span trace.SpanID
-		name string
-	}
-	at := map[function]int{} // in Functions
 	for _, m := range q.samples(t) {
-		id := m.Span.SpanID
-		h := all[id]
+		h := all[m.Span.SpanID]
 		if h == nil {
 			h = &Hot{}
-			all[id] = h
+			all[m.Span.SpanID] = h
 		}
-		f := function{id, t.Doing(*m.Sample)}
-		i, known := at[f]
-		if !known {
+		name := t.Doing(*m.Sample)
+		i := slices.IndexFunc(h.Functions, func(f HotFunction) bool { return f.Name == name })
+		if i < 0 {
 			i = len(h.Functions)
-			at[f] = i
-			h.Functions = append(h.Functions, HotFunction{Name: f.name})
+			h.Functions = append(h.Functions, HotFunction{Name: name})
 		}
 		h.Functions[i].Time += m.Sample.Weight
 		h.Total += m.Sample.Weight

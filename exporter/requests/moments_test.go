@@ -103,7 +103,7 @@ func TestMoments(t *testing.T) {
 func TestWaterfallWithProfile(t *testing.T) {
 	q, tr := sampled(t)
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, WaterfallOptions{Profile: tr}); err != nil {
+	if err := q.WriteWaterfall(&got, tr); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall_profile.txt", got.Bytes())

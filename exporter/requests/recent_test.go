@@ -162,7 +162,7 @@ func TestRecentConcurrently(t *testing.T) {
 				r.OnEnd(span(w*1000+i, 1, 0, "root", 0, ms))
 				if i%50 == 0 {
 					for _, q := range r.Requests() {
-						_ = q.WriteWaterfall(&bytes.Buffer{}, WaterfallOptions{})
+						_ = q.WriteWaterfall(&bytes.Buffer{}, nil)
 					}
 				}
 			}
@@ -207,17 +207,21 @@ func TestWaterfall(t *testing.T) {
 	r.OnEnd(span(1, 6, 42, "orphan", 70*ms, 71*ms))
 	r.OnEnd(span(1, 7, 1, "escape \x1b[31mred\n\xff ☃", 80*ms, 90*ms))
 	var got bytes.Buffer
-	if err := r.Requests()[0].WriteWaterfall(&got, WaterfallOptions{}); err != nil {
+	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall.txt", got.Bytes())
 
+	for i := range maxRows - 8 { // 7 spans and 3 marks are there
+		r.OnEnd(span(1, 100+i, 1, "more", 160*ms, 170*ms))
+	}
+	r.OnEnd(span(1, 99, 1, "last", 180*ms, 190*ms, event("first of two", 185*ms), event("second", 186*ms)))
 	got.Reset()
-	if err := r.Requests()[0].WriteWaterfall(&got, WaterfallOptions{Width: 1, MaxRows: 3}); err != nil {
+	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(got.String(), "\n"); n != 1+3+1 || !strings.Contains(got.String(), "… and 6 spans and 1 marks more") {
-		t.Errorf("with three rows:\n%s", got.String())
+	if n := strings.Count(got.String(), "\n"); n != 1+maxRows+1 || !strings.Contains(got.String(), "… and 3 spans and 2 marks more") {
+		t.Errorf("with more than %d rows:\n%s", maxRows, got.String())
 	}
 }
 

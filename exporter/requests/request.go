@@ -27,10 +27,10 @@ type Snapshot struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID // of the root
 
-	spans   records // of the trace
-	root    record
-	groups  []*otlpenc.Group
-	alone   bool // no other request of the trace ended
+	spans   []byte // of the trace
+	parts   []part
+	root    otlpenc.Spans // and others after it
+	alone   bool          // no other request of the trace ended
 	dropped int
 	bytes   int
 }
@@ -39,24 +39,20 @@ type Snapshot struct {
 func (s Snapshot) Bytes() int { return s.bytes }
 
 // Group returns the root span's resource and scope.
-func (s Snapshot) Group() *otlpenc.Group { return s.groups[s.root.group] }
+func (s Snapshot) Group() *otlpenc.Group { return s.root.Group }
 
 // Root decodes the request's root span.
 func (s Snapshot) Root() otlpenc.Span {
-	root, _ := s.decode(s.root)
+	root, _ := decode(s.root)
 	return root
 }
 
-// decode returns a span. ok is false if that is only its beginning, because the rest of the bytes is malformed.
-func (s Snapshot) decode(r record) (span otlpenc.Span, ok bool) {
-	for span, err := range s.encoded(r).All() {
+// decode returns the first span. ok is false if that is only its beginning, because the rest of the bytes is malformed.
+func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
+	for span, err := range s.All() {
 		return span, err == nil
 	}
 	return otlpenc.Span{}, false
-}
-
-func (s Snapshot) encoded(r record) otlpenc.Spans {
-	return otlpenc.Spans{Group: s.groups[r.group], Bytes: r.span, Count: 1}
 }
 
 // Request decodes the request: the spans below the root, and those whose parent is missing if there is no other
@@ -64,25 +60,34 @@ func (s Snapshot) encoded(r record) otlpenc.Spans {
 func (s Snapshot) Request() Request {
 	type span struct {
 		otlpenc.Header
-		record
+		encoded otlpenc.Spans
 	}
 	var all []span
 	known := map[trace.SpanID]bool{}
 	children := map[trace.SpanID][]span{}
-	add := func(r record) {
-		h, _, err := s.encoded(r).First()
+	add := func(first otlpenc.Spans) (size int) {
+		var h otlpenc.Header
+		size, err := first.First(&h)
 		if err != nil {
-			return
+			return len(first.Bytes)
 		}
-		all = append(all, span{h, r})
+		one := otlpenc.Spans{Group: first.Group, Bytes: first.Bytes[:size], Count: 1}
+		all = append(all, span{h, one})
 		known[h.SpanID] = true
 		if h.ParentID.IsValid() {
-			children[h.ParentID] = append(children[h.ParentID], span{h, r})
+			children[h.ParentID] = append(children[h.ParentID], span{h, one})
 		}
+		return size
 	}
 	add(s.root) // which the trace may have no room for
-	for r := range s.spans.all {
-		add(r)
+	for i, p := range s.parts {
+		end := len(s.spans)
+		if i+1 < len(s.parts) {
+			end = s.parts[i+1].start
+		}
+		for at := p.start; at < end; {
+			at += add(otlpenc.Spans{Group: p.group, Bytes: s.spans[at:end]})
+		}
 	}
 	below := all[:1:1]
 	seen := map[trace.SpanID]bool{s.SpanID: true} // ids may be wrong: no cycles
@@ -103,7 +108,7 @@ func (s Snapshot) Request() Request {
 	slices.SortStableFunc(below[1:], func(a, b span) int { return a.Start.Compare(b.Start) })
 	q := Request{Dropped: s.dropped}
 	for i, c := range below {
-		decoded, ok := s.decode(c.record)
+		decoded, ok := decode(c.encoded)
 		if !ok && i > 0 {
 			q.Dropped++
 			continue
@@ -115,17 +120,18 @@ func (s Snapshot) Request() Request {
 }
 
 // snapshot returns a request in memory. r.mu is held.
-func (r *Recent) snapshot(i int32) Snapshot {
-	q := r.requests.at(i)
-	t := r.traces.at(q.trace)
-	t.shared, q.shared = true, true
-	s := Snapshot{TraceID: t.id, SpanID: q.root, spans: t.spans, groups: r.groups.list, alone: t.requests == 1, dropped: t.dropped, bytes: cap(t.spans) + cap(q.own)}
-	if q.own != nil {
-		s.root, _ = records(q.own).first()
-	} else {
-		s.root, _ = records(t.spans[q.at:]).first()
+func (q *request) snapshot() Snapshot {
+	t := q.trace
+	t.shared = true
+	root := q.own
+	if root == nil {
+		root = t.spans[q.at:]
 	}
-	return s
+	return Snapshot{
+		TraceID: t.id, SpanID: q.id,
+		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
+		alone: t.requests == 1, dropped: t.dropped, bytes: t.bytes() + len(q.own),
+	}
 }
 
 // Requests returns the most recent requests, the newest first. It decodes all their spans.
@@ -154,32 +160,23 @@ func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	newest = make([]Snapshot, 0, r.newest.len)
-	for i := r.newest.newest; i != none; i = r.newest.links[i].older {
-		newest = append(newest, r.snapshot(i))
+	for q := r.newest.newest; q != nil; q = q.older {
+		newest = append(newest, q.snapshot())
 	}
 	slowest = make([]Snapshot, 0, len(r.slowest))
-	for _, i := range r.slowest {
-		slowest = append(slowest, r.snapshot(i))
+	for _, q := range r.slowest {
+		slowest = append(slowest, q.snapshot())
 	}
 	return newest, slowest
 }
 
 // Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.byID[id]
-	if t == none {
-		return Snapshot{}, false
-	}
-	is := func(i int32) bool { q := r.requests.at(i); return q.trace == t && q.root == root }
-	for i := r.newest.newest; i != none; i = r.newest.links[i].older {
-		if is(i) {
-			return r.snapshot(i), true
+	newest, slowest := r.Snapshots()
+	for _, s := range append(newest, slowest...) {
+		if s.TraceID == id && s.SpanID == root {
+			return s, true
 		}
-	}
-	if at := slices.IndexFunc(r.slowest, is); at >= 0 {
-		return r.snapshot(r.slowest[at]), true
 	}
 	return Snapshot{}, false
 }

@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -18,18 +17,6 @@ import (
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
 )
-
-// WaterfallOptions configures [Request.WriteWaterfall].
-type WaterfallOptions struct {
-	Width   int // columns; 0 means 100, less than 60 counts as 60
-	MaxRows int // rows for spans and marks; 0 means 60; what does not fit is summed up in one row
-
-	// Profile adds, below each span that was sampled, the three hottest functions in it: of
-	// each sample the innermost that is not the runtime's, and whether it waits. The time
-	// is what the samples stand for, of all goroutines that work for the span together; a
-	// few samples are a rough estimate of it.
-	Profile *profile.Trace
-}
 
 // A Row is a span's place in the tree of its request.
 type Row struct {
@@ -89,37 +76,37 @@ func (q Request) header() string {
 		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
-// WriteWaterfall prints the request as text. Each span is a row with its place in the tree, a
-// bar on a common axis, its start and its duration. Each mark is a row below its span. Names
-// and values are escaped: they may come from outside.
-func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
-	if o.Width == 0 {
-		o.Width = 100
-	}
-	if o.MaxRows <= 0 {
-		o.MaxRows = 60
-	}
-	f := waterfall{w: bufio.NewWriter(w), width: max(60, o.Width), start: q.Root.Start, total: max(1, q.Duration())}
-	f.tree = (f.width - 22) * 2 / 5
-	f.bar = f.width - 22 - f.tree
+// The measures of a waterfall, in characters and in rows.
+const (
+	treeWidth = 31 // the names' column
+	barWidth  = 47
+	allWidth  = treeWidth + 1 + barWidth + 21 // with two columns of times
+	maxRows   = 60                            // for spans and marks
+)
+
+// WriteWaterfall prints the request as text of 100 columns. Each span is a row with its place in the tree, a
+// bar on a common axis, its start and its duration. Each mark is a row below its span. There are 60 rows
+// at most, and a count of the rest. Names and values are escaped: they may come from outside.
+//
+// With a profile, the row below a sampled span has its three hottest functions. A sample counts for its innermost
+// function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
+// together. A few samples are a rough estimate of it. t may be nil.
+func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
+	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration())}
 	fmt.Fprintln(f.w, q.header())
-	hottest := q.Hottest(o.Profile)
-	var spans, marks int // that did not fit
+	hottest := q.Hottest(t)
+	var rows, spans, marks int // spans and marks that did not fit
 	for _, r := range q.Rows() {
-		if o.MaxRows == 0 {
+		if rows == maxRows {
 			spans, marks = spans+1, marks+len(r.Span.Events)
 			continue
 		}
-		o.MaxRows--
 		f.span(r)
-		for _, e := range r.Span.Events {
-			if o.MaxRows == 0 {
-				marks++
-				continue
-			}
-			o.MaxRows--
+		shown := r.Span.Events[:min(len(r.Span.Events), maxRows-rows-1)]
+		for _, e := range shown {
 			f.mark(e, r.Depth)
 		}
+		rows, marks = rows+1+len(shown), marks+len(r.Span.Events)-len(shown)
 		if h := hottest[r.Span.SpanID]; h != nil {
 			f.hot(h, r.Depth)
 		}
@@ -134,29 +121,21 @@ func (q Request) WriteWaterfall(w io.Writer, o WaterfallOptions) error {
 }
 
 type waterfall struct {
-	w         *bufio.Writer
-	start     time.Time
-	total     time.Duration
-	width     int
-	tree, bar int // widths of columns
+	w     *bufio.Writer
+	start time.Time
+	total time.Duration
 }
 
 func (f *waterfall) span(r Row) {
 	s := r.Span
-	from, to := f.column(s.Start), f.column(s.End)
-	bar := make([]rune, f.bar)
-	for i := range bar {
-		switch {
-		case i < from || i > to:
-			bar[i] = '·'
-		default:
-			bar[i] = '█'
-		}
+	bar := []rune(strings.Repeat("·", barWidth))
+	for i := f.column(s.Start); i <= f.column(s.End); i++ {
+		bar[i] = '█'
 	}
 	for _, e := range s.Events {
 		bar[f.column(e.Time)] = '◆'
 	}
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), f.tree), string(bar), text.Duration(s.Start.Sub(f.start)), text.Duration(s.Duration()))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), treeWidth), string(bar), text.Duration(s.Start.Sub(f.start)), text.Duration(s.Duration()))
 }
 
 // mark is a row below its span: when, what, and its attributes.
@@ -164,20 +143,20 @@ func (f *waterfall) mark(e sdktrace.Event, depth int) {
 	var line strings.Builder
 	line.WriteString(strings.Repeat("  ", depth) + "◆ " + escape(e.Name))
 	for _, kv := range e.Attributes {
-		line.WriteString(" " + escape(string(kv.Key)) + "=" + brief(kv.Value))
+		line.WriteString(" " + escape(string(kv.Key)) + "=" + atMost(escape(kv.Value.String()), maxValue))
 	}
-	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), f.width-20), text.Duration(e.Time.Sub(f.start)))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), allWidth-20), text.Duration(e.Time.Sub(f.start)))
 }
 
 // hot is a row below its span: what ran in it, and for how long.
 func (f *waterfall) hot(h *Hot, depth int) {
-	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), f.width-10), text.Duration(h.Total))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), allWidth-10), text.Duration(h.Total))
 }
 
 // column is where on the axis a moment lies; moments outside are at its ends.
 func (f *waterfall) column(t time.Time) int {
-	at := float64(t.Sub(f.start)) / float64(f.total) * float64(f.bar)
-	return int(max(0, min(float64(f.bar-1), at)))
+	at := float64(t.Sub(f.start)) / float64(f.total) * barWidth
+	return int(max(0, min(barWidth-1, at)))
 }
 
 // The lengths at which texts are cut, in characters.
@@ -185,10 +164,6 @@ const (
 	maxName  = 80 // of a request's or a mark's, where there is no column for it
 	maxValue = 40 // of an attribute's value
 )
-
-func brief(v attribute.Value) string {
-	return atMost(escape(v.String()), maxValue)
-}
 
 // fit makes s n characters wide.
 func fit(s string, n int) string {

@@ -1,11 +1,10 @@
 package viewers
 
 import (
-	"encoding/hex"
+	"fmt"
 	"io"
 	"iter"
-	"slices"
-	"strconv"
+	"log/slog"
 	"time"
 
 	"github.com/perfline/perfline/profiling/profile"
@@ -56,10 +55,10 @@ func writeFirefox(w io.Writer, s recorded) error {
 	}
 	// "meta" comes last, since it is known last. Perfetto knows the format by a file that begins with "meta" or "libs".
 	f.raw(`{"libs":[],"threads":[`)
-	main := sessions.Timeline{}
+	markers, samples, main := f.markerColumns(), f.sampleColumns(), sessions.Timeline{}
 	for i, tl := range f.timelines {
 		if f.failed() {
-			return f.flush()
+			return f.Flush()
 		}
 		if i > 0 {
 			f.raw(",")
@@ -67,14 +66,14 @@ func writeFirefox(w io.Writer, s recorded) error {
 		if i == 0 || tl.FrameID != main.FrameID {
 			main = tl
 		}
-		f.thread(tl, main)
+		f.thread(tl, main, markers, samples)
 	}
-	f.raw("],\n")
+	f.raw("],\n" + `"shared":{`)
 	f.shared()
-	f.raw(",\n")
-	f.meta()
-	f.raw("}\n")
-	return f.flush()
+	f.raw("},\n" + `"meta":`)
+	f.open(f.meta())
+	f.raw("}}\n")
+	return f.Flush()
 }
 
 // firefox is a file while it is written.
@@ -92,7 +91,9 @@ type firefox struct {
 	stacks    stackTable
 	sources   table[string]
 	schemas   [len(markerTypes)]schema
-	details   details // of one event
+	ids       []byte      // members of the payloads of one timeline
+	details   []slog.Attr // of one event
+	value     []byte      // of one detail
 }
 
 type firefoxFrame struct {
@@ -101,66 +102,27 @@ type firefoxFrame struct {
 }
 
 // thread writes a timeline.
-func (f *firefox) thread(tl, main sessions.Timeline) {
-	f.raw("\n" + `{"name":`)
-	f.text(tl.Title())
-	f.raw(`,"processName":`)
-	f.text(main.Name)
-	f.raw(`,"processType":"default","isMainThread":` + strconv.FormatBool(tl.ID == main.ID))
-	f.raw(`,"pid":"` + strconv.Itoa(int(main.ID)) + `","tid":` + strconv.Itoa(int(tl.ID)))
-	f.raw(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":`)
-	f.millis(tl.Interval.Start - f.zero)
-	f.raw(`,"unregisterTime":`)
-	f.millis(tl.Interval.End - f.zero)
-	f.raw(`,"pausedRanges":[],"showMarkersInTimeline":true,` + "\n" + `"markers":{`)
-	f.markers(tl)
-	f.raw("},\n" + `"samples":{`)
-	f.samples(tl.ID)
+func (f *firefox) thread(tl, main sessions.Timeline, markers []column[sessions.Event], samples []column[profile.Sample]) {
+	fmt.Fprintf(f, "\n"+`{"name":%s,"processName":%s,"processType":"default","isMainThread":%t,"pid":"%d","tid":%d,`+
+		`"processStartupTime":0,"processShutdownTime":null,"registerTime":%s,"unregisterTime":%s,"pausedRanges":[],"showMarkersInTimeline":true,`+
+		"\n"+`"markers":{`,
+		appendText(nil, tl.Title()), appendText(nil, main.Name), tl.ID == main.ID, main.ID, tl.ID,
+		appendMillis(nil, tl.Interval.Start-f.zero), appendMillis(nil, tl.Interval.End-f.zero))
+	f.ids = f.ids[:0]
+	if tl.TraceID.IsValid() {
+		f.ids = fmt.Appendf(f.ids, `,"trace":"%s"`, tl.TraceID)
+	}
+	if tl.SpanID.IsValid() {
+		f.ids = fmt.Appendf(f.ids, `,"span":"%s"`, tl.SpanID)
+	}
+	writeTable(f.jsonStream, f.markers(tl.ID), markers)
+	f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
+	writeTable(f.jsonStream, f.s.Samples(tl.ID), samples)
 	f.raw("}}")
 }
 
-// markers writes the events of a timeline, column by column.
-func (f *firefox) markers(tl sessions.Timeline) {
-	f.raw(`"name":`)
-	n := writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return strconv.AppendInt(b, int64(addText(&f.texts, e.Name)), 10)
-	})
-	f.raw("," + "\n" + `"startTime":`)
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return appendMillis(b, e.Interval.Start-f.zero)
-	})
-	f.raw("," + "\n" + `"endTime":`) // an instant's means nothing, but Perfetto takes no column with a null
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return appendMillis(b, e.Interval.End-f.zero)
-	})
-	f.raw("," + "\n" + `"phase":`)
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		if markerTypes[markerType(e.Type)].instant {
-			return append(b, '0')
-		}
-		return append(b, '1')
-	})
-	f.raw("," + "\n" + `"category":`)
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return strconv.AppendInt(b, int64(markerTypes[markerType(e.Type)].category), 10)
-	})
-	f.raw("," + "\n" + `"data":`)
-	var ids []byte
-	if tl.TraceID.IsValid() {
-		ids = append(hex.AppendEncode([]byte(`,"trace":"`), tl.TraceID[:]), '"')
-	}
-	if tl.SpanID.IsValid() {
-		ids = append(hex.AppendEncode(append(ids, `,"span":"`...), tl.SpanID[:]), '"')
-	}
-	writeList(f.jsonStream, f.events(tl.ID), func(b []byte, e sessions.Event) []byte {
-		return f.appendPayload(b, e, ids)
-	})
-	f.raw(`,"length":`)
-	f.number(n)
-}
-
-// events are those that are markers.
-func (f *firefox) events(id sessions.TimelineID) iter.Seq[sessions.Event] {
+// markers are the events of a timeline, except samples.
+func (f *firefox) markers(id sessions.TimelineID) iter.Seq[sessions.Event] {
 	return func(yield func(sessions.Event) bool) {
 		for e := range f.s.All(id) {
 			if e.Type != sessions.Samples && !yield(e) {
@@ -170,32 +132,27 @@ func (f *firefox) events(id sessions.TimelineID) iter.Seq[sessions.Event] {
 	}
 }
 
-// samples writes the samples of a timeline, column by column.
-func (f *firefox) samples(id sessions.TimelineID) {
-	rows := f.s.Samples(id)
-	if f.trace == nil {
-		rows = slices.Values([]profile.Sample{})
+func (f *firefox) markerColumns() []column[sessions.Event] {
+	return []column[sessions.Event]{
+		integers("name", func(e sessions.Event) int { return addText(&f.texts, e.Name) }),
+		times("startTime", func(e sessions.Event) time.Duration { return e.Interval.Start - f.zero }),
+		times("endTime", func(e sessions.Event) time.Duration { return e.Interval.End - f.zero }), // also of instants: Perfetto takes no null
+		integers("phase", func(e sessions.Event) int { return markerTypes[e.Type].phase }),
+		integers("category", func(e sessions.Event) int { return markerTypes[e.Type].category }),
+		{"data", f.appendPayload},
 	}
-	f.raw(`"stack":`)
-	n := writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-		return strconv.AppendInt(b, int64(f.stacks.of(s, markerCategory(s.Marker))), 10)
-	})
-	f.raw("," + "\n" + `"time":`)
-	writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-		return appendMillis(b, f.s.Since(s)-f.zero)
-	})
-	f.raw("," + "\n" + `"weightType":"tracing-ms","weight":`)
-	writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-		return appendMillis(b, s.Weight)
-	})
+}
+
+func (f *firefox) sampleColumns() []column[profile.Sample] {
+	columns := []column[profile.Sample]{
+		integers("stack", func(s profile.Sample) int { return f.stacks.of(s, markerCategories[s.Marker]) }),
+		times("time", func(s profile.Sample) time.Duration { return f.s.Since(s) - f.zero }),
+		times("weight", func(s profile.Sample) time.Duration { return s.Weight }),
+	}
 	if f.timed { // what waits used no CPU, and how much of the rest did is not known
-		f.raw("," + "\n" + `"threadCPUDelta":`)
-		writeList(f.jsonStream, rows, func(b []byte, s profile.Sample) []byte {
-			return strconv.AppendInt(b, int64(s.Weight), 10)
-		})
+		columns = append(columns, integers("threadCPUDelta", func(s profile.Sample) int { return int(s.Weight) }))
 	}
-	f.raw(`,"length":`)
-	f.number(n)
+	return columns
 }
 
 // frame is the index of a function's frame.

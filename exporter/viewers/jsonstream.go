@@ -17,32 +17,80 @@ import (
 const maxText = 1000
 
 // A jsonStream writes JSON as it is told, without a tree of it in memory. After an error of
-// its writer, which flush returns, it writes nothing more.
-type jsonStream struct{ b *bufio.Writer }
+// its writer, which Flush returns, it writes nothing more.
+type jsonStream struct{ *bufio.Writer }
 
 func newJSONStream(w io.Writer) jsonStream { return jsonStream{bufio.NewWriterSize(w, 1<<16)} }
-
-func (j jsonStream) flush() error { return j.b.Flush() }
 
 // failed reports whether the writer has returned an error, after which there is no use in
 // going on.
 func (j jsonStream) failed() bool {
-	_, err := j.b.Write(nil) // a bufio.Writer keeps its first error
+	_, err := j.Write(nil) // a bufio.Writer keeps its first error
 	return err != nil
 }
 
 // raw writes what is JSON already.
 func (j jsonStream) raw(s string) {
-	_, _ = j.b.WriteString(s) // see failed
+	_, _ = j.WriteString(s) // see failed
 }
 
-func (j jsonStream) bytes(b []byte) {
-	_, _ = j.b.Write(b) // see failed
+// An object is a small part of a file, which is in memory as a whole.
+type object map[string]any
+
+// open writes an object without its end, so that lists can follow as further members.
+func (j jsonStream) open(o object) {
+	b := marshal(o)
+	_, _ = j.Write(b[:len(b)-1]) // see failed
 }
 
-func (j jsonStream) text(s string)          { j.bytes(appendText(j.b.AvailableBuffer(), s)) }
-func (j jsonStream) number(n int)           { j.bytes(strconv.AppendInt(j.b.AvailableBuffer(), int64(n), 10)) }
-func (j jsonStream) millis(d time.Duration) { j.bytes(appendMillis(j.b.AvailableBuffer(), d)) }
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // there is no text, number or list of them that it refuses
+	}
+	return b
+}
+
+// A column has a value of each row of a table.
+type column[T any] struct {
+	name string
+	cell func(b []byte, row T) []byte
+}
+
+// integers is a column of numbers. A negative number becomes null.
+func integers[T any](name string, of func(T) int) column[T] {
+	return column[T]{name, func(b []byte, row T) []byte {
+		n := of(row)
+		if n < 0 {
+			return append(b, "null"...)
+		}
+		return strconv.AppendInt(b, int64(n), 10)
+	}}
+}
+
+// times is a column of milliseconds.
+func times[T any](name string, of func(T) time.Duration) column[T] {
+	return column[T]{name, func(b []byte, row T) []byte { return appendMillis(b, of(row)) }}
+}
+
+// same is a column with the same JSON in each row.
+func same[T any](name, json string) column[T] {
+	return column[T]{name, func(b []byte, _ T) []byte { return append(b, json...) }}
+}
+
+// writeTable writes the columns of a table as members of an object, and the number of rows. It goes through the rows
+// once for each column.
+func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
+	length := 0
+	for _, c := range columns {
+		j.raw("\n\"")
+		j.raw(c.name)
+		j.raw(`":`)
+		length = writeList(j, rows, c.cell)
+		j.raw(",")
+	}
+	j.raw(`"length":` + strconv.Itoa(length))
+}
 
 // writeList writes an array of one cell for each row, and returns how many there are. It stops
 // when the writer fails.
@@ -52,11 +100,11 @@ func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byt
 		if j.failed() {
 			break
 		}
-		b := j.b.AvailableBuffer()
+		b := j.AvailableBuffer()
 		if n > 0 {
 			b = append(b, ',')
 		}
-		j.bytes(cell(b, row))
+		_, _ = j.Write(cell(b, row)) // see failed
 		n++
 	}
 	j.raw("]")
@@ -66,21 +114,12 @@ func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byt
 // appendText appends a text as a JSON string, at most maxText bytes of it. Invalid UTF-8 becomes U+FFFD.
 func appendText(b []byte, s string) []byte {
 	s = cut(s)
-	plain := true
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			plain = false
-			break
+			return append(b, marshal(s)...)
 		}
 	}
-	if plain { // nearly all are, and the encoder takes an allocation for each
-		return append(append(append(b, '"'), s...), '"')
-	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // there is no string that it refuses
-	}
-	return append(b, text...)
+	return append(append(append(b, '"'), s...), '"') // nearly all, and marshal takes an allocation for each
 }
 
 // cut shortens a text to maxText bytes, between two characters.

@@ -28,11 +28,13 @@ import (
 func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
 
 func writeSpeedscope(w io.Writer, s recorded) error {
-	f := speedscope{jsonStream: newJSONStream(w), s: s}
+	f := speedscope{jsonStream: newJSONStream(w), s: s, frames: table[speedscopeFrame]{list: []speedscopeFrame{}}}
 	f.stacks.trace, f.stacks.frame = s.Trace(), f.frame
-	f.raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"perfline","name":`)
-	f.text("session of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z"))
-	f.raw(`,"activeProfileIndex":0,"profiles":[`)
+	f.open(object{
+		"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "perfline", "activeProfileIndex": 0,
+		"name": "session of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z"),
+	})
+	f.raw(`,"profiles":[`)
 	separator := ""
 	if t := s.Trace(); t != nil && len(t.Samples) > 0 {
 		f.samples(t)
@@ -40,7 +42,7 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 	}
 	for _, tl := range s.Timelines() {
 		if f.failed() {
-			return f.flush()
+			return f.Flush()
 		}
 		f.raw(separator)
 		f.timeline(tl)
@@ -50,21 +52,27 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 		f.timeline(sessions.Timeline{Name: "nothing was recorded"})
 	}
 	// The frames are known when all profiles are written.
-	f.raw("],\n" + `"shared":{"frames":`)
-	writeList(f.jsonStream, slices.Values(f.frames.list), appendSpeedscopeFrame)
+	f.raw("],\n" + `"shared":`)
+	f.open(object{"frames": f.frames.list})
 	f.raw("}}\n")
-	return f.flush()
+	return f.Flush()
 }
 
 // speedscope is a file while it is written.
 type speedscope struct {
 	jsonStream
-	s      recorded
-	frames table[profile.Call] // without Line; a frame of an event has a name only
-	stacks stackTable
-	path   []int       // frames of one sample, innermost first
-	open   []openEvent // of one timeline
-	events int         // written of one timeline
+	s        recorded
+	frames   table[speedscopeFrame]
+	stacks   stackTable
+	unclosed []openEvent // of one timeline
+	events   int         // written of one timeline
+}
+
+// A speedscopeFrame is a function, or an event, which has a name only.
+type speedscopeFrame struct {
+	Name string `json:"name"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 }
 
 // samples writes the profile of all samples.
@@ -77,21 +85,10 @@ func (f *speedscope) samples(t *profile.Trace) {
 	if t.Engine == "wall" {
 		kind = "wall-clock time"
 	}
-	f.raw("\n" + `{"type":"sampled","name":"samples of ` + kind + `","unit":"nanoseconds","startValue":0,"endValue":` + strconv.FormatInt(int64(total), 10))
+	f.profile("sampled", "samples of "+kind, 0, total)
 	f.raw(`,"samples":`)
 	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profile.Sample) []byte {
-		f.path = f.path[:0]
-		for at := f.stacks.of(s, categoryGo); at >= 0; at = f.stacks.list[at].parent {
-			f.path = append(f.path, f.stacks.list[at].frame)
-		}
-		b = append(b, '[')
-		for i, frame := range slices.Backward(f.path) {
-			b = strconv.AppendInt(b, int64(frame), 10)
-			if i > 0 {
-				b = append(b, ',')
-			}
-		}
-		return append(b, ']')
+		return append(f.appendFrames(append(b, '['), f.stacks.of(s, categoryGo)), ']')
 	})
 	f.raw(`,"weights":`)
 	writeList(f.jsonStream, slices.Values(t.Samples), func(b []byte, s profile.Sample) []byte {
@@ -100,11 +97,24 @@ func (f *speedscope) samples(t *profile.Trace) {
 	f.raw("}")
 }
 
+// appendFrames appends the frames of a stack, outermost first.
+func (f *speedscope) appendFrames(b []byte, at int) []byte {
+	s := f.stacks.list[at]
+	if s.parent >= 0 {
+		b = append(f.appendFrames(b, s.parent), ',')
+	}
+	return strconv.AppendInt(b, int64(s.frame), 10)
+}
+
+// profile begins a profile.
+func (f *speedscope) profile(kind, name string, start, end time.Duration) {
+	fmt.Fprintf(f, "\n"+`{"type":"%s","name":%s,"unit":"nanoseconds","startValue":%d,"endValue":%d`, kind, appendText(nil, name), start, end)
+}
+
 // frame is the index of a function, which has one frame: speedscope has no lines or categories
 // below that.
 func (f *speedscope) frame(c profile.Call, _ int) int {
-	c.Name, c.File, c.Line = cut(c.Name), cut(c.File), 0
-	return f.frames.add(c)
+	return f.frames.add(speedscopeFrame{cut(c.Name), cut(c.File), c.StartLine})
 }
 
 // An openEvent is one that has not ended yet, where the timeline's are written.
@@ -117,11 +127,9 @@ type openEvent struct {
 // is open when it begins, which is how they are in the session, too.
 func (f *speedscope) timeline(tl sessions.Timeline) {
 	start, end := tl.Interval.Start, max(tl.Interval.Start, tl.Interval.End)
-	f.raw("\n" + `{"type":"evented","name":`)
-	f.text(title(tl))
-	f.raw(`,"unit":"nanoseconds","startValue":` + strconv.FormatInt(int64(start), 10) + `,"endValue":` + strconv.FormatInt(int64(end), 10))
+	f.profile("evented", title(tl), start, end)
 	f.raw(`,"events":[`)
-	f.open, f.events = append(f.open[:0], openEvent{end: end}), 0 // the timeline itself, which is not written
+	f.unclosed, f.events = append(f.unclosed[:0], openEvent{end: end}), 0 // the timeline itself, which is not written
 	at := start
 	for e := range f.s.All(tl.ID) {
 		if f.failed() {
@@ -129,13 +137,13 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 		}
 		at = max(at, e.Interval.Start)
 		f.closeUntil(at)
-		within := min(e.Interval.End, f.open[len(f.open)-1].end)
+		within := min(e.Interval.End, f.unclosed[len(f.unclosed)-1].end)
 		if within <= at {
 			continue
 		}
 		frame := f.frame(profile.Call{Name: e.Name}, categoryGo)
 		f.event('O', at, frame)
-		f.open = append(f.open, openEvent{frame, within})
+		f.unclosed = append(f.unclosed, openEvent{frame, within})
 	}
 	f.closeUntil(end)
 	f.raw("]}")
@@ -143,21 +151,21 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 
 // closeUntil closes the events that end until then, innermost first.
 func (f *speedscope) closeUntil(at time.Duration) {
-	for len(f.open) > 1 && f.open[len(f.open)-1].end <= at {
-		last := f.open[len(f.open)-1]
-		f.open = f.open[:len(f.open)-1]
+	for len(f.unclosed) > 1 && f.unclosed[len(f.unclosed)-1].end <= at {
+		last := f.unclosed[len(f.unclosed)-1]
+		f.unclosed = f.unclosed[:len(f.unclosed)-1]
 		f.event('C', last.end, last.frame)
 	}
 }
 
 func (f *speedscope) event(kind byte, at time.Duration, frame int) {
-	b := f.b.AvailableBuffer()
+	b := f.AvailableBuffer()
 	if f.events++; f.events > 1 {
 		b = append(b, ',')
 	}
 	b = append(append(append(b, `{"type":"`...), kind), `","at":`...)
 	b = strconv.AppendInt(append(strconv.AppendInt(b, int64(at), 10), `,"frame":`...), int64(frame), 10)
-	f.bytes(append(b, '}'))
+	_, _ = f.Write(append(b, '}')) // see failed
 }
 
 func title(tl sessions.Timeline) string {
@@ -166,15 +174,4 @@ func title(tl sessions.Timeline) string {
 		name += " " + tl.TraceID.String()
 	}
 	return fmt.Sprintf("%s (at %s)", name, text.Duration(tl.Interval.Start))
-}
-
-func appendSpeedscopeFrame(b []byte, c profile.Call) []byte {
-	b = appendText(append(b, `{"name":`...), c.Name)
-	if c.File != "" {
-		b = appendText(append(b, `,"file":`...), c.File)
-	}
-	if c.StartLine > 0 {
-		b = strconv.AppendInt(append(b, `,"line":`...), int64(c.StartLine), 10)
-	}
-	return append(b, '}')
 }

@@ -1,10 +1,6 @@
 package viewers
 
-import (
-	"slices"
-
-	"github.com/perfline/perfline/profiling/profile"
-)
+import "github.com/perfline/perfline/profiling/profile"
 
 // A stackTable gives each different stack of a trace's samples an index. It goes through the
 // frames of a stack once, however many samples have it, and through the callers that stacks
@@ -15,7 +11,6 @@ type stackTable struct {
 
 	table[stack]
 	known map[stackKey]int
-	path  []stackKey // of one sample
 }
 
 type stack struct{ parent, frame int } // parent is an index or -1
@@ -29,40 +24,28 @@ type stackKey struct {
 // noStack is the function of samples without a stack, as in pprof files, so that no time is missing.
 const noStack = "[no-stack]"
 
-// of returns the index of a sample's stack. All callers are of categoryGo.
+// of returns the index of a sample's stack.
 func (t *stackTable) of(s profile.Sample, category int) int {
 	at, ok := t.trace.Position(s)
-	key := stackKey{at, category}
-	index, known := t.known[key]
-	if known {
-		return index
-	}
 	if !ok {
-		return t.put(key, stack{-1, t.frame(profile.Call{Name: noStack}, category)})
+		return t.add(stack{-1, t.frame(profile.Call{Name: noStack}, category)})
 	}
-	t.path, index = t.path[:0], -1
-	for {
-		t.path = append(t.path, key)
-		if at, ok = t.trace.Caller(at); !ok {
-			break
-		}
-		key = stackKey{at, categoryGo}
-		if i, known := t.known[key]; known {
-			index = i
-			break
-		}
-	}
-	for _, key := range slices.Backward(t.path) {
-		index = t.put(key, stack{index, t.frame(t.trace.Call(key.at), key.category)})
-	}
-	return index
+	return t.find(stackKey{at, category})
 }
 
-func (t *stackTable) put(key stackKey, s stack) int {
+// find returns the index of a stack. All callers are of categoryGo.
+func (t *stackTable) find(key stackKey) int {
+	if index, known := t.known[key]; known {
+		return index
+	}
+	parent := -1
+	if caller, ok := t.trace.Caller(key.at); ok {
+		parent = t.find(stackKey{caller, categoryGo})
+	}
+	index := t.add(stack{parent, t.frame(t.trace.Call(key.at), key.category)})
 	if t.known == nil {
 		t.known = map[stackKey]int{}
 	}
-	index := t.add(s)
 	t.known[key] = index
 	return index
 }

@@ -53,7 +53,7 @@ func TestStacks(t *testing.T) {
 		for i, want := range [][]string{{"main.main 1"}, {"main.main 1", "main.render 1"}, {"main.main 1", "main.render 2"},
 			{"main.main 1", "main.render 1", "runtime.gopark 4"}, {"cgo 0"}, {"[no-stack] 3"}} {
 			var got []string
-			for at := table.of(tr.Samples[i], markerCategory(tr.Samples[i].Marker)); at >= 0; at = table.list[at].parent {
+			for at := table.of(tr.Samples[i], markerCategories[tr.Samples[i].Marker]); at >= 0; at = table.list[at].parent {
 				got = append(got, calls[table.list[at].frame])
 			}
 			slices.Reverse(got)

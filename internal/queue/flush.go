@@ -109,8 +109,8 @@ func (q *Queue[T]) end() {
 	close(q.done)
 }
 
-// failUnanswered counts the pending items that the receiver may have as lost. It leaves the batch alone: a Sender that ignores its
-// context still reads it.
+// failUnanswered counts the pending items that the receiver may have as lost. It leaves the batch alone, and
+// releases nothing: a Sender that ignores its context still reads it.
 func (q *Queue[T]) failUnanswered(why error) {
 	fail := func(item T) {
 		q.forget(item)

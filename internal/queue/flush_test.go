@@ -438,3 +438,37 @@ func TestConcurrently(t *testing.T) {
 		t.Errorf("books are %+v", got)
 	}
 }
+
+// Items that Shutdown gives up are not released: a Sender that ignores its context still reads them. Items that were never kept
+// are not released either.
+func TestGivenUpItemsAreNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept, released string
+		proceed := make(chan struct{})
+		s := start(t, config{
+			MaxCount:   4,
+			BatchCount: 2,
+			Keep: func(i item) item {
+				kept += i.name
+				return i
+			},
+			Release: func(i item) { released += i.name },
+		}, func(context.Context, []item) queue.Answer {
+			<-proceed
+			return queue.Answer{}
+		})
+		s.add("abcdef") // two are sent, two wait, two find the queue full
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Shutdown(ctx); err == nil {
+			t.Error("Shutdown returned no error")
+		}
+		s.add("g")
+		close(proceed)
+		synctest.Wait()
+		if kept != "abcd" || released != "" {
+			t.Errorf("%q were kept and %q were released, want abcd and none", kept, released)
+		}
+	})
+}

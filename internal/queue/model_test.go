@@ -72,7 +72,7 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 })
 
 // Items are added, flushed, answered and shut down at random. At each step the books balance and agree with the receiver,
-// bounds and order are kept, and no item arrives twice.
+// bounds and order are kept, and no item arrives twice. The queue keeps each item until it is settled, and then releases it once.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := config{
@@ -110,7 +110,64 @@ func (m *model) wrong(format string, args ...any) {
 }
 
 // A numbered item has a number for a name.
-type numbered struct{ number, count, bytes int }
+type numbered struct {
+	number, count, bytes int
+	stored               *int // the number, while the queue keeps the item
+}
+
+// storage is where the queue keeps items. What it releases is used again.
+type storage struct {
+	mu     sync.Mutex // guards what follows
+	free   []*int
+	counts map[int]int // of the items that are kept
+	wrongs []string
+}
+
+func (s *storage) keep(n numbered) numbered {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		n.stored, s.free = s.free[last], s.free[:last]
+	} else {
+		n.stored = new(int)
+	}
+	*n.stored, s.counts[n.number] = n.number, n.count
+	return n
+}
+
+func (s *storage) release(n numbered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.counts[n.number]; !ok {
+		s.wrongs = append(s.wrongs, fmt.Sprintf("item %d was released, but is not kept", n.number))
+		return
+	}
+	delete(s.counts, n.number)
+	*n.stored = -1
+	s.free = append(s.free, n.stored)
+}
+
+// check compares what is kept with the books. After Shutdown has given up, more may be kept.
+func (s *storage) check(when string, books queue.Stats, down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var count uint64
+	for _, n := range s.counts {
+		count += uint64(n)
+	}
+	if count < books.Pending || count > books.Pending && !down {
+		s.wrongs = append(s.wrongs, fmt.Sprintf("%s: %d are kept, books are %+v", when, count, books))
+	}
+}
+
+// checkStored checks that the queue keeps the items while the receiver reads them. m.mu is held.
+func (m *model) checkStored(when string, batch []numbered) {
+	for _, i := range batch {
+		if *i.stored != i.number {
+			m.wrong("%s: item %d was released while it was sent", when, i.number)
+		}
+	}
+}
 
 func (n numbered) Count() int   { return n.count }
 func (n numbered) Bytes() int   { return n.bytes }
@@ -138,6 +195,7 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 	if len(m.answers) > 0 {
 		given, m.answers = m.answers[0], m.answers[1:]
 	}
+	m.checkStored("at first", batch)
 	m.mu.Unlock()
 	if given.what == "hang" {
 		<-ctx.Done()
@@ -148,6 +206,7 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 		given.what = "hang"
 	}
 	m.mu.Lock()
+	m.checkStored("in the end", batch)
 	a := given.a
 	switch given.what {
 	case "hang":
@@ -224,7 +283,9 @@ func (m *model) checkUnanswered(s queue.Stats) {
 // play plays steps and returns what was wrong.
 func play(t *testing.T, c config, steps []step, answers []answering) string {
 	m := &model{c: c, answers: answers, newest: -1, sent: map[int]bool{}, done: map[int]bool{}, perhaps: map[int]int{}}
+	kept := &storage{counts: map[int]int{}}
 	q := queue.New(queue.Config[numbered]{
+		Keep: kept.keep, Release: kept.release,
 		What: "items", To: "model", MaxCount: c.MaxCount, MaxBytes: c.MaxBytes, BatchCount: c.BatchCount, BatchBytes: c.BatchBytes,
 		DropOldest: c.DropOldest, GiveUp: c.GiveUp, Delay: c.Delay, Timeout: c.Timeout, Send: m.send, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -235,7 +296,7 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 		before := q.Stats()
 		switch s.what {
 		case "add":
-			q.Add(numbered{i, s.count, s.bytes})
+			q.Add(numbered{number: i, count: s.count, bytes: s.bytes})
 			accepted += uint64(s.count)
 			if after := q.Stats(); after.Dropped != before.Dropped && c.MaxCount == 0 && c.MaxBytes == 0 && !down {
 				t.Errorf("step %d: dropped without a bound: %+v", i, after)
@@ -273,6 +334,7 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 		}
 		synctest.Wait()
 		m.check(fmt.Sprintf("step %d, %s", i, s.what), q.Stats(), accepted, down)
+		kept.check(fmt.Sprintf("step %d, %s", i, s.what), q.Stats(), down)
 	}
 	if !down {
 		// A receiver that works gets the rest.
@@ -289,5 +351,6 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 	synctest.Wait()
 	m.check("in the end", q.Stats(), accepted, true)
 	m.checkUnanswered(q.Stats())
-	return strings.Join(m.wrongs, "\n")
+	kept.check("in the end", q.Stats(), true)
+	return strings.Join(append(m.wrongs, kept.wrongs...), "\n")
 }

@@ -45,6 +45,13 @@ type Config[T Item] struct {
 	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again after the call.
 	Send func(ctx context.Context, batch []T) Answer
 
+	// Keep and Release let the caller use the storage of items again. Keep gets an item for which there is room, and returns the
+	// item that the queue keeps: a copy in the caller's storage. Release gets that item back once, when it is delivered, failed or
+	// dropped, and Send no longer reads it. Items that Shutdown gives up are not released, because Send may still read them.
+	// Both run under the queue's lock. They must be short, and must not call the queue. nil means that items need neither.
+	Keep    func(T) T
+	Release func(T)
+
 	Logger *slog.Logger // nil means slog.Default()
 }
 
@@ -138,6 +145,12 @@ func New[T Item](c Config[T]) *Queue[T] {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Keep == nil {
+		c.Keep = func(item T) T { return item }
+	}
+	if c.Release == nil {
+		c.Release = func(T) {}
+	}
 	c.MaxCount, c.MaxBytes = unbounded(c.MaxCount), unbounded(c.MaxBytes)
 	c.BatchCount = min(unbounded(c.BatchCount), max(c.MaxCount/2, 1))
 	c.BatchBytes = min(unbounded(c.BatchBytes), max(c.MaxBytes/2, 1))
@@ -174,7 +187,7 @@ func (q *Queue[T]) Add(item T) {
 		q.rouse()
 		return
 	}
-	q.waiting.push(item, count, request)
+	q.waiting.push(q.c.Keep(item), count, request)
 	q.added++
 	q.stats.Pending += uint64(count)
 	q.stats.PendingBytes += bytes
@@ -272,6 +285,7 @@ func (q *Queue[T]) dropOldest() {
 	q.stats.Dropped += uint64(item.Count())
 	q.lose(number, errFull, uint64(item.Count()), item)
 	q.forget(item)
+	q.c.Release(item)
 }
 
 // removed returns s without an element, in the same array.
@@ -281,12 +295,10 @@ func removed[E any](s []E, at int) []E {
 	return s[:len(s)-1]
 }
 
-// forget takes items out of what is pending.
-func (q *Queue[T]) forget(items ...T) {
-	for _, item := range items {
-		q.stats.Pending -= uint64(item.Count())
-		q.stats.PendingBytes -= item.Bytes()
-	}
+// forget takes an item out of what is pending.
+func (q *Queue[T]) forget(item T) {
+	q.stats.Pending -= uint64(item.Count())
+	q.stats.PendingBytes -= item.Bytes()
 }
 
 func (q *Queue[T]) oldestWaiting() uint64 { return q.added - uint64(q.waiting.items) + 1 }

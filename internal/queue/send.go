@@ -208,7 +208,10 @@ func (q *Queue[T]) failed(a Answer) {
 }
 
 func (q *Queue[T]) clearBatch() {
-	q.forget(q.batch...)
+	for _, item := range q.batch {
+		q.forget(item)
+		q.c.Release(item)
+	}
 	clear(q.batch)
 	if q.batch = q.batch[:0]; cap(q.batch) > maxKept {
 		q.batch = nil

@@ -1,0 +1,254 @@
+package requests
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+// A traceData has the spans of a trace in memory.
+type traceData struct {
+	id       trace.TraceID
+	spans    []byte
+	parts    []part
+	count    int      // of spans
+	shared   bool     // a reader has spans and parts: no other trace gets them
+	dropped  int      // spans
+	requests int      // that ended
+	waiting  *request // in Recent.waiting, until a request ends
+	users    int      // requests in memory, and one while spans are added
+}
+
+// A part begins where the spans have another group than those before. Readers share it, so it does not change.
+type part struct {
+	group *otlpenc.Group
+	start int // in the spans
+}
+
+// partBytes is what a part counts in Config.MaxBytes. In a program that makes tracers without end, a part keeps a group in
+// memory that nothing else has.
+const partBytes = 256
+
+func (t *traceData) bytes() int { return cap(t.spans) + len(t.parts)*partBytes }
+
+// A request is one in memory, or a trace that waits for one to end.
+type request struct {
+	root
+	trace        *traceData
+	group        *otlpenc.Group // of the root
+	own          []byte         // the root, if the trace had no room for it
+	lists        int            // that have the request
+	arrival      uint64
+	older, newer *request // in Recent.newest or Recent.waiting
+}
+
+// add adds a run. r.mu is held.
+func (r *Recent) add(n *run) {
+	t := r.traces[n.trace]
+	if t == nil {
+		t = r.freeTraces.take()
+		t.id = n.trace
+		r.traces[n.trace] = t
+	}
+	t.users++ // it stays while others go
+	defer r.leave(t)
+	var own []byte
+	start, size, ok := len(t.spans), len(n.spans.Bytes)+partBytes, true
+	switch {
+	case r.write(t, n.spans):
+		n.at += start
+	case n.spans.Count > 1: // there may be room for some of them
+		var one run
+		for rest := n.spans; len(rest.Bytes) > 0; rest.Bytes = rest.Bytes[len(one.spans.Bytes):] {
+			one.read(rest, 1)
+			r.add(&one)
+		}
+		return
+	case n.isRoot && size <= r.share && r.reserve(size, t):
+		own = slices.Clone(n.spans.Bytes)
+	default:
+		ok = false
+		t.dropped++
+		r.stats.SpansDropped++
+	}
+	if !n.isRoot {
+		if t.requests == 0 && t.waiting == nil {
+			r.wait(t)
+		}
+		return
+	}
+	r.stats.Requests++
+	t.requests++
+	r.stopWaiting(t)
+	if ok {
+		r.keep(t, n, own)
+	} else {
+		r.stats.Evicted++
+	}
+}
+
+// write appends spans to their trace. It returns false if they exceed its limits, or if memory has no room.
+func (r *Recent) write(t *traceData, s otlpenc.Spans) bool {
+	size, more := len(t.spans)+len(s.Bytes), 0
+	last := len(t.parts) - 1
+	begins := last < 0 || t.parts[last].group != s.Group
+	if begins {
+		more = partBytes
+	}
+	if t.count+s.Count > r.c.MaxSpans || size+len(t.parts)*partBytes+more > r.share {
+		return false
+	}
+	grows := size > cap(t.spans)
+	if grows {
+		capacity, _ := bufferSize(size)
+		more += capacity - cap(t.spans)
+	}
+	if !r.reserve(more, t) {
+		return false
+	}
+	if grows {
+		spans := append(r.buffers.take(size), t.spans...)
+		if !t.shared {
+			r.buffers.put(t.spans)
+		}
+		t.spans = spans
+	}
+	if begins {
+		t.parts = append(t.parts, part{s.Group, len(t.spans)})
+	}
+	t.spans = append(t.spans, s.Bytes...)
+	t.count += s.Count
+	return true
+}
+
+// reserve counts n bytes more, for which others may have to go. It returns false if none are left. Trace t stays, but not
+// its requests.
+func (r *Recent) reserve(n int, t *traceData) bool {
+	for int(r.stats.Bytes)+n > r.c.MaxBytes {
+		if !r.letGo(t) {
+			return false
+		}
+	}
+	r.stats.Bytes += uint64(n)
+	return true
+}
+
+// letGo lets go of the oldest, but for trace t. It returns false if there is nothing.
+func (r *Recent) letGo(t *traceData) bool {
+	w, q := r.waiting.oldest, r.newest.oldest
+	if w != nil && w.trace == t {
+		w = w.newer
+	}
+	switch {
+	case w != nil && (q == nil || w.arrival < q.arrival):
+		r.abandon(w.trace)
+		return true
+	case q != nil:
+		r.newest.remove(q)
+	case len(r.slowest) > 0:
+		q = r.fastest()
+	default:
+		return false
+	}
+	if r.release(q) {
+		r.stats.Evicted++
+	}
+	return true
+}
+
+// keep adds the request that a run ends to both lists, and lets go of those it displaces.
+func (r *Recent) keep(t *traceData, n *run, own []byte) {
+	q := r.request(t)
+	q.root, q.group, q.own = n.root, n.spans.Group, own
+	r.newest.push(q)
+	at := len(r.slowest) // of the newer ones that took as long, the last comes first
+	for at > 0 && r.slowest[at-1].took <= q.took {
+		at--
+	}
+	if at < r.c.Slowest {
+		q.lists++
+		r.slowest = slices.Insert(r.slowest, at, q)
+	}
+	if oldest := r.newest.oldest; r.newest.len > r.c.Requests {
+		r.newest.remove(oldest)
+		r.release(oldest)
+	}
+	if len(r.slowest) > r.c.Slowest {
+		r.release(r.fastest())
+	}
+}
+
+// fastest takes the fastest from the slowest requests.
+func (r *Recent) fastest() *request {
+	last := len(r.slowest) - 1
+	q := r.slowest[last]
+	r.slowest = r.slowest[:last]
+	return q
+}
+
+// wait adds a trace to those that wait, and lets go of the one that it displaces.
+func (r *Recent) wait(t *traceData) {
+	t.waiting = r.request(t)
+	r.waiting.push(t.waiting)
+	if r.waiting.len > r.c.MaxPending {
+		r.abandon(r.waiting.oldest.trace)
+	}
+}
+
+func (r *Recent) abandon(t *traceData) {
+	r.stopWaiting(t)
+	r.stats.Abandoned++
+}
+
+func (r *Recent) stopWaiting(t *traceData) {
+	if q := t.waiting; q != nil {
+		t.waiting = nil
+		r.waiting.remove(q)
+		r.release(q)
+	}
+}
+
+// request returns a new request of t, for one list.
+func (r *Recent) request(t *traceData) *request {
+	q := r.freeRequests.take()
+	q.trace, q.lists, q.arrival = t, 1, r.arrivals
+	r.arrivals++
+	t.users++
+	return q
+}
+
+// release ends the use of a request by a list, and returns whether no other list has it.
+func (r *Recent) release(q *request) bool {
+	q.lists--
+	if q.lists > 0 {
+		return false
+	}
+	if q.own != nil {
+		r.stats.Bytes -= uint64(len(q.own) + partBytes)
+	}
+	t := q.trace
+	*q = request{}
+	r.freeRequests.put(q)
+	r.leave(t)
+	return true
+}
+
+// leave ends a use of a trace. The last one removes it.
+func (r *Recent) leave(t *traceData) {
+	t.users--
+	if t.users > 0 {
+		return
+	}
+	delete(r.traces, t.id)
+	r.stats.Bytes -= uint64(t.bytes())
+	var parts []part
+	if !t.shared && cap(t.parts) <= 16 {
+		r.buffers.put(t.spans)
+		clear(t.parts)
+		parts = t.parts[:0]
+	}
+	*t = traceData{parts: parts}
+	r.freeTraces.put(t)
+}
