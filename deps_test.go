@@ -35,10 +35,11 @@ var allowed = map[string][]string{
 	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
 	"exporter/live": {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/service",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
-	"internal":          {},
-	"internal/outputs":  {"internal", "exporter"},
-	"internal/spantest": {"observer"}, // for tests of observer
-	"":                  {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"internal":               {},
+	"internal/outputs":       {"internal", "exporter"},
+	"internal/spantest":      {"observer"},                                                       // for tests of observer
+	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor is what must not be everybody's: the prefix of import paths, and the folders whose

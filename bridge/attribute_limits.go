@@ -149,23 +149,8 @@ func (s *recordedSpan) distinct() {
 		return
 	}
 	all := s.attributes
-	if len(all) <= shortList && !mayRepeat(all) {
-		s.dirty = false
-		return
-	}
-	keys := placesOf(nil, len(all))
-	n := 0
-	for i := range all {
-		at := keys.find(all[:n], all[i].Key)
-		if at < 0 {
-			at = n
-			n++
-			keys.add(all[i].Key, at)
-		}
-		all[at] = all[i]
-	}
-	clear(all[n:])
-	s.attributes, s.dirty = all[:n], false
+	s.attributes, s.dirty = unique(all), false
+	clear(all[len(s.attributes):])
 }
 
 // mayRepeat reports whether a short list may have a key twice. It looks at each key once, and compares those that look
@@ -228,13 +213,12 @@ func (p places) add(key attribute.Key, at int) {
 
 // limitAttribute brings the value of a span's attribute within the limits.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
-	switch a.Value.Type() {
-	case attribute.SLICE, attribute.MAP:
-		a.Value, _ = normalize(a.Value, limits.AttributeValueDepthLimit)
-	default:
-	}
-	if limits.AttributeValueLengthLimit >= 0 {
-		a.Value, _ = shortened(a.Value, limits.AttributeValueLengthLimit)
+	limitValue(a, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
+}
+
+func limitValue(a *attribute.KeyValue, depth, length int) {
+	if t := a.Value.Type(); length >= 0 || t == attribute.SLICE || t == attribute.MAP {
+		a.Value, _ = limited(a.Value, depth, length)
 	}
 }
 
@@ -246,11 +230,7 @@ func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.Ke
 		attrs = append([]attribute.KeyValue(nil), attrs[:limit]...) // a copy: the others take no memory
 	}
 	for i := range attrs {
-		switch attrs[i].Value.Type() {
-		case attribute.SLICE, attribute.MAP:
-			attrs[i].Value, _ = normalize(attrs[i].Value, depth)
-		default:
-		}
+		limitValue(&attrs[i], depth, -1)
 	}
 	return attrs, dropped
 }

@@ -10,54 +10,63 @@ import (
 // deepest is the depth of values without a limit. A receiver takes far less.
 const deepest = 10_000
 
-// normalize returns v with each key of a map once, the last one, and without what is nested deeper than depth. A value
-// by itself has the depth 1. A negative depth means no limit.
-func normalize(v attribute.Value, depth int) (_ attribute.Value, changed bool) {
+// limited returns v with each key of a map once, the last one, and without what is nested deeper than depth. A value by
+// itself has the depth 1. Texts and lists of bytes have their first length characters or bytes. A negative limit means
+// no limit.
+func limited(v attribute.Value, depth, length int) (_ attribute.Value, changed bool) {
 	if depth < 0 {
 		depth = deepest
 	}
-	switch v.Type() {
-	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.BYTESLICE:
-		if depth == 0 {
-			return attribute.Value{}, true
+	switch t := v.Type(); {
+	case t == attribute.STRING:
+		s := v.AsString()
+		if short := firstRunes(s, length); len(short) < len(s) {
+			return attribute.StringValue(short), true
 		}
-	case attribute.SLICE:
-		if depth == 0 {
-			return attribute.Value{}, true
+	case t == attribute.EMPTY || t == attribute.BOOL || t == attribute.INT64 || t == attribute.FLOAT64:
+	case depth == 0:
+		return attribute.Value{}, true
+	case t == attribute.BYTESLICE && length >= 0:
+		if b := v.AsByteSlice(); len(b) > length {
+			return attribute.ByteSliceValue(b[:length]), true
 		}
-		if all := v.AsSlice(); normalizeSlice(all, depth-1) {
+	case t == attribute.STRINGSLICE && length >= 0:
+		all := v.AsStringSlice()
+		for i, s := range all {
+			all[i] = firstRunes(s, length)
+			changed = changed || len(all[i]) < len(s)
+		}
+		if changed {
+			return attribute.StringSliceValue(all), true
+		}
+	case t == attribute.SLICE:
+		all := v.AsSlice()
+		for i := range all {
+			if short, ok := limited(all[i], depth-1, length); ok {
+				all[i], changed = short, true
+			}
+		}
+		if changed {
 			return attribute.SliceValue(all...), true
 		}
-	case attribute.MAP:
-		if depth == 0 {
-			return attribute.Value{}, true
-		}
-		if all, changed := normalizeMap(v.AsMap(), depth-1); changed {
+	case t == attribute.MAP:
+		if all, changed := limitedMap(v.AsMap(), depth-1, length); changed {
 			return attribute.MapValue(all...), true
 		}
-	default:
 	}
 	return v, false
 }
 
-func normalizeSlice(all []attribute.Value, depth int) (changed bool) {
-	for i := range all {
-		if v, ok := normalize(all[i], depth); ok {
-			all[i], changed = v, true
-		}
-	}
-	return changed
-}
-
-// normalizeMap normalizes a map's pairs, which are sorted by key. Of pairs with the same key the last one counts.
-func normalizeMap(all []attribute.KeyValue, depth int) (_ []attribute.KeyValue, changed bool) {
+// limitedMap returns a map's pairs, which are sorted by key, with values within limits. Of pairs with the same key the last
+// one counts.
+func limitedMap(all []attribute.KeyValue, depth, length int) (_ []attribute.KeyValue, changed bool) {
 	n := 0
 	for i, kv := range all {
 		if i+1 < len(all) && all[i+1].Key == kv.Key {
 			changed = true
 			continue
 		}
-		if v, ok := normalize(kv.Value, depth); ok {
+		if v, ok := limited(kv.Value, depth, length); ok {
 			kv.Value, changed = v, true
 		}
 		all[n] = kv
@@ -66,57 +75,10 @@ func normalizeMap(all []attribute.KeyValue, depth int) (_ []attribute.KeyValue, 
 	return all[:n], changed
 }
 
-// shortened returns v without the characters of its texts after the first limit ones, and the bytes after the first
-// limit ones. It does the same in lists and maps.
-func shortened(v attribute.Value, limit int) (_ attribute.Value, changed bool) {
-	switch v.Type() {
-	case attribute.STRING:
-		s := v.AsString()
-		if short := firstRunes(s, limit); len(short) < len(s) {
-			return attribute.StringValue(short), true
-		}
-	case attribute.BYTESLICE:
-		if b := v.AsByteSlice(); len(b) > limit {
-			return attribute.ByteSliceValue(b[:limit]), true
-		}
-	case attribute.STRINGSLICE:
-		all := v.AsStringSlice()
-		for i, s := range all {
-			all[i] = firstRunes(s, limit)
-			changed = changed || len(all[i]) < len(s)
-		}
-		if changed {
-			return attribute.StringSliceValue(all), true
-		}
-	case attribute.SLICE:
-		all := v.AsSlice()
-		for i := range all {
-			if short, ok := shortened(all[i], limit); ok {
-				all[i], changed = short, true
-			}
-		}
-		if changed {
-			return attribute.SliceValue(all...), true
-		}
-	case attribute.MAP:
-		all := v.AsMap()
-		for i := range all {
-			if short, ok := shortened(all[i].Value, limit); ok {
-				all[i].Value, changed = short, true
-			}
-		}
-		if changed {
-			return attribute.MapValue(all...), true
-		}
-	default:
-	}
-	return v, false
-}
-
 // firstRunes returns the first limit characters of s, or s if it has no more bytes. When it has to count, it leaves out
 // bytes that are not UTF-8.
 func firstRunes(s string, limit int) string {
-	if len(s) <= limit {
+	if limit < 0 || len(s) <= limit {
 		return s
 	}
 	n := 0

@@ -41,11 +41,7 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if a.Key == "" {
 		return kvs
 	}
-	key := a.Key
-	if prefix != "" {
-		key = prefix + key
-	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(text.Valid(key)), Value: value(a.Value)})
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(text.Valid(prefix + a.Key)), Value: value(a.Value)})
 }
 
 func value(v slog.Value) attribute.Value {
@@ -68,12 +64,8 @@ func value(v slog.Value) attribute.Value {
 	case slog.KindTime:
 		return attribute.Int64Value(v.Time().UnixNano())
 	default:
-		return listValue(v.Any())
 	}
-}
-
-func listValue(list any) attribute.Value {
-	switch x := list.(type) {
+	switch x := v.Any().(type) {
 	case []string:
 		texts := make([]string, len(x))
 		for i := range x {
@@ -86,14 +78,13 @@ func listValue(list any) attribute.Value {
 		return attribute.Int64SliceValue(x)
 	case []float64:
 		return attribute.Float64SliceValue(x)
-	default:
-		b, _ := list.([]byte) // no other kind is left
-		return attribute.ByteSliceValue(b)
 	}
+	b, _ := v.Any().([]byte) // no other kind is left
+	return attribute.ByteSliceValue(b)
 }
 
-// unique keeps the last value of each key, at the place of the first: spans and
-// events must not have two attributes of one key.
+// unique returns kvs with the last value of each key, at the place of the first. Spans and events must not have two
+// attributes of one key. It changes kvs.
 func unique(kvs []attribute.KeyValue) []attribute.KeyValue {
 	if len(kvs) <= shortList && !mayRepeat(kvs) {
 		return kvs

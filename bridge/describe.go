@@ -31,12 +31,10 @@ func describe(s sdktrace.ReadOnlySpan) observer.Description {
 
 // typeOf returns the type of the entry of a span of other instrumentation.
 func typeOf(k trace.SpanKind) observer.Type {
-	switch k {
-	case trace.SpanKindClient, trace.SpanKindProducer:
+	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
 		return observer.Resource
-	default:
-		return observer.Measure
 	}
+	return observer.Measure
 }
 
 func detailValue(v attribute.Value) slog.Value {

@@ -61,11 +61,8 @@ func (c *droppedContext) Value(key any) any {
 // Place implements [observer.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.
 func (s *droppedSpan) Place() observer.Place {
 	timeline := s.tracer.provider.timeline
-	if timeline.Watched() {
-		return observer.Place{Timeline: s.Unit(), To: observer.ToObservers}
-	}
-	if u := s.holder().unit.Load(); u != nil {
-		timeline = u
+	if timeline.Watched() || s.holder().unit.Load() != nil {
+		timeline = s.Unit()
 	}
 	return observer.Place{Timeline: timeline, To: observer.ToObservers}
 }

@@ -25,22 +25,16 @@ func (s *recordedSpan) InstrumentationLibrary() instrumentation.Library { //noli
 	return s.tracer.scope
 }
 
-func (s *recordedSpan) Name() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.name
-}
+func (s *recordedSpan) Name() string            { return read(s, &s.name) }
+func (s *recordedSpan) EndTime() time.Time      { return read(s, &s.endTime) }
+func (s *recordedSpan) Status() sdktrace.Status { return read(s, &s.status) }
+func (s *recordedSpan) ChildSpanCount() int     { return int(read(s, &s.children)) }
+func (s *recordedSpan) DroppedAttributes() int  { return int(read(s, &s.droppedAttributes)) }
 
-func (s *recordedSpan) EndTime() time.Time {
+func read[T any](s *recordedSpan, field *T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.endTime
-}
-
-func (s *recordedSpan) Status() sdktrace.Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
+	return *field
 }
 
 func (s *recordedSpan) Attributes() []attribute.KeyValue {
@@ -70,12 +64,6 @@ func (s *recordedSpan) Links() []sdktrace.Link {
 	return links
 }
 
-func (s *recordedSpan) DroppedAttributes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.droppedAttributes)
-}
-
 func (s *recordedSpan) DroppedEvents() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,36 +76,5 @@ func (s *recordedSpan) DroppedLinks() int {
 	return s.readDetails().links.dropped
 }
 
-func (s *recordedSpan) ChildSpanCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.children)
-}
-
 // An endedSpan is what processors receive at the end: the span without the methods that change it.
-type endedSpan recordedSpan
-
-var _ sdktrace.ReadOnlySpan = (*endedSpan)(nil)
-
-func (s *endedSpan) span() *recordedSpan { return (*recordedSpan)(s) }
-
-func (s *endedSpan) Name() string                                { return s.span().Name() }
-func (s *endedSpan) SpanContext() trace.SpanContext              { return s.spanContext }
-func (s *endedSpan) Parent() trace.SpanContext                   { return s.span().Parent() }
-func (s *endedSpan) SpanKind() trace.SpanKind                    { return trace.SpanKind(s.kind) }
-func (s *endedSpan) StartTime() time.Time                        { return s.startTime }
-func (s *endedSpan) EndTime() time.Time                          { return s.span().EndTime() }
-func (s *endedSpan) Attributes() []attribute.KeyValue            { return s.span().Attributes() }
-func (s *endedSpan) Links() []sdktrace.Link                      { return s.span().Links() }
-func (s *endedSpan) Events() []sdktrace.Event                    { return s.span().Events() }
-func (s *endedSpan) Status() sdktrace.Status                     { return s.span().Status() }
-func (s *endedSpan) InstrumentationScope() instrumentation.Scope { return s.tracer.scope }
-func (s *endedSpan) Resource() *resource.Resource                { return s.tracer.provider.resource }
-func (s *endedSpan) DroppedAttributes() int                      { return s.span().DroppedAttributes() }
-func (s *endedSpan) DroppedLinks() int                           { return s.span().DroppedLinks() }
-func (s *endedSpan) DroppedEvents() int                          { return s.span().DroppedEvents() }
-func (s *endedSpan) ChildSpanCount() int                         { return s.span().ChildSpanCount() }
-
-func (s *endedSpan) InstrumentationLibrary() instrumentation.Library { //nolint:staticcheck // the interface has it
-	return s.tracer.scope
-}
+type endedSpan struct{ sdktrace.ReadOnlySpan }

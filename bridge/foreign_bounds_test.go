@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/bridge/internal/bothproviders"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
 )

@@ -17,7 +17,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/perfline/perfline/bridge/internal/bothproviders"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 )
 

@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
@@ -46,6 +47,14 @@ func (j *joined) attach(t *observer.Timeline) (detach func()) {
 	return t.Attach(j)
 }
 
+// spanOf returns the active span of a context. It is one without a span context if there is none.
+func spanOf(active any) trace.Span {
+	if span, ok := active.(trace.Span); ok {
+		return span
+	}
+	return noop.Span{}
+}
+
 // Under returns the destination of entries under a span of another provider.
 func (j *joined) Under(active any) observer.Destination {
 	switch reflect.TypeOf(active) { // asking a span of the SDK takes its lock
@@ -54,10 +63,7 @@ func (j *joined) Under(active any) observer.Destination {
 	case sdkTypes.dropped:
 		return observer.ToObservers
 	}
-	span, ok := active.(trace.Span)
-	if !ok {
-		return observer.ToTimeline
-	}
+	span := spanOf(active)
 	switch sc := span.SpanContext(); {
 	case !sc.IsValid():
 		return observer.ToTimeline
@@ -70,10 +76,7 @@ func (j *joined) Under(active any) observer.Destination {
 
 // IDs returns the ids of a span. A span without Parent counts as its own.
 func (j *joined) IDs(active any) observer.SpanIDs {
-	span, ok := active.(trace.Span)
-	if !ok {
-		return observer.SpanIDs{}
-	}
+	span := spanOf(active)
 	sc := span.SpanContext()
 	if !sc.IsSampled() && !span.IsRecording() {
 		return observer.SpanIDs{}
@@ -87,10 +90,7 @@ func (j *joined) IDs(active any) observer.SpanIDs {
 
 // Mark adds an event to a span.
 func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
-	span, ok := active.(trace.Span)
-	if !ok {
-		return
-	}
+	span := spanOf(active)
 	if !span.IsRecording() {
 		if span.SpanContext().IsRemote() {
 			j.stats.unattached.Add(1)
@@ -109,16 +109,16 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 
 // Measure makes a span. The measure is over, so that no sample is of the span.
 func (j *joined) Measure(active any, m observer.Measured) {
-	ctx, tracer := context.Background(), j.tracer
-	if parent, ok := active.(trace.Span); ok {
+	parent := spanOf(active)
+	ctx := context.Background()
+	if active != nil {
 		ctx = trace.ContextWithSpan(ctx, parent)
-		tracer = func() trace.Tracer { return j.tracerUnder(parent) }
 	}
 	if spanlabels.Enabled() {
 		ctx = spanlabels.Without(ctx)
 	}
 	start, end := ordered(m.Start, m.Duration)
-	_, span := tracer().Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+	_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
 	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
 	} else if span.IsRecording() {
@@ -137,13 +137,11 @@ func (j *joined) Start(ctx context.Context, to observer.Destination, name string
 		return p.startMeasure(ctx, name, start)
 	}
 	ctx, span, _ := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
-	if !span.IsRecording() {
-		return ctx, unmade{}
+	own, ok := span.(*recordedSpan)
+	if ok {
+		own.measure = true // its hand-over counts it
 	}
-	if own, ok := span.(*recordedSpan); ok {
-		own.measure = true
-	}
-	return ctx, &openedSpan{span: span, joined: j}
+	return ctx, &openedSpan{span: span, joined: j, counts: !ok && span.IsRecording()}
 }
 
 // tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
@@ -189,6 +187,7 @@ func fail(span trace.Span, f observer.Failure) {
 type openedSpan struct {
 	span   trace.Span
 	joined *joined
+	counts bool
 }
 
 func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
@@ -198,18 +197,11 @@ func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 	o.span.SetAttributes(convert(attrs)...)
 	o.span.End(trace.WithTimestamp(at))
-	if _, ok := o.span.(*recordedSpan); !ok {
+	if o.counts {
 		o.joined.stats.measures.Add(1)
 	}
 	return nil
 }
-
-// unmade is the span of a measure that a sampler dropped.
-type unmade struct{}
-
-func (unmade) IDs() observer.SpanIDs                    { return observer.SpanIDs{} }
-func (unmade) Fail(observer.Failure)                    {}
-func (unmade) End(time.Time, []slog.Attr) observer.Span { return nil }
 
 // sdkTypes are the types of the SDK's spans: those that are recorded, and those that its sampler dropped. Both are nil if
 // they cannot be told apart.

@@ -71,7 +71,7 @@ func (s *recordedSpan) Marks() *observer.SpanMarks { return &s.marks }
 func (s *recordedSpan) Describe() observer.Description {
 	d := observer.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
 	if !s.measure {
-		d = describe((*endedSpan)(s))
+		d = describe(s)
 	}
 	return d
 }

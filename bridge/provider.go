@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,7 +96,7 @@ type TracerProvider struct {
 	groups     otlpenc.Groups
 	exporters  []Output
 	recorders  []Output
-	processors atomic.Pointer[[]*registered]
+	processors atomic.Pointer[[]sdktrace.SpanProcessor]
 	closed     atomic.Bool
 
 	mu      sync.Mutex // guards what follows, and changes of processors
@@ -103,24 +105,11 @@ type TracerProvider struct {
 
 var _ trace.TracerProvider = (*TracerProvider)(nil)
 
-// A registered processor is shut down once, by UnregisterSpanProcessor or by Shutdown.
-type registered struct {
-	sdktrace.SpanProcessor
-	down atomic.Bool
-}
-
-func (r *registered) Shutdown(ctx context.Context) error {
-	if r.down.Swap(true) {
-		return nil
-	}
-	return r.SpanProcessor.Shutdown(ctx)
-}
-
 // NewTracerProvider returns a provider. The caller has to shut it down.
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording, profileIDs: c.ProfileIDs,
+		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording, profileIDs: c.ProfileIDs,
 		exporters: c.Exporters, recorders: c.Recorders, tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
@@ -129,24 +118,16 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
 	p.samplesRoots = p.inherits && strings.HasPrefix(p.sampler.Description(), "ParentBased{root:"+sdktrace.AlwaysSample().Description())
-	if p.ids == nil {
-		p.ids = randomIDs{}
-	}
 	if c.Limits != nil {
 		p.limits = *c.Limits
 	} else {
 		p.limits = spanconfig.ReadLimits(vars)
 	}
-	if p.limits.AttributeValueDepthLimit == 0 {
-		p.limits.AttributeValueDepthLimit = sdktrace.DefaultAttributeValueDepthLimit
-	}
+	p.limits.AttributeValueDepthLimit = cmp.Or(p.limits.AttributeValueDepthLimit, sdktrace.DefaultAttributeValueDepthLimit)
 	if p.resource == nil {
 		p.resource = resource.Default()
 	}
-	all := make([]*registered, len(c.Processors))
-	for i, sp := range c.Processors {
-		all[i] = &registered{SpanProcessor: sp}
-	}
+	all := slices.Clone(c.Processors)
 	p.processors.Store(&all)
 	p.timeline = processTimeline(c.Timeline)
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
@@ -157,9 +138,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 
 // processTimeline returns the process timeline of t, or the default one if t is nil.
 func processTimeline(t *observer.Timeline) *observer.Timeline {
-	if t == nil {
-		return observer.Default()
-	}
+	t = cmp.Or(t, observer.Default())
 	for t.Parent() != nil {
 		t = t.Parent()
 	}
@@ -181,7 +160,7 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 	}
 	scope := instrumentation.Scope{
 		Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(),
-		Attributes: normalizeSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
+		Attributes: limitedSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
 	}
 	return p.tracer(scope)
 }
@@ -204,38 +183,35 @@ func (p *TracerProvider) RegisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	if p.closed.Load() {
 		return
 	}
-	old := *p.processors.Load()
-	all := append(make([]*registered, 0, len(old)+1), old...)
-	all = append(all, &registered{SpanProcessor: sp})
+	all := append(slices.Clone(*p.processors.Load()), sp)
 	p.processors.Store(&all)
 }
 
 // UnregisterSpanProcessor removes a processor and shuts it down. It does nothing after Shutdown.
 func (p *TracerProvider) UnregisterSpanProcessor(sp sdktrace.SpanProcessor) {
-	if r := p.remove(sp); r != nil {
-		if err := r.Shutdown(context.Background()); err != nil {
+	if p.remove(sp) {
+		if err := sp.Shutdown(context.Background()); err != nil {
 			otel.Handle(err)
 		}
 	}
 }
 
-// remove returns the processor that was registered last of those that equal sp, and nil without one.
-func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) *registered {
+// remove removes the processor that was registered last of those that equal sp. It reports false without one.
+func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed.Load() || !reflect.ValueOf(sp).Comparable() {
-		return nil
+		return false
 	}
-	old := *p.processors.Load()
-	for i := len(old) - 1; i >= 0; i-- {
-		if r := old[i]; reflect.ValueOf(r.SpanProcessor).Comparable() && r.SpanProcessor == sp {
-			all := append(make([]*registered, 0, len(old)-1), old[:i]...)
-			all = append(all, old[i+1:]...)
+	all := slices.Clone(*p.processors.Load())
+	for i, r := range slices.Backward(all) {
+		if reflect.ValueOf(r).Comparable() && r == sp {
+			all = slices.Delete(all, i, i+1)
 			p.processors.Store(&all)
-			return r
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
@@ -252,10 +228,8 @@ func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 }
 
 func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
-	for _, outputs := range [][]Output{p.recorders, p.exporters} {
-		for _, o := range outputs {
-			err = errors.Join(err, o.ForceFlush(ctx))
-		}
+	for _, o := range slices.Concat(p.recorders, p.exporters) {
+		err = errors.Join(err, o.ForceFlush(ctx))
 	}
 	return err
 }
@@ -277,16 +251,14 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 		err = errors.Join(err, p.timeline.FlushUnits(handOver))
 		p.detach()
 		p.timeline.AbandonUnits(receiver{p})
-		for _, outputs := range [][]Output{p.recorders, p.exporters} {
-			for _, o := range outputs {
-				err = errors.Join(err, o.Shutdown(ctx))
-			}
+		for _, o := range slices.Concat(p.recorders, p.exporters) {
+			err = errors.Join(err, o.Shutdown(ctx))
 		}
 	}()
 	for _, sp := range all {
 		err = errors.Join(err, sp.Shutdown(ctx))
 	}
-	p.processors.Store(new([]*registered))
+	p.processors.Store(new([]sdktrace.SpanProcessor))
 	return err
 }
 
@@ -294,17 +266,14 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 // its timeline.
 func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
 
-// normalizeSet returns a set whose values are limited as values of spans are.
-func normalizeSet(set attribute.Set, depth int) attribute.Set {
-	all := set.ToSlice() // a copy
-	changed := false
-	for i := range all {
-		if v, ok := normalize(all[i].Value, depth); ok {
-			all[i].Value, changed = v, true
-		}
-	}
-	if !changed {
+// limitedSet returns a set whose values are limited as values of spans are.
+func limitedSet(set attribute.Set, depth int) attribute.Set {
+	if set.Len() == 0 {
 		return set
+	}
+	all := set.ToSlice() // a copy
+	for i := range all {
+		all[i].Value, _ = limited(all[i].Value, depth, -1)
 	}
 	return attribute.NewSet(all...)
 }

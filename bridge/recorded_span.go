@@ -227,7 +227,7 @@ func (s *recordedSpan) finish(at time.Time) bool {
 
 func (s *recordedSpan) callProcessors() {
 	for _, sp := range *s.tracer.provider.processors.Load() {
-		sp.OnEnd((*endedSpan)(s))
+		sp.OnEnd(endedSpan{s})
 	}
 }
 

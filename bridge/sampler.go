@@ -9,26 +9,23 @@ import (
 
 // isSDK reports whether a sampler, with all samplers in it, is of the SDK.
 func isSDK(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		return isSDK(v.Elem())
-	case reflect.Struct:
-		if v.Type().PkgPath() != reflect.TypeFor[sdktrace.SpanLimits]().PkgPath() {
-			return false
-		}
-		for i := range v.NumField() {
-			switch f := v.Field(i); f.Kind() {
-			case reflect.Interface, reflect.Pointer, reflect.Struct:
-				if !isSDK(f) {
-					return false
-				}
-			default:
-			}
-		}
-		return true
-	default:
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
 		return false
 	}
+	if pkg := v.Type().PkgPath(); pkg != "" && pkg != reflect.TypeFor[sdktrace.SpanLimits]().PkgPath() {
+		return false
+	}
+	if v.Kind() == reflect.Struct {
+		for _, field := range v.Fields() {
+			if !isSDK(field) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // inherits reports whether a sampler of the SDK samples exactly the spans whose parent is sampled, if they have one. Its

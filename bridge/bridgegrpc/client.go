@@ -1,6 +1,7 @@
 package bridgegrpc
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/otel"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -35,32 +37,31 @@ type Client struct {
 // entry on the timeline found in the call's context, or the default one. Every
 // status but OK counts as an error.
 func (c Client) Handler() stats.Handler {
-	duration, err := rpcconv.NewClientCallDuration(meterOf(c.MeterProvider))
+	duration, err := rpcconv.NewClientCallDuration(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
 	if err != nil {
 		otel.Handle(err) // calls are made without it
 	}
+	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	return &client{
-		tracer:      tracerOf(c.TracerProvider),
-		propagators: propagatorsOr(c.Propagators),
-		filter:      c.Filter,
-		durations:   newDurations(duration.Inst()),
+		Client:    c,
+		tracer:    cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		durations: newDurations(duration.Inst()),
 	}
 }
 
 // client is the handler of a Client, and the key of its calls in contexts.
 type client struct {
 	connections
-	tracer      trace.Tracer
-	propagators propagation.TextMapPropagator
-	filter      func(*stats.RPCTagInfo) bool
-	durations   durations
+	Client
+	tracer    trace.Tracer
+	durations durations
 }
 
 var _ stats.Handler = (*client)(nil)
 
 // TagRPC is called before anything else of an attempt.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if h.filter != nil && !h.filter(info) {
+	if h.Filter != nil && !h.Filter(info) {
 		if ctx.Value(h) == nil {
 			return ctx
 		}
@@ -76,7 +77,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	if !ok {
 		md = metadata.MD{}
 	}
-	h.propagators.Inject(ctx, outgoing(md))
+	h.Propagators.Inject(ctx, outgoing(md))
 	return context.WithValue(metadata.NewOutgoingContext(ctx, md), h, c)
 }
 

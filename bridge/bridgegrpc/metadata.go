@@ -20,12 +20,7 @@ type incoming struct {
 var _ propagation.ValuesGetter = incoming{}
 
 // Get is the first value of key, "" when there is none.
-func (c incoming) Get(key string) string {
-	if values := c.Values(key); len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}
+func (c incoming) Get(key string) string { return received.First(c.Values(key)) }
 
 // Values are all values of key.
 func (c incoming) Values(key string) []string {
@@ -51,18 +46,11 @@ type outgoing metadata.MD
 var _ propagation.TextMapCarrier = outgoing{}
 
 // Get is the first value of key, "" when there is none.
-func (c outgoing) Get(key string) string {
-	if values := metadata.MD(c).Get(key); len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}
+func (c outgoing) Get(key string) string { return received.First(metadata.MD(c).Get(key)) }
 
 // Set replaces all values of key: metadata that a service passes on holds the
 // trace context it was called with.
 func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
 // Keys are all keys there are.
-func (c outgoing) Keys() []string {
-	return slices.Collect(maps.Keys(c))
-}
+func (c outgoing) Keys() []string { return slices.Collect(maps.Keys(c)) }

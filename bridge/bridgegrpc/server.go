@@ -1,6 +1,7 @@
 package bridgegrpc
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/otel"
@@ -47,77 +48,48 @@ type Server struct {
 // A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
 // UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
-	parent := s.Timeline
-	if parent == nil {
-		parent = observer.Default()
-	}
-	duration, err := rpcconv.NewServerCallDuration(meterOf(s.MeterProvider))
+	duration, err := rpcconv.NewServerCallDuration(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
 	if err != nil {
 		otel.Handle(err) // calls are served without it
 	}
+	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	s.Timeline = cmp.Or(s.Timeline, observer.Default())
 	return &server{
-		tracer:         tracerOf(s.TracerProvider),
-		propagators:    propagatorsOr(s.Propagators),
-		parent:         parent,
-		filter:         s.Filter,
-		publicEndpoint: s.PublicEndpoint,
-		durations:      newDurations(duration.Inst()),
+		Server:    s,
+		tracer:    cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		durations: newDurations(duration.Inst()),
 	}
-}
-
-func tracerOf(p trace.TracerProvider) trace.Tracer {
-	if p == nil {
-		p = otel.GetTracerProvider() // forwards to what is set later, as the other two do
-	}
-	return p.Tracer(bridge.ScopeName)
-}
-
-func meterOf(p metric.MeterProvider) metric.Meter {
-	if p == nil {
-		p = otel.GetMeterProvider()
-	}
-	return p.Meter(bridge.ScopeName)
-}
-
-func propagatorsOr(p propagation.TextMapPropagator) propagation.TextMapPropagator {
-	if p == nil {
-		p = otel.GetTextMapPropagator()
-	}
-	return p
 }
 
 // server is the handler of a Server. It is the key of its calls in contexts, so
 // that several handlers of one server do not find each other's.
 type server struct {
 	connections
-	tracer         trace.Tracer
-	propagators    propagation.TextMapPropagator
-	parent         *observer.Timeline
-	filter         func(*stats.RPCTagInfo) bool
-	publicEndpoint func(context.Context, *stats.RPCTagInfo) bool
-	durations      durations
+	Server
+	tracer    trace.Tracer
+	durations durations
 }
 
 var _ stats.Handler = (*server)(nil)
 
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if serving.Served(ctx) || (h.filter != nil && !h.filter(info)) {
+	if serving.Served(ctx) || (h.Filter != nil && !h.Filter(info)) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
 	span, borrowed := serving.Span(ctx)
 	if !borrowed {
-		ctx, span = h.start(h.propagators.Extract(ctx, incoming{ctx}), info, c)
+		ctx, span = h.start(h.Propagators.Extract(ctx, incoming{ctx}), info, c)
 		c.span = span
 	}
-	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.parent)
+	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.Timeline)
 	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (context.Context, trace.Span) {
-	public := h.publicEndpoint != nil && h.publicEndpoint(ctx, info)
+	public := h.PublicEndpoint != nil && h.PublicEndpoint(ctx, info)
 	return serving.StartSpan(ctx, h.tracer, c.method, &arrival{ctx, c}, public)
 }
 

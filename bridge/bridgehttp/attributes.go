@@ -40,17 +40,17 @@ func (a *attributes) readRequest(r *http.Request, m method) {
 	if r.TLS != nil {
 		usual = 443
 	}
-	if host, port := splitHostPort(r.Host); host != "" {
+	if host, port := received.HostPort(r.Host); host != "" {
 		a.server = received.Part(host, len(r.Host))
 		if port != usual {
 			a.serverPort = uint16(port)
 		}
 	}
-	if host, port := splitHostPort(r.RemoteAddr); host != "" {
+	if host, port := received.HostPort(r.RemoteAddr); host != "" {
 		a.peer, a.peerPort = text.Valid(host), uint16(port)
 		a.client = clientAddress(r, a.peer)
 	}
-	a.agent = received.Text(headerOf(r, "User-Agent"))
+	a.agent = received.Text(received.First(r.Header["User-Agent"]))
 }
 
 // Request implements [serving.Attributes].
@@ -99,20 +99,12 @@ func pathOf(r *http.Request) string {
 // clientAddress is whom the request comes from: what the first proxy says, or
 // else the peer.
 func clientAddress(r *http.Request, peer string) string {
-	all := headerOf(r, "X-Forwarded-For")
+	all := received.First(r.Header["X-Forwarded-For"])
 	first, _, _ := strings.Cut(all, ",")
 	if first = strings.TrimSpace(first); first != "" {
 		return received.Part(first, len(all))
 	}
 	return peer
-}
-
-// headerOf returns the first value of a header whose key is canonical.
-func headerOf(r *http.Request, key string) string {
-	if v := r.Header[key]; len(v) > 0 {
-		return v[0]
-	}
-	return ""
 }
 
 // scheme is url.scheme of a request received.

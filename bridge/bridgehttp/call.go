@@ -28,17 +28,13 @@ type call struct {
 	tl     *observer.Timeline
 	span   trace.Span
 	start  time.Duration // on tl
-	method method
-	name   string // the URL, without secrets
-	server string
-	port   int
+	name   string        // the URL, without secrets
+	x      exchange
 	phases phases
 
-	sent   int64        // bytes of the request's body; -1: see chunks
-	chunks atomic.Int64 // bytes of a body whose length was not known
+	sent atomic.Int64 // bytes of the request's body
 
-	status   int // 0 without a response
-	protocol string
+	protocol string   // empty without a response
 	failed   string   // why there is no response
 	encoded  bool     // the body is as it was sent
 	timings  []string // Server-Timing fields
@@ -88,23 +84,21 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	switch err {
 	case nil:
 	case io.EOF: // itself: callers see no other as the end
-		b.complete(now)
+		c.over.Do(func() {
+			if b.watched.Trailer == nil { // the base makes the map of a trailer that was not announced
+				b.watched.Trailer = b.response.Trailer
+			}
+			c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
+			c.end(now, "")
+		})
 	default:
-		c.fail(now, err)
+		c.over.Do(func() {
+			c.span.SetAttributes(semconv.ErrorType(err))
+			c.span.SetStatus(codes.Error, errorText(err))
+			c.end(now, errorText(err))
+		})
 	}
 	return n, err
-}
-
-// complete ends the call of a body that was read to its end, where its trailer is known.
-func (b *receivedBody) complete(now time.Duration) {
-	c := b.call
-	c.over.Do(func() {
-		if b.watched.Trailer == nil { // the base makes the map of a trailer that was not announced
-			b.watched.Trailer = b.response.Trailer
-		}
-		c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
-		c.end(now, "")
-	})
 }
 
 func (b *receivedBody) Close() error {
@@ -133,15 +127,6 @@ func (b switchedBody) CloseWrite() error {
 // abandon ends a call whose body nobody can read any more, as of its last use. The
 // runtime calls it, which must not wait for span processors.
 func (c *call) abandon() { go c.finish(time.Duration(c.used.Load()), "abandoned") }
-
-// fail ends a call whose body could not be read to its end.
-func (c *call) fail(now time.Duration, err error) {
-	c.over.Do(func() {
-		c.span.SetAttributes(semconv.ErrorType(err))
-		c.span.SetStatus(codes.Error, errorText(err))
-		c.end(now, errorText(err))
-	})
-}
 
 // finish ends the call at the moment now of its timeline, unless it is over.
 func (c *call) finish(now time.Duration, incomplete string) {
@@ -192,13 +177,13 @@ func (c *call) end(now time.Duration, incomplete string) {
 func (c *call) detail(incomplete string) []slog.Attr {
 	attrs := append(make([]slog.Attr, 0, 20),
 		slog.String(observer.InitiatorKey, "fetch"),
-		slog.String("method", c.method.attr))
-	if c.status > 0 {
-		attrs = append(attrs, slog.Int("responseStatus", c.status), slog.String("nextHopProtocol", c.protocol))
+		slog.String("method", c.x.method))
+	if c.protocol != "" {
+		attrs = append(attrs, slog.Int("responseStatus", c.x.status), slog.String("nextHopProtocol", c.protocol))
 	}
 	attrs = c.phases.append(attrs)
-	if c.status > 0 {
-		attrs = append(attrs, slog.Int64("requestBodySize", c.bodySize()), slog.Int64("decodedBodySize", c.received.Load()))
+	if c.protocol != "" {
+		attrs = append(attrs, slog.Int64("requestBodySize", c.sent.Load()), slog.Int64("decodedBodySize", c.received.Load()))
 		if c.encoded {
 			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))
 		}

@@ -2,7 +2,6 @@ package bridgehttp
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,7 +22,6 @@ import (
 // or _OTHER, so that nobody can make up span names and metrics.
 type method struct {
 	attr     string // http.request.method
-	span     string // in a span's name
 	original string // http.request.method_original; empty where it says nothing new
 }
 
@@ -52,9 +50,9 @@ func methodOf(r *http.Request, known map[string]string) method {
 	}
 	k, ok := known[m]
 	if !ok {
-		return method{attr: otherMethod, span: spanMethod(otherMethod), original: strings.Clone(received.Text(m))}
+		return method{attr: otherMethod, original: strings.Clone(received.Text(m))}
 	}
-	return method{attr: k, span: spanMethod(k)}
+	return method{attr: k}
 }
 
 const otherMethod = "_OTHER"
@@ -84,9 +82,7 @@ func protocolVersion(major, minor int) string {
 	switch {
 	case major == 1 && minor == 1:
 		return "1.1"
-	case major == 2:
-		return "2"
-	case major > 2:
+	case major >= 2:
 		return strconv.Itoa(major)
 	}
 	return strconv.Itoa(major) + "." + strconv.Itoa(minor)
@@ -100,35 +96,13 @@ func nextHopProtocol(major, minor int) string {
 	return "http/" + protocolVersion(major, minor)
 }
 
-// splitHostPort is net.SplitHostPort for values that may lack a port: 0 then, as
-// for one that is no number.
-func splitHostPort(hostport string) (host string, port int) {
-	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
-		return hostport, 0
-	}
-	host, p, err := net.SplitHostPort(hostport)
-	if err != nil {
-		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), 0
-	}
-	n, err := strconv.ParseUint(p, 10, 16)
-	if err != nil {
-		return host, 0
-	}
-	return host, int(n)
-}
-
 // A carrier is a header that propagators read and write. It finds the usual names
 // without spelling them anew each time.
 type carrier http.Header
 
 var _ propagation.ValuesGetter = carrier{}
 
-func (c carrier) Get(key string) string {
-	if v := c.Values(key); len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
+func (c carrier) Get(key string) string { return received.First(c.Values(key)) }
 
 func (c carrier) Values(key string) []string {
 	switch key {

@@ -11,7 +11,7 @@ import (
 	"weak"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/bridge/internal/bothproviders"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )

@@ -23,7 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/bridge/internal/bothproviders"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )

@@ -42,7 +42,6 @@
 // # Limitations
 //
 //   - Bodies and headers are not recorded, apart from the headers that the conventions name.
-//   - A handler between the middleware and the mux that copies the request hides the mux's pattern.
 //   - The middleware does not see traffic on a hijacked connection.
 //   - A body that is neither read nor closed ends its call when the garbage collector finds it.
 //     Another goroutine then ends the span.

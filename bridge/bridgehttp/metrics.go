@@ -86,50 +86,36 @@ func newKept(x exchange) (exchange, *kept) {
 	}
 }
 
-// A serverMeter records the metrics of the conventions for HTTP servers.
-type serverMeter struct {
-	duration  httpconv.ServerRequestDuration
-	sizes     bool // those that follow are made
-	requests  httpconv.ServerRequestBodySize
-	responses httpconv.ServerResponseBodySize
+// A meter records the metrics of the conventions for HTTP.
+type meter struct {
+	duration            metric.Float64Histogram
+	requests, responses metric.Int64Histogram // sizes of bodies; nil unless they are wanted
 }
 
-func newServerMeter(m metric.Meter, sizes bool) serverMeter {
-	s := serverMeter{duration: instrument(httpconv.NewServerRequestDuration(m)), sizes: sizes}
+func newServerMeter(m metric.Meter, sizes bool) meter {
+	made := meter{duration: instrument(httpconv.NewServerRequestDuration(m)).Inst()}
 	if sizes {
-		s.requests = instrument(httpconv.NewServerRequestBodySize(m))
-		s.responses = instrument(httpconv.NewServerResponseBodySize(m))
+		made.requests = instrument(httpconv.NewServerRequestBodySize(m)).Inst()
+		made.responses = instrument(httpconv.NewServerResponseBodySize(m)).Inst()
 	}
-	return s
+	return made
 }
 
-func (s *serverMeter) record(ctx context.Context, took time.Duration, received, sent int64, k *kept) {
-	s.duration.Inst().Record(ctx, took.Seconds(), k.record...)
-	if s.sizes {
-		s.requests.Inst().Record(ctx, received, k.record...)
-		s.responses.Inst().Record(ctx, sent, k.record...)
-	}
-}
-
-// A clientMeter does it for clients.
-type clientMeter struct {
-	duration httpconv.ClientRequestDuration
-	sizes    bool // requests is made
-	requests httpconv.ClientRequestBodySize
-}
-
-func newClientMeter(m metric.Meter, sizes bool) clientMeter {
-	c := clientMeter{duration: instrument(httpconv.NewClientRequestDuration(m)), sizes: sizes}
+func newClientMeter(m metric.Meter, sizes bool) meter {
+	made := meter{duration: instrument(httpconv.NewClientRequestDuration(m)).Inst()}
 	if sizes {
-		c.requests = instrument(httpconv.NewClientRequestBodySize(m))
+		made.requests = instrument(httpconv.NewClientRequestBodySize(m)).Inst()
 	}
-	return c
+	return made
 }
 
-func (c *clientMeter) record(ctx context.Context, took time.Duration, sent int64, k *kept) {
-	c.duration.Inst().Record(ctx, took.Seconds(), k.record...)
-	if c.sizes {
-		c.requests.Inst().Record(ctx, sent, k.record...)
+func (m *meter) record(ctx context.Context, took time.Duration, request, response int64, k *kept) {
+	m.duration.Record(ctx, took.Seconds(), k.record...)
+	if m.requests != nil {
+		m.requests.Record(ctx, request, k.record...)
+	}
+	if m.responses != nil {
+		m.responses.Record(ctx, response, k.record...)
 	}
 }
 

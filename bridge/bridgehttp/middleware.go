@@ -1,12 +1,14 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,33 +89,23 @@ type Server struct {
 //   - A request that a middleware serves already passes: the handler is wrapped twice, or calls another one.
 //   - Any other span, such as the program's own in the server's BaseContext, is the parent of the request's span.
 //
-// The query is left out, because it often holds secrets. Texts of the client's are cut to
-// 2 KiB each, and a tracestate longer than any that is valid is ignored. A handler's panic leaves a
-// span with error status and an exception event, and goes on; [http.ErrAbortHandler]
-// is no error. Wrap the mux itself, so that its pattern can be seen: a handler in
-// between that copies the request (as http.TimeoutHandler does) hides it.
+// A tracestate longer than any that is valid is ignored. A handler's panic leaves a span with error status and an exception
+// event, and goes on; [http.ErrAbortHandler] is no error. Wrap the mux itself, so that its pattern can be seen: a handler
+// in between that copies the request (as http.TimeoutHandler does) hides it.
 //
-// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and
-// [http.CloseNotifier] exactly when the server's writer has them. An
-// [http.ResponseController] reaches whatever is behind that. As with any wrapper,
-// http.MaxBytesReader no longer closes the connection. A connection that a handler hijacked
-// has no status: the middleware does not see what is written there. Known methods are those
-// of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the
+// server's writer has them. An [http.ResponseController] reaches whatever is behind that. As with any wrapper,
+// http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are the
+// methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	if s.TracerProvider == nil {
-		s.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
-	}
-	if s.MeterProvider == nil {
-		s.MeterProvider = otel.GetMeterProvider()
-	}
-	if s.Propagators == nil {
-		s.Propagators = otel.GetTextMapPropagator()
-	}
-	if s.Timeline == nil {
-		s.Timeline = observer.Default()
+	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	s.Timeline = cmp.Or(s.Timeline, observer.Default())
+	s.ServerTiming.Names = slices.Clone(s.ServerTiming.Names)
+	if s.ServerTiming.MaxBytes <= 0 {
+		s.ServerTiming.MaxBytes = 1024
 	}
 	if s.Route == nil {
 		s.Route = matchedRoute
@@ -121,10 +113,9 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	return &middleware{
 		Server:  s,
 		next:    next,
-		tracer:  s.TracerProvider.Tracer(bridge.ScopeName),
-		meter:   newServerMeter(s.MeterProvider.Meter(bridge.ScopeName), s.BodySizeMetrics),
+		tracer:  cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		meter:   newServerMeter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), s.BodySizeMetrics),
 		methods: knownMethods(),
-		rules:   s.ServerTiming.rules(),
 		kinds:   exchanges{New: newKept},
 	}
 }
@@ -134,10 +125,9 @@ type middleware struct {
 	Server
 	next    http.Handler
 	tracer  trace.Tracer
-	meter   serverMeter
+	meter   meter
 	kinds   exchanges
 	methods map[string]string
-	rules   timingRules
 }
 
 var _ http.Handler = (*middleware)(nil)
@@ -153,6 +143,7 @@ type request struct {
 	closes   bool // the timeline is not the span's, and has to be closed
 	method   method
 	arriving *http.Request // while the span starts
+	read     atomic.Int64  // bytes of the request's body
 	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
 	body     countedBody
 	response response
@@ -173,7 +164,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.start(ctx, r)
 	}
 	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
-	q.tl.Keep(m.rules.types...)
+	if len(m.ServerTiming.Names) > 0 {
+		q.tl.Keep(observer.Measure, observer.Resource) // whatever is sampled
+	}
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
 		// net/http adds trailers that were not announced to the request that it made. With a map
@@ -184,10 +177,10 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// is around us looks for the pattern.
 	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
-		q.body.ReadCloser = r.Body
+		q.body = countedBody{r.Body, &q.read}
 		inner.Body = &q.body
 	}
-	q.timing.trailers = m.rules.trailers(r)
+	q.timing.trailers = m.ServerTiming.trailers(r)
 	q.response.request = q
 	returned := false
 	defer func() {
@@ -211,7 +204,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
-	name := q.method.span
+	name := spanMethod(q.method.attr)
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
 	}
@@ -272,7 +265,7 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.Get(x)
-		q.m.meter.record(q.ctx, end, q.body.read.Load(), res.written, k)
+		q.m.meter.record(q.ctx, end, q.read.Load(), res.written, k)
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
@@ -307,7 +300,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 
 // answer gives the span the attributes of the answer.
 func (q *request) answer(k *kept) {
-	received, sent := q.body.read.Load(), q.response.written
+	received, sent := q.read.Load(), q.response.written
 	if span, ok := q.span.(serving.RequestSpan); ok && q.attrs != nil {
 		q.attrs.kind, q.attrs.received, q.attrs.sent = k, received, sent
 		span.Answer(q.attrs)
@@ -342,7 +335,7 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	attrs = append(attrs,
 		slog.Duration(observer.ResponseEnd, end),
-		slog.Int64("requestBodySize", q.body.read.Load()),
+		slog.Int64("requestBodySize", q.read.Load()),
 		slog.Int64("encodedBodySize", q.response.written))
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
@@ -359,15 +352,15 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts what the handler reads of the request's body. A reverse
-// proxy's transport may still read when the handler is over.
+// A countedBody counts what is read of a request's body. A transport may still read when the handler, or the call, is
+// over.
 type countedBody struct {
 	io.ReadCloser
-	read atomic.Int64
+	count *atomic.Int64
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.read.Add(int64(n))
+	b.count.Add(int64(n))
 	return n, err
 }

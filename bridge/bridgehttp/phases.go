@@ -7,61 +7,71 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/bridge/internal/received"
 )
 
-// phases are the moments of an outbound request as Resource Timing names them,
-// since the request's start; 0 is one that has not come. httptrace tells them on
-// other goroutines too, and of connections that are dialled but not used in the
-// end: what comes once there is a connection is not about this request.
+// The moments of an outbound request that Resource Timing names.
+const (
+	domainLookupStart = iota
+	domainLookupEnd
+	connectStart
+	secureConnectionStart
+	connectEnd
+	requestStart
+	responseStart
+)
+
+var momentNames = [...]string{
+	"domainLookupStart", "domainLookupEnd", "connectStart", "secureConnectionStart", "connectEnd", "requestStart", "responseStart",
+}
+
+// phases are the moments of an outbound request. httptrace tells them on other goroutines too. It also tells of connections
+// that are dialled but not used in the end. Once there is a connection, these calls are not about this request.
 type phases struct {
 	mu        sync.Mutex // guards what follows
 	connected bool
 	reused    bool
 	remote    net.Addr
-
-	dnsStart, dnsEnd         time.Duration
-	connectStart, connectEnd time.Duration
-	tlsStart                 time.Duration
-	requestStart             time.Duration
-	responseStart            time.Duration
+	at        [len(momentNames)]time.Duration // since the request's start; 0 is a moment that has not come
 }
 
 // trace returns the hooks that fill p in.
 func (p *phases) trace(c *call) *httptrace.ClientTrace {
-	note := func(connecting, again bool, at ...*time.Duration) {
-		now := max(c.tl.Now()-c.start, 1)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if connecting && p.connected {
-			return
-		}
-		for _, d := range at {
-			if *d == 0 || again {
-				*d = now
-			}
-		}
-	}
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { p.restart() }, // again, when a connection that was idle turned out dead
-		GotConn: func(info httptrace.GotConnInfo) {
-			note(false, true, &p.requestStart)
-			p.got(info)
-		},
-		DNSStart:     func(httptrace.DNSStartInfo) { note(true, false, &p.dnsStart) },
-		DNSDone:      func(httptrace.DNSDoneInfo) { note(true, false, &p.dnsEnd) },
-		ConnectStart: func(string, string) { note(true, false, &p.connectStart) }, // the first of several addresses
-		ConnectDone: func(_, _ string, err error) {
-			if err == nil {
-				note(true, true, &p.connectEnd)
-			}
-		},
-		TLSHandshakeStart: func() { note(true, false, &p.tlsStart) },
-		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
-			if err == nil {
-				note(true, true, &p.connectEnd) // Resource Timing counts the handshake in
-			}
-		},
-		GotFirstResponseByte: func() { note(false, false, &p.responseStart) },
+		GetConn:      func(string) { p.restart() }, // again, when a connection that was idle turned out dead
+		GotConn:      func(info httptrace.GotConnInfo) { p.got(c, info) },
+		DNSStart:     func(httptrace.DNSStartInfo) { p.first(c, domainLookupStart) },
+		DNSDone:      func(httptrace.DNSDoneInfo) { p.first(c, domainLookupEnd) },
+		ConnectStart: func(string, string) { p.first(c, connectStart) }, // of several addresses
+		ConnectDone:  func(_, _ string, err error) { p.connect(c, err) },
+
+		TLSHandshakeStart:    func() { p.first(c, secureConnectionStart) },
+		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { p.connect(c, err) }, // Resource Timing counts the handshake in
+		GotFirstResponseByte: func() { p.first(c, responseStart) },
+	}
+}
+
+// now is the time since the call's start, and never 0.
+func (c *call) now() time.Duration { return max(c.tl.Now()-c.start, 1) }
+
+// first notes a moment when it comes for the first time.
+func (p *phases) first(c *call, moment int) {
+	now := c.now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at[moment] == 0 && (moment > connectEnd || !p.connected) {
+		p.at[moment] = now
+	}
+}
+
+// connect notes that a part of connecting is done; the last one counts.
+func (p *phases) connect(c *call, err error) {
+	now := c.now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && !p.connected {
+		p.at[connectEnd] = now
 	}
 }
 
@@ -69,34 +79,19 @@ func (p *phases) restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connected, p.reused, p.remote = false, false, nil
-	p.unconnected()
-	p.requestStart, p.responseStart = 0, 0
+	clear(p.at[:])
 }
 
-// unconnected forgets how a connection was made.
-func (p *phases) unconnected() {
-	p.dnsStart, p.dnsEnd, p.connectStart, p.connectEnd, p.tlsStart = 0, 0, 0, 0, 0
-}
-
-func (p *phases) got(info httptrace.GotConnInfo) {
+func (p *phases) got(c *call, info httptrace.GotConnInfo) {
+	now := c.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.connected, p.reused = true, info.Reused
+	p.connected, p.reused, p.at[requestStart] = true, info.Reused, now
 	if info.Conn != nil {
 		p.remote = info.Conn.RemoteAddr()
 	}
 	if info.Reused {
-		p.unconnected() // of a dial that another request gets
-	}
-}
-
-// answer notes the response's header where no byte was seen to arrive: of a
-// transport that knows no httptrace.
-func (p *phases) answer(at time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.responseStart == 0 {
-		p.responseStart = at
+		clear(p.at[:requestStart]) // of a dial that another request gets
 	}
 }
 
@@ -107,23 +102,16 @@ func (p *phases) peer() (host string, port int) {
 	if p.remote == nil {
 		return "", 0
 	}
-	return splitHostPort(p.remote.String())
+	return received.HostPort(p.remote.String())
 }
 
 // append appends those that came, as attributes of a resource entry.
 func (p *phases) append(attrs []slog.Attr) []slog.Attr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, phase := range []struct {
-		name string
-		at   time.Duration
-	}{
-		{"domainLookupStart", p.dnsStart}, {"domainLookupEnd", p.dnsEnd},
-		{"connectStart", p.connectStart}, {"secureConnectionStart", p.tlsStart}, {"connectEnd", p.connectEnd},
-		{"requestStart", p.requestStart}, {"responseStart", p.responseStart},
-	} {
-		if phase.at > 0 {
-			attrs = append(attrs, slog.Duration(phase.name, phase.at))
+	for moment, at := range p.at {
+		if at > 0 {
+			attrs = append(attrs, slog.Duration(momentNames[moment], at))
 		}
 	}
 	if p.connected {

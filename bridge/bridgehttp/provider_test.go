@@ -3,7 +3,7 @@ package bridgehttp_test
 import (
 	"testing"
 
-	"github.com/perfline/perfline/bridge/internal/bothproviders"
+	"github.com/perfline/perfline/internal/bothproviders"
 )
 
 // The tests of this package hold over each provider.

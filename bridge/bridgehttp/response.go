@@ -77,14 +77,9 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + more, err
 }
 
-func (res *response) flush() {
-	res.begin(http.StatusOK)
-	res.ResponseWriter.(http.Flusher).Flush()
-}
-
 // FlushError is for [http.ResponseController], which would otherwise look for it behind us.
 func (res *response) FlushError() error {
-	if !flushes(res.ResponseWriter) {
+	if w := res.ResponseWriter; !reaches[http.Flusher](w) && !reaches[interface{ FlushError() error }](w) {
 		return http.ErrNotSupported
 	}
 	res.begin(http.StatusOK)
@@ -102,7 +97,7 @@ func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap is for [http.ResponseController].
 func (res *response) Unwrap() http.ResponseWriter {
-	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && hijacks(res.ResponseWriter) {
+	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && reaches[http.Hijacker](res.ResponseWriter) {
 		return behind{res}
 	}
 	return res.ResponseWriter
@@ -117,24 +112,16 @@ var _ http.Hijacker = behind{}
 func (w behind) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
 func (w behind) Unwrap() http.ResponseWriter                  { return w.ResponseWriter }
 
-// flushes reports whether an http.ResponseController can flush w.
-func flushes(w http.ResponseWriter) bool {
-	switch inner := w.(type) {
-	case interface{ FlushError() error }, http.Flusher:
-		return true
-	case interface{ Unwrap() http.ResponseWriter }:
-		return flushes(inner.Unwrap())
+// reaches reports whether an http.ResponseController finds an interface I in w.
+func reaches[I any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(I); ok {
+			return true
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = outer.Unwrap()
 	}
-	return false
-}
-
-// hijacks reports whether an http.ResponseController can hijack w.
-func hijacks(w http.ResponseWriter) bool {
-	switch inner := w.(type) {
-	case http.Hijacker:
-		return true
-	case interface{ Unwrap() http.ResponseWriter }:
-		return hijacks(inner.Unwrap())
-	}
-	return false
 }

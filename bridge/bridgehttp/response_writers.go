@@ -27,7 +27,10 @@ type (
 	withFHPC struct{ withFHP }
 )
 
-func (w withF) Flush() { w.flush() }
+func (w withF) Flush() {
+	w.begin(http.StatusOK)
+	w.ResponseWriter.(http.Flusher).Flush()
+}
 
 func (w withH) Hijack() (net.Conn, *bufio.ReadWriter, error)  { return w.hijack() }
 func (w withFH) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
@@ -78,42 +81,25 @@ func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 	if _, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and handlers still ask for it
 		has |= closeNotifier
 	}
-	return res.with(has)
+	return with[has](res)
 }
 
-// with returns the response with these optional interfaces.
-func (res *response) with(interfaces int) http.ResponseWriter {
-	switch interfaces {
-	case flusher:
-		return withF{res}
-	case hijacker:
-		return withH{res}
-	case pusher:
-		return withP{res}
-	case closeNotifier:
-		return withC{res}
-	case flusher | hijacker:
-		return withFH{withF{res}}
-	case flusher | pusher:
-		return withFP{withF{res}}
-	case flusher | closeNotifier:
-		return withFC{withF{res}}
-	case hijacker | pusher:
-		return withHP{withH{res}}
-	case hijacker | closeNotifier:
-		return withHC{withH{res}}
-	case pusher | closeNotifier:
-		return withPC{withP{res}}
-	case flusher | hijacker | pusher:
-		return withFHP{withFH{withF{res}}}
-	case flusher | hijacker | closeNotifier:
-		return withFHC{withFH{withF{res}}}
-	case flusher | pusher | closeNotifier:
-		return withFPC{withFP{withF{res}}}
-	case hijacker | pusher | closeNotifier:
-		return withHPC{withHP{withH{res}}}
-	case flusher | hijacker | pusher | closeNotifier:
-		return withFHPC{withFHP{withFH{withF{res}}}}
-	}
-	return res
+// with has the functions that return a response with optional interfaces.
+var with = [...]func(*response) http.ResponseWriter{
+	0:                                  func(r *response) http.ResponseWriter { return r },
+	flusher:                            func(r *response) http.ResponseWriter { return withF{r} },
+	hijacker:                           func(r *response) http.ResponseWriter { return withH{r} },
+	pusher:                             func(r *response) http.ResponseWriter { return withP{r} },
+	closeNotifier:                      func(r *response) http.ResponseWriter { return withC{r} },
+	flusher | hijacker:                 func(r *response) http.ResponseWriter { return withFH{withF{r}} },
+	flusher | pusher:                   func(r *response) http.ResponseWriter { return withFP{withF{r}} },
+	flusher | closeNotifier:            func(r *response) http.ResponseWriter { return withFC{withF{r}} },
+	hijacker | pusher:                  func(r *response) http.ResponseWriter { return withHP{withH{r}} },
+	hijacker | closeNotifier:           func(r *response) http.ResponseWriter { return withHC{withH{r}} },
+	pusher | closeNotifier:             func(r *response) http.ResponseWriter { return withPC{withP{r}} },
+	flusher | hijacker | pusher:        func(r *response) http.ResponseWriter { return withFHP{withFH{withF{r}}} },
+	flusher | hijacker | closeNotifier: func(r *response) http.ResponseWriter { return withFHC{withFH{withF{r}}} },
+	flusher | pusher | closeNotifier:   func(r *response) http.ResponseWriter { return withFPC{withFP{withF{r}}} },
+	hijacker | pusher | closeNotifier:  func(r *response) http.ResponseWriter { return withHPC{withHP{withH{r}}} },
+	flusher | hijacker | pusher | closeNotifier: func(r *response) http.ResponseWriter { return withFHPC{withFHP{withFH{withF{r}}}} },
 }

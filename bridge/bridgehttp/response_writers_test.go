@@ -7,8 +7,8 @@ import (
 
 // A response has the optional interfaces that are asked for, and no others, in any combination.
 func TestResponseWith(t *testing.T) {
-	for has := range flusher | hijacker | pusher | closeNotifier + 1 {
-		w := new(response).with(has)
+	for has, wrapped := range with {
+		w := wrapped(new(response))
 		_, flushes := w.(http.Flusher)
 		_, hijacks := w.(http.Hijacker)
 		_, pushes := w.(http.Pusher)

@@ -34,7 +34,8 @@ type ServerTiming struct {
 	Names []string
 
 	// MaxBytes is how long the header's value may be, and the trailer's. 0 means
-	// DefaultServerTimingBytes. A metric "omitted" counts what did not fit.
+	// 1024, which leaves room for the rest of the header where proxies have 4 KiB for
+	// all of it. A metric "omitted" counts what did not fit.
 	MaxBytes int
 
 	// NoTraceparent and NoTrace leave out the trace's id, by which a browser's
@@ -43,45 +44,18 @@ type ServerTiming struct {
 	NoTraceparent, NoTrace bool
 }
 
-// DefaultServerTimingBytes leaves room for the rest of the header where proxies
-// have 4 KiB for all of it.
-const DefaultServerTimingBytes = 1024
-
 const serverTimingKey = "Server-Timing"
 
-// timingRules are a ServerTiming made ready to be applied.
-type timingRules struct {
-	ServerTiming
-	exact    map[string]bool
-	prefixes []string
-	types    []observer.Type // that timelines record for it, whatever is sampled
-}
-
-func (c ServerTiming) rules() timingRules {
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = DefaultServerTimingBytes
-	}
-	rules := timingRules{ServerTiming: c, exact: map[string]bool{}}
-	for _, name := range c.Names {
-		if prefix, ok := strings.CutSuffix(name, "*"); ok {
-			rules.prefixes = append(rules.prefixes, prefix)
-		} else {
-			rules.exact[name] = true
-		}
-	}
-	if len(c.Names) > 0 {
-		rules.types = []observer.Type{observer.Measure, observer.Resource}
-	}
-	return rules
-}
-
-func (c *timingRules) allows(name string) bool {
-	return c.exact[name] || slices.ContainsFunc(c.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+func (c *ServerTiming) allows(name string) bool {
+	return slices.ContainsFunc(c.Names, func(allowed string) bool {
+		prefix, ok := strings.CutSuffix(allowed, "*")
+		return name == allowed || ok && strings.HasPrefix(name, prefix)
+	})
 }
 
 // trailers reports whether a response to r may have a Server-Timing trailer.
-func (c *timingRules) trailers(r *http.Request) bool {
-	return len(c.types) > 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead && accepts(r.Header["Te"], "trailers")
+func (c *ServerTiming) trailers(r *http.Request) bool {
+	return len(c.Names) > 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead && accepts(r.Header["Te"], "trailers")
 }
 
 // accepts reports whether a list of tokens, perhaps with parameters, has one.
@@ -115,7 +89,7 @@ func tellingOf(e *observer.Entry) told { return told{e.Name(), e.StartTime(), e.
 
 // header adds the header before it is sent.
 func (t *timing) header(q *request, res *response) {
-	c := &q.m.rules
+	c := &q.m.ServerTiming
 	var room [256]byte
 	entries := c.entries(q.tl)
 	value := c.appendEntries(c.appendTrace(room[:0], q.span), entries)
@@ -130,19 +104,14 @@ func (t *timing) header(q *request, res *response) {
 		t.trailers = false
 	}
 	announced := accepts(h["Trailer"], serverTimingKey)
-	if !t.trailers && !announced {
-		return
-	}
-	t.fields = slices.Clone(h[serverTimingKey])
-	if !t.trailers {
-		return
-	}
-	if !announced {
+	if t.trailers && !announced {
 		h.Add("Trailer", serverTimingKey)
 	}
-	t.told = map[told]int{}
-	for i := range entries {
-		t.told[tellingOf(&entries[i])]++
+	if t.trailers || announced {
+		t.fields, t.told = slices.Clone(h[serverTimingKey]), map[told]int{}
+		for i := range entries {
+			t.told[tellingOf(&entries[i])]++
+		}
 	}
 }
 
@@ -162,7 +131,7 @@ func (t *timing) trailer(q *request, res *response) {
 		}
 	}
 	if t.trailers {
-		c := &q.m.rules
+		c := &q.m.ServerTiming
 		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
 			k := tellingOf(&e)
 			t.told[k]--
@@ -180,8 +149,8 @@ func (t *timing) trailer(q *request, res *response) {
 }
 
 // entries are those of a timeline that may be told, by their start.
-func (c *timingRules) entries(tl *observer.Timeline) []observer.Entry {
-	if len(c.types) == 0 {
+func (c *ServerTiming) entries(tl *observer.Timeline) []observer.Entry {
+	if len(c.Names) == 0 {
 		return nil
 	}
 	all := tl.Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
@@ -189,12 +158,9 @@ func (c *timingRules) entries(tl *observer.Timeline) []observer.Entry {
 }
 
 // appendTrace appends which trace a span belongs to, as far as there is room.
-func (c *timingRules) appendTrace(value []byte, span trace.Span) []byte {
-	if c.NoTraceparent && c.NoTrace {
-		return value
-	}
+func (c *ServerTiming) appendTrace(value []byte, span trace.Span) []byte {
 	sc := span.SpanContext()
-	if !sc.IsValid() {
+	if !sc.IsValid() || c.NoTraceparent && c.NoTrace {
 		return value
 	}
 	var room [55]byte
@@ -212,7 +178,7 @@ func (c *timingRules) appendTrace(value []byte, span trace.Span) []byte {
 }
 
 // appendEntries appends measures, and how many found no room.
-func (c *timingRules) appendEntries(value []byte, entries []observer.Entry) []byte {
+func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []byte {
 	const reserve = len(", omitted;desc=1000000")
 	omitted := 0
 	for i := range entries {
@@ -245,7 +211,7 @@ func next(value []byte) []byte {
 
 // fit returns longer, which begins with value, if it leaves the reserve below
 // MaxBytes, and else value.
-func (c *timingRules) fit(value, longer []byte, reserve int) (_ []byte, ok bool) {
+func (c *ServerTiming) fit(value, longer []byte, reserve int) (_ []byte, ok bool) {
 	if len(longer)+reserve > c.MaxBytes {
 		return value, false
 	}

@@ -1,6 +1,7 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -79,23 +80,12 @@ func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Trans
 
 // Transport is the package's Transport with c's settings.
 func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	if c.TracerProvider == nil {
-		c.TracerProvider = otel.GetTracerProvider() // forwards to what is set later
-	}
-	if c.MeterProvider == nil {
-		c.MeterProvider = otel.GetMeterProvider()
-	}
-	if c.Propagators == nil {
-		c.Propagators = otel.GetTextMapPropagator()
-	}
+	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	return &transport{
 		Client:  c,
-		base:    base,
-		tracer:  c.TracerProvider.Tracer(bridge.ScopeName),
-		meter:   newClientMeter(c.MeterProvider.Meter(bridge.ScopeName), c.BodySizeMetrics),
+		base:    cmp.Or(base, http.DefaultTransport),
+		tracer:  cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		meter:   newClientMeter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), c.BodySizeMetrics),
 		methods: knownMethods(),
 		kinds:   exchanges{New: newKept},
 	}
@@ -106,7 +96,7 @@ type transport struct {
 	Client
 	base    http.RoundTripper
 	tracer  trace.Tracer
-	meter   clientMeter
+	meter   meter
 	kinds   exchanges
 	methods map[string]string
 }
@@ -126,12 +116,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
-	c := &call{t: t, tl: observer.FromContext(r.Context()), method: methodOf(r, t.methods), name: address(r.URL), sent: -1}
-	name := c.method.span
+	c := &call{t: t, tl: observer.FromContext(r.Context()), name: address(r.URL)}
+	m := methodOf(r, t.methods)
+	name := spanMethod(m.attr)
 	if t.SpanName != nil {
 		name = text.Valid(t.SpanName(r))
 	}
-	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r)...))
+	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r, m)...))
 	c.ctx, c.span = ctx, span
 	c.start = c.tl.Since(serving.Start(span))
 
@@ -149,7 +140,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}()
 	resp, err := t.base.RoundTrip(out)
 	returned = true
-	c.answered(r, resp, err)
+	c.answered(resp, err)
 	if err != nil || resp == nil {
 		return resp, err
 	}
@@ -157,19 +148,21 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // request is what is known of a request before it is sent.
-func (c *call) request(r *http.Request) []attribute.KeyValue {
-	attrs := c.method.append(make([]attribute.KeyValue, 0, 8))
-	c.server, c.port = splitHostPort(text.Valid(r.URL.Host))
-	if c.port == 0 {
-		c.port = 80
-		if r.URL.Scheme == "https" {
-			c.port = 443
-		}
+func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
+	attrs := m.append(make([]attribute.KeyValue, 0, 8))
+	server, port := received.HostPort(text.Valid(r.URL.Host))
+	switch {
+	case port != 0:
+	case r.URL.Scheme == "https":
+		port = 443
+	default:
+		port = 80
 	}
+	c.x = exchange{method: m.attr, scheme: r.URL.Scheme, server: server, port: port}
 	if n := redirects(r); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
 	}
-	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(c.server), semconv.ServerPort(c.port))
+	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
 }
 
 // redirects is how many redirects an http.Client followed to make r.
@@ -191,15 +184,14 @@ func address(u *url.URL) string {
 func (c *call) countBody(out *http.Request) {
 	switch {
 	case out.Body == nil || out.Body == http.NoBody:
-		c.sent = 0
 		return
 	case out.ContentLength > 0:
-		c.sent = out.ContentLength
+		c.sent.Store(out.ContentLength)
 		return
 	}
 	count := func(body io.ReadCloser) io.ReadCloser {
-		c.chunks.Store(0) // an earlier attempt may still read: not exact then
-		return &sentBody{ReadCloser: body, call: c}
+		c.sent.Store(0) // an earlier attempt may still read: not exact then
+		return &countedBody{body, &c.sent}
 	}
 	out.Body = count(out.Body)
 	if again := out.GetBody; again != nil {
@@ -213,29 +205,10 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
-type sentBody struct {
-	io.ReadCloser
-	call *call
-}
-
-func (b *sentBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.call.chunks.Add(int64(n))
-	return n, err
-}
-
-// bodySize is how much was sent.
-func (c *call) bodySize() int64 {
-	if c.sent >= 0 {
-		return c.sent
-	}
-	return c.chunks.Load()
-}
-
 // answered notes the response's header, or why there is none.
-func (c *call) answered(r *http.Request, resp *http.Response, err error) {
+func (c *call) answered(resp *http.Response, err error) {
 	now := c.tl.Now()
-	x := exchange{method: c.method.attr, scheme: r.URL.Scheme, server: c.server, port: c.port}
+	x := &c.x
 	if err != nil {
 		x.failure = errorType(err)
 	}
@@ -243,10 +216,10 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		x.status = resp.StatusCode
 		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
 		x.fail(http.StatusBadRequest)
-		c.phases.answer(now - c.start)
+		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
-	k := c.t.kinds.Get(x)
-	c.t.meter.record(c.ctx, now-c.start, c.bodySize(), k)
+	k := c.t.kinds.Get(*x)
+	c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k)
 	if c.span.IsRecording() {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
 		if resp != nil {
@@ -268,7 +241,7 @@ func (c *call) answered(r *http.Request, resp *http.Response, err error) {
 		c.finish(c.tl.Now(), "")
 		return
 	}
-	c.status, c.protocol = resp.StatusCode, nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
+	c.protocol = nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
 	c.encoded = !resp.Uncompressed
 	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
 }

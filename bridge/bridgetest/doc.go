@@ -14,8 +14,8 @@
 // [Recorder.Spans] all of them, and [Recorder.Entries] what observers of the timeline receive. When the test fails, its log
 // has the whole tree with all attributes.
 //
-// Spans come from perfline's provider, and none is left out by a sampler. [Config] has other ways: the SDK's provider, or a
-// sampler. A table of Configs runs a test over both providers.
+// Spans come from perfline's provider, and none is left out by a sampler. [Over] takes them from the SDK's
+// provider.
 //
 // # What the code under test must use
 //

@@ -2,29 +2,19 @@ package bridgetest
 
 import (
 	"slices"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/instrumentation"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 )
 
 // A Span is a span of the code under test, or a measure, which is a span of the instrumentation scope
-// [bridge.ScopeName].
+// [bridge.ScopeName]. Its events are marks, and what AddEvent and RecordError added. Its end is zero if it has not ended.
 type Span struct {
-	Name        string
-	Kind        trace.SpanKind
-	Scope       instrumentation.Scope
-	SpanContext trace.SpanContext
-	Parent      *Span   // nil for a root, and for a span whose parent was not recorded: a remote one
-	Children    []*Span // by their start
-	Attributes  []attribute.KeyValue
-	Events      []sdktrace.Event // marks, and what AddEvent and RecordError added
-	Links       []sdktrace.Link
-	Status      sdktrace.Status
-	Start       time.Time
-	End         time.Time // zero for a span that has not ended
+	tracetest.SpanStub
+
+	Parent   *Span   // nil for a root, and for a span whose parent was not recorded: a remote one
+	Children []*Span // by their start
 }
 
 // Attr returns the value of an attribute, and an empty value if the span does not have it.
@@ -39,22 +29,20 @@ func (s *Span) Attr(key attribute.Key) attribute.Value {
 
 // Spans returns all spans made so far, by their start. Spans that have not ended are among them.
 func (r *Recorder) Spans() []*Span {
-	r.mu.Lock()
-	recorded := slices.Clone(r.spans)
-	r.mu.Unlock()
-	byKey := make(map[spanKey]*Span, len(recorded))
-	parents := make(map[*Span]spanKey, len(recorded))
-	all := make([]*Span, len(recorded))
-	for i, s := range recorded {
-		all[i] = &Span{
-			Name: s.Name(), Kind: s.SpanKind(), Scope: s.InstrumentationScope(), SpanContext: s.SpanContext(),
-			Attributes: s.Attributes(), Events: s.Events(), Links: s.Links(), Status: s.Status(), Start: s.StartTime(), End: s.EndTime(),
-		}
-		byKey[keyOf(s.SpanContext())], parents[all[i]] = all[i], keyOf(s.Parent())
+	type key struct {
+		trace trace.TraceID
+		span  trace.SpanID
 	}
-	slices.SortStableFunc(all, func(a, b *Span) int { return a.Start.Compare(b.Start) })
+	var all []*Span
+	byKey := map[key]*Span{}
+	for _, started := range r.spans.Started() {
+		s := &Span{SpanStub: tracetest.SpanStubFromReadOnlySpan(started)}
+		all = append(all, s)
+		byKey[key{s.SpanContext.TraceID(), s.SpanContext.SpanID()}] = s
+	}
+	slices.SortStableFunc(all, func(a, b *Span) int { return a.StartTime.Compare(b.StartTime) })
 	for _, s := range all {
-		if s.Parent = byKey[parents[s]]; s.Parent != nil {
+		if s.Parent = byKey[key{s.SpanStub.Parent.TraceID(), s.SpanStub.Parent.SpanID()}]; s.Parent != nil {
 			s.Parent.Children = append(s.Parent.Children, s)
 		}
 	}
@@ -65,12 +53,7 @@ func (r *Recorder) Spans() []*Span {
 // goroutine.
 func (r *Recorder) Span(name string) *Span {
 	r.t.Helper()
-	var found []*Span
-	for _, s := range r.Spans() {
-		if s.Name == name {
-			found = append(found, s)
-		}
-	}
+	found := slices.DeleteFunc(r.Spans(), func(s *Span) bool { return s.Name != name })
 	if len(found) != 1 {
 		r.t.Fatalf("%d spans have the name %q, want 1", len(found), name)
 		return &Span{} // if t goes on

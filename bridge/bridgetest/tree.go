@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -21,27 +22,29 @@ import (
 //	  render (error: no template)
 //
 // A line has the name, then the attributes with the given keys, in that order, then what is special: a kind other than
-// internal, an error, and "not ended". Events have an asterisk, and so have marks under no span.
+// internal, an error, and "not ended". The key "*" stands for all attributes. Events have an asterisk, and so have marks under
+// no span.
 func (r *Recorder) Tree(keys ...attribute.Key) string {
-	return r.tree(func(all []attribute.KeyValue) (shown []attribute.KeyValue) {
-		for _, key := range keys {
-			for _, kv := range all {
-				if kv.Key == key {
-					shown = append(shown, kv)
-				}
-			}
+	var top []line
+	for _, e := range r.Entries(observer.Filter{Type: observer.Mark}) {
+		if e.Span() == (observer.SpanIDs{}) {
+			top = append(top, line{at: e.Time(), text: "* " + e.Name() + texts(attributes(&e), keys)})
 		}
-		return shown
-	})
+	}
+	for _, s := range r.Spans() {
+		if s.Parent == nil {
+			top = append(top, lineOf(s, keys))
+		}
+	}
+	var b strings.Builder
+	write(&b, top, "")
+	return b.String()
 }
 
-// whole is Tree with all attributes.
-func (r *Recorder) whole() string {
-	return r.tree(func(all []attribute.KeyValue) []attribute.KeyValue { return all })
-}
+const every attribute.Key = "*"
 
 // Want fails the test unless the tree, with the attributes of these keys, is as wanted. Empty lines at the beginning and
-// the end of want do not count, nor does the indentation that all its lines have.
+// the end of want do not count, nor does the indentation of its first line.
 func (r *Recorder) Want(want string, keys ...attribute.Key) {
 	r.t.Helper()
 	if got, want := r.Tree(keys...), dedent(want); got != want {
@@ -56,27 +59,10 @@ type line struct {
 	below []line
 }
 
-func (r *Recorder) tree(show func([]attribute.KeyValue) []attribute.KeyValue) string {
-	var top []line
-	for _, e := range r.Entries(observer.Filter{Type: observer.Mark}) {
-		if e.Span() == (observer.SpanIDs{}) {
-			top = append(top, line{at: e.Time(), text: "* " + e.Name() + texts(show(attributes(&e)))})
-		}
-	}
-	for _, s := range r.Spans() {
-		if s.Parent == nil {
-			top = append(top, lineOf(s, show))
-		}
-	}
-	var b strings.Builder
-	write(&b, top, "")
-	return b.String()
-}
-
-func lineOf(s *Span, show func([]attribute.KeyValue) []attribute.KeyValue) line {
-	l := line{at: s.Start, text: s.Name + texts(show(s.Attributes))}
-	if s.Kind != trace.SpanKindInternal {
-		l.text += " (" + s.Kind.String() + ")"
+func lineOf(s *Span, keys []attribute.Key) line {
+	l := line{at: s.StartTime, text: s.Name + texts(s.Attributes, keys)}
+	if s.SpanKind != trace.SpanKindInternal {
+		l.text += " (" + s.SpanKind.String() + ")"
 	}
 	switch {
 	case s.Status.Code != codes.Error:
@@ -85,14 +71,14 @@ func lineOf(s *Span, show func([]attribute.KeyValue) []attribute.KeyValue) line 
 	default:
 		l.text += " (error: " + s.Status.Description + ")"
 	}
-	if s.End.IsZero() {
+	if s.EndTime.IsZero() {
 		l.text += " (not ended)"
 	}
 	for _, e := range s.Events {
-		l.below = append(l.below, line{at: e.Time, text: "* " + e.Name + texts(show(e.Attributes))})
+		l.below = append(l.below, line{at: e.Time, text: "* " + e.Name + texts(e.Attributes, keys)})
 	}
 	for _, child := range s.Children {
-		l.below = append(l.below, lineOf(child, show))
+		l.below = append(l.below, lineOf(child, keys))
 	}
 	return l
 }
@@ -105,10 +91,14 @@ func write(b *strings.Builder, lines []line, indent string) {
 	}
 }
 
-func texts(attrs []attribute.KeyValue) string {
+func texts(attrs []attribute.KeyValue, keys []attribute.Key) string {
 	var b strings.Builder
-	for _, kv := range attrs {
-		fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
+	for _, key := range keys {
+		for _, kv := range attrs {
+			if kv.Key == key || key == every {
+				fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
+			}
+		}
 	}
 	return b.String()
 }
@@ -121,27 +111,16 @@ func attributes(e *observer.Entry) (all []attribute.KeyValue) {
 	return all
 }
 
-// dedent removes empty lines at both ends, and the indentation that all lines have.
+// dedent removes empty lines at both ends, and the first line's indentation from all lines.
 func dedent(text string) string {
-	lines := strings.Split(text, "\n")
-	empty := func(l string) bool { return strings.TrimSpace(l) == "" }
-	for len(lines) > 0 && empty(lines[0]) {
+	lines := strings.Split(strings.TrimRightFunc(text, unicode.IsSpace), "\n")
+	for len(lines) > 1 && strings.TrimSpace(lines[0]) == "" {
 		lines = lines[1:]
 	}
-	for len(lines) > 0 && empty(lines[len(lines)-1]) {
-		lines = lines[:len(lines)-1]
-	}
-	if len(lines) == 0 {
-		return ""
-	}
 	indent := lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " \t"))]
+	var b strings.Builder
 	for _, l := range lines {
-		for !strings.HasPrefix(l, indent) && !empty(l) {
-			indent = indent[:len(indent)-1]
-		}
+		b.WriteString(strings.TrimPrefix(l, indent) + "\n")
 	}
-	for i, l := range lines {
-		lines[i] = strings.TrimPrefix(l, indent)
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return strings.TrimPrefix(b.String(), "\n")
 }

@@ -25,30 +25,26 @@ type Map[K comparable, V any] struct {
 
 // Get is the value of kind k.
 func (m *Map[K, V]) Get(k K) V {
-	if known := m.known.Load(); known != nil {
-		if v, ok := (*known)[k]; ok {
-			return v
-		}
+	if v, ok := m.all()[k]; ok {
+		return v
 	}
 	k, v := m.New(k)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	next := map[K]V{}
-	if known := m.known.Load(); known != nil {
-		if len(*known) >= Most {
-			return v
-		}
-		next = maps.Clone(*known)
+	if all := m.all(); len(all) < Most {
+		next := map[K]V{k: v}
+		maps.Copy(next, all)
+		m.known.Store(&next)
 	}
-	next[k] = v
-	m.known.Store(&next)
 	return v
 }
 
 // Len is how many kinds are kept.
-func (m *Map[K, V]) Len() int {
+func (m *Map[K, V]) Len() int { return len(m.all()) }
+
+func (m *Map[K, V]) all() map[K]V {
 	if known := m.known.Load(); known != nil {
-		return len(*known)
+		return *known
 	}
-	return 0
+	return nil
 }

@@ -3,6 +3,8 @@
 package received
 
 import (
+	"net"
+	"strconv"
 	"strings"
 
 	"github.com/perfline/perfline/internal/text"
@@ -40,4 +42,29 @@ func TraceState(values []string) []string {
 		}
 	}
 	return values
+}
+
+// First is the first of a key's values, "" when there is none.
+func First(values []string) string {
+	if len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// HostPort is net.SplitHostPort for values that may lack a port: 0 then, as
+// for one that is no number.
+func HostPort(hostport string) (host string, port int) {
+	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
+		return hostport, 0
+	}
+	host, p, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), 0
+	}
+	n, err := strconv.ParseUint(p, 10, 16)
+	if err != nil {
+		return host, 0
+	}
+	return host, int(n)
 }
