@@ -126,8 +126,8 @@ func numberedSpan(name string) sdktrace.ReadOnlySpan {
 	return s.Snapshot()
 }
 
-// Blocks are used again while requests fail, are tried again and are dropped, and while the queue is full. What
-// arrives is what was accepted.
+// Blocks are used again while requests fail, are tried again and are dropped, and while the queue is full. The
+// spans that arrive are the ones that were accepted.
 func TestDeliveryUsesBlocksAgain(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -144,9 +144,9 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 				var groups otlpenc.Groups
-				var ending sync.WaitGroup
+				var senders sync.WaitGroup
 				for g := range 4 {
-					ending.Go(func() {
+					senders.Go(func() {
 						var scratch []byte
 						for i := range 2000 {
 							if i%20 == 0 {
@@ -171,7 +171,7 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 					})
 				}
 				if c.end > 0 {
-					ending.Wait()
+					senders.Wait()
 					f.mu.Lock()
 					f.well = true
 					f.mu.Unlock()
@@ -181,7 +181,7 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.end)
 				defer cancel()
 				_ = d.Shutdown(ctx)
-				ending.Wait()
+				senders.Wait()
 				s := d.Stats()
 				t.Logf("%+v", s)
 				for name, n := range f.taken {

@@ -106,7 +106,7 @@ func (e encoded) Request() int { return otlpenc.RequestSize([]otlpenc.Spans{e.sp
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. Its memory is that of spans
+// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. It uses the memory of spans
 // that have been delivered or lost. It allocates for a span of more than 4 KiB, and when more spans wait than before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {

@@ -9,14 +9,14 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes are those of the span of a call that a server handles. They do not refer to the call.
+// attributes has the attributes of the span of a call on a server. It does not refer to the call.
 type attributes struct {
 	method       string
 	server, peer string // hosts; empty if they are unknown
 
 	serverPort, peerPort int // 0 if they are unknown
 
-	// Of the answer.
+	// The answer:
 	code   string
 	failed bool
 }

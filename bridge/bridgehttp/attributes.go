@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// attributes are those of a request's span. They do not refer to the request.
+// attributes has the attributes of a request's span. It does not refer to the request.
 type attributes struct {
 	method  method
 	scheme  string
@@ -23,9 +23,9 @@ type attributes struct {
 	agent   string // empty without one
 	version string
 
-	serverPort, peerPort uint16 // 0 if there is none to be told
+	serverPort, peerPort uint16 // 0 if there is none
 
-	// Of the answer.
+	// The answer:
 	kind           *kept
 	received, sent int64 // bytes of bodies
 }

@@ -443,13 +443,13 @@ func TestConcurrently(t *testing.T) {
 // are not released either.
 func TestGivenUpItemsAreNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var kept, released string
+		var stored, released string
 		proceed := make(chan struct{})
 		s := start(t, config{
 			MaxCount:   4,
 			BatchCount: 2,
 			Keep: func(i item) item {
-				kept += i.name
+				stored += i.name
 				return i
 			},
 			Release: func(i item) { released += i.name },
@@ -467,8 +467,8 @@ func TestGivenUpItemsAreNotReleased(t *testing.T) {
 		s.add("g")
 		close(proceed)
 		synctest.Wait()
-		if kept != "abcd" || released != "" {
-			t.Errorf("%q were kept and %q were released, want abcd and none", kept, released)
+		if stored != "abcd" || released != "" {
+			t.Errorf("%q were stored and %q were released, want abcd and none", stored, released)
 		}
 	})
 }

@@ -115,7 +115,7 @@ type numbered struct {
 	stored               *int // the number, while the queue keeps the item
 }
 
-// storage is where the queue keeps items. What it releases is used again.
+// storage is where the queue keeps items. Its storage is used again after the release.
 type storage struct {
 	mu     sync.Mutex // guards what follows
 	free   []*int
@@ -283,9 +283,9 @@ func (m *model) checkUnanswered(s queue.Stats) {
 // play plays steps and returns what was wrong.
 func play(t *testing.T, c config, steps []step, answers []answering) string {
 	m := &model{c: c, answers: answers, newest: -1, sent: map[int]bool{}, done: map[int]bool{}, perhaps: map[int]int{}}
-	kept := &storage{counts: map[int]int{}}
+	store := &storage{counts: map[int]int{}}
 	q := queue.New(queue.Config[numbered]{
-		Keep: kept.keep, Release: kept.release,
+		Keep: store.keep, Release: store.release,
 		What: "items", To: "model", MaxCount: c.MaxCount, MaxBytes: c.MaxBytes, BatchCount: c.BatchCount, BatchBytes: c.BatchBytes,
 		DropOldest: c.DropOldest, GiveUp: c.GiveUp, Delay: c.Delay, Timeout: c.Timeout, Send: m.send, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -334,7 +334,7 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 		}
 		synctest.Wait()
 		m.check(fmt.Sprintf("step %d, %s", i, s.what), q.Stats(), accepted, down)
-		kept.check(fmt.Sprintf("step %d, %s", i, s.what), q.Stats(), down)
+		store.check(fmt.Sprintf("step %d, %s", i, s.what), q.Stats(), down)
 	}
 	if !down {
 		// A receiver that works gets the rest.
@@ -351,6 +351,6 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 	synctest.Wait()
 	m.check("in the end", q.Stats(), accepted, true)
 	m.checkUnanswered(q.Stats())
-	kept.check("in the end", q.Stats(), true)
-	return strings.Join(append(m.wrongs, kept.wrongs...), "\n")
+	store.check("in the end", q.Stats(), true)
+	return strings.Join(append(m.wrongs, store.wrongs...), "\n")
 }
