@@ -175,7 +175,7 @@ func (p *Place) Queue(e Entry) bool {
 		return false
 	}
 	start, duration := e.start, e.duration
-	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
+	if e.tl.root != t.root { // its times are another clock's
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
 	return p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
