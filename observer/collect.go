@@ -5,7 +5,6 @@ import (
 	"context"
 	"runtime/debug"
 	"slices"
-	"time"
 )
 
 // arm makes sure that a collection will run.
@@ -67,89 +66,61 @@ func (r *root) unlock() {
 // collect moves what was recorded from the inlets to the process timeline's log and the observers' buffers. r.mu is
 // held, and released with unlock.
 func (r *root) collect() {
-	until := time.Duration(r.recorded.Load())
-	if r.clock == nil {
-		until = r.now()
+	r.take()
+	chunks := int64(0)
+	for _, c := range r.taken {
+		for ; c != nil; c = c.next {
+			for i := range c.entries[:c.n] {
+				r.entries = append(r.entries, &c.entries[i])
+			}
+			chunks++
+		}
 	}
-	rest := r.drain(r.takeDirty(), until)
-	r.collectGC(until)
-	r.merge(r.runs)
+	if collections := r.collectGC(); collections || len(r.taken) > 1 {
+		merge(r.entries)
+	}
 	r.followWall()
 	r.distribute(r.watching.Load() > 0)
-	r.again = r.again || rest
-	for _, c := range r.spent {
-		r.chunks.Put(c)
+	for _, c := range r.taken {
+		for c != nil {
+			next := c.next
+			r.chunks.Put(c)
+			c = next
+		}
 	}
-	if left := r.inFlight.Add(-int64(len(r.spent))); left >= r.urgentAt { // no further chunk will be the one that reaches it
+	if left := r.inFlight.Add(-chunks); left >= r.urgentAt { // no further chunk will be the one that reaches it
 		r.wakeNow()
 	}
 	r.slab = attrSlab{}
-	clear(r.spent)
-	clear(r.refs)
-	clear(r.spare)
-	r.refs, r.spare, r.spent, r.runs = shrink(r.refs), shrink(r.spare), shrink(r.spent), shrink(r.runs)
-}
-
-// drain empties a list of inlets up to the moment until and reports whether
-// there is more in them. r.mu is held.
-func (r *root) drain(in *inlet, until time.Duration) (rest bool) {
-	for in != nil {
-		next := in.link // before the inlet is emptied, after which it may be pushed again
-		in.link = nil
-		from := len(r.refs)
-		if r.take(in, until) {
-			rest = true
-		}
-		if to := len(r.refs); to > from {
-			r.runs = append(r.runs, run{from, to})
-		}
-		in = next
+	clear(r.taken)
+	clear(r.entries)
+	r.taken = r.taken[:0]
+	if r.entries = r.entries[:0]; cap(r.entries) > 1<<14 { // after a burst
+		r.entries = nil
 	}
-	return rest
-}
-
-// shrink gives a scratch slice back for the next pass unless a burst made it huge.
-func shrink[T any](s []T) []T {
-	if cap(s) > 1<<14 {
-		return nil
-	}
-	return s[:0]
-}
-
-// keep adds an entry to the log of the process timeline t. r.mu and t.mu are held.
-func (r *root) keep(t *Timeline, ref ref) {
-	rec := ref.record()
-	l := t.buffer()
-	if !l.room(rec.kind) {
-		l.refuse(rec.kind, rec.name, rec.start)
-		r.totals[rec.kind].BufferFull++
-		return
-	}
-	e := ref.entry()
-	e.attrs = l.slab.keep(e.attrs)
-	l.add(e)
 }
 
 // distribute counts the process timeline's entries of the pass, adds them to its log, and shows all to the observers if
 // there are any. r.mu is held.
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held
-	for _, ref := range r.refs {
-		rec := ref.record()
-		if rec.tl.parent == nil {
-			r.totals[rec.kind].Recorded++
-			if rec.kind == kindMark && rec.ids == (SpanIDs{}) {
+	for _, e := range r.entries {
+		if e.tl.parent == nil {
+			r.totals[e.kind].Recorded++
+			if e.kind == kindMark && e.ids == (SpanIDs{}) {
 				r.unattached++
 			}
 			if own == nil {
-				own = rec.tl
+				own = e.tl
 				own.mu.Lock()
 				defer own.mu.Unlock()
 			}
-			r.keep(own, ref)
+			if !own.keep(e, e.attrs) {
+				r.totals[e.kind].BufferFull++
+			}
 		}
 		if watched {
-			r.show(ref.entry())
+			r.show(*e)
 		}
 	}
 }

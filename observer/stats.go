@@ -30,6 +30,8 @@ func (t *Timeline) Stats() Stats {
 	r.units.addStats(&totals)
 	s := Stats{}
 	for k := kind(1); k < numKinds; k++ {
+		totals[k].Overflow += r.overflow[k].Load()
+		totals[k].ObserverFull += r.unshown[k].Load()
 		if totals[k] != (TypeStats{}) {
 			s[kindTypes[k]] = totals[k]
 		}

@@ -34,10 +34,8 @@ type TimelineOptions struct {
 
 	// MaxPending bounds the memory of entries that wait for the collector, on the
 	// process timeline and all its children together; further ones are lost and
-	// counted as Overflow. There are 4 KiB for every 16 of it, each for at most 24
-	// entries, 60 attributes and one timeline: so many entries with up to three
-	// attributes find room on one timeline, and a sixteenth of it when each is
-	// another request's. 0 means DefaultMaxPending.
+	// counted as Overflow. There are 6 KiB for every 16 of it, each for at most 24
+	// entries and 60 attributes. 0 means DefaultMaxPending.
 	MaxPending int
 
 	// Interval is how long entries may wait for the collector, unless there are many. A
@@ -125,15 +123,15 @@ type root struct {
 	dirty    dirtyList
 	armed    atomic.Bool // a collection is on its way
 
-	lostMarks atomic.Uint64
+	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
+	overflow, unshown [numKinds]atomic.Uint64
+	lostMarks         atomic.Uint64
 
 	_ [128]byte
 
 	mu         sync.Mutex          // guards what follows, every Observer and every observers list
-	refs       []ref               // scratch of collect
-	spare      []ref               // scratch of merge
-	runs       []run               // scratch of collect
-	spent      []*chunk            // scratch of collect
+	taken      []*chunk            // scratch of collect
+	entries    []*Entry            // scratch of collect
 	slab       attrSlab            // of what observers get in one pass
 	totals     [numKinds]TypeStats // without the units
 	unattached uint64              // marks of the process timeline under no span
@@ -315,12 +313,18 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 	if s-t.origin != start || d != duration {
 		return Entry{}, fmt.Errorf("observer: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
 	}
+	e := t.newEntry(SpanIDs{}, k, name, s, d, 0)
 	if allScalars(attrs) {
-		attrs = slices.Clone(attrs)
+		e.attrs = slices.Clone(attrs)
 	} else {
-		attrs = freeze(attrs)
+		e.attrs = freeze(attrs)
 	}
-	return Entry{name: name, start: s, duration: d, base: t.origin, tl: t, attrs: attrs, kind: k}, nil
+	return *e, nil
+}
+
+// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since the root's origin.
+func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, at time.Duration) *Entry {
+	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}
 }
 
 // Queue records an entry that was made before, at whatever time ("queue a

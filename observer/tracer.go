@@ -155,17 +155,10 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 		return false
 	}
 	start, duration = interval(p.Timeline.origin, start, duration)
-	o := p.put(k, name, start, duration, start+duration, attrs, false)
-	if o == outcomeUnfrozen {
+	if !allScalars(attrs) {
 		return p.freezeAndRecord(k, name, start, duration, attrs, nil)
 	}
-	if o == outcomeLost {
-		p.countLost(k)
-	}
-	if p.atOnce(k) {
-		p.pass(k, name, start, duration, attrs)
-	}
-	return o == outcomeRecorded
+	return p.record(k, name, start, duration, start+duration, attrs)
 }
 
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
@@ -183,22 +176,30 @@ func (p *Place) Queue(e Entry) bool {
 
 // record records an entry whose attributes are frozen. start is since the root's
 // origin, as is at, when it is recorded.
-func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	o := p.put(k, name, start, duration, at, attrs, true)
-	if o == outcomeLost {
-		p.countLost(k)
+func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
+	t := p.Timeline
+	if p.Span != nil && t.receiver != nil {
+		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
+		if p.To == ToUnit {
+			switch k {
+			case kindMark:
+				rec.gets = getsMark
+			case kindMeasure:
+				rec.gets = getsMeasure
+			default:
+			}
+		}
+		ok = t.add(&rec, attrs)
+	} else {
+		ok = t.put(t.newEntry(p.ids(k), k, name, start, duration, at), attrs)
+	}
+	if !ok && k == kindMark && (p.To == ToTimeline || p.To == ToUnit) { // no tracer gets it, and not only observers wanted it
+		t.root.lostMarks.Add(1)
 	}
 	if p.atOnce(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
-	return o == outcomeRecorded
-}
-
-// countLost counts an entry that found no room, unless it reaches the tracer, or was for observers only.
-func (p *Place) countLost(k kind) {
-	if k == kindMark && (p.To == ToTimeline || p.To == ToUnit) {
-		p.Timeline.root.lostMarks.Add(1)
-	}
+	return ok
 }
 
 // On returns the place under the same span on the timeline t.
@@ -267,16 +268,6 @@ func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs [
 	p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied})
 }
 
-// put writes an entry to the timeline. start and at, when it is recorded, are since the root's origin. frozen is
-// whether the attributes are known to be frozen; else they must be scalars.
-func (p *Place) put(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
-	t := p.Timeline
-	if t.parent != nil {
-		return t.append(p, k, name, start, duration, at, attrs, frozen)
-	}
-	return t.root.put(t, p.ids(k), k, name, start, duration, at, attrs, frozen)
-}
-
 // Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
 // without a tracer.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
@@ -323,7 +314,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 			ids = own
 		}
 	}
-	p.Timeline.showAt(ids, kindMeasure, name, start, duration, start+duration, shown)
+	p.Timeline.put(p.Timeline.newEntry(ids, kindMeasure, name, start, duration, start+duration), shown)
 	at := p.Timeline.anchor(start).Add(start)
 	switch {
 	case span != nil:

@@ -101,16 +101,7 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
-}
-
-// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
-func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	if t.parent == nil {
-		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
-	}
-	t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}, attrs)
-	return true
+	return t.put(t.newEntry(ids, k, d.Name, start, duration, start+duration), d.Attrs)
 }
 
 // End ends a unit with the span that is its root, and hands over everything. The span has no entry.
@@ -154,29 +145,4 @@ func (t *Timeline) disconnect() {
 		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}
-}
-
-// append records an entry at a place of the unit.
-func (t *Timeline) append(p *Place, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
-	if !frozen && !allScalars(attrs) {
-		return outcomeUnfrozen
-	}
-	if p.Span == nil || t.receiver == nil {
-		t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}, attrs)
-	} else {
-		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
-		if p.To == ToUnit {
-			switch k {
-			case kindMark:
-				rec.gets = getsMark
-			case kindMeasure:
-				rec.gets = getsMeasure
-			default:
-			}
-		}
-		if !t.add(&rec, attrs) {
-			return outcomeLost
-		}
-	}
-	return outcomeRecorded
 }
