@@ -39,19 +39,14 @@ func (f Filter) Match(e *Entry) bool {
 
 // selectEntries copies the entries that match any of filters, or all without a
 // filter, sorted by start time; entries that start together keep their order.
-func selectEntries(segs []segment, filters ...Filter) []Entry {
-	var out []Entry
+func selectEntries(from []Entry, filters ...Filter) []Entry {
 	if len(filters) == 0 {
-		for _, seg := range segs {
-			out = append(out, seg...)
-		}
-		return byStart(out)
+		return byStart(append([]Entry(nil), from...))
 	}
-	for _, seg := range segs {
-		for i := range seg {
-			if slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&seg[i]) }) {
-				out = append(out, seg[i])
-			}
+	var out []Entry
+	for i := range from {
+		if slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&from[i]) }) {
+			out = append(out, from[i])
 		}
 	}
 	return byStart(out)
@@ -92,16 +87,16 @@ type List struct {
 
 // Entries are the entries delivered that match any filter given, in
 // chronological order of their start (getEntries). The slice is the caller's.
-func (l List) Entries(f ...Filter) []Entry { return selectEntries([]segment{l.entries}, f...) }
+func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.entries, f...) }
 
 // EntriesByType is Entries with a type (getEntriesByType).
-func (l List) EntriesByType(t Type) []Entry { return selectByType([]segment{l.entries}, t) }
+func (l List) EntriesByType(t Type) []Entry { return selectByType(l.entries, t) }
 
 // EntriesByName is Entries with a name and, if types are given, one of these types
 // (getEntriesByName). The name "" selects the entries whose name is empty; the type
 // "" selects none.
 func (l List) EntriesByName(name string, types ...Type) []Entry {
-	return selectByName([]segment{l.entries}, name, types)
+	return selectByName(l.entries, name, types)
 }
 
 // Observer is the observer that is called, to be disconnected from within.
@@ -136,22 +131,22 @@ func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
 
 // selectByType and selectByName differ from Entries where a name or a type is
 // the empty string: they select it, while a Filter leaves it open.
-func selectByType(segs []segment, t Type) []Entry {
+func selectByType(from []Entry, t Type) []Entry {
 	if t == "" {
 		return nil
 	}
-	return selectEntries(segs, Filter{Type: t})
+	return selectEntries(from, Filter{Type: t})
 }
 
-func selectByName(segs []segment, name string, types []Type) []Entry {
-	out := selectEntries(segs, Filter{Name: name})
+func selectByName(from []Entry, name string, types []Type) []Entry {
+	out := selectEntries(from, Filter{Name: name})
 	return slices.DeleteFunc(out, func(e Entry) bool {
 		return e.name != name || len(types) > 0 && !slices.Contains(types, e.Type())
 	})
 }
 
-// read returns what t's log has, oldest first, including all that the calling goroutine recorded.
-func (t *Timeline) read() []segment {
+// read returns what t's log has, oldest first, including all that the calling goroutine recorded. The entries are shared.
+func (t *Timeline) read() []Entry {
 	if t.parent == nil {
 		t.Flush()
 	}
@@ -161,5 +156,5 @@ func (t *Timeline) read() []segment {
 	if t.log == nil {
 		return nil
 	}
-	return slices.Clone(t.log.segs)
+	return t.log.entries
 }

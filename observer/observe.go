@@ -148,11 +148,9 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if opts.Buffered && o.single {
 		o.tl.show()
 		if o.tl.log != nil {
-			for _, seg := range o.tl.log.segs {
-				for i := range seg {
-					if types.has(seg[i].kind) {
-						o.add(seg[i], o.tl)
-					}
+			for _, e := range o.tl.log.entries {
+				if types.has(e.kind) {
+					o.add(e, o.tl)
 				}
 			}
 		}
@@ -264,7 +262,7 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	}
 	e.base = p.origin
 	if o.buffer == nil {
-		o.buffer = make([]Entry, 0, max(o.hint, minSegment))
+		o.buffer = make([]Entry, 0, max(o.hint, minRoom))
 		i, _ := slices.BinarySearchFunc(r.ready, o.seq, bySeq)
 		r.ready = slices.Insert(r.ready, i, o)
 	}

@@ -89,7 +89,7 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 		return false
 	}
 	e.attrs = l.slab.keep(attrs)
-	l.add(*e)
+	l.add(e)
 	return true
 }
 
