@@ -19,9 +19,10 @@ func (r *root) arm() {
 	r.timer.Reset(r.interval)
 }
 
-// wakeNow brings the collection forward because a buffer fills up.
-func (r *root) wakeNow() {
-	if r.scheduler == nil {
+// wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler is the caller's.
+func (r *root) wake() {
+	r.arm()
+	if r.scheduler == nil && r.inFlight.Load() >= r.urgentAt {
 		r.timer.Reset(0)
 	}
 }
@@ -29,8 +30,7 @@ func (r *root) wakeNow() {
 // task is what a scheduler runs: collect, then call back.
 func (r *root) task() {
 	r.armed.Store(false) // "unset performance observer task queued flag" comes first
-	r.mu.Lock()
-	r.collect()
+	r.lock()
 	r.unlock()
 	r.deliver()
 }
@@ -39,9 +39,8 @@ func (r *root) task() {
 // their own: a slow one must not stop the collecting.
 func (r *root) onTimer() {
 	r.armed.Store(false)
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	switch {
 	case len(r.ready) == 0:
 	case r.calling != nil:
@@ -50,6 +49,12 @@ func (r *root) onTimer() {
 		r.calling = make(chan struct{})
 		go r.callObservers()
 	}
+}
+
+// lock takes r.mu and collects what was recorded before.
+func (r *root) lock() {
+	r.mu.Lock()
+	r.collect()
 }
 
 // unlock releases r.mu and sees to it that another collection runs if one is
@@ -88,9 +93,7 @@ func (r *root) collect() {
 			c = next
 		}
 	}
-	if left := r.inFlight.Add(-chunks); left >= r.urgentAt { // no further chunk will be the one that reaches it
-		r.wakeNow()
-	}
+	r.inFlight.Add(-chunks)
 	r.slab = attrSlab{}
 	clear(r.taken)
 	clear(r.entries)

@@ -51,29 +51,9 @@ type paddedInlet struct {
 	_ [128 - unsafe.Sizeof(inlet{})%128]byte
 }
 
-// A wake says whether a collection is wanted.
-type wake uint8
-
-const (
-	wakeNone wake = iota
-	wakeArm
-	wakeUrgent
-)
-
-// wake sees to it that a collection runs if one is wanted. No lock is held: a scheduler is the caller's.
-func (r *root) wake(w wake) {
-	if w == wakeNone {
-		return
-	}
-	r.arm()
-	if w == wakeUrgent {
-		r.wakeNow()
-	}
-}
-
 // insert writes an entry of the process timeline or of one of its units to an inlet, with a copy of attrs, which are
-// frozen. It reports false if there is no room, which it counts. The caller passes w to wake.
-func (r *root) insert(e *Entry, attrs []slog.Attr) (ok bool, w wake) {
+// frozen. It reports whether there is room, and whether the caller has to call wake. It counts what is lost.
+func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	inline := len(attrs)
 	if inline > maxInline {
 		inline = 0
@@ -83,14 +63,15 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok bool, w wake) {
 	defer in.mu.Unlock()
 	c := in.last
 	if c == nil || c.n == chunkLen || inline > chunkAttrs-c.nattrs {
-		if c, w = r.grow(in); c == nil {
+		if c = r.grow(in); c == nil {
 			lost := &r.overflow
 			if e.tl.parent != nil {
 				lost = &r.unshown
 			}
 			lost[e.kind].Add(1)
-			return false, wakeNone
+			return false, false
 		}
+		wake = true
 	}
 	to := &c.entries[c.n]
 	*to = *e
@@ -106,25 +87,18 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok bool, w wake) {
 		to.attrs = slices.Clone(attrs)
 	}
 	c.n++
-	if !in.queued {
-		r.enlist(in)
-		w = max(w, wakeArm)
-	}
-	return true, w
+	r.enlist(in)
+	return true, wake
 }
 
 // grow gives in a fresh chunk, or none when too many are in use. in.mu is held.
-func (r *root) grow(in *inlet) (c *chunk, w wake) {
+func (r *root) grow(in *inlet) *chunk {
 	// The bound is for all inlets together: goroutines may crowd on one.
-	used := r.inFlight.Add(1)
-	if used > r.maxChunks {
+	if r.inFlight.Add(1) > r.maxChunks {
 		r.inFlight.Add(-1)
-		return nil, wakeNone
+		return nil
 	}
-	if used == r.urgentAt {
-		w = wakeUrgent
-	}
-	c = r.chunks.Get().(*chunk)
+	c := r.chunks.Get().(*chunk)
 	clear(c.entries[:c.n])
 	clear(c.attrs[:c.nattrs])
 	c.n, c.nattrs, c.next = 0, 0, nil
@@ -134,7 +108,7 @@ func (r *root) grow(in *inlet) (c *chunk, w wake) {
 		in.last.next = c
 	}
 	in.last = c
-	return c, w
+	return c
 }
 
 // inlet picks where the calling goroutine writes. The address of a variable on
@@ -151,15 +125,12 @@ func (r *root) inlet() *inlet {
 // so that no element is ever popped alone.
 type dirtyList = atomic.Pointer[inlet]
 
-// enlist puts an inlet on the dirty list. in.mu is held: a goroutine that writes to the inlet next and then collects must
+// enlist puts an inlet on the dirty list unless it is there. in.mu is held: a goroutine that writes to the inlet next and then collects must
 // find it there.
 func (r *root) enlist(in *inlet) {
-	in.queued = true
-	for {
+	for !in.queued {
 		in.link = r.dirty.Load()
-		if r.dirty.CompareAndSwap(in.link, in) {
-			return
-		}
+		in.queued = r.dirty.CompareAndSwap(in.link, in)
 	}
 }
 

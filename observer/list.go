@@ -147,14 +147,7 @@ func selectByName(from []Entry, name string, types []Type) []Entry {
 
 // read returns what t's log has, oldest first, including all that the calling goroutine recorded. The entries are shared.
 func (t *Timeline) read() []Entry {
-	if t.parent == nil {
-		t.Flush()
-	}
-	t.mu.Lock()
+	l := t.lockLog()
 	defer t.mu.Unlock()
-	t.show()
-	if t.log == nil {
-		return nil
-	}
-	return t.log.entries
+	return l.entries
 }

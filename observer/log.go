@@ -32,10 +32,23 @@ func (t *Timeline) buffer() *log {
 		if t.parent != nil {
 			limit = t.root.childLimit
 		}
-		t.log = &log{entries: make([]Entry, 0, minRoom)}
+		t.log = &log{}
 		for k := range t.log.limits {
 			t.log.limits[k] = limit
 		}
+	}
+	return t.log
+}
+
+// lockLog locks t.mu and returns t's log, which has all that the calling goroutine recorded. It is not t's if that has none.
+func (t *Timeline) lockLog() *log {
+	if t.parent == nil {
+		t.Flush()
+	}
+	t.mu.Lock()
+	t.show()
+	if t.log == nil {
+		return &log{}
 	}
 	return t.log
 }
@@ -52,15 +65,23 @@ func (t *Timeline) SetBufferSize(typ Type, size int) error {
 	if size < 0 {
 		return fmt.Errorf("observer: SetBufferSize: size %d of type %q: must not be negative", size, typ)
 	}
-	r := t.root
-	r.mu.Lock()
-	defer r.unlock()
-	r.collect() // what was recorded before found the room that there was
-	t.mu.Lock()
+	t.lockLog() // what was recorded before found the room that there was
 	defer t.mu.Unlock()
-	t.show()
 	t.buffer().limits[k] = size
 	return nil
+}
+
+// Clear removes entries of type typ from t's buffer and returns how many: without
+// names all of them, else those that have one of the names. The name "" selects the
+// entries whose name is empty. Entries that observers have buffered stay with them.
+func (t *Timeline) Clear(typ Type, names ...string) int {
+	k, ok := kindOf(typ)
+	if !ok {
+		return 0
+	}
+	l := t.lockLog()
+	defer t.mu.Unlock()
+	return l.remove(k, func(n string) bool { return len(names) == 0 || slices.Contains(names, n) })
 }
 
 // room reports whether the next entry of kind k will be kept.
@@ -69,6 +90,9 @@ func (l *log) room(k kind) bool { return l.counts[k] < l.limits[k] }
 // add appends e, whose attributes are not written again.
 func (l *log) add(e *Entry) {
 	l.counts[e.kind]++
+	if l.entries == nil {
+		l.entries = make([]Entry, 0, minRoom)
+	}
 	l.entries = append(l.entries, *e)
 }
 
@@ -95,7 +119,7 @@ func (l *log) remove(k kind, match func(name string) bool) int {
 			maps.DeleteFunc(l.names, func(name string, _ time.Duration) bool { return match(name) })
 		}
 	}
-	left := make([]Entry, 0, minRoom)
+	var left []Entry
 	for i := range l.entries {
 		if e := &l.entries[i]; e.kind != k || !match(e.name) {
 			left = append(left, *e)
@@ -123,16 +147,9 @@ func (l *log) index() {
 // Latest is the start time of the mark of that name that was recorded last
 // (User Timing 3, "convert a mark to a timestamp").
 func (t *Timeline) Latest(name string) (time.Duration, bool) {
-	if t.parent == nil {
-		t.Flush()
-	}
-	t.mu.Lock()
+	l := t.lockLog()
 	defer t.mu.Unlock()
-	t.show()
-	if t.log == nil {
-		return 0, false
-	}
-	at, ok := t.log.latest(name)
+	at, ok := l.latest(name)
 	if !ok {
 		return 0, false
 	}

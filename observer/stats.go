@@ -23,9 +23,8 @@ type Stats map[Type]TypeStats
 // are absent. The map is the caller's.
 func (t *Timeline) Stats() Stats {
 	r := t.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	totals := r.totals
 	r.units.addStats(&totals)
 	s := Stats{}

@@ -54,7 +54,7 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	tl := newManual()
 	tl.now = time.Hour
 	child := tl.NewChild()
-	distant := observer.NewTimeline(observer.TimelineOptions{}).NewChildAt(time.Time{})
+	distant := observer.NewTimeline(observer.TimelineOptions{}).NewUnit(time.Time{}, nil)
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
 		child.Record(observer.Measure, "start", d, 0, nil)
 		child.Record(observer.Measure, "duration", 0, d, nil)

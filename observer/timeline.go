@@ -56,7 +56,7 @@ type TimelineOptions struct {
 	// Clock, when set, is the time since the timeline's origin; it must not go
 	// backwards. A timeline with a clock of its own keeps entries of equal time in
 	// the order in which they were recorded. The wall clock has nothing to do with
-	// it: Since and NewChildAt, which are given times of that, are of no use then.
+	// it: Since and NewUnit, which are given times of that, are of no use then.
 	// Without it, the monotonic clock.
 	Clock func() time.Duration
 
@@ -109,8 +109,8 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	tracer   atomic.Pointer[attachment]
-	watching atomic.Int32 // observers registered on whatever timeline; changed under mu
+	tracer   atomic.Pointer[Tracer] // the last one that was attached
+	watching atomic.Int32           // observers registered on whatever timeline; changed under mu
 	timer    *time.Timer
 
 	// What is above is read by every call and hardly ever written; what is below
@@ -135,13 +135,13 @@ type root struct {
 	slab       attrSlab            // of what observers get in one pass
 	totals     [numKinds]TypeStats // without the units
 	unattached uint64              // marks of the process timeline under no span
-	attached   []*attachment       // the tracers
-	gc         *gcWatch            // nil while garbage collections are not wanted
-	ready      []*Observer         // observers whose buffer is not empty, in order of registration
-	again      bool                // another collection is wanted; see unlock
-	registered uint64              // observers ever registered, for their order
-	overdue    bool                // the timer found observers ready while callbacks ran
-	calling    chan struct{}       // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	attached   []*Tracer
+	gc         *gcWatch      // nil while garbage collections are not wanted
+	ready      []*Observer   // observers whose buffer is not empty, in order of registration
+	again      bool          // another collection is wanted; see unlock
+	registered uint64        // observers ever registered, for their order
+	overdue    bool          // the timer found observers ready while callbacks ran
+	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
@@ -342,7 +342,6 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 // still come later.
 func (t *Timeline) Flush() {
 	r := t.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 }

@@ -120,11 +120,11 @@ func Locate(ctx context.Context) Place {
 				return active.Place()
 			}
 			t := carried(ctx)
-			tracer := t.root.tracer.Load()
-			if tracer == nil {
-				return Place{Timeline: t}
+			p := t.placeOfRoot()
+			if p.Tracer != nil {
+				p.To, p.Under = p.Tracer.Under(span), span
 			}
-			return Place{Timeline: t, To: tracer.Under(span), Tracer: tracer, Under: span}
+			return p
 		}
 	}
 	return carried(ctx).placeOfRoot()
@@ -134,7 +134,7 @@ func Locate(ctx context.Context) Place {
 func (t *Timeline) placeOfRoot() Place {
 	p := Place{Timeline: t}
 	if tracer := t.root.tracer.Load(); tracer != nil {
-		p.Tracer = tracer
+		p.Tracer = *tracer
 	}
 	return p
 }
@@ -329,46 +329,34 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	}
 }
 
-// An attachment holds a Tracer behind an atomic pointer.
-type attachment struct{ Tracer }
-
 // Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The last tracer
 // that was attached counts.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	r := t.root
-	a := &attachment{tracer}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.attached = append(r.attached, a)
-	r.tracer.Store(a)
-	return func() { r.detach(a) }
+	r.attached = append(r.attached, &tracer)
+	r.tracer.Store(&tracer)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.attached = slices.DeleteFunc(r.attached, func(x *Tracer) bool { return x == &tracer })
+		var last *Tracer
+		if n := len(r.attached); n > 0 {
+			last = r.attached[n-1]
+		}
+		r.tracer.Store(last)
+	}
 }
 
 // Tracers returns the tracers of the process timeline t belongs to. The last one counts.
 func (t *Timeline) Tracers() []Tracer {
 	r := t.root
 	r.mu.Lock()
-	defer r.unlock()
-	all := make([]Tracer, len(r.attached))
-	for i, a := range r.attached {
-		all[i] = a.Tracer
+	defer r.mu.Unlock()
+	var all []Tracer
+	for _, tracer := range r.attached {
+		all = append(all, *tracer)
 	}
 	return all
-}
-
-func (r *root) detach(a *attachment) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	left := r.attached[:0:0]
-	for _, x := range r.attached {
-		if x != a {
-			left = append(left, x)
-		}
-	}
-	r.attached = left
-	if len(left) == 0 {
-		r.tracer.Store(nil)
-		return
-	}
-	r.tracer.Store(left[len(left)-1])
 }

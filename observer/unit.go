@@ -42,8 +42,9 @@ type Description struct {
 }
 
 // NewUnit returns a timeline for one unit of work: an HTTP request, an RPC, a message, a job. Its origin is start,
-// which must carry a monotonic reading (as time.Now does) to be exact. Its entries reach the observers
-// of t too.
+// which must carry a monotonic reading (as time.Now does) to be exact. An origin further than [MaxTime] from the process
+// timeline's becomes the nearest in range. With a Clock of the timeline's own, the unit begins now. Its entries reach the
+// observers of t too.
 //
 // A unit of a tracing system has a receiver. Its finished spans, and the marks and measures under them, wait in its
 // journal. The receiver gets them when the unit ends. It gets a part of them earlier in these cases:
@@ -71,17 +72,9 @@ func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
 	return u
 }
 
-// NewChild makes a timeline for one request or job, with its own origin (now)
-// and its own names. Its entries reach the observers of t too. Close it
-// when the request is over.
-func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
-
-// NewChildAt is NewChild with an origin that was measured before, so that a
-// request's timeline and its span begin at the same instant. origin must carry
-// a monotonic reading (as time.Now does) to be exact. With a Clock of the
-// timeline's own, the child begins now. An origin further than [MaxTime] from the process
-// timeline's becomes the nearest in range.
-func (t *Timeline) NewChildAt(origin time.Time) *Timeline { return t.NewUnit(origin, nil) }
+// NewChild makes a timeline for one request or job, with its own origin (now) and its own names. It is a unit without a
+// receiver: its entries reach the observers of t. Close it when the request is over.
+func (t *Timeline) NewChild() *Timeline { return t.NewUnit(time.Now(), nil) }
 
 // Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
@@ -138,9 +131,8 @@ func (t *Timeline) disconnect() {
 		return
 	}
 	r := t.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	for _, o := range slices.Clone(t.observers) {
 		o.countDropped()
 		o.unregister() // what it has buffered is still delivered

@@ -24,16 +24,15 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	} else {
 		why, ok = t.write(rec, attrs)
 	}
-	w := wakeNone
-	if ok {
-		w = t.tell(rec, attrs)
-	}
+	wake := ok && t.tell(rec, attrs)
 	if why == causeNone {
 		t.mu.Unlock()
 	} else {
 		t.handOver(why)
 	}
-	t.root.wake(w)
+	if wake {
+		t.root.wake()
+	}
 	return ok
 }
 
@@ -82,15 +81,13 @@ func (t *Timeline) handOver(why cause) {
 		t.mu.Unlock()
 		return
 	}
-	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j)
-	if j.finished == 0 && rest != nil {
-		t.shard.count(j)
-		j.replace(rest)
-		t.shown = len(j.records)
+	if j.finished == 0 && why == causeLong {
+		t.prune(j)
 		t.mu.Unlock()
 		return
 	}
+	t.show() // the view keeps what the journal loses
+	rest := t.keepMarks(j)
 	t.journal, t.shown = rest, 0
 	if rest != nil {
 		t.shown = len(rest.records)
@@ -184,31 +181,25 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 	return rest
 }
 
-// replace gives j the records of other, which goes to the pool, in j's own storage: a stream of marks does not make a new one each time.
-// Without other, j has none.
-func (j *journal) replace(other *journal) {
-	clear(j.records)
-	clear(j.attrs)
-	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
-	if other == nil {
-		return
-	}
-	j.records, j.attrs, j.size = append(j.records, other.records...), append(j.attrs, other.attrs...), other.size
-	other.free()
-}
-
 // overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. t.mu is held.
 func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
 	limit := t.receiver.MarkLimit()
 	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
 }
 
-// prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
+// prune drops the marks over the limits of their spans from j, which has nothing that has finished. The others stay in j's
+// own storage: a stream of marks does not make a new one each time. t.mu is held.
 func (t *Timeline) prune(j *journal) {
 	t.show() // the view keeps what the journal loses
 	rest := t.keepMarks(j)
 	t.shard.count(j)
-	j.replace(rest)
+	clear(j.records)
+	clear(j.attrs)
+	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
+	if rest != nil {
+		j.records, j.attrs, j.size = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size
+		rest.free()
+	}
 	t.shown = len(j.records)
 }
 

@@ -3,10 +3,12 @@ package observer
 import "log/slog"
 
 // put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports false if there is no room.
-func (t *Timeline) put(e *Entry, attrs []slog.Attr) (ok bool) {
+func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	if t.parent == nil {
-		ok, w := t.root.insert(e, attrs)
-		t.root.wake(w)
+		ok, wake := t.root.insert(e, attrs)
+		if wake {
+			t.root.wake()
+		}
 		return ok
 	}
 	t.mu.Lock()
@@ -15,15 +17,17 @@ func (t *Timeline) put(e *Entry, attrs []slog.Attr) (ok bool) {
 		t.keepOrCount(e, attrs)
 	}
 	t.shard.recorded[e.kind].Add(1)
-	w := wakeNone
+	wake := false
 	if t.watched(e.kind) {
-		_, w = t.root.insert(e, attrs)
+		_, wake = t.root.insert(e, attrs)
 	}
 	t.mu.Unlock()
 	if e.kind == kindMark && e.ids.Parent == (ID{}) {
 		t.shard.unattached.Add(1)
 	}
-	t.root.wake(w)
+	if wake {
+		t.root.wake()
+	}
 	return true
 }
 
@@ -71,14 +75,14 @@ func (t *Timeline) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.A
 }
 
 // tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
-// each entry once: from the buffer, or from here.
-func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (w wake) {
+// each entry once: from the buffer, or from here. It reports whether the caller has to call wake.
+func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	if rec.kind == kindNone || !t.watched(rec.kind) {
-		return wakeNone
+		return false
 	}
 	e, attrs := t.entry(rec, attrs)
-	_, w = t.root.insert(&e, attrs)
-	return w
+	_, wake = t.root.insert(&e, attrs)
+	return wake
 }
 
 // keep adds e to the log, with a copy of attrs, which replaces its attributes. It reports false if there is no room. t.mu is held.

@@ -145,9 +145,8 @@ func (t *Timeline) UnitStats() UnitStats {
 	}
 	s.Refused = r.lostMarks.Load()
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	s.Unattached += r.unattached
 	return s
 }
