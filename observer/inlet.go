@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -42,17 +41,12 @@ type inlet struct {
 
 	queued bool   // on the dirty list
 	link   *inlet // next inlet on the root's dirty list; owned by that list while queued
-}
 
-// paddedInlet keeps neighbours' locks off each other's cache lines: the line
-// and the one that the processor fetches with it.
-type paddedInlet struct {
-	inlet
-	_ [128 - unsafe.Sizeof(inlet{})%128]byte
+	_ [128]byte // keeps the next one's lock off these cache lines
 }
 
 // insert writes an entry of the process timeline or of one of its units to an inlet, with a copy of attrs, which are
-// frozen. It reports whether there is room, and whether the caller has to call wake. It counts what is lost.
+// frozen. It reports whether there was room, and whether the caller has to call wake. It counts what is lost.
 func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	inline := len(attrs)
 	if inline > maxInline {
@@ -118,15 +112,11 @@ func (r *root) grow(in *inlet) *chunk {
 func (r *root) inlet() *inlet {
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
-	return &r.inlets[h>>32&uint64(len(r.inlets)-1)].inlet
+	return &r.inlets[h>>32&uint64(len(r.inlets)-1)]
 }
 
-// dirtyList is the head of a lock-free stack: many push, one swaps it for nil,
-// so that no element is ever popped alone.
-type dirtyList = atomic.Pointer[inlet]
-
-// enlist puts an inlet on the dirty list unless it is there. in.mu is held: a goroutine that writes to the inlet next and then collects must
-// find it there.
+// enlist puts an inlet on the dirty list unless it is there. in.mu is held: a goroutine that writes to the inlet next and
+// then collects must find it there.
 func (r *root) enlist(in *inlet) {
 	for !in.queued {
 		in.link = r.dirty.Load()
@@ -134,8 +124,9 @@ func (r *root) enlist(in *inlet) {
 	}
 }
 
-// take takes the chunks of all inlets, in r.taken, the first one of each inlet. It takes none before it has locked all inlets that were written:
-// an entry would else overtake another one, which its goroutine wrote to another inlet before. r.mu is held.
+// take takes the chunks of all inlets. r.taken gets the first one of each inlet. It takes none before it has locked all
+// inlets that were written: an entry would else overtake another one, which its goroutine wrote to another inlet before.
+// r.mu is held.
 func (r *root) take() {
 	var all *inlet
 	for in := r.dirty.Swap(nil); in != nil; in = r.dirty.Swap(nil) {

@@ -3,7 +3,6 @@ package observer
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // InitiatorKey is the attribute key that holds an entry's initiatorType
@@ -58,20 +57,16 @@ func byStart(entries []Entry) []Entry {
 	if slices.IsSortedFunc(entries, func(a, b Entry) int { return cmp.Compare(a.start, b.start) }) {
 		return entries
 	}
-	type place struct {
-		start time.Duration
-		i     int
+	order := make([]int, len(entries))
+	for i := range order {
+		order[i] = i
 	}
-	places := make([]place, len(entries))
-	for i := range entries {
-		places[i] = place{entries[i].start, i}
-	}
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.i, b.i))
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(entries[a].start, entries[b].start), cmp.Compare(a, b))
 	})
-	sorted := make([]Entry, len(entries))
-	for i, p := range places {
-		sorted[i] = entries[p.i]
+	sorted := make([]Entry, 0, len(entries))
+	for _, i := range order {
+		sorted = append(sorted, entries[i])
 	}
 	return sorted
 }

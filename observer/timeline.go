@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -96,7 +97,7 @@ type Timeline struct {
 
 // root is what a process timeline and its units share.
 type root struct {
-	inlets     []paddedInlet
+	inlets     []inlet
 	units      units
 	epoch      time.Time
 	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
@@ -118,10 +119,10 @@ type root struct {
 	_ [128]byte
 
 	chunks   sync.Pool
-	inFlight atomic.Int64 // chunks in use
-	recorded atomic.Int64 // entries, counted only with a clock of its own, where it gives their order
-	dirty    dirtyList
-	armed    atomic.Bool // a collection is on its way
+	inFlight atomic.Int64          // chunks in use
+	recorded atomic.Int64          // entries, counted only with a clock of its own, where it gives their order
+	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
+	armed    atomic.Bool           // a collection is on its way
 
 	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
 	overflow, unshown [numKinds]atomic.Uint64
@@ -180,7 +181,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 			n *= 2
 		}
 	}
-	r.inlets = make([]paddedInlet, n)
+	r.inlets = make([]inlet, n)
 	r.units.init()
 	return &Timeline{root: r}
 }
@@ -189,15 +190,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 // them by a hash, and eight for each processor leave few pairs that meet.
 const maxInlets = 512
 
-func limitOr(n, otherwise int) int {
-	switch {
-	case n == 0:
-		return otherwise
-	case n < 0:
-		return 0
-	}
-	return n
-}
+func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
 
 // ContextKey is the key under which a context carries its *Timeline, for types
 // that are contexts themselves. Others use [NewContext] and [FromContext].

@@ -242,14 +242,11 @@ func under(span SpanIDs, k kind) SpanIDs {
 
 // atOnce reports whether the tracer takes entries of kind k.
 func (p *Place) atOnce(k kind) bool {
-	if p.Tracer == nil {
-		return false
-	}
-	switch p.To {
-	case ToTimeline:
-		return k == kindMeasure
-	case ToSpan:
-		return k == kindMeasure || k == kindMark
+	switch k {
+	case kindMark:
+		return p.Tracer != nil && p.To == ToSpan
+	case kindMeasure:
+		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline)
 	default:
 		return false
 	}

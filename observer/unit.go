@@ -68,7 +68,7 @@ func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
 	if root.clock != nil {
 		u.origin = clamp(root.clock())
 	}
-	u.shard = &root.units.shards[rand.Uint64()%unitShards].unitShard
+	u.shard = &root.units.shards[rand.Uint64()%unitShards]
 	return u
 }
 

@@ -85,7 +85,8 @@ func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	return wake
 }
 
-// keep adds e to the log, with a copy of attrs, which replaces its attributes. It reports false if there is no room. t.mu is held.
+// keep adds e to the log, with a copy of attrs in place of its attributes. It reports false if there is no room. t.mu is
+// held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	l := t.buffer()
 	if !l.room(e.kind) {

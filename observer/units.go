@@ -21,7 +21,7 @@ const (
 
 // units find each unit of a process timeline whose journal is not empty.
 type units struct {
-	shards [unitShards]paddedShard
+	shards [unitShards]unitShard
 
 	flush  chan struct{} // has a value while one goroutine flushes
 	timer  *time.Timer   // of the next sweep; runs while armed
@@ -67,7 +67,7 @@ func (us *units) init() {
 	us.timer = time.AfterFunc(time.Hour, us.sweep)
 	us.timer.Stop()
 	for i := range us.shards {
-		h := &us.shards[i].unitShard
+		h := &us.shards[i]
 		h.units = us
 		h.drained = sync.NewCond(&h.mu)
 	}
@@ -130,7 +130,7 @@ func (t *Timeline) UnitStats() UnitStats {
 	var s UnitStats
 	r := t.root
 	for i := range r.units.shards {
-		h := &r.units.shards[i].unitShard
+		h := &r.units.shards[i]
 		h.mu.Lock()
 		for c := range counts {
 			counts[c] += h.counts[c]
@@ -154,7 +154,7 @@ func (t *Timeline) UnitStats() UnitStats {
 // addStats adds the counts of entries.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
 	for i := range us.shards {
-		h := &us.shards[i].unitShard
+		h := &us.shards[i]
 		recorded := h.countRecorded()
 		for k := range totals {
 			totals[k].Recorded += recorded[k]
@@ -202,7 +202,7 @@ func (us *units) sweep() {
 	before := us.sweeps.Add(1) - 1
 	var all []*Timeline
 	for i := range us.shards {
-		h := &us.shards[i].unitShard
+		h := &us.shards[i]
 		all = h.appendOlder(all[:0], before)
 		crowded := h.crowded()
 		for _, u := range all {
@@ -251,12 +251,8 @@ type unitShard struct {
 	turn    int
 	under   [2]int
 	drained *sync.Cond // one of the numbers is 0
-}
 
-// A paddedShard keeps a shard's lock off the cache lines of its neighbours.
-type paddedShard struct {
-	unitShard
-	_ [64]byte
+	_ [64]byte // keeps the next one's lock off these cache lines
 }
 
 // Bounds of a shard.
