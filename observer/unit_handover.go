@@ -74,7 +74,8 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 	}
 }
 
-// handOver gives what has finished to the receiver. Marks of spans that have not stay. t.mu is held, and released.
+// handOver gives what has finished to the receiver. Marks of spans that have not stay, unless they are abandoned. t.mu is
+// held, and released.
 func (t *Timeline) handOver(why cause) {
 	j := t.journal
 	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) {
@@ -87,7 +88,7 @@ func (t *Timeline) handOver(why cause) {
 		return
 	}
 	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j)
+	rest := t.keepMarks(j, why == causeAbandon)
 	t.journal, t.shown = rest, 0
 	if rest != nil {
 		t.shown = len(rest.records)
@@ -130,8 +131,15 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 }
 
 // keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
-// the limit of a span, and the oldest marks if they take more than half of a journal. t.mu is held.
-func (t *Timeline) keepMarks(j *journal) (rest *journal) {
+// the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. t.mu is held.
+func (t *Timeline) keepMarks(j *journal, none bool) (rest *journal) {
+	if t.receiver == nil {
+		return nil
+	}
+	limit, lost := t.receiver.MarkLimit(), &t.shard.limited
+	if none {
+		limit, lost = 0, &t.shard.agedOut
+	}
 	size := 0
 	for i := range j.records {
 		rec := &j.records[i]
@@ -144,7 +152,7 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 			continue
 		}
 		m.skip = 0
-		if limit := t.receiver.MarkLimit(); limit >= 0 {
+		if limit >= 0 {
 			m.skip = max(0, m.count-int32(min(limit, maxJournalSize)))
 		}
 		m.last, m.count = 0, 0
@@ -172,7 +180,7 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 		rest.size += n
 	}
 	if dropped > 0 {
-		t.shard.limited.Add(dropped)
+		lost.Add(dropped)
 	}
 	if len(rest.records) == 0 {
 		rest.free()
@@ -191,7 +199,7 @@ func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
 // own storage: a stream of marks does not make a new one each time. t.mu is held.
 func (t *Timeline) prune(j *journal) {
 	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j)
+	rest := t.keepMarks(j, false)
 	t.shard.count(j)
 	clear(j.records)
 	clear(j.attrs)
@@ -205,26 +213,3 @@ func (t *Timeline) prune(j *journal) {
 
 // waits reports whether a record is a mark of a span that has not finished.
 func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended() }
-
-// abandon drops the marks of spans that have not finished, and counts them.
-func (t *Timeline) abandon() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	j := t.journal
-	if j == nil || j.finished > 0 {
-		return
-	}
-	t.show()
-	for i := range j.records {
-		if rec := &j.records[i]; rec.waits() {
-			m := rec.span.Marks()
-			m.last, m.count = 0, 0
-			m.dropped++
-			t.shard.agedOut.Add(1)
-		}
-	}
-	t.journal, t.shown = nil, 0
-	t.shard.count(j)
-	t.shard.done(t.shard.begin(t, j, causeNone))
-	j.free()
-}

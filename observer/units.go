@@ -59,6 +59,7 @@ const (
 	causeOld
 	causeCrowded
 	causeFlush
+	causeAbandon // marks of spans that have not ended go as well
 	causes
 )
 
@@ -118,7 +119,8 @@ func (t *Timeline) AbandonUnits(r Receiver) {
 	for i := range us.shards {
 		for _, u := range us.shards[i].appendOlder(nil, math.MaxUint64) {
 			if u.receiver == r {
-				u.abandon()
+				u.mu.Lock()
+				u.handOver(causeAbandon)
 			}
 		}
 	}
@@ -209,7 +211,8 @@ func (us *units) sweep() {
 			u.mu.Lock()
 			u.handOver(causeOld)
 			if crowded {
-				u.abandon()
+				u.mu.Lock()
+				u.handOver(causeAbandon)
 			}
 		}
 	}
