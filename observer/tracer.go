@@ -156,7 +156,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	}
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
-		return p.freezeAndRecord(k, name, start, duration, attrs, nil)
+		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
 	return p.record(k, name, start, duration, start+duration, attrs)
 }
@@ -280,20 +280,25 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
-		p.freezeAndRecord(kindMeasure, name, start, duration, attrs, &ending{span, failure})
+		p.freezeAndRecord(kindMeasure, span, name, start, duration, attrs, failure)
 		return
 	}
-	p.end(span, name, start, duration, attrs, failure)
+	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 
-func (p *Place) end(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
-	if span == nil || failure != nil || p.To != ToUnit {
+// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
+	switch {
+	case span == nil && failure == nil:
+		return p.record(k, name, start, duration, start+duration, attrs)
+	case span == nil || failure != nil || p.To != ToUnit:
 		p.endAtOnce(span, name, start, duration, attrs, failure)
-		return
+	default:
+		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
+			p.Timeline.Finish(s, Measure, attrs)
+		}
 	}
-	if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
-		p.Timeline.Finish(s, Measure, attrs)
-	}
+	return true
 }
 
 // endAtOnce records the entry and ends the span separately. It copies the attributes, which would otherwise escape from every caller of End.
