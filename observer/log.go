@@ -106,9 +106,12 @@ func (l *log) refuse(k kind, name string, start time.Duration) {
 	l.index()
 	// Names that no entry in the buffer has are bounded: whoever makes them up
 	// without end gets an error from Latest.
-	if _, known := l.names[name]; known || len(l.names) < 2*l.limits[kindMark]+1024 {
-		l.names[name] = start
+	if len(l.names) >= 2*l.limits[kindMark]+1024 {
+		if _, known := l.names[name]; !known {
+			return
+		}
 	}
+	l.names[name] = start
 }
 
 // remove drops the entries of kind k that match and returns how many.
