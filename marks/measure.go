@@ -134,25 +134,15 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 	if !r.lookUp {
 		return 0, nil
 	}
+	find, missing := r.tl.Latest, ErrNoMark
 	if observer.IsTimingName(p.name) {
-		return r.timing(p.name, field)
+		if find, missing = r.tl.Timing, ErrNoTiming; r.tl.Parent() == nil { // even if it has a mark of that name
+			missing = ErrNoRequest
+		}
 	}
-	at, ok := r.tl.Latest(p.name)
+	at, ok := find(p.name)
 	if !ok {
-		return 0, fmt.Errorf("%s %q: %w", field, p.name, ErrNoMark)
-	}
-	return at, nil
-}
-
-// timing is a moment of the request. The process's timeline has none, even if it
-// has a mark of that name.
-func (r resolver) timing(name, field string) (time.Duration, error) {
-	if r.tl.Parent() == nil {
-		return 0, fmt.Errorf("%s %q: %w", field, name, ErrNoRequest)
-	}
-	at, ok := r.tl.Timing(name)
-	if !ok {
-		return 0, fmt.Errorf("%s %q: %w", field, name, ErrNoTiming)
+		return 0, fmt.Errorf("%s %q: %w", field, p.name, missing)
 	}
 	return at, nil
 }

@@ -57,7 +57,14 @@ func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
 	if !p.Wants(observer.Measure) {
 		return
 	}
-	t.set(name, attrs)
+	if len(attrs) > 0 {
+		attrs = observer.Freeze(attrs) // first: a method of an attribute may end the goroutine
+	}
+	t.name = name
+	t.n = copy(t.attrs[:], attrs)
+	if len(attrs) > len(t.attrs) {
+		t.more = append(t.more, attrs[len(t.attrs):]...)
+	}
 	t.place = p
 	t.start = p.Timeline.Now() // last, not to measure ourselves
 }
@@ -66,26 +73,10 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	p := observer.Locate(ctx)
-	if !p.Wants(observer.Measure) {
-		return ctx
+	if t.begin(ctx, name, attrs); t.place.Timeline != nil {
+		ctx, t.span = t.place.Start(ctx, name, t.start)
 	}
-	t.set(name, attrs) // first: a method of an attribute may end the goroutine
-	t.place = p
-	t.start = p.Timeline.Now()
-	ctx, t.span = p.Start(ctx, name, t.start)
 	return ctx
-}
-
-func (t *Timing) set(name string, attrs []slog.Attr) {
-	if len(attrs) > 0 {
-		attrs = observer.Freeze(attrs)
-	}
-	t.name = name
-	t.n = copy(t.attrs[:], attrs)
-	if len(attrs) > len(t.attrs) {
-		t.more = append(t.more, attrs[len(t.attrs):]...)
-	}
 }
 
 // Fail says that the work failed, and why. The measure's span gets the status Error with err's text, and an event of

@@ -104,7 +104,7 @@ func TestEntryTime(t *testing.T) {
 	process := observer.NewTimeline(observer.TimelineOptions{})
 	origin := time.Now().Add(-time.Second) // the request was read from the wire before
 	for name, on := range map[string]*observer.Timeline{
-		"process": process, "request": process.NewChild(), "request with an origin": process.NewChildAt(origin),
+		"process": process, "request": process.NewChild(), "request with an origin": process.NewUnit(origin, nil),
 	} {
 		before := time.Now()
 		record(on, observer.Mark, "m")
@@ -120,7 +120,7 @@ func TestEntryTime(t *testing.T) {
 			t.Errorf("%s: Since is %v, want %v", name, d, e.StartTime())
 		}
 	}
-	early := process.NewChildAt(origin)
+	early := process.NewUnit(origin, nil)
 	early.Record(observer.Navigation, "GET /", 0, time.Second, nil)
 	if e := early.Entries()[0]; !e.Time().Equal(origin) || e.StartTime() != 0 {
 		t.Errorf("an entry from the origin on is at %v, start %v, want %v", e.Time(), e.StartTime(), origin)

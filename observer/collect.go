@@ -5,7 +5,6 @@ import (
 	"context"
 	"runtime/debug"
 	"slices"
-	"time"
 )
 
 // arm makes sure that a collection will run.
@@ -20,9 +19,10 @@ func (r *root) arm() {
 	r.timer.Reset(r.interval)
 }
 
-// wakeNow brings the collection forward because a buffer fills up.
-func (r *root) wakeNow() {
-	if r.scheduler == nil {
+// wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler is the caller's.
+func (r *root) wake() {
+	r.arm()
+	if r.scheduler == nil && r.inFlight.Load() >= r.urgentAt {
 		r.timer.Reset(0)
 	}
 }
@@ -30,8 +30,7 @@ func (r *root) wakeNow() {
 // task is what a scheduler runs: collect, then call back.
 func (r *root) task() {
 	r.armed.Store(false) // "unset performance observer task queued flag" comes first
-	r.mu.Lock()
-	r.collect()
+	r.lock()
 	r.unlock()
 	r.deliver()
 }
@@ -40,9 +39,8 @@ func (r *root) task() {
 // their own: a slow one must not stop the collecting.
 func (r *root) onTimer() {
 	r.armed.Store(false)
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	switch {
 	case len(r.ready) == 0:
 	case r.calling != nil:
@@ -51,6 +49,12 @@ func (r *root) onTimer() {
 		r.calling = make(chan struct{})
 		go r.callObservers()
 	}
+}
+
+// lock takes r.mu and collects what was recorded before.
+func (r *root) lock() {
+	r.mu.Lock()
+	r.collect()
 }
 
 // unlock releases r.mu and sees to it that another collection runs if one is
@@ -67,89 +71,59 @@ func (r *root) unlock() {
 // collect moves what was recorded from the inlets to the process timeline's log and the observers' buffers. r.mu is
 // held, and released with unlock.
 func (r *root) collect() {
-	until := time.Duration(r.recorded.Load())
-	if r.clock == nil {
-		until = r.now()
+	r.take()
+	chunks := int64(0)
+	for _, c := range r.taken {
+		for ; c != nil; c = c.next {
+			for i := range c.entries[:c.n] {
+				r.entries = append(r.entries, &c.entries[i])
+			}
+			chunks++
+		}
 	}
-	rest := r.drain(r.takeDirty(), until)
-	r.collectGC(until)
-	r.merge(r.runs)
+	if collections := r.collectGC(); collections || len(r.taken) > 1 {
+		merge(r.entries)
+	}
 	r.followWall()
 	r.distribute(r.watching.Load() > 0)
-	r.again = r.again || rest
-	for _, c := range r.spent {
-		r.chunks.Put(c)
+	for _, c := range r.taken {
+		for c != nil {
+			next := c.next
+			r.chunks.Put(c)
+			c = next
+		}
 	}
-	if left := r.inFlight.Add(-int64(len(r.spent))); left >= r.urgentAt { // no further chunk will be the one that reaches it
-		r.wakeNow()
-	}
+	r.inFlight.Add(-chunks)
 	r.slab = attrSlab{}
-	clear(r.spent)
-	clear(r.refs)
-	clear(r.spare)
-	r.refs, r.spare, r.spent, r.runs = shrink(r.refs), shrink(r.spare), shrink(r.spent), shrink(r.runs)
-}
-
-// drain empties a list of inlets up to the moment until and reports whether
-// there is more in them. r.mu is held.
-func (r *root) drain(in *inlet, until time.Duration) (rest bool) {
-	for in != nil {
-		next := in.link // before the inlet is emptied, after which it may be pushed again
-		in.link = nil
-		from := len(r.refs)
-		if r.take(in, until) {
-			rest = true
-		}
-		if to := len(r.refs); to > from {
-			r.runs = append(r.runs, run{from, to})
-		}
-		in = next
+	clear(r.taken)
+	clear(r.entries)
+	r.taken = r.taken[:0]
+	if r.entries = r.entries[:0]; cap(r.entries) > 1<<14 { // after a burst
+		r.entries = nil
 	}
-	return rest
-}
-
-// shrink gives a scratch slice back for the next pass unless a burst made it huge.
-func shrink[T any](s []T) []T {
-	if cap(s) > 1<<14 {
-		return nil
-	}
-	return s[:0]
-}
-
-// keep adds an entry to the log of the process timeline t. r.mu and t.mu are held.
-func (r *root) keep(t *Timeline, ref ref) {
-	rec := ref.record()
-	l := t.buffer()
-	if !l.room(rec.kind) {
-		l.refuse(rec.kind, rec.name, rec.start)
-		r.totals[rec.kind].BufferFull++
-		return
-	}
-	e := ref.entry()
-	e.attrs = l.slab.keep(e.attrs)
-	l.add(e)
 }
 
 // distribute counts the process timeline's entries of the pass, adds them to its log, and shows all to the observers if
 // there are any. r.mu is held.
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held
-	for _, ref := range r.refs {
-		rec := ref.record()
-		if rec.tl.parent == nil {
-			r.totals[rec.kind].Recorded++
-			if rec.kind == kindMark && rec.ids == (SpanIDs{}) {
+	for _, e := range r.entries {
+		if e.tl.parent == nil {
+			r.totals[e.kind].Recorded++
+			if e.kind == kindMark && e.ids == (SpanIDs{}) {
 				r.unattached++
 			}
 			if own == nil {
-				own = rec.tl
+				own = e.tl
 				own.mu.Lock()
 				defer own.mu.Unlock()
 			}
-			r.keep(own, ref)
+			if !own.keep(e, e.attrs) {
+				r.totals[e.kind].BufferFull++
+			}
 		}
 		if watched {
-			r.show(ref.entry())
+			r.show(*e)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 // SupportedEntryTypes lists the types a timeline takes, in alphabetical order
 // (Performance Timeline 2, supportedEntryTypes). The slice is the caller's.
 func SupportedEntryTypes() []Type {
-	return append([]Type(nil), kindTypes[1:]...)
+	return slices.Clone(kindTypes[1:])
 }
 
 // InlineAttrs is how many attributes an entry is recorded with without an
@@ -172,12 +172,4 @@ func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }
 
 // Detail is a copy of the entry's attributes, nil when there are none. The elements
 // of lists and groups are shared: do not change them.
-func (e *Entry) Detail() []slog.Attr {
-	if len(e.attrs) == 0 {
-		return nil
-	}
-	return slices.Clone(e.attrs)
-}
-
-// AppendDetail appends the entry's attributes to dst and returns it.
-func (e *Entry) AppendDetail(dst []slog.Attr) []slog.Attr { return append(dst, e.attrs...) }
+func (e *Entry) Detail() []slog.Attr { return append([]slog.Attr(nil), e.attrs...) }

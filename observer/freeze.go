@@ -85,9 +85,11 @@ func freeze(attrs []slog.Attr) []slog.Attr {
 	return frozen
 }
 
-// freezeAndRecord records an entry whose attributes need to be frozen, also when a method of an attribute calls
-// runtime.Goexit: a span must end even then. Of a measure that ends, ending says how; it is nil for other entries.
-func (p *Place) freezeAndRecord(k kind, name string, start, duration time.Duration, attrs []slog.Attr, ending *ending) (ok bool) {
+// freezeAndRecord is end for an entry whose attributes need to be frozen, also when a method of an attribute calls
+// runtime.Goexit: a span must end even then.
+func (p *Place) freezeAndRecord(
+	k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure,
+) (ok bool) {
 	var room [maxInline]slog.Attr
 	frozen, done := room[:0], 0
 	defer func() {
@@ -98,11 +100,7 @@ func (p *Place) freezeAndRecord(k kind, name string, start, duration time.Durati
 			}
 			frozen = append(frozen, a)
 		}
-		if ending != nil {
-			p.end(ending.span, name, start, duration, frozen, ending.failure)
-			return
-		}
-		ok = p.record(k, name, start, duration, start+duration, frozen)
+		ok = p.end(k, span, name, start, duration, frozen, failure)
 	}()
 	b := newBudget()
 	for ; done < len(attrs); done++ {
@@ -111,12 +109,6 @@ func (p *Place) freezeAndRecord(k kind, name string, start, duration time.Durati
 		}
 	}
 	return ok
-}
-
-// An ending is what a measure's end has beside its entry.
-type ending struct {
-	span    Opened
-	failure *Failure
 }
 
 // A budget counts down the bounds.

@@ -229,25 +229,3 @@ func TestEntryJSONEnds_PT12(t *testing.T) {
 		*e = entry(t, tl.Timeline, "m", slog.Any("self", selfMarshaling{e}), slog.Any("json", selfString{e}))
 	}
 }
-
-// Values from JSON are of frozen kinds only, and the same kinds again.
-func TestFrozenKindsFromJSON_PT12(t *testing.T) {
-	var e observer.Entry
-	if err := json.Unmarshal([]byte(`{"name":"m","entryType":"mark","startTime":0,"duration":0,"detail":{
-		"strings":["a","b"],"bools":[true],"ints":[1,-2],"floats":[1,2.5],"large":[9223372036854775808],"empty":[],
-		"mixed":["a",1],"nulls":["a",null],"objects":[{}],"nested":[[1]],"null":null,"huge":1e999,"object":{},"group":{"a":{"b":[1]},"c":{}}}}`), &e); err != nil {
-		t.Fatal(err)
-	}
-	want := []any{
-		"strings", []string{"a", "b"}, "bools", []bool{true}, "ints", []int64{1, -2}, "floats", []float64{1, 2.5},
-		"large", []float64{9223372036854775808}, "empty", []string{},
-		"mixed", `["a",1]`, "nulls", `["a",null]`, "objects", `[{}]`, "nested", `[[1]]`, "null", "null", "huge", "1e999",
-		"group", []any{"a", []any{"b", []int64{1}}},
-	}
-	if got := values(e.Detail()); !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %#v\nwant %#v", got, want)
-	}
-	if got := values(frozen(t, e.Detail()...)); !reflect.DeepEqual(got, want) {
-		t.Errorf("frozen: %#v\nwant %#v", got, want)
-	}
-}

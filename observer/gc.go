@@ -70,31 +70,24 @@ func (g *gcWatch) collected() {
 }
 
 // collectGC adds an entry to the pass for each garbage collection since the last
-// one. r.mu is held.
-func (r *root) collectGC(until time.Duration) {
+// one, and reports whether there was one. r.mu is held.
+func (r *root) collectGC() bool {
 	g := r.gc
 	if g == nil {
-		return
+		return false
 	}
 	wall := time.Now()
 	now := wall.Sub(r.epoch) // the monotonic reading of the same instant
+	at := now
 	if r.clock != nil {
-		now = r.clock()
+		now, at = r.clock(), time.Duration(r.recorded.Load())
 	}
 	debug.ReadGCStats(&g.stats) // measured at 0.8 µs; it does not stop the world
 	n := g.stats.NumGC - g.cycle
 	known := min(n, int64(len(g.stats.Pause)))
 	r.totals[kindGC].Overflow += uint64(n - known)
-	from := len(r.refs)
-	var c *chunk
 	for i := known - 1; i >= 0; i-- { // oldest first
-		if c == nil || c.n == chunkLen {
-			c = r.chunks.Get().(*chunk)
-			c.reset()
-			r.inFlight.Add(1)
-			r.spent = append(r.spent, c)
-		}
-		attrs := append(c.attrs[c.nattrs:c.nattrs], slog.Int64("cycle", g.stats.NumGC-i))
+		attrs := []slog.Attr{slog.Int64("cycle", g.stats.NumGC-i)}
 		if i == 0 { // of the others it is not known any more
 			attrs = g.appendHeap(attrs)
 		}
@@ -103,18 +96,13 @@ func (r *root) collectGC(until time.Duration) {
 			g.seen = collectionEnd(now-wall.Sub(g.stats.PauseEnd[i]), g.seen, now)
 			end = g.seen
 		}
-		c.records[c.n] = record{
-			tl: g.tl, name: gcName, start: end - g.stats.Pause[i], duration: g.stats.Pause[i],
-			at: until, attrs: uint16(c.nattrs), nattrs: uint8(len(attrs)), kind: kindGC,
-		}
-		r.refs = append(r.refs, ref{c, c.n})
-		c.n++
-		c.nattrs += len(attrs)
-	}
-	if n > 0 {
-		r.runs = append(r.runs, run{from, len(r.refs)})
+		pause := g.stats.Pause[i]
+		r.entries = append(r.entries, &Entry{
+			name: gcName, start: end - pause, duration: pause, at: at, tl: g.tl, attrs: attrs, kind: kindGC,
+		})
 	}
 	g.cycle, g.seen = g.stats.NumGC, now
+	return n > 0
 }
 
 // collectionEnd is when a collection ended that by the wall clock ended at end: a

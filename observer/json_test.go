@@ -144,6 +144,21 @@ func TestJSONOfEntries(t *testing.T) {
 	}
 }
 
+func TestTimelineJSON(t *testing.T) {
+	tl := newManual()
+	got, err := json.Marshal(tl.Timeline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct{ TimeOrigin float64 }
+	if err := json.Unmarshal(got, &back); err != nil {
+		t.Fatal(err)
+	}
+	if d := back.TimeOrigin - float64(tl.Origin().UnixMicro())/1000; math.Abs(d) > 0.01 {
+		t.Errorf("timeOrigin of %s is %v ms away from %v", got, d, tl.Origin())
+	}
+}
+
 func FuzzEntryJSON(f *testing.F) {
 	f.Add("m", "key", "value", 0.0, int64(0))
 	f.Add("\xff", "", "<\u2028\x00", math.NaN(), int64(math.MinInt64))

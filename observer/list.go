@@ -3,7 +3,6 @@ package observer
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // InitiatorKey is the attribute key that holds an entry's initiatorType
@@ -39,19 +38,14 @@ func (f Filter) Match(e *Entry) bool {
 
 // selectEntries copies the entries that match any of filters, or all without a
 // filter, sorted by start time; entries that start together keep their order.
-func selectEntries(segs []segment, filters ...Filter) []Entry {
-	var out []Entry
+func selectEntries(from []Entry, filters ...Filter) []Entry {
 	if len(filters) == 0 {
-		for _, seg := range segs {
-			out = append(out, seg...)
-		}
-		return byStart(out)
+		return byStart(append([]Entry(nil), from...))
 	}
-	for _, seg := range segs {
-		for i := range seg {
-			if slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&seg[i]) }) {
-				out = append(out, seg[i])
-			}
+	var out []Entry
+	for i := range from {
+		if slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&from[i]) }) {
+			out = append(out, from[i])
 		}
 	}
 	return byStart(out)
@@ -63,20 +57,16 @@ func byStart(entries []Entry) []Entry {
 	if slices.IsSortedFunc(entries, func(a, b Entry) int { return cmp.Compare(a.start, b.start) }) {
 		return entries
 	}
-	type place struct {
-		start time.Duration
-		i     int
+	order := make([]int, len(entries))
+	for i := range order {
+		order[i] = i
 	}
-	places := make([]place, len(entries))
-	for i := range entries {
-		places[i] = place{entries[i].start, i}
-	}
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.i, b.i))
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(entries[a].start, entries[b].start), cmp.Compare(a, b))
 	})
-	sorted := make([]Entry, len(entries))
-	for i, p := range places {
-		sorted[i] = entries[p.i]
+	sorted := make([]Entry, 0, len(entries))
+	for _, i := range order {
+		sorted = append(sorted, entries[i])
 	}
 	return sorted
 }
@@ -92,16 +82,16 @@ type List struct {
 
 // Entries are the entries delivered that match any filter given, in
 // chronological order of their start (getEntries). The slice is the caller's.
-func (l List) Entries(f ...Filter) []Entry { return selectEntries([]segment{l.entries}, f...) }
+func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.entries, f...) }
 
 // EntriesByType is Entries with a type (getEntriesByType).
-func (l List) EntriesByType(t Type) []Entry { return selectByType([]segment{l.entries}, t) }
+func (l List) EntriesByType(t Type) []Entry { return selectByType(l.entries, t) }
 
 // EntriesByName is Entries with a name and, if types are given, one of these types
 // (getEntriesByName). The name "" selects the entries whose name is empty; the type
 // "" selects none.
 func (l List) EntriesByName(name string, types ...Type) []Entry {
-	return selectByName([]segment{l.entries}, name, types)
+	return selectByName(l.entries, name, types)
 }
 
 // Observer is the observer that is called, to be disconnected from within.
@@ -136,30 +126,23 @@ func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
 
 // selectByType and selectByName differ from Entries where a name or a type is
 // the empty string: they select it, while a Filter leaves it open.
-func selectByType(segs []segment, t Type) []Entry {
+func selectByType(from []Entry, t Type) []Entry {
 	if t == "" {
 		return nil
 	}
-	return selectEntries(segs, Filter{Type: t})
+	return selectEntries(from, Filter{Type: t})
 }
 
-func selectByName(segs []segment, name string, types []Type) []Entry {
-	out := selectEntries(segs, Filter{Name: name})
+func selectByName(from []Entry, name string, types []Type) []Entry {
+	out := selectEntries(from, Filter{Name: name})
 	return slices.DeleteFunc(out, func(e Entry) bool {
 		return e.name != name || len(types) > 0 && !slices.Contains(types, e.Type())
 	})
 }
 
-// read returns what t's log has, oldest first, including all that the calling goroutine recorded.
-func (t *Timeline) read() []segment {
-	if t.parent == nil {
-		t.Flush()
-	}
-	t.mu.Lock()
+// read returns what t's log has, oldest first, including all that the calling goroutine recorded. The entries are shared.
+func (t *Timeline) read() []Entry {
+	l := t.lockLog()
 	defer t.mu.Unlock()
-	t.show()
-	if t.log == nil {
-		return nil
-	}
-	return slices.Clone(t.log.segs)
+	return l.entries
 }

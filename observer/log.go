@@ -2,38 +2,28 @@ package observer
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
 // A log is a timeline's performance entry buffer (Performance Timeline 2, "add
-// to the buffer"): the collector appends, anyone reads. What is in a segment is
-// never written again, so that a reader copies it without holding anyone up.
-// Its timeline's mu guards it.
+// to the buffer"). Its timeline's mu guards it.
 type log struct {
-	segs   []segment
-	limits [numKinds]int
-	counts [numKinds]int
-	full   [numKinds]uint64 // entries that found no room (PT-3)
-	names  *nameIndex       // nil until it is needed
-	slab   attrSlab
+	entries []Entry // never written again: readers share them
+	limits  [numKinds]int
+	counts  [numKinds]int
+	full    [numKinds]uint64 // entries that found no room (PT-3)
+	slab    attrSlab
+
+	// The start of the most recent mark of each name, in the entries before indexed and in those that found no room. The
+	// index is brought up to date when a name is asked for, and is nil until it is needed.
+	names   map[string]time.Duration
+	indexed int
 }
 
-// A segment is a run of entries; those within its length are immutable.
-type segment []Entry
-
-// minSegment and maxSegment are how many entries a log makes room for at a time.
-const (
-	minSegment = 8
-	maxSegment = 64
-)
-
-func newLog(limit int) *log {
-	l := &log{}
-	for k := range l.limits {
-		l.limits[k] = limit
-	}
-	return l
-}
+// minRoom is how many entries a buffer has room for at first.
+const minRoom = 8
 
 // buffer is t's log, made if need be. t.mu is held.
 func (t *Timeline) buffer() *log {
@@ -42,7 +32,23 @@ func (t *Timeline) buffer() *log {
 		if t.parent != nil {
 			limit = t.root.childLimit
 		}
-		t.log = newLog(limit)
+		t.log = &log{}
+		for k := range t.log.limits {
+			t.log.limits[k] = limit
+		}
+	}
+	return t.log
+}
+
+// lockLog locks t.mu and returns t's log, which has all that the calling goroutine recorded. It is not t's if that has none.
+func (t *Timeline) lockLog() *log {
+	if t.parent == nil {
+		t.Flush()
+	}
+	t.mu.Lock()
+	t.show()
+	if t.log == nil {
+		return &log{}
 	}
 	return t.log
 }
@@ -59,33 +65,35 @@ func (t *Timeline) SetBufferSize(typ Type, size int) error {
 	if size < 0 {
 		return fmt.Errorf("observer: SetBufferSize: size %d of type %q: must not be negative", size, typ)
 	}
-	r := t.root
-	r.mu.Lock()
-	defer r.unlock()
-	r.collect() // what was recorded before found the room that there was
-	t.mu.Lock()
+	t.lockLog() // what was recorded before found the room that there was
 	defer t.mu.Unlock()
-	t.show()
 	t.buffer().limits[k] = size
 	return nil
+}
+
+// Clear removes entries of type typ from t's buffer and returns how many: without
+// names all of them, else those that have one of the names. The name "" selects the
+// entries whose name is empty. Entries that observers have buffered stay with them.
+func (t *Timeline) Clear(typ Type, names ...string) int {
+	k, ok := kindOf(typ)
+	if !ok {
+		return 0
+	}
+	l := t.lockLog()
+	defer t.mu.Unlock()
+	return l.remove(k, func(n string) bool { return len(names) == 0 || slices.Contains(names, n) })
 }
 
 // room reports whether the next entry of kind k will be kept.
 func (l *log) room(k kind) bool { return l.counts[k] < l.limits[k] }
 
 // add appends e, whose attributes are not written again.
-func (l *log) add(e Entry) {
+func (l *log) add(e *Entry) {
 	l.counts[e.kind]++
-	n := len(l.segs)
-	if n == 0 || len(l.segs[n-1]) == cap(l.segs[n-1]) {
-		size := minSegment
-		if n > 0 {
-			size = min(2*cap(l.segs[n-1]), maxSegment)
-		}
-		l.segs = append(l.segs, make(segment, 0, size))
-		n++
+	if l.entries == nil {
+		l.entries = make([]Entry, 0, minRoom)
 	}
-	l.segs[n-1] = append(l.segs[n-1], e)
+	l.entries = append(l.entries, *e)
 }
 
 // refuse counts an entry that finds no room. A name must never resolve to an
@@ -95,40 +103,74 @@ func (l *log) refuse(k kind, name string, start time.Duration) {
 	if k != kindMark {
 		return
 	}
-	if l.names == nil {
-		l.names = newNameIndex()
-	}
-	l.names.catchUp(l)
+	l.index()
 	// Names that no entry in the buffer has are bounded: whoever makes them up
 	// without end gets an error from Latest.
-	if len(l.names.at) < 2*l.limits[kindMark]+1024 || l.names.at[name] != nil {
-		l.names.set(name, start)
+	if len(l.names) >= 2*l.limits[kindMark]+1024 {
+		if _, known := l.names[name]; !known {
+			return
+		}
 	}
+	l.names[name] = start
 }
 
 // remove drops the entries of kind k that match and returns how many.
 func (l *log) remove(k kind, match func(name string) bool) int {
 	if l.names != nil {
-		l.names.catchUp(l)
+		l.index()
 		if k == kindMark {
-			l.names.remove(match)
+			maps.DeleteFunc(l.names, func(name string, _ time.Duration) bool { return match(name) })
 		}
 	}
-	old := l.segs
-	removed := 0
-	l.segs = nil
-	l.counts = [numKinds]int{}
-	for _, seg := range old {
-		for i := range seg {
-			if e := &seg[i]; e.kind == k && match(e.name) {
-				removed++
-			} else {
-				l.add(*e)
+	var left []Entry
+	for i := range l.entries {
+		if e := &l.entries[i]; e.kind != k || !match(e.name) {
+			left = append(left, *e)
+		}
+	}
+	removed := len(l.entries) - len(left)
+	l.entries, l.indexed = left, len(left)
+	l.counts[k] -= removed
+	return removed
+}
+
+// index brings names up to date.
+func (l *log) index() {
+	if l.names == nil {
+		l.names, l.indexed = map[string]time.Duration{}, 0
+	}
+	for i := range l.entries[l.indexed:] {
+		if e := &l.entries[l.indexed+i]; e.kind == kindMark {
+			l.names[e.name] = e.start
+		}
+	}
+	l.indexed = len(l.entries)
+}
+
+// Latest is the start time of the mark of that name that was recorded last
+// (User Timing 3, "convert a mark to a timestamp").
+func (t *Timeline) Latest(name string) (time.Duration, bool) {
+	l := t.lockLog()
+	defer t.mu.Unlock()
+	at, ok := l.latest(name)
+	if !ok {
+		return 0, false
+	}
+	return at - t.origin, true
+}
+
+// latest is the start of the mark of that name that was added last.
+func (l *log) latest(name string) (at time.Duration, ok bool) {
+	const few = 128 // entries that are quicker looked through than indexed
+	if l.names == nil && len(l.entries) <= few {
+		for i := range slices.Backward(l.entries) {
+			if e := &l.entries[i]; e.kind == kindMark && e.name == name {
+				return e.start, true
 			}
 		}
+		return 0, false
 	}
-	if l.names != nil {
-		l.names.skip(l)
-	}
-	return removed
+	l.index()
+	at, ok = l.names[name]
+	return at, ok
 }

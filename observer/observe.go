@@ -76,12 +76,17 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 // returns the same errors as [Timeline.Observe], and [ErrModification] for Type on
 // an observer that was made with Types, or Types on one made with Type.
 func (o *Observer) Observe(opts Options) error {
-	given, err := opts.given()
-	if err != nil {
-		return err
+	given := opts.Types
+	switch {
+	case opts.Type != "" && given != nil:
+		return fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set", given, opts.Type)
+	case opts.Type != "":
+		given = []Type{opts.Type}
+	case given == nil:
+		return errors.New("observer: neither Types nor Type is set: one of them must name what to observe")
 	}
 	if single := opts.Type != ""; single != o.single {
-		return fmt.Errorf("observer: Observe with %s: %w", opts.style(), ErrModification)
+		return fmt.Errorf("observer: Observe of %q: %w", given, ErrModification)
 	}
 	types, ignored, err := kinds(given)
 	if err != nil {
@@ -148,31 +153,15 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	if opts.Buffered && o.single {
 		o.tl.show()
 		if o.tl.log != nil {
-			for _, seg := range o.tl.log.segs {
-				for i := range seg {
-					if types.has(seg[i].kind) {
-						o.add(seg[i], o.tl)
-					}
+			for _, e := range o.tl.log.entries {
+				if types.has(e.kind) {
+					o.add(e, o.tl)
 				}
 			}
 		}
 		r.again = true
 	}
 	return nil
-}
-
-// given returns the types that Types or Type names. Exactly one of the two must
-// be set.
-func (o Options) given() ([]Type, error) {
-	switch {
-	case o.Type != "" && o.Types != nil:
-		return nil, fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set", o.Types, o.Type)
-	case o.Type != "":
-		return []Type{o.Type}, nil
-	case o.Types == nil:
-		return nil, errors.New("observer: neither Types nor Type is set: one of them must name what to observe")
-	}
-	return o.Types, nil
 }
 
 // kinds returns the kinds of the given types, and the types that are not
@@ -191,21 +180,13 @@ func kinds(given []Type) (set kindSet, ignored []Type, err error) {
 	return set, ignored, nil
 }
 
-func (o Options) style() string {
-	if o.Type != "" {
-		return fmt.Sprintf("Type %q", o.Type)
-	}
-	return fmt.Sprintf("Types %q", o.Types)
-}
-
 // Disconnect unregisters the observer and empties its buffer. It is harmless
 // when it is not registered. The observer may Observe again, with Type if it was
 // made with Type, else with Types.
 func (o *Observer) Disconnect() {
 	r := o.tl.root
-	r.mu.Lock()
+	r.lock() // entries recorded before belong to the registration that ends
 	defer r.unlock()
-	r.collect() // entries recorded before belong to the registration that ends
 	o.unregister()
 	o.empty()
 }
@@ -214,9 +195,8 @@ func (o *Observer) Disconnect() {
 // queued, and empties the buffer.
 func (o *Observer) TakeRecords() []Entry {
 	r := o.tl.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	return o.empty()
 }
 
@@ -224,9 +204,8 @@ func (o *Observer) TakeRecords() []Entry {
 // [Options].MaxBuffer of them already; [Stats] counts them as ObserverFull.
 func (o *Observer) Lost() uint64 {
 	r := o.tl.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	return o.lost
 }
 
@@ -264,7 +243,7 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	}
 	e.base = p.origin
 	if o.buffer == nil {
-		o.buffer = make([]Entry, 0, max(o.hint, minSegment))
+		o.buffer = make([]Entry, 0, max(o.hint, minRoom))
 		i, _ := slices.BinarySearchFunc(r.ready, o.seq, bySeq)
 		r.ready = slices.Insert(r.ready, i, o)
 	}

@@ -3,7 +3,6 @@ package observer
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -32,8 +31,7 @@ type timings struct {
 	// come. They cost no lock and no memory of their own.
 	request, responseStart, responseEnd atomic.Int64
 
-	mu     sync.Mutex // guards others
-	others map[string]time.Duration
+	others map[string]time.Duration // guarded by the timeline's mu
 }
 
 // common is where one of the moments that a server tells is kept, nil for others.
@@ -77,8 +75,8 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	if name == NavigationStart || !IsTimingName(name) {
 		return fmt.Errorf("observer: SetTiming %q: must be one of the attributes of PerformanceTiming but navigationStart", name)
 	}
-	t.timings.mu.Lock()
-	defer t.timings.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.timings.others == nil {
 		t.timings.others = map[string]time.Duration{}
 	}
@@ -102,8 +100,8 @@ func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 		}
 		return 0, false
 	}
-	t.timings.mu.Lock()
-	defer t.timings.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	at, ok = t.timings.others[name]
 	return at, ok
 }

@@ -23,13 +23,14 @@ type Stats map[Type]TypeStats
 // are absent. The map is the caller's.
 func (t *Timeline) Stats() Stats {
 	r := t.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	totals := r.totals
 	r.units.addStats(&totals)
 	s := Stats{}
 	for k := kind(1); k < numKinds; k++ {
+		totals[k].Overflow += r.overflow[k].Load()
+		totals[k].ObserverFull += r.unshown[k].Load()
 		if totals[k] != (TypeStats{}) {
 			s[kindTypes[k]] = totals[k]
 		}

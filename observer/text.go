@@ -191,22 +191,9 @@ func (p *printer) value(v reflect.Value, depth int) {
 	case depth > 0 && v.IsValid() && v.CanInterface() && p.methods(v.Interface()):
 		return
 	}
-	var room [64]byte
 	switch v.Kind() {
 	case reflect.Invalid:
 		p.str("<nil>")
-	case reflect.Bool:
-		p.write(strconv.AppendBool(room[:0], v.Bool()))
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		p.write(strconv.AppendInt(room[:0], v.Int(), 10))
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		p.write(strconv.AppendUint(room[:0], v.Uint(), 10))
-	case reflect.Float32, reflect.Float64:
-		p.write(strconv.AppendFloat(room[:0], v.Float(), 'g', -1, v.Type().Bits()))
-	case reflect.Complex64:
-		p.write(fmt.Append(room[:0], complex64(v.Complex())))
-	case reflect.Complex128:
-		p.write(fmt.Append(room[:0], v.Complex()))
 	case reflect.String:
 		p.str(v.String())
 	case reflect.Interface:
@@ -219,8 +206,10 @@ func (p *printer) value(v reflect.Value, depth int) {
 		p.container(v, depth)
 	case reflect.Pointer:
 		p.pointer(v, depth)
-	default: // channels, functions and unsafe pointers
+	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
 		p.address(v)
+	default: // booleans and numbers
+		p.write(fmt.Append(nil, v))
 	}
 }
 
@@ -301,8 +290,7 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 
 func (p *printer) address(v reflect.Value) {
 	if at := uintptr(v.UnsafePointer()); at != 0 {
-		var room [24]byte
-		p.write(strconv.AppendUint(append(room[:0], "0x"...), uint64(at), 16))
+		p.str("0x" + strconv.FormatUint(uint64(at), 16))
 		return
 	}
 	p.str("<nil>")

@@ -36,13 +36,7 @@ func compareKeys(a, b reflect.Value) int {
 		x, y := a.Complex(), b.Complex()
 		return cmp.Or(cmp.Compare(real(x), real(y)), cmp.Compare(imag(x), imag(y)))
 	case reflect.Bool:
-		switch {
-		case a.Bool() == b.Bool():
-			return 0
-		case a.Bool():
-			return 1
-		}
-		return -1
+		return cmp.Compare(ordinal(a.Bool()), ordinal(b.Bool()))
 	case reflect.Pointer, reflect.UnsafePointer, reflect.Chan:
 		return cmp.Compare(uintptr(a.UnsafePointer()), uintptr(b.UnsafePointer()))
 	case reflect.Struct:
@@ -59,7 +53,7 @@ func compareKeys(a, b reflect.Value) int {
 		}
 	case reflect.Interface:
 		if a.IsNil() || b.IsNil() {
-			return cmp.Compare(isSet(a), isSet(b))
+			return cmp.Compare(ordinal(b.IsNil()), ordinal(a.IsNil())) // nil comes first
 		}
 		a, b = a.Elem(), b.Elem()
 		if a.Type() != b.Type() {
@@ -71,12 +65,11 @@ func compareKeys(a, b reflect.Value) int {
 	return 0
 }
 
-// isSet is 0 for nil, which comes first.
-func isSet(v reflect.Value) int {
-	if v.IsNil() {
-		return 0
+func ordinal(b bool) int {
+	if b {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 func typeAddress(v reflect.Value) uintptr {

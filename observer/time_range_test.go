@@ -2,7 +2,6 @@ package observer_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -55,7 +54,7 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	tl := newManual()
 	tl.now = time.Hour
 	child := tl.NewChild()
-	distant := observer.NewTimeline(observer.TimelineOptions{}).NewChildAt(time.Time{})
+	distant := observer.NewTimeline(observer.TimelineOptions{}).NewUnit(time.Time{}, nil)
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
 		child.Record(observer.Measure, "start", d, 0, nil)
 		child.Record(observer.Measure, "duration", 0, d, nil)
@@ -125,16 +124,6 @@ func TestTimestampsOutOfRange(t *testing.T) {
 	for ms, want := range map[float64]time.Duration{1e-7: 0, math.Copysign(0, -1): 0, -6e-7: -1, -1e-6: -1, 1.5: 1500 * time.Microsecond} {
 		if d, err := observer.FromMilliseconds(ms); err != nil || d != want {
 			t.Errorf("%v ms: got %v, %v, want %v", ms, d, err, want)
-		}
-	}
-	for field, text := range map[string]string{
-		"-1e-07": `{"name":"m","entryType":"mark","startTime":-1e-7,"duration":0}`,
-		"9e+15":  `{"name":"m","entryType":"mark","startTime":9e15,"duration":0}`,
-		"1388":   `{"name":"m","entryType":"measure","startTime":3e12,"duration":5e12}`,
-	} {
-		var e observer.Entry
-		if err := json.Unmarshal([]byte(text), &e); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: got %v, want an error with %s", text, err, field)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -34,10 +35,8 @@ type TimelineOptions struct {
 
 	// MaxPending bounds the memory of entries that wait for the collector, on the
 	// process timeline and all its children together; further ones are lost and
-	// counted as Overflow. There are 4 KiB for every 16 of it, each for at most 24
-	// entries, 60 attributes and one timeline: so many entries with up to three
-	// attributes find room on one timeline, and a sixteenth of it when each is
-	// another request's. 0 means DefaultMaxPending.
+	// counted as Overflow. There are 6 KiB for every 16 of it, each for at most 24
+	// entries and 60 attributes. 0 means DefaultMaxPending.
 	MaxPending int
 
 	// Interval is how long entries may wait for the collector, unless there are many. A
@@ -58,7 +57,7 @@ type TimelineOptions struct {
 	// Clock, when set, is the time since the timeline's origin; it must not go
 	// backwards. A timeline with a clock of its own keeps entries of equal time in
 	// the order in which they were recorded. The wall clock has nothing to do with
-	// it: Since and NewChildAt, which are given times of that, are of no use then.
+	// it: Since and NewUnit, which are given times of that, are of no use then.
 	// Without it, the monotonic clock.
 	Clock func() time.Duration
 
@@ -98,7 +97,7 @@ type Timeline struct {
 
 // root is what a process timeline and its units share.
 type root struct {
-	inlets     []paddedInlet
+	inlets     []inlet
 	units      units
 	epoch      time.Time
 	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
@@ -111,8 +110,8 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	tracer   atomic.Pointer[attachment]
-	watching atomic.Int32 // observers registered on whatever timeline; changed under mu
+	tracer   atomic.Pointer[Tracer] // the last one that was attached
+	watching atomic.Int32           // observers registered on whatever timeline; changed under mu
 	timer    *time.Timer
 
 	// What is above is read by every call and hardly ever written; what is below
@@ -120,30 +119,30 @@ type root struct {
 	_ [128]byte
 
 	chunks   sync.Pool
-	inFlight atomic.Int64 // chunks in use
-	recorded atomic.Int64 // entries, counted only with a clock of its own, where it gives their order
-	dirty    dirtyList
-	armed    atomic.Bool // a collection is on its way
+	inFlight atomic.Int64          // chunks in use
+	recorded atomic.Int64          // entries, counted only with a clock of its own, where it gives their order
+	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
+	armed    atomic.Bool           // a collection is on its way
 
-	lostMarks atomic.Uint64
+	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
+	overflow, unshown [numKinds]atomic.Uint64
+	lostMarks         atomic.Uint64
 
 	_ [128]byte
 
 	mu         sync.Mutex          // guards what follows, every Observer and every observers list
-	refs       []ref               // scratch of collect
-	spare      []ref               // scratch of merge
-	runs       []run               // scratch of collect
-	spent      []*chunk            // scratch of collect
+	taken      []*chunk            // scratch of collect
+	entries    []*Entry            // scratch of collect
 	slab       attrSlab            // of what observers get in one pass
 	totals     [numKinds]TypeStats // without the units
 	unattached uint64              // marks of the process timeline under no span
-	attached   []*attachment       // the tracers
-	gc         *gcWatch            // nil while garbage collections are not wanted
-	ready      []*Observer         // observers whose buffer is not empty, in order of registration
-	again      bool                // another collection is wanted; see unlock
-	registered uint64              // observers ever registered, for their order
-	overdue    bool                // the timer found observers ready while callbacks ran
-	calling    chan struct{}       // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	attached   []*Tracer
+	gc         *gcWatch      // nil while garbage collections are not wanted
+	ready      []*Observer   // observers whose buffer is not empty, in order of registration
+	again      bool          // another collection is wanted; see unlock
+	registered uint64        // observers ever registered, for their order
+	overdue    bool          // the timer found observers ready while callbacks ran
+	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
@@ -182,7 +181,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 			n *= 2
 		}
 	}
-	r.inlets = make([]paddedInlet, n)
+	r.inlets = make([]inlet, n)
 	r.units.init()
 	return &Timeline{root: r}
 }
@@ -191,15 +190,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 // them by a hash, and eight for each processor leave few pairs that meet.
 const maxInlets = 512
 
-func limitOr(n, otherwise int) int {
-	switch {
-	case n == 0:
-		return otherwise
-	case n < 0:
-		return 0
-	}
-	return n
-}
+func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
 
 // ContextKey is the key under which a context carries its *Timeline, for types
 // that are contexts themselves. Others use [NewContext] and [FromContext].
@@ -315,12 +306,18 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 	if s-t.origin != start || d != duration {
 		return Entry{}, fmt.Errorf("observer: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
 	}
+	e := t.newEntry(SpanIDs{}, k, name, s, d, 0)
 	if allScalars(attrs) {
-		attrs = slices.Clone(attrs)
+		e.attrs = slices.Clone(attrs)
 	} else {
-		attrs = freeze(attrs)
+		e.attrs = freeze(attrs)
 	}
-	return Entry{name: name, start: s, duration: d, base: t.origin, tl: t, attrs: attrs, kind: k}, nil
+	return *e, nil
+}
+
+// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since the root's origin.
+func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, at time.Duration) *Entry {
+	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}
 }
 
 // Queue records an entry that was made before, at whatever time ("queue a
@@ -338,7 +335,6 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 // still come later.
 func (t *Timeline) Flush() {
 	r := t.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 }

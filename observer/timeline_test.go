@@ -187,7 +187,7 @@ func TestLatestAfterTheBufferIsFull(t *testing.T) {
 func TestTimes(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	origin := time.Now()
-	child := tl.NewChildAt(origin)
+	child := tl.NewUnit(origin, nil)
 	if !child.Origin().Equal(origin) {
 		t.Errorf("Origin is %v, want %v", child.Origin(), origin)
 	}

@@ -121,11 +121,11 @@ func Locate(ctx context.Context) Place {
 				return active.Place()
 			}
 			t := carried(ctx)
-			tracer := t.root.tracer.Load()
-			if tracer == nil {
-				return Place{Timeline: t}
+			p := t.placeOfRoot()
+			if p.Tracer != nil {
+				p.To, p.Under = p.Tracer.Under(span), span
 			}
-			return Place{Timeline: t, To: tracer.Under(span), Tracer: tracer, Under: span}
+			return p
 		}
 	}
 	return carried(ctx).placeOfRoot()
@@ -135,7 +135,7 @@ func Locate(ctx context.Context) Place {
 func (t *Timeline) placeOfRoot() Place {
 	p := Place{Timeline: t}
 	if tracer := t.root.tracer.Load(); tracer != nil {
-		p.Tracer = tracer
+		p.Tracer = *tracer
 	}
 	return p
 }
@@ -156,17 +156,10 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 		return false
 	}
 	start, duration = interval(p.Timeline.origin, start, duration)
-	o := p.put(k, name, start, duration, start+duration, attrs, false)
-	if o == outcomeUnfrozen {
-		return p.freezeAndRecord(k, name, start, duration, attrs, nil)
+	if !allScalars(attrs) {
+		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
-	if o == outcomeLost {
-		p.countLost(k)
-	}
-	if p.atOnce(k) {
-		p.pass(k, name, start, duration, attrs)
-	}
-	return o == outcomeRecorded
+	return p.record(k, name, start, duration, start+duration, attrs)
 }
 
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
@@ -176,7 +169,7 @@ func (p *Place) Queue(e Entry) bool {
 		return false
 	}
 	start, duration := e.start, e.duration
-	if e.tl == nil || e.tl.root != t.root { // its times are another clock's
+	if e.tl.root != t.root { // its times are another clock's
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
 	return p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
@@ -184,22 +177,30 @@ func (p *Place) Queue(e Entry) bool {
 
 // record records an entry whose attributes are frozen. start is since the root's
 // origin, as is at, when it is recorded.
-func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	o := p.put(k, name, start, duration, at, attrs, true)
-	if o == outcomeLost {
-		p.countLost(k)
+func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
+	t := p.Timeline
+	if p.Span != nil && t.receiver != nil {
+		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
+		if p.To == ToUnit {
+			switch k {
+			case kindMark:
+				rec.gets = getsMark
+			case kindMeasure:
+				rec.gets = getsMeasure
+			default:
+			}
+		}
+		ok = t.add(&rec, attrs)
+	} else {
+		ok = t.put(t.newEntry(p.ids(k), k, name, start, duration, at), attrs)
+	}
+	if !ok && k == kindMark && (p.To == ToTimeline || p.To == ToUnit) { // no tracer gets it, and not only observers wanted it
+		t.root.lostMarks.Add(1)
 	}
 	if p.atOnce(k) {
 		p.pass(k, name, start, duration, attrs)
 	}
-	return o == outcomeRecorded
-}
-
-// countLost counts an entry that found no room, unless it reaches the tracer, or was for observers only.
-func (p *Place) countLost(k kind) {
-	if k == kindMark && (p.To == ToTimeline || p.To == ToUnit) {
-		p.Timeline.root.lostMarks.Add(1)
-	}
+	return ok
 }
 
 // On returns the place under the same span on the timeline t.
@@ -242,14 +243,11 @@ func under(span SpanIDs, k kind) SpanIDs {
 
 // atOnce reports whether the tracer takes entries of kind k.
 func (p *Place) atOnce(k kind) bool {
-	if p.Tracer == nil {
-		return false
-	}
-	switch p.To {
-	case ToTimeline:
-		return k == kindMeasure
-	case ToSpan:
-		return k == kindMeasure || k == kindMark
+	switch k {
+	case kindMark:
+		return p.Tracer != nil && p.To == ToSpan
+	case kindMeasure:
+		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline)
 	default:
 		return false
 	}
@@ -274,16 +272,6 @@ func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs [
 // passed has lists for pass.
 var passed = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
-// put writes an entry to the timeline. start and at, when it is recorded, are since the root's origin. frozen is
-// whether the attributes are known to be frozen; else they must be scalars.
-func (p *Place) put(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
-	t := p.Timeline
-	if t.parent != nil {
-		return t.append(p, k, name, start, duration, at, attrs, frozen)
-	}
-	return t.root.put(t, p.ids(k), k, name, start, duration, at, attrs, frozen)
-}
-
 // Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
 // without a tracer.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
@@ -299,20 +287,25 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
-		p.freezeAndRecord(kindMeasure, name, start, duration, attrs, &ending{span, failure})
+		p.freezeAndRecord(kindMeasure, span, name, start, duration, attrs, failure)
 		return
 	}
-	p.end(span, name, start, duration, attrs, failure)
+	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 
-func (p *Place) end(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
-	if span == nil || failure != nil || p.To != ToUnit {
+// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
+	switch {
+	case span == nil && failure == nil:
+		return p.record(k, name, start, duration, start+duration, attrs)
+	case span == nil || failure != nil || p.To != ToUnit:
 		p.endAtOnce(span, name, start, duration, attrs, failure)
-		return
+	default:
+		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
+			p.Timeline.Finish(s, Measure, attrs)
+		}
 	}
-	if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
-		p.Timeline.Finish(s, Measure, attrs)
-	}
+	return true
 }
 
 // endAtOnce records the entry and ends the span separately. It copies the attributes, which would otherwise escape from every caller of End.
@@ -330,7 +323,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 			ids = own
 		}
 	}
-	p.Timeline.showAt(ids, kindMeasure, name, start, duration, start+duration, shown)
+	p.Timeline.put(p.Timeline.newEntry(ids, kindMeasure, name, start, duration, start+duration), shown)
 	at := p.Timeline.anchor(start).Add(start)
 	switch {
 	case span != nil:
@@ -345,46 +338,34 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	}
 }
 
-// An attachment holds a Tracer behind an atomic pointer.
-type attachment struct{ Tracer }
-
 // Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The last tracer
 // that was attached counts.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	r := t.root
-	a := &attachment{tracer}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.attached = append(r.attached, a)
-	r.tracer.Store(a)
-	return func() { r.detach(a) }
+	r.attached = append(r.attached, &tracer)
+	r.tracer.Store(&tracer)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.attached = slices.DeleteFunc(r.attached, func(x *Tracer) bool { return x == &tracer })
+		var last *Tracer
+		if n := len(r.attached); n > 0 {
+			last = r.attached[n-1]
+		}
+		r.tracer.Store(last)
+	}
 }
 
 // Tracers returns the tracers of the process timeline t belongs to. The last one counts.
 func (t *Timeline) Tracers() []Tracer {
 	r := t.root
 	r.mu.Lock()
-	defer r.unlock()
-	all := make([]Tracer, len(r.attached))
-	for i, a := range r.attached {
-		all[i] = a.Tracer
+	defer r.mu.Unlock()
+	var all []Tracer
+	for _, tracer := range r.attached {
+		all = append(all, *tracer)
 	}
 	return all
-}
-
-func (r *root) detach(a *attachment) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	left := r.attached[:0:0]
-	for _, x := range r.attached {
-		if x != a {
-			left = append(left, x)
-		}
-	}
-	r.attached = left
-	if len(left) == 0 {
-		r.tracer.Store(nil)
-		return
-	}
-	r.tracer.Store(left[len(left)-1])
 }

@@ -59,7 +59,7 @@ func TestWants(t *testing.T) {
 	tl := newManual()
 	tracing := spantest.New(tl.Timeline)
 	child, sibling := tl.NewChild(), tl.NewChild()
-	kept := tl.NewChildAt(time.Now())
+	kept := tl.NewUnit(time.Now(), nil)
 	kept.Keep(observer.Server, "frame")
 	unsampled := tracing.Foreign("f", observer.ToObservers)
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {

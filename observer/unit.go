@@ -42,8 +42,9 @@ type Description struct {
 }
 
 // NewUnit returns a timeline for one unit of work: an HTTP request, an RPC, a message, a job. Its origin is start,
-// which must carry a monotonic reading (as time.Now does) to be exact. Its entries reach the observers
-// of t too.
+// which must carry a monotonic reading (as time.Now does) to be exact. An origin further than [MaxTime] from the process
+// timeline's becomes the nearest in range. With a Clock of the timeline's own, the unit begins now. Its entries reach the
+// observers of t too.
 //
 // A unit of a tracing system has a receiver. Its finished spans, and the marks and measures under them, wait in its
 // journal. The receiver gets them when the unit ends. It gets a part of them earlier in these cases:
@@ -67,21 +68,13 @@ func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
 	if root.clock != nil {
 		u.origin = clamp(root.clock())
 	}
-	u.shard = &root.units.shards[rand.Uint64()%unitShards].unitShard
+	u.shard = &root.units.shards[rand.Uint64()%unitShards]
 	return u
 }
 
-// NewChild makes a timeline for one request or job, with its own origin (now)
-// and its own names. Its entries reach the observers of t too. Close it
-// when the request is over.
-func (t *Timeline) NewChild() *Timeline { return t.NewChildAt(time.Now()) }
-
-// NewChildAt is NewChild with an origin that was measured before, so that a
-// request's timeline and its span begin at the same instant. origin must carry
-// a monotonic reading (as time.Now does) to be exact. With a Clock of the
-// timeline's own, the child begins now. An origin further than [MaxTime] from the process
-// timeline's becomes the nearest in range.
-func (t *Timeline) NewChildAt(origin time.Time) *Timeline { return t.NewUnit(origin, nil) }
+// NewChild makes a timeline for one request or job, with its own origin (now) and its own names. It is a unit without a
+// receiver: its entries reach the observers of t. Close it when the request is over.
+func (t *Timeline) NewChild() *Timeline { return t.NewUnit(time.Now(), nil) }
 
 // Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
@@ -101,16 +94,7 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	return t.showAt(ids, k, d.Name, start, duration, start+duration, d.Attrs)
-}
-
-// showAt records an entry that no tracer gets. start and at are since the root's origin. attrs are frozen.
-func (t *Timeline) showAt(ids SpanIDs, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
-	if t.parent == nil {
-		return t.root.put(t, ids, k, name, start, duration, at, attrs, true) == outcomeRecorded
-	}
-	t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}, attrs)
-	return true
+	return t.put(t.newEntry(ids, k, d.Name, start, duration, start+duration), d.Attrs)
 }
 
 // End ends a unit with the span that is its root, and hands over everything. The span has no entry.
@@ -147,36 +131,10 @@ func (t *Timeline) disconnect() {
 		return
 	}
 	r := t.root
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	for _, o := range slices.Clone(t.observers) {
 		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}
-}
-
-// append records an entry at a place of the unit.
-func (t *Timeline) append(p *Place, k kind, name string, start, duration, at time.Duration, attrs []slog.Attr, frozen bool) outcome {
-	if !frozen && !allScalars(attrs) {
-		return outcomeUnfrozen
-	}
-	if p.Span == nil || t.receiver == nil {
-		t.keepEntry(&Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: p.ids(k), kind: k}, attrs)
-	} else {
-		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
-		if p.To == ToUnit {
-			switch k {
-			case kindMark:
-				rec.gets = getsMark
-			case kindMeasure:
-				rec.gets = getsMeasure
-			default:
-			}
-		}
-		if !t.add(&rec, attrs) {
-			return outcomeLost
-		}
-	}
-	return outcomeRecorded
 }

@@ -24,16 +24,15 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	} else {
 		why, ok = t.write(rec, attrs)
 	}
-	w := wakeNone
-	if ok {
-		w = t.tell(rec, attrs)
-	}
+	wake := ok && t.tell(rec, attrs)
 	if why == causeNone {
 		t.mu.Unlock()
 	} else {
 		t.handOver(why)
 	}
-	t.root.wake(w)
+	if wake {
+		t.root.wake()
+	}
 	return ok
 }
 
@@ -75,22 +74,21 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 	}
 }
 
-// handOver gives what has finished to the receiver. Marks of spans that have not stay. t.mu is held, and released.
+// handOver gives what has finished to the receiver. Marks of spans that have not stay, unless they are abandoned. t.mu is
+// held, and released.
 func (t *Timeline) handOver(why cause) {
 	j := t.journal
 	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) {
 		t.mu.Unlock()
 		return
 	}
-	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j)
-	if j.finished == 0 && rest != nil {
-		t.shard.count(j)
-		j.replace(rest)
-		t.shown = len(j.records)
+	if j.finished == 0 && why == causeLong {
+		t.prune(j)
 		t.mu.Unlock()
 		return
 	}
+	t.show() // the view keeps what the journal loses
+	rest := t.keepMarks(j, why == causeAbandon)
 	t.journal, t.shown = rest, 0
 	if rest != nil {
 		t.shown = len(rest.records)
@@ -133,8 +131,15 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 }
 
 // keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
-// the limit of a span, and the oldest marks if they take more than half of a journal. t.mu is held.
-func (t *Timeline) keepMarks(j *journal) (rest *journal) {
+// the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. t.mu is held.
+func (t *Timeline) keepMarks(j *journal, none bool) (rest *journal) {
+	if t.receiver == nil {
+		return nil
+	}
+	limit, lost := t.receiver.MarkLimit(), &t.shard.limited
+	if none {
+		limit, lost = 0, &t.shard.agedOut
+	}
 	size := 0
 	for i := range j.records {
 		rec := &j.records[i]
@@ -147,7 +152,7 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 			continue
 		}
 		m.skip = 0
-		if limit := t.receiver.MarkLimit(); limit >= 0 {
+		if limit >= 0 {
 			m.skip = max(0, m.count-int32(min(limit, maxJournalSize)))
 		}
 		m.last, m.count = 0, 0
@@ -175,7 +180,7 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 		rest.size += n
 	}
 	if dropped > 0 {
-		t.shard.limited.Add(dropped)
+		lost.Add(dropped)
 	}
 	if len(rest.records) == 0 {
 		rest.free()
@@ -184,56 +189,27 @@ func (t *Timeline) keepMarks(j *journal) (rest *journal) {
 	return rest
 }
 
-// replace gives j the records of other, which goes to the pool, in j's own storage: a stream of marks does not make a new one each time.
-// Without other, j has none.
-func (j *journal) replace(other *journal) {
-	clear(j.records)
-	clear(j.attrs)
-	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
-	if other == nil {
-		return
-	}
-	j.records, j.attrs, j.size = append(j.records, other.records...), append(j.attrs, other.attrs...), other.size
-	other.free()
-}
-
 // overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. t.mu is held.
 func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
 	limit := t.receiver.MarkLimit()
 	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
 }
 
-// prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
+// prune drops the marks over the limits of their spans from j, which has nothing that has finished. The others stay in j's
+// own storage: a stream of marks does not make a new one each time. t.mu is held.
 func (t *Timeline) prune(j *journal) {
 	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j)
+	rest := t.keepMarks(j, false)
 	t.shard.count(j)
-	j.replace(rest)
+	clear(j.records)
+	clear(j.attrs)
+	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
+	if rest != nil {
+		j.records, j.attrs, j.size = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size
+		rest.free()
+	}
 	t.shown = len(j.records)
 }
 
 // waits reports whether a record is a mark of a span that has not finished.
 func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended() }
-
-// abandon drops the marks of spans that have not finished, and counts them.
-func (t *Timeline) abandon() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	j := t.journal
-	if j == nil || j.finished > 0 {
-		return
-	}
-	t.show()
-	for i := range j.records {
-		if rec := &j.records[i]; rec.waits() {
-			m := rec.span.Marks()
-			m.last, m.count = 0, 0
-			m.dropped++
-			t.shard.agedOut.Add(1)
-		}
-	}
-	t.journal, t.shown = nil, 0
-	t.shard.count(j)
-	t.shard.done(t.shard.begin(t, j, causeNone))
-	j.free()
-}

@@ -2,23 +2,33 @@ package observer
 
 import "log/slog"
 
-// keepEntry adds an entry to the unit's view, and shows it to observers. It copies the attributes, which are frozen.
-func (t *Timeline) keepEntry(e *Entry, attrs []slog.Attr) {
+// put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports false if there is no room.
+func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
+	if t.parent == nil {
+		ok, wake := t.root.insert(e, attrs)
+		if wake {
+			t.root.wake()
+		}
+		return ok
+	}
 	t.mu.Lock()
 	if !t.closed.Load() && !t.note(e, attrs) {
 		t.show()
-		t.keep(e, attrs)
+		t.keepOrCount(e, attrs)
 	}
 	t.shard.recorded[e.kind].Add(1)
-	w := wakeNone
+	wake := false
 	if t.watched(e.kind) {
-		_, w = t.root.insert(t, e.ids, e.kind, e.name, e.start, e.duration, e.at, attrs, true)
+		_, wake = t.root.insert(e, attrs)
 	}
 	t.mu.Unlock()
 	if e.kind == kindMark && e.ids.Parent == (ID{}) {
 		t.shard.unattached.Add(1)
 	}
-	t.root.wake(w)
+	if wake {
+		t.root.wake()
+	}
+	return true
 }
 
 // maxNoted is how many entries of a unit without a receiver wait in its journal, which costs less than the log.
@@ -44,35 +54,55 @@ func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
-// each entry once: from the buffer, or from here.
-func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (w wake) {
-	if rec.kind == kindNone || !t.watched(rec.kind) {
-		return wakeNone
+// entry returns the entry of a record that is in the journal, or about to be, and its attributes.
+func (t *Timeline) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr) {
+	e := Entry{name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t, kind: rec.kind}
+	switch {
+	case rec.gets == getsSpan:
+		d := rec.span.Describe()
+		e.name, e.ids = d.Name, rec.span.IDs()
+		e.start, e.duration = interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+		e.at = e.start + e.duration
+		if len(attrs) == 0 {
+			attrs = d.Attrs
+		}
+	case rec.ids > 0:
+		e.ids = t.journal.ids[rec.ids-1]
+	default:
+		e.ids = idsOf(rec.span, rec.kind)
 	}
-	if rec.gets != getsSpan {
-		_, w = t.root.insert(t, idsOf(rec.span, rec.kind), rec.kind, rec.name, rec.start, rec.duration, rec.at, attrs, true)
-		return w
-	}
-	d := rec.span.Describe()
-	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	if len(attrs) == 0 {
-		attrs = d.Attrs
-	}
-	_, w = t.root.insert(t, rec.span.IDs(), rec.kind, d.Name, start, duration, start+duration, attrs, true)
-	return w
+	return e, attrs
 }
 
-// keep adds e to the log, with a copy of attrs. t.mu is held.
-func (t *Timeline) keep(e *Entry, attrs []slog.Attr) {
+// tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
+// each entry once: from the buffer, or from here. It reports whether the caller has to call wake.
+func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
+	if rec.kind == kindNone || !t.watched(rec.kind) {
+		return false
+	}
+	e, attrs := t.entry(rec, attrs)
+	_, wake = t.root.insert(&e, attrs)
+	return wake
+}
+
+// keep adds e to the log, with a copy of attrs in place of its attributes. It reports false if there is no room. t.mu is
+// held.
+func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	l := t.buffer()
 	if !l.room(e.kind) {
 		l.refuse(e.kind, e.name, e.start)
-		t.shard.bufferFull[e.kind].Add(1)
-		return
+		return false
 	}
 	e.attrs = l.slab.keep(attrs)
-	l.add(*e)
+	l.add(e)
+	return true
+}
+
+// keepOrCount adds e to the log of a unit, or counts it as BufferFull. t.mu is held.
+func (t *Timeline) keepOrCount(e *Entry, attrs []slog.Attr) {
+	if !t.keep(e, attrs) {
+		t.shard.bufferFull[e.kind].Add(1)
+	}
 }
 
 // show brings the log up to date, unless the unit has ended. t.mu is held.
@@ -90,32 +120,13 @@ func (t *Timeline) fillLog() {
 	}
 	for ; t.shown < len(j.records); t.shown++ {
 		rec := &j.records[t.shown]
-		if rec.kind == kindNone {
-			continue
+		switch {
+		case rec.kind == kindNone:
+		case rec.gets == getsSpan && !t.buffer().room(rec.kind): // not described in vain
+			t.keepOrCount(&Entry{kind: rec.kind}, nil)
+		default:
+			e, attrs := t.entry(rec, j.attributes(rec))
+			t.keepOrCount(&e, attrs)
 		}
-		e := Entry{
-			name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t,
-			kind: rec.kind,
-		}
-		if rec.gets == getsSpan && !t.buffer().room(rec.kind) {
-			t.keep(&Entry{kind: rec.kind}, nil) // counts it
-			continue
-		}
-		if rec.ids > 0 {
-			e.ids = j.ids[rec.ids-1]
-		} else {
-			e.ids = idsOf(rec.span, rec.kind)
-		}
-		attrs := j.attributes(rec)
-		if rec.gets == getsSpan {
-			d := rec.span.Describe()
-			e.name, e.ids = d.Name, rec.span.IDs()
-			e.start, e.duration = interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-			e.at = e.start + e.duration
-			if len(attrs) == 0 {
-				attrs = d.Attrs
-			}
-		}
-		t.keep(&e, attrs)
 	}
 }

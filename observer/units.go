@@ -21,7 +21,7 @@ const (
 
 // units find each unit of a process timeline whose journal is not empty.
 type units struct {
-	shards [unitShards]paddedShard
+	shards [unitShards]unitShard
 
 	flush  chan struct{} // has a value while one goroutine flushes
 	timer  *time.Timer   // of the next sweep; runs while armed
@@ -59,6 +59,7 @@ const (
 	causeOld
 	causeCrowded
 	causeFlush
+	causeAbandon // marks of spans that have not ended go as well
 	causes
 )
 
@@ -67,7 +68,7 @@ func (us *units) init() {
 	us.timer = time.AfterFunc(time.Hour, us.sweep)
 	us.timer.Stop()
 	for i := range us.shards {
-		h := &us.shards[i].unitShard
+		h := &us.shards[i]
 		h.units = us
 		h.drained = sync.NewCond(&h.mu)
 	}
@@ -112,13 +113,15 @@ func (t *Timeline) FlushUnits(ctx context.Context) error {
 	return nil
 }
 
-// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as AgedOut.
+// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as AgedOut. The
+// receiver gets what has finished.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for i := range us.shards {
 		for _, u := range us.shards[i].appendOlder(nil, math.MaxUint64) {
 			if u.receiver == r {
-				u.abandon()
+				u.mu.Lock()
+				u.handOver(causeAbandon)
 			}
 		}
 	}
@@ -130,7 +133,7 @@ func (t *Timeline) UnitStats() UnitStats {
 	var s UnitStats
 	r := t.root
 	for i := range r.units.shards {
-		h := &r.units.shards[i].unitShard
+		h := &r.units.shards[i]
 		h.mu.Lock()
 		for c := range counts {
 			counts[c] += h.counts[c]
@@ -145,9 +148,8 @@ func (t *Timeline) UnitStats() UnitStats {
 	}
 	s.Refused = r.lostMarks.Load()
 	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
-	r.mu.Lock()
+	r.lock()
 	defer r.unlock()
-	r.collect()
 	s.Unattached += r.unattached
 	return s
 }
@@ -155,7 +157,7 @@ func (t *Timeline) UnitStats() UnitStats {
 // addStats adds the counts of entries.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
 	for i := range us.shards {
-		h := &us.shards[i].unitShard
+		h := &us.shards[i]
 		recorded := h.countRecorded()
 		for k := range totals {
 			totals[k].Recorded += recorded[k]
@@ -203,14 +205,15 @@ func (us *units) sweep() {
 	before := us.sweeps.Add(1) - 1
 	var all []*Timeline
 	for i := range us.shards {
-		h := &us.shards[i].unitShard
+		h := &us.shards[i]
 		all = h.appendOlder(all[:0], before)
 		crowded := h.crowded()
 		for _, u := range all {
 			u.mu.Lock()
 			u.handOver(causeOld)
 			if crowded {
-				u.abandon()
+				u.mu.Lock()
+				u.handOver(causeAbandon)
 			}
 		}
 	}
@@ -252,12 +255,8 @@ type unitShard struct {
 	turn    int
 	under   [2]int
 	drained *sync.Cond // one of the numbers is 0
-}
 
-// A paddedShard keeps a shard's lock off the cache lines of its neighbours.
-type paddedShard struct {
-	unitShard
-	_ [64]byte
+	_ [64]byte // keeps the next one's lock off these cache lines
 }
 
 // Bounds of a shard.

@@ -207,7 +207,7 @@ func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
 
 // The time of a request's own timeline is the axis of a session started under it.
 func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
-	tl := observer.NewTimeline(observer.TimelineOptions{}).NewChildAt(time.Now().Add(-time.Hour))
+	tl := observer.NewTimeline(observer.TimelineOptions{}).NewUnit(time.Now().Add(-time.Hour), nil)
 	defer tl.Close()
 	p, err := profiling.Start(observer.NewContext(t.Context(), tl), profiling.Options{SampleInterval: time.Hour, MaxBufferSize: 10})
 	if err != nil {

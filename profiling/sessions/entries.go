@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"net/url"
+	"slices"
 	"time"
 	"weak"
 
@@ -206,7 +207,7 @@ func (l *entryLog) detail(e *observer.Entry, before ...slog.Attr) []slog.Attr {
 		l.attrs = make([]slog.Attr, 0, max(n, 1024))
 	}
 	from := len(l.attrs)
-	l.attrs = e.AppendDetail(append(l.attrs, before...))
+	l.attrs = slices.AppendSeq(append(l.attrs, before...), e.Attrs())
 	own := l.attrs[from:len(l.attrs):len(l.attrs)]
 	for i := range own {
 		if own[i].Value.Kind() == slog.KindString {

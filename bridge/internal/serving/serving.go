@@ -46,7 +46,7 @@ func Timeline(ctx context.Context, span trace.Span, parent *observer.Timeline) (
 	if s, ok := span.(observer.Active); ok {
 		t = s.Unit()
 	} else {
-		t, closes = parent.NewChildAt(Start(span)), true
+		t, closes = parent.NewUnit(Start(span), nil), true
 		ctx = observer.NewContext(ctx, t)
 	}
 	_ = t.SetTiming(observer.RequestStart, 0) // a request's timeline takes it
