@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -64,6 +65,7 @@ type encoding struct {
 	marks      []observer.FinishedMark
 	span       *recordedSpan // whose request is encoded
 	writer     otlpenc.AttributeWriter
+	stripe     int
 
 	eventCount, measures, spans, limited uint64
 }
@@ -79,14 +81,13 @@ type encodedPart struct {
 // maxEncoding is the largest capacity of a buffer that is used again.
 const maxEncoding = 512 << 10
 
-var encodings = sync.Pool{New: func() any { return new(encoding) }}
+var encodings = sync.Pool{New: func() any { return &encoding{stripe: int(made.Add(1) % stripes)} }}
+
+var made atomic.Uint64 // encodings
 
 // HandOver encodes spans and gives them to the outputs.
 func (r receiver) HandOver(finished *observer.Finished) {
-	s, ok := encodings.Get().(*encoding)
-	if !ok {
-		s = new(encoding)
-	}
+	s := encodings.Get().(*encoding)
 	s.encode(r.provider, finished)
 	start := 0
 	for _, part := range s.parts {
@@ -102,7 +103,7 @@ func (r receiver) HandOver(finished *observer.Finished) {
 			o.Accept(spans)
 		}
 	}
-	stats := &r.provider.stats
+	stats := &r.provider.stats.handedOver[s.stripe]
 	add(&stats.events, s.eventCount)
 	add(&stats.measures, s.measures)
 	add(&stats.spans, s.spans)
@@ -112,7 +113,7 @@ func (r receiver) HandOver(finished *observer.Finished) {
 		clear(s.attributes)
 		clear(s.events)
 		clear(s.marks)
-		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0]}
+		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0], stripe: s.stripe}
 		encodings.Put(s)
 	}
 }

@@ -23,22 +23,40 @@ type Stats struct {
 func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Refused }
 
 type counters struct {
-	events, measures, spans, unattached, late, limited atomic.Uint64
+	handedOver                         [stripes]handedOver
+	events, measures, unattached, late atomic.Uint64
+}
+
+// stripes is how many goroutines count hand-overs at once without waiting for each other's cache lines.
+const stripes = 8
+
+// handedOver counts hand-overs.
+type handedOver struct {
+	events, measures, spans, limited atomic.Uint64
+
+	_ [96]byte // keeps the next one off these cache lines
 }
 
 // read returns the counts, with those of the timeline.
 func (c *counters) read(t *observer.Timeline) Stats {
 	u := t.UnitStats()
-	return Stats{
+	s := Stats{
 		Events:     c.events.Load(),
 		Measures:   c.measures.Load(),
-		Spans:      c.spans.Load(),
 		Unattached: c.unattached.Load() + u.Unattached,
 		Late:       c.late.Load() + u.Late,
-		Limited:    c.limited.Load() + u.Limited,
+		Limited:    u.Limited,
 		AgedOut:    u.AgedOut,
 		Refused:    u.Refused,
 	}
+	for i := range c.handedOver {
+		h := &c.handedOver[i]
+		s.Events += h.events.Load()
+		s.Measures += h.measures.Load()
+		s.Spans += h.spans.Load()
+		s.Limited += h.limited.Load()
+	}
+	return s
 }
 
 // add adds n to one of the counts.

@@ -23,17 +23,17 @@ type More struct {
 // AppendWith is Append for a span with more.
 func (s *Snapshot) AppendWith(b []byte, more More) []byte { return s.append(b, &more) }
 
-// An AttributeWriter appends attributes of a span.
+// An AttributeWriter appends attributes of a span. Keys and texts must be UTF-8.
 type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, validText(string(key)), validText(value))
+	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), value)
 }
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = appendScalar(w.Bytes, spanAttributes, validText(string(key)), integer(value))
+	w.Bytes = appendScalar(w.Bytes, spanAttributes, string(key), integer(value))
 }
 
 // List appends attributes.

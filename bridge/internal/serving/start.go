@@ -21,7 +21,7 @@ type Request interface {
 }
 
 // Attributes are the attributes of a request and of its answer: [MaxAttributes] at most, which are valid, with distinct
-// keys. Methods may be called concurrently.
+// keys, in UTF-8. Methods may be called concurrently.
 type Attributes interface {
 	// Request gives what is known when the request arrives. It is always the same.
 	Request(to AttributeSink)
