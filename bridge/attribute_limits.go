@@ -47,7 +47,7 @@ func (s *recordedSpan) Answer(a serving.Attributes) {
 	case s.request != nil:
 		s.answered = true
 	default:
-		var list serving.List
+		var list serving.AttributeList
 		a.Answer(&list)
 		s.addAttributes(list.Attributes)
 	}
@@ -58,9 +58,9 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 	if s.request == nil {
 		return append(to, s.attributes...)
 	}
-	n, all := len(to), serving.List{Attributes: to}
+	n, all := len(to), serving.AttributeList{Attributes: to}
 	s.request.Request(&all)
-	all.List(s.attributes)
+	all.KeyValues(s.attributes)
 	if s.answered {
 		s.request.Answer(&all)
 	}
@@ -69,13 +69,13 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 
 // listOf returns the attributes of a request as a list.
 func listOf(r serving.Request) []attribute.KeyValue {
-	list := serving.List{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
+	list := serving.AttributeList{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
 	r.Attributes(&list)
 	return list.Attributes
 }
 
-// list makes the span's attributes a list. s.mu is held.
-func (s *recordedSpan) list() {
+// makeList makes the span's attributes a list. s.mu is held.
+func (s *recordedSpan) makeList() {
 	s.attributes, s.request = s.appendAttributes(nil), nil
 	s.dirty = true
 }
@@ -84,7 +84,7 @@ func (s *recordedSpan) list() {
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
 	if s.request != nil && (s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
-		s.list()
+		s.makeList()
 	}
 	if limit == 0 {
 		s.droppedAttributes += int32(len(attrs))

@@ -255,3 +255,18 @@ func TestForeignSpanOfAnotherTime(t *testing.T) {
 		}
 	})
 }
+
+// A measure under a span that is only known by its context has no span of its own, and no ids of one.
+func TestMeasureWithoutASpanHasNoID(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	tp := sdktrace.NewTracerProvider()
+	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithTracerProvider(tp)))
+	t.Cleanup(func() { _ = tp.Shutdown(context.Background()) })
+	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	_, timing := marks.Start(observer.NewContext(trace.ContextWithSpanContext(t.Context(), parent), tl), "m")
+	timing.End()
+	entries := tl.Entries()
+	if len(entries) != 1 || entries[0].Span().Self != (observer.ID{}) || entries[0].Span().Parent != observer.ID(parent.SpanID()) {
+		t.Errorf("entries %v with the ids %+v, want one without an id of its own, under the parent", entries, entries[0].Span())
+	}
+}

@@ -3,9 +3,9 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -81,9 +81,7 @@ type encodedPart struct {
 // maxEncoding is the largest capacity of a buffer that is used again.
 const maxEncoding = 512 << 10
 
-var encodings = sync.Pool{New: func() any { return &encoding{stripe: int(made.Add(1) % stripes)} }}
-
-var made atomic.Uint64 // encodings
+var encodings = sync.Pool{New: func() any { return &encoding{stripe: rand.IntN(stripes)} }}
 
 // HandOver encodes spans and gives them to the outputs.
 func (r receiver) HandOver(finished *observer.Finished) {
@@ -191,7 +189,7 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
 		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
 	}
-	var more otlpenc.More
+	var more otlpenc.Extra
 	switch {
 	case span.request == nil:
 	case len(attrs)+len(span.attributes) == 0:
@@ -216,7 +214,7 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 		data.Events, dropped = s.withMarks(span, last)
 		data.DroppedEventCount += dropped
 	}
-	s.bytes = data.AppendWith(s.bytes, more)
+	s.bytes = data.AppendExtra(s.bytes, more)
 }
 
 // appendRequest appends the attributes of the request whose span is s.span.
@@ -232,6 +230,7 @@ func (s *encoding) appendRequest(b []byte) []byte {
 // plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.
 func (s *encoding) plainMarks(span *recordedSpan, last observer.FinishedMark) bool {
 	limits := &span.tracer.provider.limits
+	clear(s.marks)
 	s.marks = s.marks[:0]
 	if len(span.readDetails().events.values) > 0 || span.marks.Dropped() > 0 || !admits(limits.EventCountLimit, span.marks.Len()) {
 		return false
@@ -265,7 +264,7 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
 	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
-		s.bytes = data.AppendWith(s.bytes, otlpenc.More{Detail: it.Attrs})
+		s.bytes = data.AppendExtra(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)

@@ -141,7 +141,7 @@ func (j *joined) Start(ctx context.Context, to observer.Destination, name string
 	if ok {
 		own.measure = true // its hand-over counts it
 	}
-	return ctx, &openedSpan{span: span, joined: j, counts: !ok && span.IsRecording()}
+	return ctx, &openedSpan{span: span, joined: j, recorded: span.IsRecording(), own: ok}
 }
 
 // tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
@@ -185,19 +185,25 @@ func fail(span trace.Span, f observer.Failure) {
 
 // An openedSpan is the span of a measure that has begun.
 type openedSpan struct {
-	span   trace.Span
-	joined *joined
-	counts bool
+	span     trace.Span
+	joined   *joined
+	recorded bool
+	own      bool // a TracerProvider's
 }
 
-func (o *openedSpan) IDs() observer.SpanIDs { return o.joined.IDs(o.span) }
+func (o *openedSpan) IDs() observer.SpanIDs {
+	if !o.recorded { // it may be the parent itself
+		return observer.SpanIDs{}
+	}
+	return o.joined.IDs(o.span)
+}
 
 func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
 
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 	o.span.SetAttributes(convert(attrs)...)
 	o.span.End(trace.WithTimestamp(at))
-	if o.counts {
+	if o.recorded && !o.own {
 		o.joined.stats.measures.Add(1)
 	}
 	return nil

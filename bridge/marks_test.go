@@ -331,3 +331,35 @@ func TestLateMarkKeepsNoRequest(t *testing.T) {
 		}
 	})
 }
+
+// A request with many marks leaves nothing in memory that later requests use again.
+func TestManyMarksKeepNoRequest(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // each request uses the memory of the one before
+	r := newRig(t, bothproviders.Perfline, bothproviders.Options{})
+	freed := make(chan struct{})
+	func() {
+		big := new([1 << 16]byte)
+		runtime.AddCleanup(big, func(struct{}) { close(freed) }, struct{}{})
+		ctx, root := r.tracer.Start(context.WithValue(r.ctx, bigKey{}, big), "root")
+		for n := range 16 {
+			inside, child := r.tracer.Start(ctx, "child")
+			for range 120 - n {
+				marks.Mark(inside, "mark")
+			}
+			child.End()
+		}
+		root.End()
+	}()
+	r.flush(t)
+	for range 1000 {
+		_, small := r.tracer.Start(r.ctx, "small")
+		small.End()
+		runtime.GC()
+		select {
+		case <-freed:
+			return
+		default:
+		}
+	}
+	t.Error("the request is still in memory after 1000 collections")
+}

@@ -128,21 +128,46 @@ func (r *root) enlist(in *inlet) {
 // inlets that were written: an entry would else overtake another one, which its goroutine wrote to another inlet before.
 // r.mu is held.
 func (r *root) take() {
-	var all *inlet
-	for in := r.dirty.Swap(nil); in != nil; in = r.dirty.Swap(nil) {
-		for in != nil {
-			next := in.link
-			in.mu.Lock()
-			in.link, all = all, in
-			in = next
+	for {
+		n := len(r.written)
+		for in := r.dirty.Swap(nil); in != nil; in = in.link {
+			r.written = append(r.written, in)
 		}
+		if len(r.written) == n {
+			break
+		}
+		for _, in := range r.written[:n] {
+			in.mu.Unlock()
+		}
+		lockAll(r.written)
 	}
-	for in := all; in != nil; {
-		next := in.link
+	for _, in := range r.written {
 		r.taken = append(r.taken, in.first)
 		in.first, in.last, in.queued, in.link = nil, nil, false, nil
 		in.mu.Unlock()
-		in = next
+	}
+	r.written = r.written[:0]
+}
+
+// lockAll locks inlets. While it waits for one, it holds no other: a goroutine that is held up while it writes must not stop the
+// others.
+func lockAll(all []*inlet) {
+	for wait := 0; ; {
+		all[wait].mu.Lock()
+		n := 0
+		for n < len(all) && (n == wait || all[n].mu.TryLock()) {
+			n++
+		}
+		if n == len(all) {
+			return
+		}
+		for i, in := range all[:n] {
+			if i != wait {
+				in.mu.Unlock()
+			}
+		}
+		all[wait].mu.Unlock()
+		wait = n
 	}
 }
 

@@ -127,10 +127,10 @@ func (j *journal) empty() {
 
 // free gives the journal to the pool.
 func (j *journal) free() {
+	j.empty()
 	if cap(j.records) > maxPooled || cap(j.attrs) > 4*maxPooled {
 		return
 	}
-	j.empty()
 	poison(j)
 	journals.Put(j)
 }

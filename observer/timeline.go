@@ -132,6 +132,7 @@ type root struct {
 
 	mu         sync.Mutex          // guards what follows, every Observer and every observers list
 	taken      []*chunk            // scratch of collect
+	written    []*inlet            // scratch of take
 	entries    []*Entry            // scratch of collect
 	slab       attrSlab            // of what observers get in one pass
 	totals     [numKinds]TypeStats // without the units

@@ -257,7 +257,7 @@ func (p *Place) atOnce(k kind) bool {
 //
 //go:noinline
 func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
-	copied := passed.Get().(*[]slog.Attr)
+	copied := attrLists.Get().(*[]slog.Attr)
 	*copied = append((*copied)[:0], attrs...)
 	at := p.Timeline.anchor(start).Add(start)
 	if k == kindMark {
@@ -265,12 +265,17 @@ func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs [
 	} else {
 		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: *copied})
 	}
-	clear(*copied)
-	passed.Put(copied)
+	if cap(*copied) <= maxCopied {
+		clear(*copied)
+		attrLists.Put(copied)
+	}
 }
 
-// passed has lists for pass.
-var passed = sync.Pool{New: func() any { return new([]slog.Attr) }}
+// maxCopied is the largest capacity of a list that is used again.
+const maxCopied = 64
+
+// attrLists has lists for pass.
+var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
 // Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
 // without a tracer.

@@ -82,13 +82,13 @@ func (t *Timeline) handOver(why cause) {
 		t.mu.Unlock()
 		return
 	}
-	if j.finished == 0 && why == causeLong {
-		t.prune(j)
+	t.show() // the view keeps what the journal loses
+	rest := t.keepMarks(j, why == causeAbandon)
+	if j.finished == 0 && why == causeLong && rest != nil {
+		t.replace(j, rest)
 		t.mu.Unlock()
 		return
 	}
-	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j, why == causeAbandon)
 	t.journal, t.shown = rest, 0
 	if rest != nil {
 		t.shown = len(rest.records)
@@ -132,12 +132,12 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 
 // keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
 // the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. t.mu is held.
-func (t *Timeline) keepMarks(j *journal, none bool) (rest *journal) {
+func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if t.receiver == nil {
 		return nil
 	}
 	limit, lost := t.receiver.MarkLimit(), &t.shard.limited
-	if none {
+	if abandon {
 		limit, lost = 0, &t.shard.agedOut
 	}
 	size := 0
@@ -195,11 +195,15 @@ func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
 	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
 }
 
-// prune drops the marks over the limits of their spans from j, which has nothing that has finished. The others stay in j's
-// own storage: a stream of marks does not make a new one each time. t.mu is held.
+// prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
 func (t *Timeline) prune(j *journal) {
 	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j, false)
+	t.replace(j, t.keepMarks(j, false))
+}
+
+// replace gives j the records of rest, if there are any, in j's own storage: a stream of marks does not make a new one
+// each time. t.mu is held.
+func (t *Timeline) replace(j, rest *journal) {
 	t.shard.count(j)
 	clear(j.records)
 	clear(j.attrs)

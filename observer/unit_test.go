@@ -519,3 +519,27 @@ func TestManyAttributes(t *testing.T) {
 		t.Errorf("%d attributes came, want %d", came, n)
 	}
 }
+
+// A journal that is full of marks that their tracer has is emptied, and does not wait for anything.
+func TestJournalOfMarksThatTheTracerHas(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	s := spantest.New(tl)
+	s.Discard, s.Limit = true, 128
+	root := s.NewRoot("root")
+	root.To = observer.ToSpan
+	place := observer.Locate(root.Context(t.Context()))
+	name := strings.Repeat("x", 1000)
+	for tl.UnitStats().WaitingBytes < 500_000 {
+		place.Record(observer.Mark, name, 0, 0, nil)
+	}
+	for range 30 {
+		place.Record(observer.Mark, name, 0, 0, nil)
+		if got := tl.UnitStats(); got.WaitingBytes < 50_000 {
+			if got.Waiting > 1 || got.Waiting == 0 && got.WaitingBytes > 0 {
+				t.Errorf("stats are %+v", got)
+			}
+			return
+		}
+	}
+	t.Errorf("stats are %+v, want an empty journal after 512 KiB", tl.UnitStats())
+}

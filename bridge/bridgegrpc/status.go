@@ -69,7 +69,7 @@ func endSpan(span trace.Span, a *attributes, st *status.Status, failed bool) {
 		return
 	}
 	answer := attributes{code: code, failed: failed}
-	list := serving.NewList()
+	list := serving.NewAttributeList()
 	defer list.Free()
 	answer.Answer(list)
 	span.SetAttributes(list.Attributes...)

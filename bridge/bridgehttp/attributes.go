@@ -82,7 +82,7 @@ func (a *attributes) Request(to serving.AttributeSink) {
 
 // Answer implements [serving.Attributes].
 func (a *attributes) Answer(to serving.AttributeSink) {
-	to.List(a.kind.outcome)
+	to.KeyValues(a.kind.outcome)
 	if a.received > 0 {
 		to.Int(semconv.HTTPRequestBodySizeKey, a.received)
 	}

@@ -307,7 +307,7 @@ func (q *request) answer(k *kept) {
 		return
 	}
 	a := attributes{kind: k, received: received, sent: sent}
-	list := serving.NewList()
+	list := serving.NewAttributeList()
 	defer list.Free()
 	a.Answer(list)
 	q.span.SetAttributes(list.Attributes...)

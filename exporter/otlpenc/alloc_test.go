@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -55,6 +56,21 @@ func TestAlloc(t *testing.T) {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", name, n)
 		}
+	}
+}
+
+// Groups that are in use are found without an allocation, also if there were many others before.
+func TestAllocGroupsAfterManyOthers(t *testing.T) {
+	var groups otlpenc.Groups
+	scope := func(i int) sdktrace.ReadOnlySpan {
+		return tracetest.SpanStub{InstrumentationScope: instrumentation.Scope{Name: fmt.Sprint("tracer ", i)}}.Snapshot()
+	}
+	for i := range 500 {
+		groups.Of(scope(i))
+	}
+	last := scope(1000)
+	if n := testing.AllocsPerRun(100, func() { groups.Of(last) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
 	}
 }
 

@@ -13,22 +13,22 @@ import (
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
 const MaxPlain = 8
 
-// More is what a span has besides its Snapshot.
-type More struct {
+// Extra is what a span has besides its Snapshot.
+type Extra struct {
 	Attributes func([]byte) []byte // appends attributes, by an [AttributeWriter]; may be nil
 	Detail     []slog.Attr         // attributes, which must be plain
 	Events     func([]byte) []byte // appends events, by [AppendEvent]; may be nil
 }
 
-// AppendWith is Append for a span with more.
-func (s *Snapshot) AppendWith(b []byte, more More) []byte { return s.append(b, &more) }
+// AppendExtra is Append for a span with more.
+func (s *Snapshot) AppendExtra(b []byte, more Extra) []byte { return s.append(b, &more) }
 
-// An AttributeWriter appends attributes of a span. Keys and texts must be UTF-8.
+// An AttributeWriter appends attributes of a span. Keys must be UTF-8.
 type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), value)
+	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), validText(value))
 }
 
 // Int appends a number.
@@ -36,8 +36,8 @@ func (w *AttributeWriter) Int(key attribute.Key, value int64) {
 	w.Bytes = appendScalar(w.Bytes, spanAttributes, string(key), integer(value))
 }
 
-// List appends attributes.
-func (w *AttributeWriter) List(attrs []attribute.KeyValue) {
+// KeyValues appends attributes.
+func (w *AttributeWriter) KeyValues(attrs []attribute.KeyValue) {
 	w.Bytes = appendAttributes(w.Bytes, spanAttributes, attrs, 0)
 }
 

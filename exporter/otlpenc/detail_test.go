@@ -41,7 +41,7 @@ func TestAppendPlain(t *testing.T) {
 			if !otlpenc.Plain(attrs) {
 				t.Fatal("not plain")
 			}
-			got := s.AppendWith([]byte("before"), otlpenc.More{Detail: attrs, Events: func(b []byte) []byte {
+			got := s.AppendExtra([]byte("before"), otlpenc.Extra{Detail: attrs, Events: func(b []byte) []byte {
 				return otlpenc.AppendEvent(otlpenc.AppendEvent(b, at, "e", attrs), at, "", nil)
 			}})
 			s.Attributes = []attribute.KeyValue{c.want, attribute.Int("n", 1)}

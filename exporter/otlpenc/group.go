@@ -28,7 +28,7 @@ func (g *Group) Scope() instrumentation.Scope { return g.scope }
 
 const (
 	maxGroups = 1024 // of a Groups, before it starts anew
-	maxFirst  = 64   // groups that are found without a lock
+	slots     = 64   // groups that are found without a lock
 )
 
 // Groups finds the [Group] of a span. The zero value is ready for use; a Groups must not be copied. Its
@@ -38,10 +38,11 @@ const (
 // make providers and tracers without end. Older groups remain valid. A scope with an older and a newer
 // group appears twice in a request.
 type Groups struct {
-	first   [maxFirst]atomic.Pointer[Group] // filled in this order
-	scratch sync.Pool                       // of *[]byte, see Encode
+	recent  [slots]atomic.Pointer[Group] // filled in this order, and then again
+	turn    atomic.Uint32                // the slot of the next one
+	scratch sync.Pool                    // of *[]byte, see Encode
 
-	mu     sync.Mutex // guards what follows, and changes of first
+	mu     sync.Mutex // guards what follows
 	groups map[groupKey]*Group
 }
 
@@ -52,7 +53,7 @@ type groupKey struct {
 	scopeFields string
 }
 
-// Of returns the group of s. It takes no lock and allocates nothing for the first 64 groups.
+// Of returns the group of s. It takes no lock and allocates nothing while there are at most 64 groups.
 // Resources are the same if their pointers are, which all spans of a provider share.
 func (t *Groups) Of(s sdktrace.ReadOnlySpan) *Group {
 	var room Snapshot
@@ -60,8 +61,8 @@ func (t *Groups) Of(s sdktrace.ReadOnlySpan) *Group {
 }
 
 func (t *Groups) of(s *Snapshot) *Group {
-	for i := range t.first {
-		g := t.first[i].Load()
+	for i := range t.recent {
+		g := t.recent[i].Load()
 		if g == nil {
 			break
 		}
@@ -69,7 +70,11 @@ func (t *Groups) of(s *Snapshot) *Group {
 			return g
 		}
 	}
-	return t.Group(s.Resource, s.InstrumentationScope)
+	g := t.Group(s.Resource, s.InstrumentationScope)
+	if g.scope == s.InstrumentationScope { // it can be found there: it has no NaN
+		t.recent[(t.turn.Add(1)-1)%slots].Store(g)
+	}
+	return g
 }
 
 // Group returns the group of spans with this resource and this scope. It takes a lock and encodes the scope, so callers
@@ -83,14 +88,12 @@ func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Gro
 	}
 	if len(t.groups) >= maxGroups || t.groups == nil {
 		t.groups = map[groupKey]*Group{}
-		for i := range t.first {
-			t.first[i].Store(nil)
+		for i := range t.recent {
+			t.recent[i].Store(nil)
 		}
+		t.turn.Store(0)
 	}
 	g := &Group{res, scope, string(appendResource(nil, res)), key.scopeFields}
-	if n := len(t.groups); n < maxFirst {
-		t.first[n].Store(g)
-	}
 	t.groups[key] = g
 	return g
 }

@@ -15,9 +15,9 @@ func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 }
 
 // Append is [AppendSpan] for a Snapshot.
-func (s *Snapshot) Append(b []byte) []byte { return s.append(b, &More{}) }
+func (s *Snapshot) Append(b []byte) []byte { return s.append(b, &Extra{}) }
 
-func (s *Snapshot) append(b []byte, more *More) []byte {
+func (s *Snapshot) append(b []byte, more *Extra) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
 	b = appendIDs(b, *sc)
@@ -31,7 +31,7 @@ func (s *Snapshot) append(b []byte, more *More) []byte {
 	}
 	b = appendFixed64(b, spanStart, nanos(s.StartTime))
 	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
-	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Header.decode
+	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Spans.First
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
 	if more.Attributes != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -44,6 +45,10 @@ func TestAllocAccept(t *testing.T) {
 			}
 		},
 		"Accept of all at once": func(r *Recent, i int) { r.Accept(joined[i]) },
+		"Accept after a request was looked for": func(r *Recent, i int) {
+			r.Snapshot(trace.TraceID{0xff}, trace.SpanID{1})
+			r.Accept(joined[i])
+		},
 	} {
 		r, i := NewRecent(Config{}), 0
 		one := func() {

@@ -172,11 +172,16 @@ func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 
 // Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
-	newest, slowest := r.Snapshots()
-	for _, s := range append(newest, slowest...) {
-		if s.TraceID == id && s.SpanID == root {
-			return s, true
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := func(q *request) bool { return q.trace.id == id && q.id == root }
+	for q := r.newest.newest; q != nil; q = q.older {
+		if is(q) {
+			return q.snapshot(), true
 		}
+	}
+	if at := slices.IndexFunc(r.slowest, is); at >= 0 {
+		return r.slowest[at].snapshot(), true
 	}
 	return Snapshot{}, false
 }

@@ -1,10 +1,10 @@
 // Package queue delivers items to a receiver in batches: spans, profiles, later logs.
 //
-//	q := queue.New(queue.Config[otlpenc.Spans]{
+//	q := queue.New(queue.Config[item]{
 //		What: "spans", To: "http://localhost:4318", MaxCount: 2048, MaxBytes: 32 << 20, BatchCount: 512, BatchBytes: 3 << 20,
-//		Delay: 5 * time.Second, Timeout: 10 * time.Second, Send: queue.Encoded(otlpenc.AppendRequest, sender),
+//		Delay: 5 * time.Second, Timeout: 10 * time.Second, Send: queue.Encoded(appendRequest, sender),
 //	})
-//	q.Add(spans)
+//	q.Add(item{spans})
 //	…
 //	err := q.Shutdown(ctx)
 //

@@ -34,7 +34,7 @@ type Attributes interface {
 type AttributeSink interface {
 	Text(key attribute.Key, value string)
 	Int(key attribute.Key, value int64)
-	List(attrs []attribute.KeyValue)
+	KeyValues(attrs []attribute.KeyValue)
 }
 
 // MaxAttributes is how many attributes a request has, with its answer.
@@ -52,34 +52,36 @@ type Tracer interface {
 	StartServer(ctx context.Context, name string, r Request, newRoot bool, links []trace.Link) (context.Context, trace.Span)
 }
 
-// A List makes a list of attributes.
-type List struct{ Attributes []attribute.KeyValue }
+// An AttributeList makes a list of attributes.
+type AttributeList struct{ Attributes []attribute.KeyValue }
 
-var _ AttributeSink = (*List)(nil)
+var _ AttributeSink = (*AttributeList)(nil)
 
-var lists = sync.Pool{New: func() any { return &List{make([]attribute.KeyValue, 0, MaxAttributes)} }}
+var lists = sync.Pool{New: func() any { return &AttributeList{make([]attribute.KeyValue, 0, MaxAttributes)} }}
 
-// NewList returns an empty list, which the caller frees.
-func NewList() *List { return lists.Get().(*List) }
+// NewAttributeList returns an empty list, which the caller frees.
+func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
 
 // Free gives the list away. OpenTelemetry's API has copied the attributes.
-func (l *List) Free() {
+func (l *AttributeList) Free() {
 	l.Attributes = l.Attributes[:0]
 	lists.Put(l)
 }
 
 // Text implements [AttributeSink].
-func (l *List) Text(key attribute.Key, value string) {
+func (l *AttributeList) Text(key attribute.Key, value string) {
 	l.Attributes = append(l.Attributes, key.String(value))
 }
 
 // Int implements [AttributeSink].
-func (l *List) Int(key attribute.Key, value int64) {
+func (l *AttributeList) Int(key attribute.Key, value int64) {
 	l.Attributes = append(l.Attributes, key.Int64(value))
 }
 
-// List implements [AttributeSink].
-func (l *List) List(attrs []attribute.KeyValue) { l.Attributes = append(l.Attributes, attrs...) }
+// KeyValues implements [AttributeSink].
+func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
+	l.Attributes = append(l.Attributes, attrs...)
+}
 
 // StartSpan starts the server span of a request under the span in ctx. A public request's
 // span begins a trace of its own, with a link to the caller's span.
@@ -91,7 +93,7 @@ func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	if t, ok := t.(Tracer); ok {
 		return t.StartServer(ctx, name, r, public, links)
 	}
-	list := NewList()
+	list := NewAttributeList()
 	defer list.Free()
 	r.Attributes(list)
 	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))
