@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -46,19 +48,34 @@ func newServer(ctx context.Context, name, pkg string, listeners ...string) (*ser
 	return &server{name: name, bin: bin, dir: dir, ports: ports}, nil
 }
 
-// freePorts asks the kernel for a port for each name. Somebody could take one
-// before the server does; Start fails then, and tells.
+// Ports of servers are below the ones that the kernel gives to connections (32768 and above on Linux). A connection could
+// otherwise take a server's port before the server has it, or while the server is down.
+const (
+	firstPort = 20_000
+	portCount = 12_000
+)
+
+var picked sync.Map // ports of this process's servers
+
+// freePorts picks a port for each name. Another process could take one before the server does; Start fails then, and tells.
 func freePorts(ctx context.Context, names []string) (map[string]int, error) {
-	ports := map[string]int{}
-	for _, name := range names {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
+	found := map[string]int{}
+	for tries := 0; len(found) < len(names); tries++ {
+		port := firstPort + rand.IntN(portCount)
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port))
+		switch {
+		case err == nil:
+			if err := l.Close(); err != nil {
+				return nil, err
+			}
+			if _, taken := picked.LoadOrStore(port, true); !taken {
+				found[names[len(found)]] = port
+			}
+		case tries == 1000:
 			return nil, err
 		}
-		defer l.Close() // when all are picked: none is picked twice
-		ports[name] = l.Addr().(*net.TCPAddr).Port
 	}
-	return ports, nil
+	return found, nil
 }
 
 // Start starts the process, at first or after Kill or Terminate, and waits until it is ready.
