@@ -115,8 +115,8 @@ func (r *root) inlet() *inlet {
 	return &r.inlets[h>>32&uint64(len(r.inlets)-1)]
 }
 
-// enlist puts an inlet on the dirty list unless it is there. in.mu is held: a goroutine that writes to the inlet next and
-// then collects must find it there.
+// enlist puts an inlet on the dirty list unless it is there. in.mu is held. So another goroutine that writes to the inlet, and
+// then collects, finds it on the list.
 func (r *root) enlist(in *inlet) {
 	for !in.queued {
 		in.link = r.dirty.Load()
@@ -149,8 +149,8 @@ func (r *root) take() {
 	r.written = r.written[:0]
 }
 
-// lockAll locks inlets. While it waits for one, it holds no other: a goroutine that is held up while it writes must not stop the
-// others.
+// lockAll locks inlets. While it waits for one, it holds no other. So a goroutine that is slow while it writes stops no other
+// one.
 func lockAll(all []*inlet) {
 	for wait := 0; ; {
 		all[wait].mu.Lock()

@@ -54,17 +54,22 @@ func BenchmarkOnEnd(b *testing.B) {
 	}
 }
 
-func BenchmarkAccept(b *testing.B) {
+// encodedSpans returns the spans of 256 requests, three of each.
+func encodedSpans() (all []otlpenc.Spans) {
 	k := &keep{}
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(k))
 	for i := range 256 {
 		serve(p, i)
 	}
 	var groups otlpenc.Groups
-	var all []otlpenc.Spans
 	for _, s := range k.spans {
 		all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1})
 	}
+	return all
+}
+
+func BenchmarkAccept(b *testing.B) {
+	all := encodedSpans()
 	r := requests.NewRecent(requests.Config{Slowest: -1})
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -78,15 +83,8 @@ func BenchmarkAccept(b *testing.B) {
 
 // As perfline's own provider hands over a request: all its spans at once, the root last.
 func BenchmarkAcceptRequest(b *testing.B) {
-	k := &keep{}
-	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(k))
-	for i := range 256 {
-		serve(p, i)
-	}
-	var groups otlpenc.Groups
 	all := make([]otlpenc.Spans, 256)
-	for i, s := range k.spans {
-		one := otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1}
+	for i, one := range encodedSpans() {
 		request := &all[i/3]
 		*request = otlpenc.Spans{Group: one.Group, Bytes: append(request.Bytes, one.Bytes...), Count: request.Count + 1}
 	}

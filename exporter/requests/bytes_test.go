@@ -132,7 +132,7 @@ func TestRecentIsBoundedInTracers(t *testing.T) {
 		one.OnEnd(span(1, 2+i, 1, "child", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))
 	}
 	if s := one.Stats(); s.SpansDropped < 100 {
-		t.Errorf("%d spans are dropped, want those of 100 tracers at least: %+v", s.SpansDropped, s)
+		t.Errorf("%d spans are dropped, want at least the spans of 100 tracers: %+v", s.SpansDropped, s)
 	}
 }
 
