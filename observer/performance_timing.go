@@ -24,21 +24,15 @@ const (
 	ResponseEnd     = "responseEnd"     // the handler has returned
 )
 
-// timings are when the moments of a request were. The zero timings are of a
-// request of which nothing is known.
-type timings struct {
-	// Those that a server tells for every request, plus one; 0 when they have not
-	// come. They cost no lock and no memory of their own.
-	request, responseStart, responseEnd atomic.Int64
+// timings are when the moments of a request were, plus one; 0 for one that has not come. They cost no lock and no memory of
+// their own.
+type timings struct{ requestStart, responseStart, responseEnd atomic.Int64 }
 
-	others map[string]time.Duration // guarded by the timeline's mu
-}
-
-// common is where one of the moments that a server tells is kept, nil for others.
-func (t *timings) common(name string) *atomic.Int64 {
+// of returns the place of a moment, nil for one that a server has no value for.
+func (t *timings) of(name string) *atomic.Int64 {
 	switch name {
 	case RequestStart:
-		return &t.request
+		return &t.requestStart
 	case ResponseStart:
 		return &t.responseStart
 	case ResponseEnd:
@@ -59,28 +53,20 @@ func IsTimingName(name string) bool {
 // measure can start or end there. Setting it again replaces it. These are errors:
 //
 //   - a process timeline, which has none of these moments (it is a Worker)
-//   - a name that is not a timing name, and [NavigationStart], which is always the origin
+//   - a name other than [RequestStart], [ResponseStart] and [ResponseEnd]
 //   - a time that is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	if t.parent == nil {
 		return fmt.Errorf("observer: SetTiming %q: only a request's timeline has timings, not the process's", name)
 	}
+	moment := t.timings.of(name)
+	if moment == nil {
+		return fmt.Errorf("observer: SetTiming %q: must be one of %s, %s and %s", name, RequestStart, ResponseStart, ResponseEnd)
+	}
 	if at < 0 || at > MaxTime {
 		return fmt.Errorf("observer: SetTiming %q: %v: must not be negative, and at most 146 years", name, at)
 	}
-	if common := t.timings.common(name); common != nil {
-		common.Store(int64(at) + 1)
-		return nil
-	}
-	if name == NavigationStart || !IsTimingName(name) {
-		return fmt.Errorf("observer: SetTiming %q: must be one of the attributes of PerformanceTiming but navigationStart", name)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.timings.others == nil {
-		t.timings.others = map[string]time.Duration{}
-	}
-	t.timings.others[name] = at
+	moment.Store(int64(at) + 1)
 	return nil
 }
 
@@ -94,14 +80,9 @@ func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if name == NavigationStart {
 		return 0, true
 	}
-	if common := t.timings.common(name); common != nil {
-		if at := common.Load(); at != 0 {
-			return time.Duration(at - 1), true
-		}
+	moment := t.timings.of(name)
+	if moment == nil || moment.Load() == 0 {
 		return 0, false
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at, ok = t.timings.others[name]
-	return at, ok
+	return time.Duration(moment.Load() - 1), true
 }

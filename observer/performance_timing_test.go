@@ -20,7 +20,7 @@ func TestTiming_UT23(t *testing.T) {
 	for _, set := range []struct {
 		name string
 		at   time.Duration
-	}{{observer.RequestStart, 0}, {observer.ResponseStart, 5}, {observer.ResponseStart, 7}, {"domComplete", 3}, {"domComplete", 9}} {
+	}{{observer.RequestStart, 0}, {observer.ResponseStart, 5}, {observer.ResponseStart, 7}, {observer.ResponseEnd, 9}} {
 		if err := request.SetTiming(set.name, set.at); err != nil {
 			t.Error(err)
 		}
@@ -31,10 +31,10 @@ func TestTiming_UT23(t *testing.T) {
 	if at, ok := request.Timing(observer.ResponseStart); at != 7 || !ok {
 		t.Errorf("responseStart is %v, %v, want what was set last, 7ns", at, ok)
 	}
-	if at, ok := request.Timing("domComplete"); at != 9 || !ok {
-		t.Errorf("domComplete is %v, %v, want what was set last, 9ns", at, ok)
+	if at, ok := request.Timing(observer.ResponseEnd); at != 9 || !ok {
+		t.Errorf("responseEnd is %v, %v, want 9ns", at, ok)
 	}
-	for _, name := range []string{observer.ResponseStart, "domComplete"} {
+	for _, name := range []string{observer.ResponseStart, observer.ResponseEnd} {
 		if at, ok := process.NewChild().Timing(name); ok || at != 0 {
 			t.Errorf("another request has %s, too, at %v", name, at)
 		}
@@ -51,7 +51,8 @@ func TestSetTimingErrors_UT23(t *testing.T) {
 		want string
 	}{
 		{process.Timeline, observer.ResponseStart, 1, "only a request's"},
-		{request, observer.NavigationStart, 1, "but navigationStart"},
+		{request, observer.NavigationStart, 1, "must be one of requestStart, responseStart and responseEnd"},
+		{request, "domComplete", 1, `"domComplete"`},
 		{request, "responsestart", 1, `"responsestart"`},
 		{request, observer.ResponseStart, -1, "-1ns"},
 	} {
