@@ -25,10 +25,13 @@ type performance struct {
 	tasks *observertest.Tasks
 }
 
+// bufferSize is the number of entries of each type that a buffer keeps.
+const bufferSize = 100
+
 // globals are a Worker and a Window.
 func globals() map[string]*performance {
 	tasks := &observertest.Tasks{}
-	process := observer.NewTimeline(observer.TimelineOptions{Scheduler: tasks.Schedule})
+	process := observer.NewTimeline(observer.TimelineOptions{Scheduler: tasks.Schedule, BufferSize: bufferSize, ChildBufferSize: bufferSize})
 	request := process.NewChild()
 	return map[string]*performance{
 		"Worker": {observer.NewContext(context.Background(), process), process, tasks},
@@ -236,11 +239,11 @@ func (p *performance) observers(t *testing.T) {
 			t.Errorf("%s %q was not queued: %v", typ, name, err)
 		}
 	}
-	if err := p.tl.SetBufferSize(observer.Resource, 1); err != nil {
-		t.Fatal(err)
-	}
 	queue(observer.Resource, "r1")
-	queue(observer.Resource, "r2")
+	for range bufferSize {
+		queue(observer.Resource, "r2")
+	}
+	full := strings.Repeat(" r2", bufferSize-1)
 	obs, err := p.tl.Observe(callback, observer.Options{Type: observer.Resource, Buffered: true})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +264,7 @@ func (p *performance) observers(t *testing.T) {
 	queue(observer.Server, "not observed")
 	queue(observer.Resource, "r3")
 	p.tasks.Run()
-	if want := []string{"r1 m (1 dropped)", "r3"}; !slices.Equal(calls, want) {
+	if want := []string{"r1" + full + " m (1 dropped)", "r3"}; !slices.Equal(calls, want) {
 		t.Errorf("called with %q, want %q", calls, want)
 	}
 	queue(observer.Resource, "r4")

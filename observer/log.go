@@ -1,7 +1,6 @@
 package observer
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +10,7 @@ import (
 // to the buffer"). Its timeline's mu guards it.
 type log struct {
 	entries []Entry // never written again: readers share them
-	limits  [numKinds]int
+	limit   int     // of each kind
 	counts  [numKinds]int
 	full    [numKinds]uint64 // entries that found no room (PT-3)
 	slab    attrSlab
@@ -32,10 +31,7 @@ func (t *Timeline) buffer() *log {
 		if t.parent != nil {
 			limit = t.root.childLimit
 		}
-		t.log = &log{}
-		for k := range t.log.limits {
-			t.log.limits[k] = limit
-		}
+		t.log = &log{limit: limit}
 	}
 	return t.log
 }
@@ -53,24 +49,6 @@ func (t *Timeline) lockLog() *log {
 	return t.log
 }
 
-// SetBufferSize sets how many entries of type typ the timeline keeps, in place
-// of what [TimelineOptions] said for all types (as setResourceTimingBufferSize
-// does for one). Entries that it holds already stay. An unknown type and a
-// negative size are errors.
-func (t *Timeline) SetBufferSize(typ Type, size int) error {
-	k, ok := kindOf(typ)
-	if !ok {
-		return fmt.Errorf("observer: SetBufferSize: entry type %q is not supported; supported are %q", typ, SupportedEntryTypes())
-	}
-	if size < 0 {
-		return fmt.Errorf("observer: SetBufferSize: size %d of type %q: must not be negative", size, typ)
-	}
-	t.lockLog() // what was recorded before found the room that there was
-	defer t.mu.Unlock()
-	t.buffer().limits[k] = size
-	return nil
-}
-
 // Clear removes entries of type typ from t's buffer and returns how many: without
 // names all of them, else those that have one of the names. The name "" selects the
 // entries whose name is empty. Entries that observers have buffered stay with them.
@@ -85,7 +63,7 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 }
 
 // room reports whether the next entry of kind k will be kept.
-func (l *log) room(k kind) bool { return l.counts[k] < l.limits[k] }
+func (l *log) room(k kind) bool { return l.counts[k] < l.limit }
 
 // add appends e, whose attributes are not written again.
 func (l *log) add(e *Entry) {
@@ -106,7 +84,7 @@ func (l *log) refuse(k kind, name string, start time.Duration) {
 	l.index()
 	// Names that no entry in the buffer has are bounded: whoever makes them up
 	// without end gets an error from Latest.
-	if len(l.names) >= 2*l.limits[kindMark]+1024 {
+	if len(l.names) >= 2*l.limit+1024 {
 		if _, known := l.names[name]; !known {
 			return
 		}

@@ -8,65 +8,39 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-func TestSetBufferSize(t *testing.T) {
-	t.Run("PT-18 a type that the buffer does not keep reaches observers", func(t *testing.T) {
-		tl := newManual()
-		if err := tl.SetBufferSize(observer.Measure, 0); err != nil {
-			t.Fatal(err)
-		}
+func TestBufferSize(t *testing.T) {
+	sizes := func(n int) func(*observer.TimelineOptions) {
+		return func(o *observer.TimelineOptions) { o.BufferSize, o.ChildBufferSize = n, n }
+	}
+	t.Run("PT-18 entries that no buffer keeps reach observers", func(t *testing.T) {
+		tl := newManual(sizes(-1))
 		_, got := watch(t, tl.Timeline, both)
 		tl.add(observer.Mark, "mark")
 		tl.add(observer.Measure, "measure")
 		tl.run()
 		want(t, "the observer", *got, "mark", "measure")
-		want(t, "the buffer", names(tl.Entries()), "mark")
+		want(t, "the buffer", names(tl.Entries()))
 	})
 	t.Run("PT-19 by type, of the process and of a request", func(t *testing.T) {
-		process := newManual()
+		process := newManual(sizes(2))
 		for _, tl := range []*observer.Timeline{process.Timeline, process.NewChild()} {
-			if err := tl.SetBufferSize(observer.Resource, 2); err != nil {
-				t.Fatal(err)
-			}
 			for i := range 4 {
 				record(tl, observer.Resource, fmt.Sprint("resource ", i))
-				record(tl, observer.Mark, fmt.Sprint("mark ", i))
 			}
+			record(tl, observer.Mark, "mark")
 			want(t, "resources", names(tl.EntriesByType(observer.Resource)), "resource 0", "resource 1")
-			want(t, "marks", names(tl.EntriesByType(observer.Mark)), "mark 0", "mark 1", "mark 2", "mark 3")
+			want(t, "marks", names(tl.EntriesByType(observer.Mark)), "mark")
 		}
 	})
-	t.Run("a smaller size keeps what is there, clearing makes room", func(t *testing.T) {
-		tl := newManual()
-		for _, name := range []string{"a", "b", "c"} {
-			tl.add(observer.Mark, name)
-		}
-		if err := tl.SetBufferSize(observer.Mark, 1); err != nil {
-			t.Fatal(err)
-		}
-		tl.add(observer.Mark, "d")
-		want(t, "kept", names(tl.Entries()), "a", "b", "c")
+	t.Run("clearing makes room", func(t *testing.T) {
+		tl := newManual(sizes(1))
+		tl.add(observer.Mark, "a")
+		tl.add(observer.Mark, "b")
+		want(t, "kept", names(tl.Entries()), "a")
 		tl.Clear(observer.Mark)
-		tl.add(observer.Mark, "e")
-		tl.add(observer.Mark, "f")
-		want(t, "kept after clearing", names(tl.Entries()), "e")
-	})
-	t.Run("errors name the value and the rule", func(t *testing.T) {
-		tl := newManual()
-		for _, c := range []struct {
-			typ  observer.Type
-			size int
-			want []string
-		}{
-			{"frame", 1, []string{`"frame"`, "not supported"}},
-			{observer.Mark, -3, []string{"-3", "negative"}},
-		} {
-			err := tl.SetBufferSize(c.typ, c.size)
-			for _, w := range c.want {
-				if err == nil || !strings.Contains(err.Error(), w) {
-					t.Errorf("SetBufferSize(%q, %d): %v, want an error with %q", c.typ, c.size, err, w)
-				}
-			}
-		}
+		tl.add(observer.Mark, "c")
+		tl.add(observer.Mark, "d")
+		want(t, "kept after clearing", names(tl.Entries()), "c")
 	})
 }
 
@@ -101,19 +75,15 @@ func TestManyTies_PT15(t *testing.T) {
 	}
 }
 
-// Every mark that the buffer holds is found by its name, however many there are
-// and however the sizes changed meanwhile.
+// Every mark that the buffer holds is found by its name, however many there are.
 func TestLatestFindsAllThatIsKept(t *testing.T) {
-	t.Run("a size that grows", func(t *testing.T) {
-		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 100 })
+	t.Run("after the buffer was full", func(t *testing.T) {
+		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 5000 })
 		name := func(i int) string { return fmt.Sprint("mark ", i) }
-		for i := range 200 {
+		for i := range 5100 {
 			tl.Record(observer.Mark, name(i), 0, 0, nil)
 		}
 		tl.Latest(name(0)) // makes the index
-		if err := tl.SetBufferSize(observer.Mark, 10_000); err != nil {
-			t.Fatal(err)
-		}
 		tl.Clear(observer.Mark)
 		for i := range 5000 {
 			tl.Record(observer.Mark, name(i), 0, 0, nil)

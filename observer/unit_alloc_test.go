@@ -92,23 +92,19 @@ func places() (all []placed) {
 	for _, observed := range []string{"", ", observed"} {
 		for _, on := range []string{"the process", "a child", "a child that is full"} {
 			timeline := func(t testing.TB) (*observer.Timeline, context.Context) {
-				tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: -1, ChildBufferSize: 1 << 20, Scheduler: func(func()) {}}) // no pass, which allocates, runs meanwhile
+				size := 1 << 20
+				if on == "a child that is full" {
+					size = -1
+				}
+				tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: -1, ChildBufferSize: size, Scheduler: func(func()) {}}) // no pass, which allocates, runs meanwhile
 				if observed != "" {
 					if _, err := tl.Observe(func(observer.List) {}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				switch on {
-				case "a child":
+				case "a child", "a child that is full":
 					return tl, observer.NewContext(context.Background(), tl.NewChild())
-				case "a child that is full":
-					child := tl.NewChild()
-					for _, typ := range observer.SupportedEntryTypes() {
-						if err := child.SetBufferSize(typ, 0); err != nil {
-							t.Fatal(err)
-						}
-					}
-					return tl, observer.NewContext(context.Background(), child)
 				default:
 					return tl, observer.NewContext(context.Background(), tl)
 				}
