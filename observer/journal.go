@@ -18,10 +18,11 @@ type journal struct {
 	records  []journalRecord
 	attrs    []slog.Attr
 	ids      []SpanIDs
-	finished int           // records that the receiver gets: spans and measures
-	size     int           // of all of it, in bytes
-	counted  int           // in the shard's bytes
-	latest   time.Duration // of the times when its records were recorded
+	finished int              // records that the receiver gets: spans and measures
+	size     int              // of all of it, in bytes
+	counted  int              // in the shard's bytes
+	latest   time.Duration    // of the times when its records were recorded
+	recorded [numKinds]uint32 // entries since the shard has counted them
 	part     Finished
 }
 
@@ -36,7 +37,6 @@ type journalRecord struct {
 	nattrs   uint32
 	kind     kind // none if it has no entry
 	gets     gets
-	counted  bool  // it is among the recorded entries already
 	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
 	before   int32 // the place of the span's mark before this one, plus 1
 	size     int32 // of the span

@@ -61,6 +61,7 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 		return causeNone, false
 	}
 	j.append(rec, attrs)
+	j.recorded[rec.kind]++
 	j.size += size
 	switch {
 	case atOnce:
@@ -176,7 +177,6 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 			continue
 		}
 		rest.append(rec, j.attributes(rec))
-		rest.records[len(rest.records)-1].counted = true
 		rest.size += n
 	}
 	if dropped > 0 {

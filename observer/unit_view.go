@@ -48,9 +48,7 @@ func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
 		return false
 	}
 	j.ids = append(j.ids, e.ids)
-	j.append(&journalRecord{
-		name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, counted: true, ids: int32(len(j.ids)),
-	}, attrs)
+	j.append(&journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, ids: int32(len(j.ids))}, attrs)
 	return true
 }
 

@@ -158,45 +158,19 @@ func (t *Timeline) UnitStats() UnitStats {
 func (us *units) addStats(totals *[numKinds]TypeStats) {
 	for i := range us.shards {
 		h := &us.shards[i]
-		recorded := h.countRecorded()
+		for _, u := range h.appendOlder(nil, math.MaxUint64) {
+			u.mu.Lock()
+			if u.journal != nil { // else a hand-over has counted it
+				h.count(u.journal)
+			}
+			u.mu.Unlock()
+		}
 		for k := range totals {
-			totals[k].Recorded += recorded[k]
+			totals[k].Recorded += h.recorded[k].Load()
 			totals[k].BufferFull += h.bufferFull[k].Load()
 			totals[k].Overflow += h.overflow[k].Load()
 		}
 	}
-}
-
-// countRecorded counts the entries that were recorded, with the ones in journals that wait. It begins again if a journal is handed over
-// meanwhile, which may be in neither count. A shard is read in microseconds, so that once is nearly always enough.
-func (h *unitShard) countRecorded() (sum [numKinds]uint64) {
-	const attempts = 100
-	var all []*Timeline
-	for range attempts {
-		before := h.loadRecorded()
-		sum = before
-		all = h.appendOlder(all[:0], math.MaxUint64)
-		for _, u := range all {
-			u.mu.Lock()
-			if u.journal != nil {
-				for k, n := range u.journal.recorded() {
-					sum[k] += n
-				}
-			}
-			u.mu.Unlock()
-		}
-		if h.loadRecorded() == before {
-			break
-		}
-	}
-	return sum
-}
-
-func (h *unitShard) loadRecorded() (n [numKinds]uint64) {
-	for k := range n {
-		n[k] = h.recorded[k].Load()
-	}
-	return n
 }
 
 // sweep hands over old units. It runs on the timer's goroutine.
@@ -244,7 +218,7 @@ type unitShard struct {
 	limited       atomic.Uint64
 	unattached    atomic.Uint64
 
-	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; recorded does not have the ones in journals that wait
+	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; journals that wait have counts of their own
 
 	mu      sync.Mutex  // guards what follows
 	waiting []*Timeline // units whose journal is not empty
@@ -301,23 +275,14 @@ func (h *unitShard) enlist(t *Timeline) {
 	h.units.arm()
 }
 
-// count counts the entries of a journal that its unit has let go of.
+// count moves the counts of a journal to the shard. The lock of the journal's unit is held.
 func (h *unitShard) count(j *journal) {
-	for k, n := range j.recorded() {
+	for k, n := range j.recorded {
 		if n > 0 {
-			h.recorded[k].Add(n)
+			h.recorded[k].Add(uint64(n))
 		}
 	}
-}
-
-// recorded returns how many entries of each kind were recorded in the journal.
-func (j *journal) recorded() (n [numKinds]uint64) {
-	for i := range j.records {
-		if rec := &j.records[i]; rec.kind != kindNone && !rec.counted {
-			n[rec.kind]++
-		}
-	}
-	return n
+	j.recorded = [numKinds]uint32{}
 }
 
 // begin notes that j, which was the journal of t, is being handed over. t.mu is held. The caller passes the result to
