@@ -71,29 +71,22 @@ func (r *root) unlock() {
 // collect moves what was recorded from the inlets to the process timeline's log and the observers' buffers. r.mu is
 // held, and released with unlock.
 func (r *root) collect() {
-	r.take()
-	chunks := int64(0)
+	inlets := r.take()
 	for _, c := range r.taken {
-		for ; c != nil; c = c.next {
-			for i := range c.entries[:c.n] {
-				r.entries = append(r.entries, &c.entries[i])
-			}
-			chunks++
+		for i := range c.entries[:c.n] {
+			r.entries = append(r.entries, &c.entries[i])
 		}
 	}
-	if collections := r.collectGC(); collections || len(r.taken) > 1 {
+	collections := r.collectGC()
+	if r.clock == nil && (collections || inlets > 1) { // a clock of the timeline's own has one inlet
 		merge(r.entries)
 	}
 	r.followWall()
 	r.distribute(r.watching.Load() > 0)
 	for _, c := range r.taken {
-		for c != nil {
-			next := c.next
-			r.chunks.Put(c)
-			c = next
-		}
+		r.chunks.Put(c)
 	}
-	r.inFlight.Add(-chunks)
+	r.inFlight.Add(-int64(len(r.taken)))
 	r.slab = attrSlab{}
 	clear(r.taken)
 	clear(r.entries)

@@ -133,8 +133,7 @@ func (e *Entry) Duration() time.Duration { return e.duration }
 
 // RecordedAt is when the entry was recorded, since the same origin as StartTime. That is its
 // end, or later for what was made before, see [Timeline.Queue]: a measure between two marks,
-// say. It has no meaning for an entry that was not recorded, nor with a Clock of the
-// timeline's own.
+// say. It has no meaning for an entry that was not recorded.
 func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
 // Time is when the entry began by the wall clock. It carries a monotonic

@@ -78,9 +78,8 @@ func (r *root) collectGC() bool {
 	}
 	wall := time.Now()
 	now := wall.Sub(r.epoch) // the monotonic reading of the same instant
-	at := now
 	if r.clock != nil {
-		now, at = r.clock(), time.Duration(r.recorded.Load())
+		now = r.clock()
 	}
 	debug.ReadGCStats(&g.stats) // measured at 0.8 µs; it does not stop the world
 	n := g.stats.NumGC - g.cycle
@@ -98,7 +97,7 @@ func (r *root) collectGC() bool {
 		}
 		pause := g.stats.Pause[i]
 		r.entries = append(r.entries, &Entry{
-			name: gcName, start: end - pause, duration: pause, at: at, tl: g.tl, attrs: attrs, kind: kindGC,
+			name: gcName, start: end - pause, duration: pause, at: now, tl: g.tl, attrs: attrs, kind: kindGC,
 		})
 	}
 	g.cycle, g.seen = g.stats.NumGC, now

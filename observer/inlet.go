@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 	"unsafe"
 )
 
@@ -26,6 +25,7 @@ const (
 // it had: its next writer clears it, whose cache then has it.
 type chunk struct {
 	next    *chunk // that was written after it
+	pass    uint64 // the number of passes that had begun before it was written
 	n       int
 	nattrs  int
 	entries [chunkLen]Entry
@@ -55,9 +55,9 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	in := r.inlet()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	c := in.last
-	if c == nil || c.n == chunkLen || inline > chunkAttrs-c.nattrs {
-		if c = r.grow(in); c == nil {
+	c, pass := in.last, r.passes.Load()
+	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs {
+		if c = r.grow(in, pass); c == nil {
 			lost := &r.overflow
 			if e.tl.parent != nil {
 				lost = &r.unshown
@@ -69,9 +69,6 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	}
 	to := &c.entries[c.n]
 	*to = *e
-	if r.clock != nil {
-		to.at = time.Duration(r.recorded.Add(1)) // times may be equal: count instead
-	}
 	switch {
 	case inline > 0:
 		to.attrs = c.attrs[c.nattrs : c.nattrs+inline : c.nattrs+inline]
@@ -86,7 +83,7 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 }
 
 // grow gives in a fresh chunk, or none when too many are in use. in.mu is held.
-func (r *root) grow(in *inlet) *chunk {
+func (r *root) grow(in *inlet, pass uint64) *chunk {
 	// The bound is for all inlets together: goroutines may crowd on one.
 	if r.inFlight.Add(1) > r.maxChunks {
 		r.inFlight.Add(-1)
@@ -95,7 +92,7 @@ func (r *root) grow(in *inlet) *chunk {
 	c := r.chunks.Get().(*chunk)
 	clear(c.entries[:c.n])
 	clear(c.attrs[:c.nattrs])
-	c.n, c.nattrs, c.next = 0, 0, nil
+	c.n, c.nattrs, c.next, c.pass = 0, 0, nil, pass
 	if in.last == nil {
 		in.first = c
 	} else {
@@ -124,51 +121,27 @@ func (r *root) enlist(in *inlet) {
 	}
 }
 
-// take takes the chunks of all inlets. r.taken gets the first one of each inlet. It takes none before it has locked all
-// inlets that were written: an entry would else overtake another one, which its goroutine wrote to another inlet before.
-// r.mu is held.
-func (r *root) take() {
-	for {
-		n := len(r.written)
-		for in := r.dirty.Swap(nil); in != nil; in = in.link {
-			r.written = append(r.written, in)
+// take takes the chunks that were written before it, and returns how many inlets had some. It leaves a chunk that was begun
+// meanwhile: an entry there would overtake another one, which its goroutine wrote to another inlet before. r.mu is held.
+func (r *root) take() (inlets int) {
+	pass := r.passes.Add(1)
+	for in := r.dirty.Swap(nil); in != nil; inlets++ {
+		in.mu.Lock()
+		next := in.link
+		in.queued = false
+		for in.first != nil && in.first.pass < pass {
+			r.taken = append(r.taken, in.first)
+			in.first = in.first.next
 		}
-		if len(r.written) == n {
-			break
+		if in.first == nil {
+			in.last = nil
+		} else {
+			r.enlist(in)
 		}
-		for _, in := range r.written[:n] {
-			in.mu.Unlock()
-		}
-		lockAll(r.written)
-	}
-	for _, in := range r.written {
-		r.taken = append(r.taken, in.first)
-		in.first, in.last, in.queued, in.link = nil, nil, false, nil
 		in.mu.Unlock()
+		in = next
 	}
-	r.written = r.written[:0]
-}
-
-// lockAll locks inlets. While it waits for one, it holds no other. So a goroutine that is slow while it writes stops no other
-// one.
-func lockAll(all []*inlet) {
-	for wait := 0; ; {
-		all[wait].mu.Lock()
-		n := 0
-		for n < len(all) && (n == wait || all[n].mu.TryLock()) {
-			n++
-		}
-		if n == len(all) {
-			return
-		}
-		for i, in := range all[:n] {
-			if i != wait {
-				in.mu.Unlock()
-			}
-		}
-		all[wait].mu.Unlock()
-		wait = n
-	}
+	return inlets
 }
 
 // merge puts the entries of several inlets in the order of recording. Within one inlet that is the order of writing, but for

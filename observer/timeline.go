@@ -112,6 +112,7 @@ type root struct {
 
 	tracer   atomic.Pointer[Tracer] // the last one that was attached
 	watching atomic.Int32           // observers registered on whatever timeline; changed under mu
+	passes   atomic.Uint64          // of collect that have begun; changed under mu
 	timer    *time.Timer
 
 	// What is above is read by every call and hardly ever written; what is below
@@ -120,7 +121,6 @@ type root struct {
 
 	chunks   sync.Pool
 	inFlight atomic.Int64          // chunks in use
-	recorded atomic.Int64          // entries, counted only with a clock of its own, where it gives their order
 	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
 	armed    atomic.Bool           // a collection is on its way
 
@@ -132,7 +132,6 @@ type root struct {
 
 	mu         sync.Mutex          // guards what follows, every Observer and every observers list
 	taken      []*chunk            // scratch of collect
-	written    []*inlet            // scratch of take
 	entries    []*Entry            // scratch of collect
 	slab       attrSlab            // of what observers get in one pass
 	totals     [numKinds]TypeStats // without the units

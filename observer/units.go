@@ -225,7 +225,7 @@ type unitShard struct {
 	counts  [causes]uint64
 
 	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further ones
-	// count in the other number.
+	// count in the other number. A sync.WaitGroup does not: bubbles of testing/synctest must not share one.
 	turn    int
 	under   [2]int
 	drained *sync.Cond // one of the numbers is 0

@@ -25,7 +25,7 @@ func (e BadRequestError) Error() string { return string(e) }
 // Config configures a [Recorder]. Zero fields mean what their comments say.
 type Config struct {
 	// Timeline is what is recorded, with all its requests; nil means observer.Default(). One that has a Clock
-	// of its own is not for sessions: when something was recorded is no time there, see observer.Entry.RecordedAt.
+	// of its own is not for sessions: samples have times of the monotonic clock.
 	Timeline *observer.Timeline
 	Policy   profiling.Policy // what somebody outside the program may do
 	Logger   *slog.Logger     // nil means slog.Default()
