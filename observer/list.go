@@ -39,36 +39,18 @@ func (f Filter) Match(e *Entry) bool {
 // selectEntries copies the entries that match any of filters, or all without a
 // filter, sorted by start time; entries that start together keep their order.
 func selectEntries(from []Entry, filters ...Filter) []Entry {
-	if len(filters) == 0 {
-		return byStart(append([]Entry(nil), from...))
-	}
-	var out []Entry
+	var selected []*Entry // entries are large: each one is moved once
 	for i := range from {
-		if slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&from[i]) }) {
-			out = append(out, from[i])
+		if len(filters) == 0 || slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&from[i]) }) {
+			selected = append(selected, &from[i])
 		}
 	}
-	return byStart(out)
-}
-
-// byStart sorts entries by start; those that start together keep their order.
-// It moves an entry once: they are large.
-func byStart(entries []Entry) []Entry {
-	if slices.IsSortedFunc(entries, func(a, b Entry) int { return cmp.Compare(a.start, b.start) }) {
-		return entries
+	slices.SortStableFunc(selected, func(a, b *Entry) int { return cmp.Compare(a.start, b.start) })
+	out := slices.Grow([]Entry(nil), len(selected))
+	for _, e := range selected {
+		out = append(out, *e)
 	}
-	order := make([]int, len(entries))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(entries[a].start, entries[b].start), cmp.Compare(a, b))
-	})
-	sorted := make([]Entry, 0, len(entries))
-	for _, i := range order {
-		sorted = append(sorted, entries[i])
-	}
-	return sorted
+	return out
 }
 
 // A List is what a callback gets (PerformanceObserverEntryList).
