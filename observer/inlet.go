@@ -35,9 +35,10 @@ type chunk struct {
 // An inlet is where entries of a process timeline are written, and entries of its units that observers want. There are
 // several, so that cores do not meet at one lock. The collector takes the chunks away and gives them back empty.
 type inlet struct {
-	mu    sync.Mutex // guards what follows
-	first *chunk     // nil when there is none
-	last  *chunk     // the one that is written
+	mu     sync.Mutex // guards what follows
+	first  *chunk     // nil when there is none
+	newest *chunk     // the first one with the pass of the last one
+	last   *chunk     // the one that is written
 
 	queued bool   // on the dirty list
 	link   *inlet // next inlet on the root's dirty list; owned by that list while queued
@@ -98,6 +99,9 @@ func (r *root) grow(in *inlet, pass uint64) *chunk {
 	} else {
 		in.last.next = c
 	}
+	if in.last == nil || in.last.pass != pass {
+		in.newest = c
+	}
 	in.last = c
 	return c
 }
@@ -129,16 +133,17 @@ func (r *root) take() (inlets int) {
 		in.mu.Lock()
 		next := in.link
 		in.queued = false
-		for in.first != nil && in.first.pass < pass {
-			r.taken = append(r.taken, in.first)
-			in.first = in.first.next
-		}
-		if in.first == nil {
-			in.last = nil
-		} else {
+		first := in.first
+		if in.last.pass == pass {
+			in.first = in.newest
 			r.enlist(in)
+		} else {
+			in.first, in.last = nil, nil
 		}
 		in.mu.Unlock()
+		for c := first; c != nil && c.pass < pass; c = c.next { // without the lock: there may be many
+			r.taken = append(r.taken, c)
+		}
 		in = next
 	}
 	return inlets
