@@ -138,7 +138,7 @@ func (r *root) take() (inlets int) {
 			in.first = in.newest
 			r.enlist(in)
 		} else {
-			in.first, in.last = nil, nil
+			in.first, in.newest, in.last = nil, nil, nil
 		}
 		in.mu.Unlock()
 		for c := first; c != nil && c.pass < pass; c = c.next { // without the lock: there may be many
