@@ -3,6 +3,7 @@ package observer_test
 import (
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -39,4 +40,36 @@ func TestAttributesOfRequestsAreFreed(t *testing.T) {
 	if n := len(tl.Entries()); n != requests {
 		t.Errorf("the process's buffer has %d entries, want %d", n, requests)
 	}
+}
+
+// An inlet without a writer does not hold the timelines of the entries that a pass took from it.
+func TestTimelinesAreFreedAfterAPass(t *testing.T) {
+	tl := undelivered()
+	obs, _ := watch(t, tl, marksOnly)
+	const requests = 200
+	var freed atomic.Int64
+	var all sync.WaitGroup
+	for range requests { // goroutines write to many inlets
+		all.Go(func() {
+			request := tl.NewChild()
+			runtime.AddCleanup(request, func(struct{}) { freed.Add(1) }, struct{}{})
+			record(request, observer.Mark, "m")
+			request.Close()
+		})
+	}
+	all.Wait()
+	if n := len(obs.TakeRecords()); n != requests {
+		t.Fatalf("%d marks came, want %d", n, requests)
+	}
+	for range 200 {
+		runtime.GC()
+		if freed.Load() == requests {
+			break
+		}
+		runtime.Gosched()
+	}
+	if n := freed.Load(); n != requests {
+		t.Errorf("%d of %d timelines were freed", n, requests)
+	}
+	runtime.KeepAlive(tl)
 }
