@@ -273,7 +273,7 @@ func limitedSet(set attribute.Set, depth int) attribute.Set {
 	}
 	all := set.ToSlice() // a copy
 	for i := range all {
-		all[i].Value, _ = limited(all[i].Value, depth, -1)
+		all[i].Value = limited(all[i].Value, depth, -1)
 	}
 	return attribute.NewSet(all...)
 }
