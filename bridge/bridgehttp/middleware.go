@@ -203,7 +203,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // start starts the request's span.
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
-	ctx = m.Propagators.Extract(ctx, carrier(r.Header))
+	ctx = m.Propagators.Extract(ctx, carrier{propagation.HeaderCarrier(r.Header)})
 	name := spanMethod(q.method.attr)
 	if m.SpanName != nil {
 		name = text.Valid(m.SpanName(r, ""))
