@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -121,24 +123,17 @@ func (s *recordedSpan) limitFrom(n int) {
 // addOverLimit adds attributes that may exceed the limit. s.mu is held.
 func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 	s.distinct()
-	keys := placesOf(s.attributes, len(attrs))
-	for i := range attrs {
-		a := attrs[i]
-		if !a.Valid() {
+	for _, a := range attrs {
+		at := slices.IndexFunc(s.attributes, func(have attribute.KeyValue) bool { return have.Key == a.Key })
+		if !a.Valid() || at < 0 && len(s.attributes) == limit {
 			s.droppedAttributes++
 			continue
 		}
-		at := keys.find(s.attributes, a.Key)
-		switch {
-		case at >= 0:
-			limitAttribute(&a, &s.tracer.provider.limits)
+		limitAttribute(&a, &s.tracer.provider.limits)
+		if at >= 0 {
 			s.attributes[at] = a
-		case len(s.attributes) < limit:
-			keys.add(a.Key, len(s.attributes))
-			limitAttribute(&a, &s.tracer.provider.limits)
+		} else {
 			s.attributes = append(s.attributes, a)
-		default:
-			s.droppedAttributes++
 		}
 	}
 }
@@ -153,9 +148,31 @@ func (s *recordedSpan) distinct() {
 	clear(all[len(s.attributes):])
 }
 
-// mayRepeat reports whether a short list may have a key twice. It looks at each key once, and compares those that look
-// alike.
+// unique returns attrs with the last value of each key, at the place of the first. Spans and events must not have two
+// attributes of one key. It changes attrs.
+func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if !mayRepeat(attrs) {
+		return attrs
+	}
+	places := make(map[attribute.Key]int, len(attrs))
+	out := attrs[:0]
+	for _, a := range attrs {
+		if at, ok := places[a.Key]; ok {
+			out[at] = a
+			continue
+		}
+		places[a.Key] = len(out)
+		out = append(out, a)
+	}
+	return out
+}
+
+// mayRepeat reports whether a list may have a key twice. Of a short list, it looks at each key once, and compares those that
+// look alike.
 func mayRepeat(attrs []attribute.KeyValue) bool {
+	if len(attrs) > 32 {
+		return true
+	}
 	var seen [4]uint64
 	for i := range attrs {
 		k := attrs[i].Key
@@ -164,7 +181,7 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
 		}
 		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
-		if *word&bit != 0 && places(nil).find(attrs[:i], k) >= 0 {
+		if *word&bit != 0 && slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
 			return true
 		}
 		*word |= bit
@@ -172,54 +189,9 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 	return false
 }
 
-// places has the place of each key in a list of attributes. It is nil for short lists, in which a loop is faster.
-type places map[attribute.Key]int
-
-const shortList = 32
-
-// placesOf returns the places of attributes, in which n keys will be looked for.
-func placesOf(attrs []attribute.KeyValue, n int) places {
-	if n <= shortList {
-		return nil
-	}
-	p := make(places, len(attrs))
-	for i := range attrs {
-		p[attrs[i].Key] = i
-	}
-	return p
-}
-
-// find returns the place of a key, and -1 without one.
-func (p places) find(attrs []attribute.KeyValue, key attribute.Key) int {
-	if p != nil {
-		if i, ok := p[key]; ok {
-			return i
-		}
-		return -1
-	}
-	for i := range attrs {
-		if attrs[i].Key == key {
-			return i
-		}
-	}
-	return -1
-}
-
-func (p places) add(key attribute.Key, at int) {
-	if p != nil {
-		p[key] = at
-	}
-}
-
 // limitAttribute brings the value of a span's attribute within the limits.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
-	limitValue(a, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
-}
-
-func limitValue(a *attribute.KeyValue, depth, length int) {
-	if t := a.Value.Type(); length >= 0 || t == attribute.SLICE || t == attribute.MAP {
-		a.Value, _ = limited(a.Value, depth, length)
-	}
+	a.Value = limited(a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
 // limitedList returns the attributes of an event or a link within the limits, and how many it dropped. It changes
@@ -230,7 +202,7 @@ func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.Ke
 		attrs = append([]attribute.KeyValue(nil), attrs[:limit]...) // a copy: the others take no memory
 	}
 	for i := range attrs {
-		limitValue(&attrs[i], depth, -1)
+		attrs[i].Value = limited(attrs[i].Value, depth, -1)
 	}
 	return attrs, dropped
 }

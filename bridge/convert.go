@@ -82,22 +82,3 @@ func value(v slog.Value) attribute.Value {
 	b, _ := v.Any().([]byte) // no other kind is left
 	return attribute.ByteSliceValue(b)
 }
-
-// unique returns kvs with the last value of each key, at the place of the first. Spans and events must not have two
-// attributes of one key. It changes kvs.
-func unique(kvs []attribute.KeyValue) []attribute.KeyValue {
-	if len(kvs) <= shortList && !mayRepeat(kvs) {
-		return kvs
-	}
-	keys := placesOf(nil, len(kvs))
-	out := kvs[:0]
-	for _, kv := range kvs {
-		if at := keys.find(out, kv.Key); at >= 0 {
-			out[at] = kv
-			continue
-		}
-		keys.add(kv.Key, len(out))
-		out = append(out, kv)
-	}
-	return out
-}

@@ -213,7 +213,7 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
 // they cannot be told apart.
 var sdkTypes struct{ recording, dropped reflect.Type }
 
-// spanKey is OpenTelemetry's key of the active span in a context. It is nil if OpenTelemetry does not ask for one.
+// spanKey is OpenTelemetry's key of the active span in a context.
 var spanKey any
 
 // learn finds out the key, by being a context that is asked for it, and the types.
@@ -221,9 +221,7 @@ var learn = sync.OnceFunc(func() {
 	probe := &keyProbe{Context: context.Background()}
 	trace.SpanFromContext(probe)
 	spanKey = probe.key
-	if spanKey != nil {
-		observer.SetSpanKey(spanKey)
-	}
+	observer.SetSpanKey(spanKey)
 	kind := func(s sdktrace.Sampler) reflect.Type {
 		_, span := sdktrace.NewTracerProvider(sdktrace.WithSampler(s)).Tracer("").Start(context.Background(), "")
 		defer span.End()

@@ -84,14 +84,6 @@ func (s *recordedSpan) entryType() observer.Type {
 	return typeOf(trace.SpanKind(s.kind))
 }
 
-// found returns ctx, which has the span s under spanKey, such that OpenTelemetry finds the span also if there is no such key.
-func found(ctx context.Context, s trace.Span) context.Context {
-	if spanKey == nil {
-		return trace.ContextWithSpan(ctx, s)
-	}
-	return ctx
-}
-
 // A spanContext is the context of a span, which also leads to the span's unit and its label.
 type spanContext struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
@@ -128,16 +120,13 @@ func newSpan(ctx context.Context, t *tracer) (*spanContext, *recordedSpan) {
 
 // startMeasure starts the span of a measure under s, whose provider is simple.
 func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, observer.Opened) {
-	t := s.tracer.provider.marks
-	c, span := newSpan(ctx, t)
-	span.name, span.startTime, span.measure = text.Valid(name), start, true
-	span.kind = uint8(trace.SpanKindInternal)
-	span.unit.Store(s.child(true))
-	span.parent = parentOf(s.spanContext)
-	span.spanContext = s.spanContext.WithSpanID(t.provider.measureID(ctx, s.spanContext.TraceID()))
-	span.labelGoroutine(ctx, name)
-	logToExecutionTrace(ctx, name)
-	return found(c, span), (*openedMeasure)(span)
+	started, span := s.tracer.provider.marks.start(ctx, text.Valid(name), &spanStart{kind: trace.SpanKindInternal, time: start})
+	measure, ok := span.(*recordedSpan)
+	if !ok {
+		return ctx, nil // the ids of s are not valid, and the sampler dropped a span without a parent
+	}
+	measure.measure = true
+	return started, (*openedMeasure)(measure)
 }
 
 // An openedMeasure is the span of a measure that has begun, which its unit takes.

@@ -271,9 +271,6 @@ func limitedSet(set attribute.Set, depth int) attribute.Set {
 	if set.Len() == 0 {
 		return set
 	}
-	all := set.ToSlice() // a copy
-	for i := range all {
-		all[i].Value, _ = limited(all[i].Value, depth, -1)
-	}
+	all, _ := limitedList(set.ToSlice(), depth, -1)
 	return attribute.NewSet(all...)
 }

@@ -71,7 +71,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 			s.root = s
 		}
 		s.unit.Store(unit)
-		return found(c, s), s
+		return c, s
 	}
 
 	c, s := newSpan(ctx, t)
@@ -86,7 +86,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	s.begin(result.Attributes, how)
 	s.labelGoroutine(ctx, name)
-	started := found(c, s)
+	var started context.Context = c
 	for _, sp := range *t.provider.processors.Load() {
 		sp.OnStart(ctx, s)
 	}
@@ -140,11 +140,13 @@ func isRequest(unit *observer.Timeline) bool {
 // sample makes the ids of a span, and asks the sampler about it.
 func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
-	if parent.TraceID().IsValid() {
-		sc.TraceID = parent.TraceID()
-		sc.SpanID = t.provider.ids.NewSpanID(ctx, sc.TraceID)
-	} else {
+	switch sc.TraceID = parent.TraceID(); {
+	case !sc.TraceID.IsValid():
 		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
+	case t == t.provider.marks:
+		sc.SpanID = t.provider.measureID(ctx, sc.TraceID)
+	default:
+		sc.SpanID = t.provider.ids.NewSpanID(ctx, sc.TraceID)
 	}
 	if t.provider.inherits && (parent.IsValid() || t.provider.samplesRoots) {
 		decision := sdktrace.Drop

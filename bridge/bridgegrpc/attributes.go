@@ -37,20 +37,12 @@ func (a *attributes) readCall(ctx context.Context, method string) {
 func (a *attributes) Request(to serving.AttributeSink) {
 	to.Text(semconv.RPCSystemNameKey, "grpc")
 	to.Text(semconv.RPCMethodKey, a.method)
-	if a.server != "" {
-		to.Text(semconv.ServerAddressKey, a.server)
-		if a.serverPort > 0 {
-			to.Int(semconv.ServerPortKey, int64(a.serverPort))
-		}
-	}
-	if a.peer != "" {
-		to.Text(semconv.NetworkPeerAddressKey, a.peer)
-		to.Text(semconv.ClientAddressKey, a.peer)
-		if a.peerPort > 0 {
-			to.Int(semconv.NetworkPeerPortKey, int64(a.peerPort))
-			to.Int(semconv.ClientPortKey, int64(a.peerPort))
-		}
-	}
+	serving.Text(to, semconv.ServerAddressKey, a.server)
+	serving.Int(to, semconv.ServerPortKey, int64(a.serverPort))
+	serving.Text(to, semconv.NetworkPeerAddressKey, a.peer)
+	serving.Text(to, semconv.ClientAddressKey, a.peer)
+	serving.Int(to, semconv.NetworkPeerPortKey, int64(a.peerPort))
+	serving.Int(to, semconv.ClientPortKey, int64(a.peerPort))
 }
 
 // Answer implements [serving.Attributes].

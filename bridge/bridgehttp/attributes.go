@@ -17,7 +17,7 @@ type attributes struct {
 	method  method
 	scheme  string
 	path    string
-	server  string // empty if it is unknown, as peer
+	server  string // empty if it is unknown, as peer and client
 	peer    string
 	client  string
 	agent   string // empty without one
@@ -36,13 +36,9 @@ var _ serving.Attributes = (*attributes)(nil)
 func (a *attributes) readRequest(r *http.Request, m method) {
 	a.method, a.path = m, pathOf(r)
 	a.scheme, a.version = scheme(r), protocolVersion(r.ProtoMajor, r.ProtoMinor)
-	usual := 80
-	if r.TLS != nil {
-		usual = 443
-	}
 	if host, port := received.HostPort(r.Host); host != "" {
 		a.server = received.Part(host, len(r.Host))
-		if port != usual {
+		if port != usualPort(a.scheme) {
 			a.serverPort = uint16(port)
 		}
 	}
@@ -56,39 +52,23 @@ func (a *attributes) readRequest(r *http.Request, m method) {
 // Request implements [serving.Attributes].
 func (a *attributes) Request(to serving.AttributeSink) {
 	to.Text(semconv.HTTPRequestMethodKey, a.method.attr)
-	if a.method.original != "" {
-		to.Text(semconv.HTTPRequestMethodOriginalKey, a.method.original)
-	}
+	serving.Text(to, semconv.HTTPRequestMethodOriginalKey, a.method.original)
 	to.Text(semconv.URLSchemeKey, a.scheme)
 	to.Text(semconv.URLPathKey, a.path)
-	if a.server != "" {
-		to.Text(semconv.ServerAddressKey, a.server)
-	}
-	if a.serverPort > 0 {
-		to.Int(semconv.ServerPortKey, int64(a.serverPort))
-	}
-	if a.peer != "" {
-		to.Text(semconv.NetworkPeerAddressKey, a.peer)
-		to.Text(semconv.ClientAddressKey, a.client)
-	}
-	if a.peerPort > 0 {
-		to.Int(semconv.NetworkPeerPortKey, int64(a.peerPort))
-	}
-	if a.agent != "" {
-		to.Text(semconv.UserAgentOriginalKey, a.agent)
-	}
+	serving.Text(to, semconv.ServerAddressKey, a.server)
+	serving.Int(to, semconv.ServerPortKey, int64(a.serverPort))
+	serving.Text(to, semconv.NetworkPeerAddressKey, a.peer)
+	serving.Text(to, semconv.ClientAddressKey, a.client)
+	serving.Int(to, semconv.NetworkPeerPortKey, int64(a.peerPort))
+	serving.Text(to, semconv.UserAgentOriginalKey, a.agent)
 	to.Text(semconv.NetworkProtocolVersionKey, a.version)
 }
 
 // Answer implements [serving.Attributes].
 func (a *attributes) Answer(to serving.AttributeSink) {
 	to.KeyValues(a.kind.outcome)
-	if a.received > 0 {
-		to.Int(semconv.HTTPRequestBodySizeKey, a.received)
-	}
-	if a.sent > 0 {
-		to.Int(semconv.HTTPResponseBodySizeKey, a.sent)
-	}
+	serving.Int(to, semconv.HTTPRequestBodySizeKey, a.received)
+	serving.Int(to, semconv.HTTPResponseBodySizeKey, a.sent)
 }
 
 // pathOf is the request's path, a part of its first line.
@@ -113,6 +93,14 @@ func scheme(r *http.Request) string {
 		return "https"
 	}
 	return "http"
+}
+
+// usualPort is the port of a URL that names none.
+func usualPort(scheme string) int {
+	if scheme == "https" {
+		return 443
+	}
+	return 80
 }
 
 // matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux

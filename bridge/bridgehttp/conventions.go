@@ -1,13 +1,10 @@
 package bridgehttp
 
 import (
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
@@ -65,14 +62,6 @@ func spanMethod(attr string) string {
 	return attr
 }
 
-func (m method) append(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(attrs, semconv.HTTPRequestMethodKey.String(m.attr))
-	if m.original != "" {
-		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
-	}
-	return attrs
-}
-
 // errorType is error.type of an error: its own word for it or its type, behind what
 // fmt.Errorf wrapped around it.
 func errorType(err error) string { return semconv.ErrorType(err).Value.AsString() }
@@ -98,7 +87,7 @@ func nextHopProtocol(major, minor int) string {
 
 // A carrier is a header that propagators read and write. It finds the usual names
 // without spelling them anew each time.
-type carrier http.Header
+type carrier struct{ propagation.HeaderCarrier }
 
 var _ propagation.ValuesGetter = carrier{}
 
@@ -107,15 +96,11 @@ func (c carrier) Get(key string) string { return received.First(c.Values(key)) }
 func (c carrier) Values(key string) []string {
 	switch key {
 	case "traceparent":
-		return c["Traceparent"]
+		return c.HeaderCarrier["Traceparent"]
 	case "tracestate":
-		return received.TraceState(c["Tracestate"])
+		return received.TraceState(c.HeaderCarrier["Tracestate"])
 	case "baggage":
-		return c["Baggage"]
+		return c.HeaderCarrier["Baggage"]
 	}
-	return http.Header(c).Values(key)
+	return c.HeaderCarrier.Values(key)
 }
-
-func (c carrier) Set(key, value string) { http.Header(c).Set(key, value) }
-
-func (c carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }

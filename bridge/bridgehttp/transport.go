@@ -128,7 +128,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 	out := r.Clone(httptrace.WithClientTrace(ctx, c.phases.trace(c))) // a RoundTripper must not change its request
 	out.Trailer = r.Trailer                                           // the caller sets its values while the base reads the body
-	t.Propagators.Inject(ctx, carrier(out.Header))
+	t.Propagators.Inject(ctx, carrier{propagation.HeaderCarrier(out.Header)})
 	c.countBody(out)
 	returned := false
 	defer func() {
@@ -149,20 +149,20 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // request is what is known of a request before it is sent.
 func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
-	attrs := m.append(make([]attribute.KeyValue, 0, 8))
 	server, port := received.HostPort(text.Valid(r.URL.Host))
-	switch {
-	case port != 0:
-	case r.URL.Scheme == "https":
-		port = 443
-	default:
-		port = 80
+	if port == 0 {
+		port = usualPort(r.URL.Scheme)
 	}
 	c.x = exchange{method: m.attr, scheme: r.URL.Scheme, server: server, port: port}
+	attrs := append(make([]attribute.KeyValue, 0, 8), semconv.HTTPRequestMethodKey.String(m.attr),
+		semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
+	if m.original != "" {
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
+	}
 	if n := redirects(r); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
 	}
-	return append(attrs, semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
+	return attrs
 }
 
 // redirects is how many redirects an http.Client followed to make r.

@@ -2,8 +2,6 @@ package bridgetest
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -13,17 +11,15 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/observertest"
 )
 
 // A Recorder keeps the spans that are made with its provider, and the entries of its timeline.
 type Recorder struct {
 	t        testing.TB
-	timeline *observer.Timeline
+	entries  *observertest.Recorder
 	provider trace.TracerProvider
 	spans    *tracetest.SpanRecorder
-
-	mu      sync.Mutex // guards entries
-	entries []observer.Entry
 }
 
 // New returns a recorder over a provider of perfline. It ends with the test.
@@ -35,25 +31,13 @@ func New(t testing.TB) *Recorder {
 // Over returns a recorder over a provider of the SDK. It ends with the test, and does not shut the provider down.
 func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	t.Helper()
-	const unbounded = 1 << 30 // a test's memory is the bound
-	r := &Recorder{t: t, spans: tracetest.NewSpanRecorder()}
-	r.timeline = observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: unbounded})
-	types := slices.DeleteFunc(observer.SupportedEntryTypes(), func(typ observer.Type) bool { return typ == observer.GC })
-	watch, err := r.timeline.Observe(func(l observer.List) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.entries = append(r.entries, l.Entries()...)
-	}, observer.Options{Types: types, MaxBuffer: unbounded})
-	if err != nil {
-		t.Fatalf("bridgetest: a timeline refuses its own types: %v", err)
-	}
+	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), spans: tracetest.NewSpanRecorder()}
 	stop := r.provide(sdk)
 	t.Cleanup(func() {
 		t.Helper()
 		if t.Failed() {
 			t.Logf("recorded:\n%s", r.Tree(every))
 		}
-		watch.Disconnect()
 		stop()
 	})
 	return r
@@ -63,12 +47,12 @@ func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 func (r *Recorder) provide(sdk *sdktrace.TracerProvider) (stop func()) {
 	if sdk == nil {
 		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
-			Timeline: r.timeline, Sampler: sdktrace.AlwaysSample(), Resource: resource.Empty(), Processors: []sdktrace.SpanProcessor{r.spans},
+			Timeline: r.Timeline(), Sampler: sdktrace.AlwaysSample(), Resource: resource.Empty(), Processors: []sdktrace.SpanProcessor{r.spans},
 		})
 		r.provider = p
 		return func() { _ = p.Shutdown(context.Background()) } // a recorder has nothing that could fail
 	}
-	joined := bridge.NewProcessor(bridge.WithTimeline(r.timeline), bridge.WithTracerProvider(sdk))
+	joined := bridge.NewProcessor(bridge.WithTimeline(r.Timeline()), bridge.WithTracerProvider(sdk))
 	sdk.RegisterSpanProcessor(r.spans)
 	sdk.RegisterSpanProcessor(joined)
 	r.provider = sdk
@@ -80,28 +64,17 @@ func (r *Recorder) provide(sdk *sdktrace.TracerProvider) (stop func()) {
 
 // Context returns a context under which marks and measures are recorded. It has the values of parent.
 func (r *Recorder) Context(parent context.Context) context.Context {
-	return observer.NewContext(parent, r.timeline)
+	return r.entries.Context(parent)
 }
 
 // TracerProvider returns the provider whose spans are recorded.
 func (r *Recorder) TracerProvider() trace.TracerProvider { return r.provider }
 
 // Timeline returns the process timeline that is recorded.
-func (r *Recorder) Timeline() *observer.Timeline { return r.timeline }
+func (r *Recorder) Timeline() *observer.Timeline { return r.entries.Timeline }
 
 // Entries returns the entries recorded so far that match any filter, or all without a filter. They are sorted by their
 // start.
 func (r *Recorder) Entries(filters ...observer.Filter) []observer.Entry {
-	r.timeline.Deliver()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var found []observer.Entry
-	for i := range r.entries {
-		e := &r.entries[i]
-		if len(filters) == 0 || slices.ContainsFunc(filters, func(f observer.Filter) bool { return f.Match(e) }) {
-			found = append(found, *e)
-		}
-	}
-	slices.SortStableFunc(found, func(a, b observer.Entry) int { return a.Time().Compare(b.Time()) })
-	return found
+	return r.entries.Entries(filters...)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/perfline/perfline/observer"
 )
@@ -17,7 +18,7 @@ import (
 type Recorder struct {
 	// Timeline is what records.
 	Timeline *observer.Timeline
-	// Clock is its clock, which stands still until the test moves it.
+	// Clock is its clock, which stands still until the test moves it. It is nil if the time passes.
 	Clock *Clock
 
 	tasks   Tasks
@@ -27,9 +28,17 @@ type Recorder struct {
 
 // NewRecorder makes a Recorder that has recorded nothing.
 func NewRecorder() *Recorder {
+	clock := &Clock{}
+	return newRecorder(clock, clock.Now)
+}
+
+// NewTimedRecorder makes a Recorder on whose timeline the time passes.
+func NewTimedRecorder() *Recorder { return newRecorder(nil, nil) }
+
+func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
 	const noBound = 1 << 30 // a test's memory is
-	r := &Recorder{Clock: &Clock{}}
-	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: r.Clock.Now, Scheduler: r.tasks.Schedule, MaxPending: noBound})
+	r := &Recorder{Clock: clock}
+	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: now, Scheduler: r.tasks.Schedule, MaxPending: noBound})
 	types := slices.DeleteFunc(observer.SupportedEntryTypes(), func(typ observer.Type) bool { return typ == observer.GC })
 	_, err := r.Timeline.Observe(func(l observer.List) {
 		r.mu.Lock()

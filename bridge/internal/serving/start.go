@@ -37,6 +37,20 @@ type AttributeSink interface {
 	KeyValues(attrs []attribute.KeyValue)
 }
 
+// Text gives an attribute unless its value is empty, because it is unknown.
+func Text(to AttributeSink, key attribute.Key, value string) {
+	if value != "" {
+		to.Text(key, value)
+	}
+}
+
+// Int gives an attribute unless its value is not positive, because it is unknown.
+func Int(to AttributeSink, key attribute.Key, value int64) {
+	if value > 0 {
+		to.Int(key, value)
+	}
+}
+
 // MaxAttributes is how many attributes a request has, with its answer.
 const MaxAttributes = 16
 
