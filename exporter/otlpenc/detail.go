@@ -74,12 +74,12 @@ func Plain(attrs []slog.Attr) bool {
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
-		kv := attribute.KeyValue{Key: attribute.Key(attrs[i].Key), Value: valueOf(attrs[i].Value)}
-		b = appendKeyValue(b, tag, &kv, 0)
+		b = appendKeyValue(b, tag, &attribute.KeyValue{Key: attribute.Key(attrs[i].Key), Value: valueOf(attrs[i].Value)}, 0)
 	}
 	return b
 }
 
+// valueOf returns the value of a plain attribute.
 func valueOf(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindBool:
