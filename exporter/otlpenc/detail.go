@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
@@ -27,7 +29,7 @@ type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), validText(value))
+	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), text.Valid(value))
 }
 
 // Int appends a number.

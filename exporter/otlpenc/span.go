@@ -5,6 +5,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
@@ -76,7 +78,7 @@ func appendTraceState(b []byte, ts trace.TraceState) []byte {
 		if len(b) > at {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, validText(key)...), '='), validText(value)...)
+		b = append(append(append(b, text.Valid(key)...), '='), text.Valid(value)...)
 		return true
 	})
 	return endMessage(b, at)
