@@ -14,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // Accept and OnEnd allocate nothing once there are blocks for a batch. A flush and a request allocate a little.
@@ -23,7 +24,7 @@ func TestAllocDelivery(t *testing.T) {
 	const spans, most = 500, 20
 	span := spanOf(strings.Repeat("s", 200))
 	var groups otlpenc.Groups
-	encoded := otlpenc.Spans{Group: groups.Of(span), Bytes: otlpenc.AppendSpan(nil, span), Count: 1}
+	encoded := spanfuzz.Encode(&groups, span)
 	together := otlpenc.Spans{Group: encoded.Group, Bytes: bytes.Repeat(encoded.Bytes, spans), Count: spans}
 	for name, accept := range map[string]func(*exporter.Delivery){
 		"OnEnd": func(d *exporter.Delivery) {

@@ -1,6 +1,7 @@
 package exporter_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // TestDeliveryBatchesWithTheirGroups has spans whose resource and scopes are larger than they. The bound of a
@@ -90,14 +92,10 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			var groups otlpenc.Groups
-			all := otlpenc.Spans{Group: groups.Of(sampled)}
-			for range c.spans {
-				s := tracetest.SpanStubFromReadOnlySpan(sampled)
-				s.Name = strings.Repeat("n", c.size)
-				all.Bytes = otlpenc.AppendSpan(all.Bytes, s.Snapshot())
-				all.Count++
-			}
-			d.Accept(all)
+			s := tracetest.SpanStubFromReadOnlySpan(sampled)
+			s.Name = strings.Repeat("n", c.size)
+			one := spanfuzz.Encode(&groups, s.Snapshot())
+			d.Accept(otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, c.spans), Count: c.spans})
 			if err := d.Shutdown(t.Context()); err != nil {
 				t.Error(err)
 			}

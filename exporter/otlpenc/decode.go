@@ -50,14 +50,8 @@ func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
 	body, err := rest.nextSpan()
-	for len(body) > 0 && err == nil {
-		var f field
-		if f, err = body.next(); err == nil {
-			err = h.field(f)
-		}
-		if f.tag == spanFlags && h.SpanID.IsValid() && h.End != epoch { // our encoder has the rest of the header before
-			break
-		}
+	if err == nil {
+		err = body.each(h.field)
 	}
 	if err != nil {
 		return 0, err

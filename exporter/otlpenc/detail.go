@@ -21,9 +21,6 @@ type Extra struct {
 	Events     func([]byte) []byte // appends events, by [AppendEvent]; may be nil
 }
 
-// AppendExtra is Append for a span with more.
-func (s *Snapshot) AppendExtra(b []byte, more Extra) []byte { return s.append(b, &more) }
-
 // An AttributeWriter appends attributes of a span. Keys must be UTF-8.
 type AttributeWriter struct{ Bytes []byte }
 

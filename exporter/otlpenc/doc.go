@@ -1,10 +1,11 @@
 // Package otlpenc encodes OpenTelemetry spans as OTLP bytes, and decodes them.
 //
-//	var groups otlpenc.Groups                // one for all spans
+//	var groups otlpenc.Groups // one for all spans
 //	…
-//	encoded := otlpenc.Spans{Group: groups.Of(span), Bytes: otlpenc.AppendSpan(nil, span), Count: 1}
-//	…
-//	body := otlpenc.AppendRequest(nil, []otlpenc.Spans{encoded, another})
+//	groups.Encode(span, func(encoded otlpenc.Spans) {
+//		body := otlpenc.AppendRequest(nil, []otlpenc.Spans{encoded})
+//		…
+//	})
 //
 // Each span is encoded once, when it ends. A request is a copy of encoded spans with a few bytes around them.
 //
@@ -33,5 +34,5 @@
 //   - Spans of the SDK's own type are read in place, without its methods, each of which copies the whole span. This
 //     type is private to the SDK. Its fields are compared with those that this package knows, once and when the program
 //     runs. Spans of an SDK with other fields are read by their methods: it costs more, and the bytes are the same.
-//   - The length of a request is not limited. [RequestSize] returns it before the request is made.
+//   - The length of a request is not limited. [Spans.RequestSize] returns it before the request is made.
 package otlpenc

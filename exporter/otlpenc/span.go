@@ -9,17 +9,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
-// allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8. s must have ended.
-func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	var room Snapshot
-	return snapshotOf(s, &room).Append(b)
-}
-
-// Append is [AppendSpan] for a Snapshot.
-func (s *Snapshot) Append(b []byte) []byte { return s.append(b, &Extra{}) }
-
-func (s *Snapshot) append(b []byte, more *Extra) []byte {
+// Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the span. It
+// allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8.
+func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
 	b = appendIDs(b, *sc)

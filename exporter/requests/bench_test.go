@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 type keep struct{ spans []sdktrace.ReadOnlySpan }
@@ -63,7 +64,7 @@ func encodedSpans() (all []otlpenc.Spans) {
 	}
 	var groups otlpenc.Groups
 	for _, s := range k.spans {
-		all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1})
+		all = append(all, spanfuzz.Encode(&groups, s))
 	}
 	return all
 }
