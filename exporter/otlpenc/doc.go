@@ -15,7 +15,7 @@
 //     exceptions. U+FFFD replaces each run of bytes that is not UTF-8, in all texts. A text replaces each list
 //     and map that is nested deeper than [MaxDepth].
 //   - A protobuf library can decode every request, whatever the spans contain.
-//   - Fields are in the order of their numbers, and lengths have the fewest bytes.
+//   - Lengths have the fewest bytes. The ids, the times and the flags of a span are its first fields.
 //   - Encoding allocates nothing if the buffer has room. Values that are lists, maps or bytes, and texts that
 //     are not UTF-8, are the exceptions.
 //   - Decoding returns an error for bytes that are not spans. It never panics, and its memory is

@@ -14,19 +14,20 @@ import (
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
+	// First what Header.usual reads.
 	b = appendIDs(b, *sc)
-	b = appendTraceState(b, sc.TraceState())
 	if id := parent.SpanID(); id.IsValid() {
 		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)
 	}
+	b = appendFixed64(b, spanStart, nanos(s.StartTime))
+	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
+	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
+	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
+	b = appendTraceState(b, sc.TraceState())
 	b = appendText(b, spanName, s.Name)
 	if kind := s.SpanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
 	}
-	b = appendFixed64(b, spanStart, nanos(s.StartTime))
-	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
-	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Spans.First
-	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
 	if more.Attributes != nil {
 		b = more.Attributes(b)
