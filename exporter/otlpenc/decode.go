@@ -106,26 +106,8 @@ type field struct {
 	body   []byte
 }
 
-// short returns the size of the first field if it is text, bytes or a message, and both its tag and its length
-// have one byte. Nearly all fields are so. For others it returns 0.
-func (b fields) short() int {
-	if len(b) < 2 || b[0] < 1<<3 || b[0]&(1<<7|7) != byte(prefixed) || b[1] >= 1<<7 || int(b[1]) > len(b)-2 {
-		return 0
-	}
-	return 2 + int(b[1])
-}
-
 // next removes the first field. b must not be empty.
-func (b *fields) next() (field, error) {
-	if n := b.short(); n > 0 {
-		f := field{tag: uint64((*b)[0]), body: (*b)[2:n]}
-		*b = (*b)[n:]
-		return f, nil
-	}
-	return b.nextOfAny()
-}
-
-func (b *fields) nextOfAny() (f field, err error) {
+func (b *fields) next() (f field, err error) {
 	num, typ, n := protowire.ConsumeTag(*b)
 	if n < 0 {
 		return f, malformed(n)
