@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -107,7 +108,7 @@ func (q Request) Hottest(t *profile.Trace) map[trace.SpanID]*Hot {
 func (h *Hot) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", escape(f.Name), float64(f.Time)/float64(max(1, h.Total))*100))
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), float64(f.Time)/float64(max(1, h.Total))*100))
 	}
 	return strings.Join(parts, ", ")
 }
