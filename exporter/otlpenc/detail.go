@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-
-	"github.com/perfline/perfline/internal/text"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
@@ -26,7 +24,7 @@ type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), text.Valid(value))
+	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), validText(value))
 }
 
 // Int appends a number.

@@ -5,8 +5,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/perfline/perfline/internal/text"
 )
 
 // Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the span. It
@@ -71,7 +69,7 @@ func appendTraceState(b []byte, ts trace.TraceState) []byte {
 		if len(b) > at {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, text.Valid(key)...), '='), text.Valid(value)...)
+		b = append(append(append(b, validText(key)...), '='), validText(value)...)
 		return true
 	})
 	return endMessage(b, at)

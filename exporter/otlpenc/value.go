@@ -5,8 +5,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/perfline/perfline/internal/text"
 )
 
 // MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute.
@@ -26,9 +24,9 @@ func appendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth in
 }
 
 func appendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
-	key := text.Valid(string(kv.Key))
+	key := validText(string(kv.Key))
 	if kv.Value.Type() == attribute.STRING {
-		return appendTextAttribute(b, tag, key, text.Valid(kv.Value.AsString()))
+		return appendTextAttribute(b, tag, key, validText(kv.Value.AsString()))
 	}
 	b, at := beginMessage(b, tag)
 	b = appendText(b, keyValueKey, key)
@@ -63,7 +61,7 @@ func appendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 	case attribute.FLOAT64:
 		b = protowire.AppendFixed64(append(b, byte(valueDouble)), math.Float64bits(v.AsFloat64()))
 	case attribute.STRING:
-		b = appendString(b, valueString, text.Valid(v.AsString()))
+		b = appendString(b, valueString, validText(v.AsString()))
 	case attribute.BYTESLICE:
 		b = appendString(b, valueBytes, string(v.AsByteSlice()))
 	case attribute.BOOLSLICE:

@@ -11,10 +11,6 @@ func TestValid(t *testing.T) {
 		{"empty", "", ""},
 		{"UTF-8", "a\uFFFDü😀", "a\uFFFDü😀"},
 		{"one byte", "a\xffb", "a\uFFFDb"},
-		{"eight bytes", "abcdefgh", "abcdefgh"},
-		{"the first of many", "\xffbcdefghi", "\uFFFDbcdefghi"},
-		{"the eighth of nine", "abcdefg\xffi", "abcdefg\uFFFDi"},
-		{"the last of many", "abcdefghijklmnop\xff", "abcdefghijklmnop\uFFFD"},
 		{"several in a row", "\xff\xfe\xc3", "\uFFFD"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
