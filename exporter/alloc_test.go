@@ -14,7 +14,6 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // Accept and OnEnd allocate nothing once there are blocks for a batch. A flush and a request allocate a little.
@@ -24,7 +23,7 @@ func TestAllocDelivery(t *testing.T) {
 	const spans, most = 500, 20
 	span := spanOf(strings.Repeat("s", 200))
 	var groups otlpenc.Groups
-	encoded := spanfuzz.Encode(&groups, span)
+	encoded := encode(&groups, span)
 	together := otlpenc.Spans{Group: encoded.Group, Bytes: bytes.Repeat(encoded.Bytes, spans), Count: spans}
 	for name, accept := range map[string]func(*exporter.Delivery){
 		"OnEnd": func(d *exporter.Delivery) {

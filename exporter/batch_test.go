@@ -14,7 +14,6 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // TestDeliveryBatchesWithTheirGroups has spans whose resource and scopes are larger than they. The bound of a
@@ -94,7 +93,7 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 			var groups otlpenc.Groups
 			s := tracetest.SpanStubFromReadOnlySpan(sampled)
 			s.Name = strings.Repeat("n", c.size)
-			one := spanfuzz.Encode(&groups, s.Snapshot())
+			one := encode(&groups, s.Snapshot())
 			d.Accept(otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, c.spans), Count: c.spans})
 			if err := d.Shutdown(t.Context()); err != nil {
 				t.Error(err)

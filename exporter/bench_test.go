@@ -7,14 +7,13 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // The cost of what an HTTP request hands over, three spans of about 860 bytes, with its share of the requests to a receiver.
 func BenchmarkAccept(b *testing.B) {
 	span := spanOf(strings.Repeat("s", 220))
 	var groups otlpenc.Groups
-	one := spanfuzz.Encode(&groups, span)
+	one := encode(&groups, span)
 	encoded := otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, 3), Count: 3}
 	benchmark(b, func(d *exporter.Delivery) { d.Accept(encoded) })
 }

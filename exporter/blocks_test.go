@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,6 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // Accept copies the bytes: its callers use them again. Items of all sizes are in blocks or alone.
@@ -33,7 +33,7 @@ func TestDeliveryCopiesBytes(t *testing.T) {
 	for i, size := range []int{1, 100, blockSize/4 - 100, blockSize / 4, blockSize/4 + 1, 3000, 3000, 3000, 3000, 3000, 3000, blockSize, 100_000, 1} {
 		s := spanOf(fmt.Sprint(i, strings.Repeat("s", size)))
 		want = append(want, s.Name())
-		encoded := spanfuzz.Encode(&groups, s)
+		encoded := encode(&groups, s)
 		d.Accept(encoded)
 		overwrite(encoded.Bytes)
 	}
@@ -157,7 +157,7 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 							}
 							s := otlpenc.Spans{}
 							for j := range 1 + i%5 {
-								one := spanfuzz.Encode(&groups, numberedSpan(fmt.Sprint(g, "/", i, "/", j)))
+								one := encode(&groups, numberedSpan(fmt.Sprint(g, "/", i, "/", j)))
 								s = otlpenc.Spans{Group: one.Group, Bytes: append(s.Bytes, one.Bytes...), Count: s.Count + 1}
 							}
 							d.Accept(s)
@@ -190,4 +190,13 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// encode returns s with bytes of its own.
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
+	groups.Encode(s, func(one otlpenc.Spans) {
+		encoded = one
+		encoded.Bytes = slices.Clone(one.Bytes)
+	})
+	return encoded
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -194,7 +193,7 @@ func TestDeliveryClosesTheSenderOnce(t *testing.T) {
 // TestDeliveryAcceptChecksSpans gives the delivery spans that no request can have. They are dropped and counted.
 func TestDeliveryAcceptChecksSpans(t *testing.T) {
 	var groups otlpenc.Groups
-	good := spanfuzz.Encode(&groups, sampled)
+	good := encode(&groups, sampled)
 	d, r, _ := newDelivery(t, fine, 0)
 	for _, c := range []struct {
 		name    string

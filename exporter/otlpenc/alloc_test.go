@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 func TestAlloc(t *testing.T) {
@@ -29,7 +28,7 @@ func TestAlloc(t *testing.T) {
 	var groups otlpenc.Groups
 	var all []otlpenc.Spans
 	for _, s := range spans {
-		all = append(all, spanfuzz.Encode(&groups, s))
+		all = append(all, encodeIn(&groups, s))
 	}
 	buf := make([]byte, 0, 1<<14)
 	for name, f := range map[string]func(){
@@ -98,7 +97,7 @@ func TestAllocAppendRequest(t *testing.T) {
 	spans := request(t)
 	for range 100 {
 		for _, s := range spans {
-			all = append(all, spanfuzz.Encode(&groups, s))
+			all = append(all, encodeIn(&groups, s))
 		}
 	}
 	if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(nil, all) }); n > 1 {

@@ -60,7 +60,7 @@ func encoded(tb testing.TB) otlpenc.Spans {
 	var groups otlpenc.Groups
 	spans := otlpenc.Spans{}
 	for _, s := range request(tb) {
-		one := spanfuzz.Encode(&groups, s)
+		one := encodeIn(&groups, s)
 		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
 	}
 	return spans

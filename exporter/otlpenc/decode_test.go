@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 func TestAll(t *testing.T) {
@@ -44,7 +43,7 @@ func TestAll(t *testing.T) {
 		Resource: testResource, InstrumentationScope: instrumentation.Scope{Name: "scope"},
 	}.Snapshot()
 	var groups otlpenc.Groups
-	encoded := spanfuzz.Encode(&groups, s)
+	encoded := encodeIn(&groups, s)
 	start := time.Unix(0, testTime.UnixNano())
 	want := otlpenc.Span{
 		Header: otlpenc.Header{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, ParentID: trace.SpanID{3}, Remote: true, TraceFlags: 1, Start: start, End: start.Add(time.Second)},

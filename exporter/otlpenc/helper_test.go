@@ -3,6 +3,7 @@ package otlpenc_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // byUs is the request that this package makes of spans. It fails the test unless a protobuf library
@@ -29,7 +29,7 @@ func byUs(tb testing.TB, spans []sdktrace.ReadOnlySpan) (*collector.ExportTraceS
 	all := make([]otlpenc.Spans, 0, len(spans))
 	sum := 0
 	for _, s := range spans {
-		one := spanfuzz.Encode(&groups, s)
+		one := encodeIn(&groups, s)
 		all = append(all, one)
 		sum += one.RequestSize()
 	}
@@ -53,7 +53,16 @@ func byUs(tb testing.TB, spans []sdktrace.ReadOnlySpan) (*collector.ExportTraceS
 }
 
 // encode returns the bytes of a span.
-func encode(s sdktrace.ReadOnlySpan) []byte { return spanfuzz.Encode(new(otlpenc.Groups), s).Bytes }
+func encode(s sdktrace.ReadOnlySpan) []byte { return encodeIn(new(otlpenc.Groups), s).Bytes }
+
+// encodeIn returns s with bytes of its own.
+func encodeIn(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
+	groups.Encode(s, func(one otlpenc.Spans) {
+		encoded = one
+		encoded.Bytes = slices.Clone(one.Bytes)
+	})
+	return encoded
+}
 
 // groupOf returns the group of a span.
 func groupOf(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) *otlpenc.Group {

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // Many spans at once are the same requests as these spans one by one, also if not all of them fit.
@@ -24,7 +23,7 @@ func TestRecentAcceptsManyAtOnce(t *testing.T) {
 		for i := 0; i < 60; {
 			var all otlpenc.Spans
 			for range 1 + r.IntN(10) {
-				one := spanfuzz.Encode(&groups, randomSpan(r, i, 600))
+				one := encode(&groups, randomSpan(r, i, 600))
 				if all.Group == nil {
 					all.Group = one.Group
 				}
@@ -54,7 +53,7 @@ func TestRecentReleasesTracers(t *testing.T) {
 	r := NewRecent(Config{Requests: 2, Slowest: -1})
 	accept := func(i int) weak.Pointer[otlpenc.Group] {
 		var groups otlpenc.Groups
-		s := spanfuzz.Encode(&groups, span(i, 1, 0, "request", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))
+		s := encode(&groups, span(i, 1, 0, "request", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))
 		r.Accept(s)
 		return weak.Make(s.Group)
 	}

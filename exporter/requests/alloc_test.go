@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 // Requests that go leave their memory to the next ones.
@@ -29,7 +28,7 @@ func TestAllocAccept(t *testing.T) {
 		var each [3]otlpenc.Spans
 		var all otlpenc.Spans
 		for k, s := range request {
-			each[k] = spanfuzz.Encode(&groups, s)
+			each[k] = encode(&groups, s)
 			all = otlpenc.Spans{Group: each[k].Group, Bytes: append(all.Bytes, each[k].Bytes...), Count: k + 1}
 		}
 		spans, encoded, joined = append(spans, request), append(encoded, each), append(joined, all)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 type keep struct{ spans []sdktrace.ReadOnlySpan }
@@ -64,7 +64,10 @@ func encodedSpans() (all []otlpenc.Spans) {
 	}
 	var groups otlpenc.Groups
 	for _, s := range k.spans {
-		all = append(all, spanfuzz.Encode(&groups, s))
+		groups.Encode(s, func(one otlpenc.Spans) {
+			one.Bytes = slices.Clone(one.Bytes)
+			all = append(all, one)
+		})
 	}
 	return all
 }

@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/spanfuzz"
 )
 
 func ofText(n int) func(*tracetest.SpanStub) {
@@ -177,7 +176,7 @@ func TestRecentAccept(t *testing.T) {
 	var groups otlpenc.Groups
 	spans := otlpenc.Spans{}
 	for _, s := range []sdktrace.ReadOnlySpan{span(1, 2, 1, "a", ms, 2*ms), span(1, 1, 0, "one", 0, 9*ms), span(2, 1, 0, "two", 0, ms), span(1, 3, 1, "late", 3*ms, 4*ms)} {
-		one := spanfuzz.Encode(&groups, s)
+		one := encode(&groups, s)
 		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
 	}
 	r := NewRecent(Config{})
@@ -197,18 +196,27 @@ func TestRecentAccept(t *testing.T) {
 	}
 }
 
+// encode returns s with bytes of its own.
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
+	groups.Encode(s, func(one otlpenc.Spans) {
+		encoded = one
+		encoded.Bytes = slices.Clone(one.Bytes)
+	})
+	return encoded
+}
+
 // A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
 func TestRecentWithMalformedSpans(t *testing.T) {
 	var groups otlpenc.Groups
 	malformed := func(s sdktrace.ReadOnlySpan) otlpenc.Spans {
-		spans := spanfuzz.Encode(&groups, s)
+		spans := encode(&groups, s)
 		at := bytes.Index(spans.Bytes, []byte("text")) - 1 // the length of the attribute's key
 		spans.Bytes[at] = 100
 		return spans
 	}
 	r := NewRecent(Config{})
 	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
-	r.Accept(spanfuzz.Encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))))
+	r.Accept(encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))))
 	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
 	q := r.Requests()[0]
 	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {
