@@ -214,7 +214,7 @@ func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, a
 		data.Events, dropped = s.withMarks(span, last)
 		data.DroppedEventCount += dropped
 	}
-	s.bytes = data.AppendExtra(s.bytes, more)
+	s.bytes = data.Append(s.bytes, more)
 }
 
 // appendRequest appends the attributes of the request whose span is s.span.
@@ -264,11 +264,11 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
 	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
-		s.bytes = data.AppendExtra(s.bytes, otlpenc.Extra{Detail: it.Attrs})
+		s.bytes = data.Append(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
-	s.bytes = data.Append(s.bytes)
+	s.bytes = data.Append(s.bytes, otlpenc.Extra{})
 }
 
 // measureID returns the id of a measure's span. The id is random if the program's generator panics. Recording never

@@ -23,7 +23,7 @@ func TestAllocDelivery(t *testing.T) {
 	const spans, most = 500, 20
 	span := spanOf(strings.Repeat("s", 200))
 	var groups otlpenc.Groups
-	encoded := otlpenc.Spans{Group: groups.Of(span), Bytes: otlpenc.AppendSpan(nil, span), Count: 1}
+	encoded := encode(&groups, span)
 	together := otlpenc.Spans{Group: encoded.Group, Bytes: bytes.Repeat(encoded.Bytes, spans), Count: spans}
 	for name, accept := range map[string]func(*exporter.Delivery){
 		"OnEnd": func(d *exporter.Delivery) {

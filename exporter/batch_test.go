@@ -1,6 +1,7 @@
 package exporter_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -90,14 +91,10 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			var groups otlpenc.Groups
-			all := otlpenc.Spans{Group: groups.Of(sampled)}
-			for range c.spans {
-				s := tracetest.SpanStubFromReadOnlySpan(sampled)
-				s.Name = strings.Repeat("n", c.size)
-				all.Bytes = otlpenc.AppendSpan(all.Bytes, s.Snapshot())
-				all.Count++
-			}
-			d.Accept(all)
+			s := tracetest.SpanStubFromReadOnlySpan(sampled)
+			s.Name = strings.Repeat("n", c.size)
+			one := encode(&groups, s.Snapshot())
+			d.Accept(otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, c.spans), Count: c.spans})
 			if err := d.Shutdown(t.Context()); err != nil {
 				t.Error(err)
 			}

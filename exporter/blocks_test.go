@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,13 +30,12 @@ func TestDeliveryCopiesBytes(t *testing.T) {
 	d, r, _ := newDelivery(t, fine, 0)
 	var want []string
 	var groups otlpenc.Groups
-	var scratch []byte
 	for i, size := range []int{1, 100, blockSize/4 - 100, blockSize / 4, blockSize/4 + 1, 3000, 3000, 3000, 3000, 3000, 3000, blockSize, 100_000, 1} {
 		s := spanOf(fmt.Sprint(i, strings.Repeat("s", size)))
 		want = append(want, s.Name())
-		scratch = otlpenc.AppendSpan(scratch[:0], s)
-		d.Accept(otlpenc.Spans{Group: groups.Of(s), Bytes: scratch, Count: 1})
-		overwrite(scratch)
+		encoded := encode(&groups, s)
+		d.Accept(encoded)
+		overwrite(encoded.Bytes)
 	}
 	if err := d.Shutdown(t.Context()); err != nil {
 		t.Error(err)
@@ -147,7 +147,6 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 				var senders sync.WaitGroup
 				for g := range 4 {
 					senders.Go(func() {
-						var scratch []byte
 						for i := range 2000 {
 							if i%20 == 0 {
 								time.Sleep(rand.N(time.Second))
@@ -158,15 +157,11 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 							}
 							s := otlpenc.Spans{}
 							for j := range 1 + i%5 {
-								span := numberedSpan(fmt.Sprint(g, "/", i, "/", j))
-								s.Group = groups.Of(span)
-								scratch = otlpenc.AppendSpan(scratch, span)
-								s.Count++
+								one := encode(&groups, numberedSpan(fmt.Sprint(g, "/", i, "/", j)))
+								s = otlpenc.Spans{Group: one.Group, Bytes: append(s.Bytes, one.Bytes...), Count: s.Count + 1}
 							}
-							s.Bytes = scratch
 							d.Accept(s)
-							overwrite(scratch)
-							scratch = scratch[:0]
+							overwrite(s.Bytes)
 						}
 					})
 				}
@@ -195,4 +190,13 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// encode returns s with bytes of its own.
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
+	groups.Encode(s, func(one otlpenc.Spans) {
+		encoded = one
+		encoded.Bytes = slices.Clone(one.Bytes)
+	})
+	return encoded
 }

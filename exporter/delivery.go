@@ -101,7 +101,7 @@ func (e encoded) Count() int { return e.spans.Count }
 func (e encoded) Bytes() int { return len(e.spans.Bytes) + itemOverhead }
 
 // Request returns the length of a request with these spans alone. They never add more to one with others.
-func (e encoded) Request() int { return otlpenc.RequestSize([]otlpenc.Spans{e.spans}) }
+func (e encoded) Request() int { return e.spans.RequestSize() }
 
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}

@@ -193,7 +193,7 @@ func TestDeliveryClosesTheSenderOnce(t *testing.T) {
 // TestDeliveryAcceptChecksSpans gives the delivery spans that no request can have. They are dropped and counted.
 func TestDeliveryAcceptChecksSpans(t *testing.T) {
 	var groups otlpenc.Groups
-	good := otlpenc.Spans{Group: groups.Of(sampled), Bytes: otlpenc.AppendSpan(nil, sampled), Count: 1}
+	good := encode(&groups, sampled)
 	d, r, _ := newDelivery(t, fine, 0)
 	for _, c := range []struct {
 		name    string

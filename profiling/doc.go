@@ -69,7 +69,7 @@
 //     has ended. See [TracerProvider]. Spans that began before the first session started, and
 //     those that OpenTelemetry's sampler left out, are not known. A measure of
 //     marks.Time labels nothing: its samples are of the span around it, and
-//     requests.Request.Moments tells them apart.
+//     requests.Request.Samples tells them apart.
 //   - All functions and methods may be called concurrently.
 //
 // It does not see what the kernel or code of other languages does inside, nor

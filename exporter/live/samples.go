@@ -72,8 +72,8 @@ func (h *handler) samples(s *sessions.Session, query url.Values) (title string, 
 			return "", nil
 		}
 		return shown(q.Root.Name), func(yield func(profile.Sample) bool) {
-			for _, m := range q.Moments(s.Trace()) {
-				if m.Sample != nil && !yield(*m.Sample) {
+			for _, sample := range q.Samples(s.Trace()) {
+				if !yield(sample) {
 					return
 				}
 			}

@@ -2,9 +2,8 @@ package live
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // Characters of text from outside that are shown.
@@ -13,46 +12,32 @@ const (
 	maxValue = 1000
 )
 
-// shown is the beginning of s with what cannot be seen as codes: see invisible. The page's own
+// shown is the beginning of s with what cannot be seen as codes: see text.Escape. The page's own
 // shown, in format.js, does the same with what the service answers.
 func shown(s string) string {
-	text, rest := visible(s, maxName, "")
+	name, rest := visible(s, maxName, "")
 	if rest > 0 {
-		text += "…" // of a name that the service has cut the number would be another
+		name += "…" // of a name that the service has cut the number would be another
 	}
-	return text
+	return name
 }
 
 // block is shown for a longer text, of several lines.
 func block(s string) string {
-	text, rest := visible(s, maxValue, "\n\t")
+	value, rest := visible(s, maxValue, "\n\t")
 	if rest > 0 {
-		text += fmt.Sprintf("… (%d bytes more)", rest)
+		value += fmt.Sprintf("… (%d bytes more)", rest)
 	}
-	return text
+	return value
 }
 
 // visible is the beginning of s, of n characters, and how many bytes there are after it.
-func visible(s string, n int, keep string) (text string, rest int) {
-	var b strings.Builder
-	for i, r := range s {
+func visible(s string, n int, keep string) (beginning string, rest int) {
+	for i := range s {
 		if n == 0 {
-			return b.String(), len(s) - i
+			return text.Escape(s[:i], keep), len(s) - i
 		}
 		n--
-		if !invisible(r) || strings.ContainsRune(keep, r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
 	}
-	return b.String(), 0
-}
-
-// invisible are control characters, what stands for invalid UTF-8, marks that change the
-// direction of writing, all spaces but the one, and what is nothing to be seen by Unicode
-// (Default_Ignorable_Code_Point) or as fonts draw it.
-func invisible(r rune) bool {
-	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
-		r == utf8.RuneError || r == '\u2800' || r == '\U0001d159' // BRAILLE PATTERN BLANK, MUSICAL SYMBOL NULL NOTEHEAD
+	return text.Escape(s, keep), 0
 }

@@ -28,22 +28,16 @@ func TestAlloc(t *testing.T) {
 	var groups otlpenc.Groups
 	var all []otlpenc.Spans
 	for _, s := range spans {
-		all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1})
+		all = append(all, encodeIn(&groups, s))
 	}
 	buf := make([]byte, 0, 1<<14)
 	for name, f := range map[string]func(){
-		"AppendSpan": func() {
+		"Encode": func() {
 			for _, s := range spans {
-				otlpenc.AppendSpan(buf, s)
-			}
-		},
-		"Groups.Of": func() {
-			for _, s := range spans {
-				groups.Of(s)
+				groups.Encode(s, func(otlpenc.Spans) {})
 			}
 		},
 		"AppendRequest": func() { otlpenc.AppendRequest(buf, all) },
-		"RequestSize":   func() { otlpenc.RequestSize(all) },
 		"First": func() {
 			for _, one := range all {
 				var h otlpenc.Header
@@ -66,10 +60,10 @@ func TestAllocGroupsAfterManyOthers(t *testing.T) {
 		return tracetest.SpanStub{InstrumentationScope: instrumentation.Scope{Name: fmt.Sprint("tracer ", i)}}.Snapshot()
 	}
 	for i := range 500 {
-		groups.Of(scope(i))
+		groupOf(&groups, scope(i))
 	}
 	last := scope(1000)
-	if n := testing.AllocsPerRun(100, func() { groups.Of(last) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { groups.Encode(last, func(otlpenc.Spans) {}) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
@@ -103,7 +97,7 @@ func TestAllocAppendRequest(t *testing.T) {
 	spans := request(t)
 	for range 100 {
 		for _, s := range spans {
-			all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1})
+			all = append(all, encodeIn(&groups, s))
 		}
 	}
 	if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(nil, all) }); n > 1 {

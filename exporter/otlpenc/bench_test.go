@@ -45,36 +45,14 @@ func BenchmarkRequest(b *testing.B) {
 		buf, all = buf[:0], all[:0]
 		for _, s := range spans {
 			from := len(buf)
-			buf = otlpenc.AppendSpan(buf, s)
-			all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: buf[from:len(buf):len(buf)], Count: 1})
+			groups.Encode(s, func(one otlpenc.Spans) {
+				buf = append(buf, one.Bytes...)
+				all = append(all, otlpenc.Spans{Group: one.Group, Bytes: buf[from:], Count: 1})
+			})
 		}
 		body = otlpenc.AppendRequest(body[:0], all)
 	}
 	b.ReportMetric(float64(len(body)), "bytes")
-}
-
-func BenchmarkAppendSpan(b *testing.B) {
-	spans := request(b)
-	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = buf[:0]
-		for _, s := range spans {
-			buf = otlpenc.AppendSpan(buf, s)
-		}
-	}
-	b.ReportMetric(float64(len(buf)), "bytes")
-}
-
-func BenchmarkGroups(b *testing.B) {
-	spans := request(b)
-	var groups otlpenc.Groups
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, s := range spans {
-			groups.Of(s)
-		}
-	}
 }
 
 func encoded(tb testing.TB) otlpenc.Spans {
@@ -82,9 +60,8 @@ func encoded(tb testing.TB) otlpenc.Spans {
 	var groups otlpenc.Groups
 	spans := otlpenc.Spans{}
 	for _, s := range request(tb) {
-		spans.Group = groups.Of(s)
-		spans.Bytes = otlpenc.AppendSpan(spans.Bytes, s)
-		spans.Count++
+		one := encodeIn(&groups, s)
+		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
 	}
 	return spans
 }

@@ -43,7 +43,7 @@ func TestAll(t *testing.T) {
 		Resource: testResource, InstrumentationScope: instrumentation.Scope{Name: "scope"},
 	}.Snapshot()
 	var groups otlpenc.Groups
-	encoded := otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1}
+	encoded := encodeIn(&groups, s)
 	start := time.Unix(0, testTime.UnixNano())
 	want := otlpenc.Span{
 		Header: otlpenc.Header{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, ParentID: trace.SpanID{3}, Remote: true, TraceFlags: 1, Start: start, End: start.Add(time.Second)},
@@ -72,7 +72,7 @@ func TestAll(t *testing.T) {
 
 // A reader that has seen enough ends the loop.
 func TestBreak(t *testing.T) {
-	s := otlpenc.AppendSpan(nil, request(t)[0])
+	s := encode(request(t)[0])
 	spans := otlpenc.Spans{Bytes: append(s, s...), Count: 2}
 	count := 0
 	for _, err := range spans.All() {
@@ -86,7 +86,7 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// An attribute that AppendSpan would not write, because its lists are too deep within each other.
+// An attribute that the encoder would not write, because its lists are too deep within each other.
 func TestDecodeTooDeep(t *testing.T) {
 	var value []byte
 	for range otlpenc.MaxDepth + 1 {
@@ -118,7 +118,7 @@ func TestDecodeErrors(t *testing.T) {
 		"cut status":      {"\x12\x04\x7a\x02\x0a\x05", "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := otlpenc.AppendSpan(nil, request(t)[0])
+			good := encode(request(t)[0])
 			spans := otlpenc.Spans{Bytes: append(good, c.bytes...), Count: 2}
 			var errs []error
 			for _, err := range spans.All() {
@@ -133,7 +133,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // Fields of a later OTLP are skipped, and known numbers of another type.
 func TestUnknownFields(t *testing.T) {
-	body := string(otlpenc.AppendSpan(nil, tracetest.SpanStub{Name: "name"}.Snapshot())[2:])
+	body := string(encode(tracetest.SpanStub{Name: "name"}.Snapshot())[2:])
 	body += "\xf8\x07\x01"             // field 127
 	body += "\x28\x05"                 // a number as the name
 	body += "\x33\x08\x01\x34"         // a group as the kind
@@ -152,7 +152,7 @@ func TestCut(t *testing.T) {
 	var sizes []int
 	for i := range 9 {
 		before := len(all.Bytes)
-		all.Bytes = otlpenc.AppendSpan(all.Bytes, tracetest.SpanStub{Name: strings.Repeat("n", 50*i)}.Snapshot())
+		all.Bytes = append(all.Bytes, encode(tracetest.SpanStub{Name: strings.Repeat("n", 50*i)}.Snapshot())...)
 		sizes = append(sizes, len(all.Bytes)-before)
 		all.Count++
 	}

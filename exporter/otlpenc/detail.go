@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
@@ -20,9 +19,6 @@ type Extra struct {
 	Events     func([]byte) []byte // appends events, by [AppendEvent]; may be nil
 }
 
-// AppendExtra is Append for a span with more.
-func (s *Snapshot) AppendExtra(b []byte, more Extra) []byte { return s.append(b, &more) }
-
 // An AttributeWriter appends attributes of a span. Keys must be UTF-8.
 type AttributeWriter struct{ Bytes []byte }
 
@@ -33,7 +29,7 @@ func (w *AttributeWriter) Text(key attribute.Key, value string) {
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = appendScalar(w.Bytes, spanAttributes, string(key), integer(value))
+	w.Bytes = appendKeyValue(w.Bytes, spanAttributes, &attribute.KeyValue{Key: key, Value: attribute.Int64Value(value)}, 0)
 }
 
 // KeyValues appends attributes.
@@ -75,29 +71,30 @@ func Plain(attrs []slog.Attr) bool {
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
-		b = appendScalar(b, tag, validText(attrs[i].Key), scalarOfDetail(attrs[i].Value))
+		b = appendKeyValue(b, tag, &attribute.KeyValue{Key: attribute.Key(attrs[i].Key), Value: valueOf(attrs[i].Value)}, 0)
 	}
 	return b
 }
 
-func scalarOfDetail(v slog.Value) scalar {
+// valueOf returns the value of a plain attribute.
+func valueOf(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindBool:
-		return scalar{tag: valueBool, number: protowire.EncodeBool(v.Bool()), size: 2}
+		return attribute.BoolValue(v.Bool())
 	case slog.KindInt64:
-		return integer(v.Int64())
+		return attribute.Int64Value(v.Int64())
 	case slog.KindUint64:
 		if u := v.Uint64(); u > math.MaxInt64 {
-			return text(strconv.FormatUint(u, 10))
+			return attribute.StringValue(strconv.FormatUint(u, 10))
 		}
-		return integer(int64(v.Uint64()))
+		return attribute.Int64Value(int64(v.Uint64()))
 	case slog.KindFloat64:
-		return scalar{tag: valueDouble, number: math.Float64bits(v.Float64()), size: 1 + protowire.SizeFixed64()}
+		return attribute.Float64Value(v.Float64())
 	case slog.KindDuration:
-		return integer(int64(v.Duration()))
+		return attribute.Int64Value(int64(v.Duration()))
 	case slog.KindTime:
-		return integer(v.Time().UnixNano())
+		return attribute.Int64Value(v.Time().UnixNano())
 	default:
-		return text(v.String())
+		return attribute.StringValue(v.String())
 	}
 }

@@ -41,12 +41,12 @@ func TestAppendPlain(t *testing.T) {
 			if !otlpenc.Plain(attrs) {
 				t.Fatal("not plain")
 			}
-			got := s.AppendExtra([]byte("before"), otlpenc.Extra{Detail: attrs, Events: func(b []byte) []byte {
+			got := s.Append([]byte("before"), otlpenc.Extra{Detail: attrs, Events: func(b []byte) []byte {
 				return otlpenc.AppendEvent(otlpenc.AppendEvent(b, at, "e", attrs), at, "", nil)
 			}})
 			s.Attributes = []attribute.KeyValue{c.want, attribute.Int("n", 1)}
 			s.Events = []sdktrace.Event{{Name: "e", Time: at, Attributes: s.Attributes}, {Time: at}}
-			if want := s.Append([]byte("before")); !bytes.Equal(got, want) {
+			if want := s.Append([]byte("before"), otlpenc.Extra{}); !bytes.Equal(got, want) {
 				t.Errorf("got %x, want %x", got, want)
 			}
 		})

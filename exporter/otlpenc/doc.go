@@ -1,10 +1,11 @@
 // Package otlpenc encodes OpenTelemetry spans as OTLP bytes, and decodes them.
 //
-//	var groups otlpenc.Groups                // one for all spans
+//	var groups otlpenc.Groups // one for all spans
 //	…
-//	encoded := otlpenc.Spans{Group: groups.Of(span), Bytes: otlpenc.AppendSpan(nil, span), Count: 1}
-//	…
-//	body := otlpenc.AppendRequest(nil, []otlpenc.Spans{encoded, another})
+//	groups.Encode(span, func(encoded otlpenc.Spans) {
+//		body := otlpenc.AppendRequest(nil, []otlpenc.Spans{encoded})
+//		…
+//	})
 //
 // Each span is encoded once, when it ends. A request is a copy of encoded spans with a few bytes around them.
 //
@@ -14,7 +15,7 @@
 //     exceptions. U+FFFD replaces each run of bytes that is not UTF-8, in all texts. A text replaces each list
 //     and map that is nested deeper than [MaxDepth].
 //   - A protobuf library can decode every request, whatever the spans contain.
-//   - Fields are in the order of their numbers, and lengths have the fewest bytes.
+//   - Lengths have the fewest bytes. The ids, the times and the flags of a span are its first fields.
 //   - Encoding allocates nothing if the buffer has room. Values that are lists, maps or bytes, and texts that
 //     are not UTF-8, are the exceptions.
 //   - Decoding returns an error for bytes that are not spans. It never panics, and its memory is
@@ -33,5 +34,5 @@
 //   - Spans of the SDK's own type are read in place, without its methods, each of which copies the whole span. This
 //     type is private to the SDK. Its fields are compared with those that this package knows, once and when the program
 //     runs. Spans of an SDK with other fields are read by their methods: it costs more, and the bytes are the same.
-//   - The length of a request is not limited. [RequestSize] returns it before the request is made.
+//   - The length of a request is not limited. [Spans.RequestSize] returns it before the request is made.
 package otlpenc

@@ -15,7 +15,7 @@ func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 	if !ok {
 		scratch = new([]byte)
 	}
-	b := span.Append((*scratch)[:0])
+	b := span.Append((*scratch)[:0], Extra{})
 	use(Spans{Group: t.of(span), Bytes: b[:len(b):len(b)], Count: 1})
 	if cap(b) <= maxScratch {
 		*scratch = b

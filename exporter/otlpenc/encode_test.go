@@ -16,7 +16,7 @@ func TestEncode(t *testing.T) {
 	for _, s := range request(t) {
 		groups.Encode(s, func(got otlpenc.Spans) {
 			groups.Encode(tracetest.SpanStub{Name: "another within the call"}.Snapshot(), func(otlpenc.Spans) {})
-			if got.Group != groups.Of(s) || got.Count != 1 || !bytes.Equal(got.Bytes, otlpenc.AppendSpan(nil, s)) || cap(got.Bytes) != len(got.Bytes) {
+			if got.Group != groupOf(&groups, s) || got.Count != 1 || !bytes.Equal(got.Bytes, encode(s)) || cap(got.Bytes) != len(got.Bytes) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -25,17 +25,15 @@ func TestEncode(t *testing.T) {
 
 // First takes the spans one by one, without a copy.
 func TestFirst(t *testing.T) {
-	var groups otlpenc.Groups
 	var rest otlpenc.Spans
 	spans := request(t)
 	for _, s := range spans {
-		rest.Group = groups.Of(s)
-		rest.Bytes = otlpenc.AppendSpan(rest.Bytes, s)
+		rest.Bytes = append(rest.Bytes, encode(s)...)
 	}
 	var h otlpenc.Header
 	for _, s := range spans {
 		n, err := rest.First(&h)
-		if err != nil || h.SpanID != s.SpanContext().SpanID() || !bytes.Equal(rest.Bytes[:n], otlpenc.AppendSpan(nil, s)) {
+		if err != nil || h.SpanID != s.SpanContext().SpanID() || !bytes.Equal(rest.Bytes[:n], encode(s)) {
 			t.Fatalf("got %+v and %d bytes, %v, want span %v", h, n, err, s.SpanContext().SpanID())
 		}
 		if !h.TraceFlags.IsSampled() || h.Duration() != s.EndTime().Sub(s.StartTime()) {
@@ -50,7 +48,7 @@ func TestFirst(t *testing.T) {
 			t.Errorf("%s: got %+v and %d bytes, want an error", name, h, n)
 		}
 	}
-	s := otlpenc.AppendSpan(nil, spans[0])
+	s := encode(spans[0])
 	_, size := protowire.ConsumeVarint(s[1:])
 	body := s[1+size:]
 	for n := range len(body) {

@@ -18,13 +18,14 @@ func Example() {
 	}.Snapshot()
 
 	var groups otlpenc.Groups // one for all spans
-	spans := otlpenc.Spans{Group: groups.Of(span), Bytes: otlpenc.AppendSpan(nil, span), Count: 1}
-	request := otlpenc.AppendRequest(nil, []otlpenc.Spans{spans}) // the body for a receiver of OTLP
-	fmt.Println(len(request), "bytes")
+	groups.Encode(span, func(spans otlpenc.Spans) {
+		request := otlpenc.AppendRequest(nil, []otlpenc.Spans{spans}) // the body for a receiver of OTLP
+		fmt.Println(len(request), "bytes")
 
-	for s, err := range spans.All() {
-		fmt.Println(s.Kind, s.Name, "of", s.Group.Scope().Name, err)
-	}
+		for s, err := range spans.All() {
+			fmt.Println(s.Kind, s.Name, "of", s.Group.Scope().Name, err)
+		}
+	})
 	// Output:
 	// 63 bytes
 	// server GET /cart of shop <nil>

@@ -53,26 +53,22 @@ func snapshotOf(s sdktrace.ReadOnlySpan, room *Snapshot) *Snapshot {
 	return room
 }
 
-// sdkSnapshot is the SDK's type and whether a Snapshot has the same fields; nil until a span has it.
-var sdkSnapshot atomic.Pointer[comparison]
+// sdkSnapshot is the SDK's type if it has the fields of a Snapshot; nil until a span has it.
+var sdkSnapshot atomic.Pointer[reflect.Type]
 
-type comparison struct {
-	sdk  reflect.Type
-	same bool
-}
-
-// isSnapshot reports whether t is a pointer to the SDK's type, and that type has the fields of a Snapshot. The fields
-// are compared once, when the program runs: a later SDK may have others, and is read by its methods then.
+// isSnapshot reports whether t is a pointer to the SDK's type, and that type has the fields of a Snapshot. A later SDK may
+// have other fields, and is read by its methods then.
 func isSnapshot(t reflect.Type) bool {
-	if c := sdkSnapshot.Load(); c != nil {
-		return c.sdk == t && c.same
+	if known := sdkSnapshot.Load(); known != nil {
+		return *known == t
 	}
-	if t.Kind() != reflect.Pointer || t.Elem().Name() != "snapshot" || t.Elem().PkgPath() != reflect.TypeFor[sdktrace.ReadOnlySpan]().PkgPath() {
+	if t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[sdktrace.ReadOnlySpan]().PkgPath() ||
+		!sameFields(t.Elem(), reflect.TypeFor[Snapshot]()) {
 		return false
 	}
-	c := &comparison{t, sameFields(t.Elem(), reflect.TypeFor[Snapshot]())}
-	sdkSnapshot.Store(c)
-	return c.same
+	sdk := t // t itself would be an allocation for each span
+	sdkSnapshot.Store(&sdk)
+	return true
 }
 
 // sameFields reports whether two structs have fields of the same names and types at the same places. The first letters

@@ -7,32 +7,25 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// AppendSpan appends s as one element of a ScopeSpans message: a tag, a length and the span. It
-// allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8. s must have ended.
-func AppendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	var room Snapshot
-	return snapshotOf(s, &room).Append(b)
-}
-
-// Append is [AppendSpan] for a Snapshot.
-func (s *Snapshot) Append(b []byte) []byte { return s.append(b, &Extra{}) }
-
-func (s *Snapshot) append(b []byte, more *Extra) []byte {
+// Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the span. It
+// allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8.
+func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := beginMessage(b, scopeSpansSpans)
 	sc, parent := &s.SpanContext, &s.Parent
+	// First what Header.usual reads.
 	b = appendIDs(b, *sc)
-	b = appendTraceState(b, sc.TraceState())
 	if id := parent.SpanID(); id.IsValid() {
 		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)
 	}
+	b = appendFixed64(b, spanStart, nanos(s.StartTime))
+	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
+	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
+	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
+	b = appendTraceState(b, sc.TraceState())
 	b = appendText(b, spanName, s.Name)
 	if kind := s.SpanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
 	}
-	b = appendFixed64(b, spanStart, nanos(s.StartTime))
-	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
-	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7)) // here, where the header of a span ends: see Spans.First
-	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
 	if more.Attributes != nil {
 		b = more.Attributes(b)

@@ -132,7 +132,11 @@ func appendText(b []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return b
 	}
-	s = validText(s)
+	return appendString(b, tag, validText(s))
+}
+
+// appendString appends a field of valid text or of bytes, also if s is empty.
+func appendString(b []byte, tag uint64, s string) []byte {
 	return append(appendLength(b, tag, len(s)), s...)
 }
 

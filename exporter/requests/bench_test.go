@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -63,7 +64,10 @@ func encodedSpans() (all []otlpenc.Spans) {
 	}
 	var groups otlpenc.Groups
 	for _, s := range k.spans {
-		all = append(all, otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1})
+		groups.Encode(s, func(one otlpenc.Spans) {
+			one.Bytes = slices.Clone(one.Bytes)
+			all = append(all, one)
+		})
 	}
 	return all
 }

@@ -176,9 +176,8 @@ func TestRecentAccept(t *testing.T) {
 	var groups otlpenc.Groups
 	spans := otlpenc.Spans{}
 	for _, s := range []sdktrace.ReadOnlySpan{span(1, 2, 1, "a", ms, 2*ms), span(1, 1, 0, "one", 0, 9*ms), span(2, 1, 0, "two", 0, ms), span(1, 3, 1, "late", 3*ms, 4*ms)} {
-		spans.Group = groups.Of(s)
-		spans.Bytes = otlpenc.AppendSpan(spans.Bytes, s)
-		spans.Count++
+		one := encode(&groups, s)
+		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
 	}
 	r := NewRecent(Config{})
 	r.Accept(spans)
@@ -197,9 +196,13 @@ func TestRecentAccept(t *testing.T) {
 	}
 }
 
-// encode returns a span with bytes of its own.
-func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) otlpenc.Spans {
-	return otlpenc.Spans{Group: groups.Of(s), Bytes: otlpenc.AppendSpan(nil, s), Count: 1}
+// encode returns s with bytes of its own.
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
+	groups.Encode(s, func(one otlpenc.Spans) {
+		encoded = one
+		encoded.Bytes = slices.Clone(one.Bytes)
+	})
+	return encoded
 }
 
 // A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.

@@ -8,8 +8,8 @@
 //		err = q.WriteWaterfall(os.Stdout, nil)
 //	}
 //
-// A [Request] is a local root span with all spans below it. [Request.Moments] puts its spans,
-// its marks and the samples of a profile on one clock.
+// A [Request] is a local root span with all spans below it. [Request.Samples] has the samples of a profile that belong
+// to it.
 //
 // # Guarantees
 //

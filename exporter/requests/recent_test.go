@@ -19,6 +19,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -230,9 +232,9 @@ func FuzzEscape(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := escape(s)
+		got := text.Escape(s, "")
 		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) }) {
-			t.Errorf("escape(%q) is %q", s, got)
+			t.Errorf("Escape(%q) is %q", s, got)
 		}
 		if n := utf8.RuneCountInString(fit(got, 7)); n != 7 {
 			t.Errorf("fit makes %d columns, want 7", n)

@@ -63,59 +63,53 @@ func (s Snapshot) Request() Request {
 		encoded otlpenc.Spans
 	}
 	var all []span
-	known := map[trace.SpanID]bool{}
-	children := map[trace.SpanID][]span{}
-	add := func(first otlpenc.Spans) (size int) {
-		var h otlpenc.Header
-		size, err := first.First(&h)
-		if err != nil {
-			return len(first.Bytes)
-		}
-		one := otlpenc.Spans{Group: first.Group, Bytes: first.Bytes[:size], Count: 1}
-		all = append(all, span{h, one})
-		known[h.SpanID] = true
-		if h.ParentID.IsValid() {
-			children[h.ParentID] = append(children[h.ParentID], span{h, one})
-		}
-		return size
-	}
-	add(s.root) // which the trace may have no room for
+	known := map[trace.SpanID]bool{s.SpanID: true}
 	for i, p := range s.parts {
 		end := len(s.spans)
 		if i+1 < len(s.parts) {
 			end = s.parts[i+1].start
 		}
-		for at := p.start; at < end; {
-			at += add(otlpenc.Spans{Group: p.group, Bytes: s.spans[at:end]})
+		one := span{encoded: otlpenc.Spans{Group: p.group, Bytes: s.spans[p.start:end]}}
+		for len(one.encoded.Bytes) > 0 {
+			size, err := one.encoded.First(&one.Header)
+			if err != nil {
+				break
+			}
+			all = append(all, one)
+			known[one.SpanID] = true
+			one.encoded.Bytes = one.encoded.Bytes[size:]
 		}
 	}
-	below := all[:1:1]
+	children := map[trace.SpanID][]span{}
+	for _, c := range all {
+		if !known[c.ParentID] {
+			if !s.alone {
+				continue
+			}
+			c.ParentID = trace.SpanID{}
+		}
+		children[c.ParentID] = append(children[c.ParentID], c)
+	}
+	var below []span
 	seen := map[trace.SpanID]bool{s.SpanID: true} // ids may be wrong: no cycles
-	take := func(list []span) {
-		for _, c := range list {
+	for ids := []trace.SpanID{{}, s.SpanID}; len(ids) > 0; ids = ids[1:] {
+		for _, c := range children[ids[0]] {
 			if !seen[c.SpanID] {
 				seen[c.SpanID] = true
-				below = append(below, c)
+				below, ids = append(below, c), append(ids, c.SpanID)
 			}
 		}
 	}
-	if s.alone {
-		take(slices.DeleteFunc(all[1:], func(c span) bool { return known[c.ParentID] }))
-	}
-	for i := 0; i < len(below); i++ {
-		take(children[below[i].SpanID])
-	}
-	slices.SortStableFunc(below[1:], func(a, b span) int { return a.Start.Compare(b.Start) })
-	q := Request{Dropped: s.dropped}
-	for i, c := range below {
-		decoded, ok := decode(c.encoded)
-		if !ok && i > 0 {
+	slices.SortStableFunc(below, func(a, b span) int { return a.Start.Compare(b.Start) })
+	root := s.Root()
+	q := Request{Root: &root, Spans: []*otlpenc.Span{&root}, Dropped: s.dropped}
+	for _, c := range below {
+		if decoded, ok := decode(c.encoded); ok {
+			q.Spans = append(q.Spans, &decoded)
+		} else {
 			q.Dropped++
-			continue
 		}
-		q.Spans = append(q.Spans, &decoded)
 	}
-	q.Root = q.Spans[0]
 	return q
 }
 

@@ -52,7 +52,7 @@ func (q Request) WriteSVG(w io.Writer) error {
 		for _, e := range r.Span.Events {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
-				at, mid-5, html.EscapeString(atMost(escape(e.Name), maxName)), text.Duration(e.Time.Sub(start)))
+				at, mid-5, html.EscapeString(atMost(text.Escape(e.Name, ""), maxName)), text.Duration(e.Time.Sub(start)))
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, text.Duration(r.Span.Duration()))
 	}

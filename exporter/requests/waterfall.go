@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/codes"
@@ -54,7 +53,7 @@ func (q Request) Rows() []Row {
 
 // title is the name a row shows.
 func (r Row) title() string {
-	name := escape(r.Span.Name)
+	name := text.Escape(r.Span.Name, "")
 	if r.Orphan {
 		name += " (parent missing)"
 	}
@@ -72,7 +71,7 @@ func (q Request) header() string {
 			status = "  status " + kv.Value.String()
 		}
 	}
-	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(escape(q.Root.Name), maxName), text.Duration(q.Duration()), status,
+	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(text.Escape(q.Root.Name, ""), maxName), text.Duration(q.Duration()), status,
 		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
@@ -141,9 +140,9 @@ func (f *waterfall) span(r Row) {
 // mark is a row below its span: when, what, and its attributes.
 func (f *waterfall) mark(e sdktrace.Event, depth int) {
 	var line strings.Builder
-	line.WriteString(strings.Repeat("  ", depth) + "◆ " + escape(e.Name))
+	line.WriteString(strings.Repeat("  ", depth) + "◆ " + text.Escape(e.Name, ""))
 	for _, kv := range e.Attributes {
-		line.WriteString(" " + escape(string(kv.Key)) + "=" + atMost(escape(kv.Value.String()), maxValue))
+		line.WriteString(" " + text.Escape(string(kv.Key), "") + "=" + atMost(text.Escape(kv.Value.String(), ""), maxValue))
 	}
 	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), allWidth-20), text.Duration(e.Time.Sub(f.start)))
 }
@@ -177,18 +176,4 @@ func atMost(s string, n int) string {
 		return s
 	}
 	return string([]rune(s)[:n-1]) + "…"
-}
-
-// escape makes text from outside safe to print: control characters, which a
-// terminal might obey, invalid UTF-8 and what has no glyph are shown as codes.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) && r != utf8.RuneError {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
 }

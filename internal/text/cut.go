@@ -1,4 +1,4 @@
-// Package text cuts text from outside to a length, makes it UTF-8, and writes durations for people.
+// Package text cuts text from outside to a length, makes it UTF-8 or visible, and writes durations for people.
 package text
 
 import "unicode/utf8"

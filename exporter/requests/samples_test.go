@@ -62,41 +62,31 @@ func sampled(t *testing.T) (Request, *profile.Trace) {
 	return r.Requests()[0], tr
 }
 
-// A request's spans, marks and samples are on one clock and in order, and each sample
-// belongs to the innermost thing that it was taken in.
-func TestMoments(t *testing.T) {
+// A request's samples are in order, and each belongs to the innermost thing that it was taken in.
+func TestSamples(t *testing.T) {
 	q, tr := sampled(t)
 	var got []string
-	for _, m := range q.Moments(tr) {
-		what := "begins"
-		switch {
-		case m.Mark != nil:
-			what = "mark " + m.Mark.Name
-		case m.Sample != nil:
-			what = "sample " + tr.Doing(*m.Sample)
-		}
-		got = append(got, fmt.Sprintf("%v %s: %s", m.At, m.Span.Name, what))
+	for span, sample := range q.Samples(tr) {
+		at := tr.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
+		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, tr.Doing(sample)))
 	}
 	want := []string{
-		"0s GET /x: begins",
-		"5ms GET /x: sample app.handle",
-		"10ms query: begins",
-		"15ms GET /x: mark cache.miss",
-		"20ms query: sample db.(*Conn).Query (waits)",
-		"40ms render: begins",
-		"40ms started: begins",
-		"45ms render: sample app.handle",
-		"50ms started: sample json.Marshal",
-		"70ms encode: begins",
-		"75ms encode: sample json.Marshal",
-		"85ms render: sample app.handle",
-		"95ms GET /x: sample [no stack]",
+		"5ms GET /x: app.handle",
+		"20ms query: db.(*Conn).Query (waits)",
+		"45ms render: app.handle",
+		"50ms started: json.Marshal",
+		"75ms encode: json.Marshal",
+		"85ms render: app.handle",
+		"95ms GET /x: [no stack]",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
-	if n := len(q.Moments(nil)); n != 6 {
-		t.Errorf("without a trace %d moments, want 5 spans and a mark", n)
+	for span, sample := range q.Samples(nil) {
+		t.Errorf("without a trace %s has %v", span.Name, sample)
+	}
+	for range q.Samples(tr) {
+		break // a reader that has seen enough
 	}
 }
 

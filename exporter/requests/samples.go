@@ -1,0 +1,114 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// Samples yields the samples that t has of the request, by time, each with its span. t may be nil.
+//
+// A sample belongs to the span it was taken under, or to the shortest measure that ran under
+// that span at the time. Where several goroutines work under one span that
+// cannot be told apart: then a sample of one may be put into a measure of another.
+// Samples under spans that were not kept are left out.
+func (q Request) Samples(t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
+	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
+		if t == nil {
+			return
+		}
+		spans := map[trace.SpanID]*otlpenc.Span{}
+		for _, s := range q.Spans {
+			spans[s.SpanID] = s
+		}
+		contexts := map[int]*otlpenc.Span{}
+		sampled := map[trace.SpanID]bool{}
+		for i, c := range t.Contexts {
+			if s := spans[c.SpanID]; s != nil && c.TraceID == q.TraceID() {
+				contexts[i] = s
+				sampled[c.SpanID] = true
+			}
+		}
+		// Measures of marks.Time: the goroutine is labelled with the span above them.
+		measures := map[trace.SpanID][]*otlpenc.Span{}
+		for _, s := range q.Spans[1:] {
+			if s.Group.Scope().Name == scope.Name && !sampled[s.SpanID] {
+				measures[s.ParentID] = append(measures[s.ParentID], s)
+			}
+		}
+		for _, measures := range measures {
+			slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
+		}
+		for _, sample := range t.Samples {
+			span := contexts[sample.ContextID]
+			if span == nil {
+				continue
+			}
+			at := t.Origin.Add(sample.Timestamp)
+			during := func(m *otlpenc.Span) bool { return !at.Before(m.Start) && !at.After(m.End) }
+			if i := slices.IndexFunc(measures[span.SpanID], during); i >= 0 {
+				span = measures[span.SpanID][i]
+			}
+			if !yield(span, sample) {
+				return
+			}
+		}
+	}
+}
+
+// A Hot is what ran in a span.
+type Hot struct {
+	Total     time.Duration // what the samples stand for, of all goroutines together
+	Samples   int           // how many there are: of one or two, Total is a rough estimate
+	Functions []HotFunction // the hottest first
+}
+
+// A HotFunction is what samples were about, see profile.Trace.Doing.
+type HotFunction struct {
+	Name string
+	Time time.Duration
+}
+
+// Hottest tells for each span that was sampled what ran in it. t may be nil.
+func (q Request) Hottest(t *profile.Trace) map[trace.SpanID]*Hot {
+	all := map[trace.SpanID]*Hot{}
+	for span, sample := range q.Samples(t) {
+		h := all[span.SpanID]
+		if h == nil {
+			h = &Hot{}
+			all[span.SpanID] = h
+		}
+		name := t.Doing(sample)
+		i := slices.IndexFunc(h.Functions, func(f HotFunction) bool { return f.Name == name })
+		if i < 0 {
+			i = len(h.Functions)
+			h.Functions = append(h.Functions, HotFunction{Name: name})
+		}
+		h.Functions[i].Time += sample.Weight
+		h.Total += sample.Weight
+		h.Samples++
+	}
+	for _, h := range all {
+		slices.SortStableFunc(h.Functions, func(a, b HotFunction) int { return cmp.Compare(b.Time, a.Time) })
+	}
+	return all
+}
+
+// String has the three hottest functions with their shares.
+func (h *Hot) String() string {
+	var parts []string
+	for _, f := range h.Functions[:min(3, len(h.Functions))] {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), float64(f.Time)/float64(max(1, h.Total))*100))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,30 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape returns s with codes in place of what cannot be seen, except for the characters in keep. A terminal might obey
+// them, or a reader might be misled.
+func Escape(s, keep string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if !invisible(r) || strings.ContainsRune(keep, r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+// invisible are control characters, what stands for invalid UTF-8, marks that change the
+// direction of writing, all spaces but the one, and what is nothing to be seen by Unicode
+// (Default_Ignorable_Code_Point) or as fonts draw it.
+func invisible(r rune) bool {
+	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
+		r == utf8.RuneError || r == '\u2800' || r == '\U0001d159' // BRAILLE PATTERN BLANK, MUSICAL SYMBOL NULL NOTEHEAD
+}
