@@ -167,7 +167,7 @@ func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return out
 }
 
-// mayRepeat reports whether a list may have a key twice. Of a short list, it looks at each key once, and compares those that
+// mayRepeat reports whether a list may have a key twice. It looks once at each key of a short list, and compares keys that
 // look alike.
 func mayRepeat(attrs []attribute.KeyValue) bool {
 	if len(attrs) > 32 {

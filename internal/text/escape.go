@@ -21,9 +21,9 @@ func Escape(s, keep string) string {
 	return b.String()
 }
 
-// invisible are control characters, what stands for invalid UTF-8, marks that change the
-// direction of writing, all spaces but the one, and what is nothing to be seen by Unicode
-// (Default_Ignorable_Code_Point) or as fonts draw it.
+// invisible reports whether a reader cannot see r. These are control characters, the sign for invalid UTF-8, marks that change
+// the direction of writing, and all spaces but the usual one. Unicode has more (Default_Ignorable_Code_Point), and fonts
+// draw some others as nothing.
 func invisible(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
 		r == utf8.RuneError || r == '\u2800' || r == '\U0001d159' // BRAILLE PATTERN BLANK, MUSICAL SYMBOL NULL NOTEHEAD
