@@ -294,10 +294,7 @@ func TestResponseCloseNotify(t *testing.T) {
 			s := r.open(t, protocol, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { inner.ServeHTTP(recording{w}, req) }))
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				select {
-				case <-asked:
-				case <-ctx.Done(): // the test is over
-				}
+				within(t, asked, "the handler")
 				cancel()
 			}()
 			req := newRequest(t, http.MethodGet, s.url, nil)
