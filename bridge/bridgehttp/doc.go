@@ -35,7 +35,7 @@
 //     1024 kinds of requests at most.
 //   - Texts of clients, and of errors, are cut to 2 KiB each. Queries, fragments and users of URLs
 //     are left out, because they often hold secrets.
-//   - The handler's ResponseWriter can flush and hijack if the server's can.
+//   - The handler's ResponseWriter has the optional interfaces of the server's writer, and no others.
 //   - The caller's request does not change: Transport sends a copy.
 //   - A panic of a handler or of the base transport goes on after it is recorded.
 //

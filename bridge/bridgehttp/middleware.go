@@ -93,8 +93,8 @@ type Server struct {
 // event, and goes on; [http.ErrAbortHandler] is no error. Wrap the mux itself, so that its pattern can be seen: a handler
 // in between that copies the request (as http.TimeoutHandler does) hides it.
 //
-// The handler's ResponseWriter has [http.Flusher] and [http.Hijacker] exactly when an [http.ResponseController] of the
-// server's writer can do the same. It has no [http.Pusher], because browsers take no pushes any more. As with any wrapper,
+// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the
+// server's writer has them. An [http.ResponseController] reaches whatever is behind that. As with any wrapper,
 // http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are the
 // methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }

@@ -2,7 +2,6 @@ package bridgehttp
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -10,7 +9,7 @@ import (
 
 // A response notes a response while the handler writes it, and is the writer that the handler
 // gets. [io.StringWriter] and [io.ReaderFrom] are only faster ways to write, so it always has
-// them.
+// them; the types in response_writers.go add other optional interfaces.
 type response struct {
 	http.ResponseWriter
 
@@ -78,35 +77,14 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + more, err
 }
 
-// Unwrap is for [http.ResponseController].
-func (res *response) Unwrap() http.ResponseWriter { return res.ResponseWriter }
-
-// CloseNotify is for handlers and frameworks that still ask for http.CloseNotifier, such as gin's Stream. The channel gets
-// a value when the request's context ends.
-func (res *response) CloseNotify() <-chan bool {
-	gone := make(chan bool, 1)
-	context.AfterFunc(res.request.ctx, func() { gone <- true })
-	return gone
-}
-
-// A response with optional interfaces: F is [http.Flusher], H is [http.Hijacker]. Each is a single pointer, so an interface
-// of it needs no memory.
-type (
-	withF  struct{ *response }
-	withH  struct{ *response }
-	withFH struct{ withF }
-)
-
-func (w withF) Flush() { _ = w.FlushError() }
-
 // FlushError is for [http.ResponseController], which would otherwise look for it behind us.
-func (w withF) FlushError() error {
-	w.begin(http.StatusOK)
-	return http.NewResponseController(w.ResponseWriter).Flush()
+func (res *response) FlushError() error {
+	if w := res.ResponseWriter; !reaches[http.Flusher](w) && !reaches[interface{ FlushError() error }](w) {
+		return http.ErrNotSupported
+	}
+	res.begin(http.StatusOK)
+	return http.NewResponseController(res.ResponseWriter).Flush()
 }
-
-func (w withH) Hijack() (net.Conn, *bufio.ReadWriter, error)  { return w.hijack() }
-func (w withFH) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
 
 // hijack takes the connection. What the handler writes there is not seen.
 func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -117,22 +95,22 @@ func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// wrap returns the writer for the handler. It can flush and hijack if an [http.ResponseController] of w can.
-func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
-	res.ResponseWriter = w
-	flushes := reaches[http.Flusher](w) || reaches[interface{ FlushError() error }](w)
-	hijacks := reaches[http.Hijacker](w)
-	switch {
-	case flushes && hijacks:
-		return withFH{withF{res}}
-	case flushes:
-		return withF{res}
-	case hijacks:
-		return withH{res}
-	default:
-		return res
+// Unwrap is for [http.ResponseController].
+func (res *response) Unwrap() http.ResponseWriter {
+	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && reaches[http.Hijacker](res.ResponseWriter) {
+		return behind{res}
 	}
+	return res.ResponseWriter
 }
+
+// behind stands before a writer that cannot be hijacked itself, but has another behind it that
+// can. So the response sees it when an http.ResponseController takes the connection.
+type behind struct{ *response }
+
+var _ http.Hijacker = behind{}
+
+func (w behind) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+func (w behind) Unwrap() http.ResponseWriter                  { return w.ResponseWriter }
 
 // reaches reports whether an http.ResponseController finds an interface I in w.
 func reaches[I any](w http.ResponseWriter) bool {

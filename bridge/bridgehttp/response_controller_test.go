@@ -25,6 +25,8 @@ type (
 	recordingFlushHijack struct{ recordingFlush }
 	recordingReadFrom    struct{ recording }
 	recordingString      struct{ recording }
+	recordingPush        struct{ recording }
+	recordingNotify      struct{ recording }
 	recordingDeadlines   struct{ recording }
 )
 
@@ -44,6 +46,8 @@ func (w recordingReadFrom) ReadFrom(src io.Reader) (int64, error) {
 func (w recordingString) WriteString(s string) (int, error) {
 	return io.WriteString(w.ResponseWriter, s)
 }
+func (w recordingPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
+func (w recordingNotify) CloseNotify() <-chan bool           { return nil }
 func (w recordingDeadlines) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(w.ResponseWriter).SetReadDeadline(at)
 }
@@ -67,6 +71,8 @@ func TestResponseControllerBehindAnotherWriter(t *testing.T) {
 		}},
 		{"ReadFrom", func(w http.ResponseWriter) http.ResponseWriter { return recordingReadFrom{recording{w}} }},
 		{"WriteString", func(w http.ResponseWriter) http.ResponseWriter { return recordingString{recording{w}} }},
+		{"Push", func(w http.ResponseWriter) http.ResponseWriter { return recordingPush{recording{w}} }},
+		{"CloseNotify", func(w http.ResponseWriter) http.ResponseWriter { return recordingNotify{recording{w}} }},
 		{"deadlines", func(w http.ResponseWriter) http.ResponseWriter { return recordingDeadlines{recording{w}} }},
 	} {
 		for _, c := range []struct {

@@ -278,30 +278,3 @@ func TestResponseHijack(t *testing.T) {
 		})
 	}
 }
-
-// A handler that asks for http.CloseNotifier learns that its client is gone, also behind a writer that has none.
-func TestResponseCloseNotify(t *testing.T) {
-	for _, protocol := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			r := withProcessor(t)
-			asked, learned := make(chan struct{}), make(chan struct{})
-			inner := r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				gone := w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // deprecated, and handlers still ask for it
-				close(asked)
-				<-gone
-				close(learned)
-			}))
-			s := r.open(t, protocol, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { inner.ServeHTTP(recording{w}, req) }))
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				within(t, asked, "the handler")
-				cancel()
-			}()
-			req := newRequest(t, http.MethodGet, s.url, nil)
-			if _, _, err := s.do(t, req.WithContext(ctx)); err == nil {
-				t.Error("a request that was cancelled has a response")
-			}
-			within(t, learned, "the client's end")
-		})
-	}
-}

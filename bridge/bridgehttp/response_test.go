@@ -41,6 +41,8 @@ type (
 	flushesError struct{ p *plainWriter }
 	hijacks      struct{ p *plainWriter }
 	readsFrom    struct{ p *plainWriter }
+	pushes       struct{ p *plainWriter }
+	notifies     struct{ p *plainWriter }
 	writesString struct{ p *plainWriter }
 	hasDeadlines struct{ p *plainWriter }
 	fullDuplex   struct{ p *plainWriter }
@@ -50,7 +52,7 @@ var errFake = errors.New("fake")
 
 func (f flushes) Flush() { f.p.note("Flush") }
 func (f flushesError) FlushError() error {
-	f.p.note("Flush")
+	f.p.note("FlushError")
 	return errFake
 }
 func (f hijacks) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -62,6 +64,14 @@ func (f readsFrom) ReadFrom(src io.Reader) (int64, error) {
 	f.p.sent += len(b)
 	f.p.note("ReadFrom %s", b)
 	return int64(len(b)), err
+}
+func (f pushes) Push(target string, _ *http.PushOptions) error {
+	f.p.note("Push %s", target)
+	return errFake
+}
+func (f notifies) CloseNotify() <-chan bool {
+	f.p.note("CloseNotify")
+	return nil
 }
 func (f writesString) WriteString(s string) (int, error) {
 	f.p.sent += len(s)
@@ -97,6 +107,12 @@ func everyCall(w http.ResponseWriter) (out []string) {
 		x.Flush()
 		told("Flush", nil)
 	}
+	if x, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and handlers still ask for it
+		told("CloseNotify", x.CloseNotify() == nil)
+	}
+	if x, ok := w.(http.Pusher); ok {
+		told("Push", x.Push("/p", nil))
+	}
 	c := http.NewResponseController(w)
 	told("controller's Flush", c.Flush())
 	told("controller's SetReadDeadline", c.SetReadDeadline(time.Unix(3, 0)))
@@ -111,8 +127,8 @@ func everyCall(w http.ResponseWriter) (out []string) {
 	return out
 }
 
-// Whatever a writer can do, the wrapped one can do; each call gets there, and its result comes back. It has Flush and Hijack
-// only if the writer can do that.
+// Whatever a writer can do, the wrapped one can do and nothing more; each call gets
+// there, and its result comes back.
 func TestResponseCanWhatItsWriterCan(t *testing.T) {
 	type p = plainWriter
 	for _, c := range []struct {
@@ -126,12 +142,11 @@ func TestResponseCanWhatItsWriterCan(t *testing.T) {
 				flushes
 			}{p, flushes{p}}
 		}},
-		{"Flush and FlushError", func(p *p) http.ResponseWriter {
+		{"FlushError", func(p *p) http.ResponseWriter {
 			return struct {
 				*plainWriter
-				flushes
 				flushesError
-			}{p, flushes{p}, flushesError{p}}
+			}{p, flushesError{p}}
 		}},
 		{"Hijack", func(p *p) http.ResponseWriter {
 			return struct {
@@ -144,6 +159,18 @@ func TestResponseCanWhatItsWriterCan(t *testing.T) {
 				*plainWriter
 				readsFrom
 			}{p, readsFrom{p}}
+		}},
+		{"Push", func(p *p) http.ResponseWriter {
+			return struct {
+				*plainWriter
+				pushes
+			}{p, pushes{p}}
+		}},
+		{"CloseNotify", func(p *p) http.ResponseWriter {
+			return struct {
+				*plainWriter
+				notifies
+			}{p, notifies{p}}
 		}},
 		{"WriteString", func(p *p) http.ResponseWriter {
 			return struct {
@@ -165,6 +192,12 @@ func TestResponseCanWhatItsWriterCan(t *testing.T) {
 		}},
 		{"HTTP/1", func(p *p) http.ResponseWriter { return newHTTP1(p) }},
 		{"HTTP/2", func(p *p) http.ResponseWriter { return newHTTP2(p) }},
+		{"HTTP/1 and Push", func(p *p) http.ResponseWriter {
+			return struct {
+				http1Fake
+				pushes
+			}{newHTTP1(p), pushes{p}}
+		}},
 		{"HTTP/2 and Hijack", func(p *p) http.ResponseWriter {
 			return struct {
 				http2Fake
@@ -177,6 +210,7 @@ func TestResponseCanWhatItsWriterCan(t *testing.T) {
 				readsFrom
 			}{newHTTP2(p), readsFrom{p}}
 		}},
+		{"what both have", func(p *p) http.ResponseWriter { return newBoth(p) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
@@ -230,31 +264,46 @@ func TestResponseOfNothingCopied(t *testing.T) {
 	})).ServeHTTP(newHTTP1(w), newRequest(t, http.MethodGet, "/", nil))
 }
 
-// A http2Fake has what the writers of both of net/http's servers have.
-type http2Fake struct {
+type bothFake struct {
 	*plainWriter
 	flushes
 	flushesError
+	notifies
 	writesString
 	hasDeadlines
 	fullDuplex
 }
 
-func newHTTP2(p *plainWriter) http2Fake {
-	return http2Fake{p, flushes{p}, flushesError{p}, writesString{p}, hasDeadlines{p}, fullDuplex{p}}
+func newBoth(p *plainWriter) bothFake {
+	return bothFake{p, flushes{p}, flushesError{p}, notifies{p}, writesString{p}, hasDeadlines{p}, fullDuplex{p}}
 }
 
 type http1Fake struct {
-	http2Fake
+	bothFake
 	hijacks
 	readsFrom
 }
 
-func newHTTP1(p *plainWriter) http1Fake { return http1Fake{newHTTP2(p), hijacks{p}, readsFrom{p}} }
+func newHTTP1(p *plainWriter) http1Fake { return http1Fake{newBoth(p), hijacks{p}, readsFrom{p}} }
+
+type http2Fake struct {
+	bothFake
+	pushes
+}
+
+func newHTTP2(p *plainWriter) http2Fake { return http2Fake{newBoth(p), pushes{p}} }
 
 // Whichever way the first byte takes, the header is added before it and the
 // moment noted.
 func TestResponseBeginsOnce(t *testing.T) {
+	type p = plainWriter
+	full := func(p *p) http.ResponseWriter { return newHTTP1(p) }
+	all := func(p *p) http.ResponseWriter {
+		return struct {
+			http1Fake
+			pushes
+		}{newHTTP1(p), pushes{p}}
+	}
 	for _, c := range []struct {
 		name string
 		call func(http.ResponseWriter) error
@@ -274,19 +323,21 @@ func TestResponseBeginsOnce(t *testing.T) {
 			return nil
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			w := newPlainWriter()
-			r.wrap(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
-				for range 2 {
-					if err := c.call(to); err != nil {
-						t.Error(err)
+		for name, of := range map[string]func(*p) http.ResponseWriter{"": full, ", with all interfaces": all} {
+			t.Run(c.name+name, func(t *testing.T) {
+				r := withProcessor(t)
+				w := newPlainWriter()
+				r.wrap(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
+					for range 2 {
+						if err := c.call(to); err != nil {
+							t.Error(err)
+						}
+						if got := w.header.Values("Server-Timing"); len(got) != 1 {
+							t.Errorf("after the call, Server-Timing is %q, want one value", got)
+						}
 					}
-					if got := w.header.Values("Server-Timing"); len(got) != 1 {
-						t.Errorf("after the call, Server-Timing is %q, want one value", got)
-					}
-				}
-			})).ServeHTTP(newHTTP1(w), newRequest(t, http.MethodGet, "/", nil))
-		})
+				})).ServeHTTP(of(w), newRequest(t, http.MethodGet, "/", nil))
+			})
+		}
 	}
 }
