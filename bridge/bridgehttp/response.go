@@ -98,19 +98,19 @@ func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap is for [http.ResponseController].
 func (res *response) Unwrap() http.ResponseWriter {
 	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && reaches[http.Hijacker](res.ResponseWriter) {
-		return behind{res}
+		return hijackWriter{res}
 	}
 	return res.ResponseWriter
 }
 
-// behind stands before a writer that cannot be hijacked itself, but has another behind it that
+// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it that
 // can. So the response sees it when an http.ResponseController takes the connection.
-type behind struct{ *response }
+type hijackWriter struct{ *response }
 
-var _ http.Hijacker = behind{}
+var _ http.Hijacker = hijackWriter{}
 
-func (w behind) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
-func (w behind) Unwrap() http.ResponseWriter                  { return w.ResponseWriter }
+func (w hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+func (w hijackWriter) Unwrap() http.ResponseWriter                  { return w.ResponseWriter }
 
 // reaches reports whether an http.ResponseController finds an interface I in w.
 func reaches[I any](w http.ResponseWriter) bool {
