@@ -139,7 +139,7 @@ func (o *openedMeasure) Fail(f observer.Failure) { fail((*recordedSpan)(o), f) }
 func (o *openedMeasure) End(at time.Time, _ []slog.Attr) observer.Span {
 	s := (*recordedSpan)(o)
 	if !s.finish(at) {
-		return nil // somebody else has ended it
+		return nil // it has ended already
 	}
 	s.callProcessors() // those that were registered meanwhile
 	return s

@@ -14,10 +14,9 @@ import (
 // A Sink is something that carries a timeline's entries elsewhere, through an
 // [observer.Observer] or an [observer.Tracer], as a test sees it.
 type Sink struct {
-	// Context is what the entries are recorded under; it carries whatever the
-	// sink needs to accept them, an active span say. Some 800 marks
-	// and as many measures are recorded under it: lift limits such as that of events for each
-	// span. nil: an empty context.
+	// Context is the context of the entries. It carries what the sink needs to accept them, such as an
+	// active span. TestSink records some 800 marks and 800 measures under it, so a limit of events for
+	// each span must be higher. nil means an empty context.
 	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
 	// Received waits until all that was recorded has arrived and returns it. Of
