@@ -30,6 +30,9 @@ func TestAllocs(t *testing.T) {
 		marks.Mark(ctx, "the first, for which the unit is made")
 		return ctx
 	}
+	sampledBy := func(s sdktrace.Sampler) context.Context {
+		return open(bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: s, Exporters: []bridge.Output{&arrivals{countOnly: true}}}))
+	}
 	ended, span := sampled.Tracer("t").Start(base, "ended")
 	marks.Mark(ended, "mark")
 	span.End()
@@ -44,6 +47,8 @@ func TestAllocs(t *testing.T) {
 		"under a child":               {child(sampled, open(sampled)), 1},
 		"under a measure":             {inside, 1},
 		"deep in a context":           {deep(open(sampled)), 1},
+		"with always_on":              {sampledBy(sdktrace.AlwaysSample()), 1},
+		"with traceidratio":           {sampledBy(sdktrace.TraceIDRatioBased(1)), 1},
 		"under a span that ended":     {ended, 1}, // handed over alone
 		"under an unsampled span":     {open(unsampled), 0},
 		"under a remote unsampled":    {remote, 0},

@@ -27,8 +27,8 @@ func (s *recordedSpan) Place() observer.Place {
 	return p
 }
 
-// simple reports whether spans of measures are sampled as their parents are, and no processor must see them.
-func (p *TracerProvider) simple() bool { return p.inherits && len(*p.processors.Load()) == 0 }
+// simple reports whether the measures of sampled spans are sampled, too, and no processor must see them.
+func (p *TracerProvider) simple() bool { return p.samplesBelow && len(*p.processors.Load()) == 0 }
 
 // Unit implements [observer.Active].
 func (s *recordedSpan) Unit() *observer.Timeline {

@@ -81,6 +81,7 @@ type TracerProvider struct {
 	sdkSampler   bool // all of it is the SDK's, which keeps no slice that it is given
 	inherits     bool // it is the SDK's, and spans with a parent are sampled if the parent is
 	samplesRoots bool // it inherits, and samples all spans without a parent
+	samplesBelow bool // it is the SDK's, and samples each child of a span that it has sampled
 	ids          sdktrace.IDGenerator
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
@@ -117,6 +118,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
+	p.samplesBelow = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)
 	p.samplesRoots = p.inherits && strings.HasPrefix(p.sampler.Description(), "ParentBased{root:"+sdktrace.AlwaysSample().Description())
 	if c.Limits != nil {
 		p.limits = *c.Limits
