@@ -46,11 +46,6 @@ func budgets(rows []*row) string {
 		a, b := caller(otelGroup, mark), caller(otelGroup, measure)
 		return func(round int) float64 { return 5*a(round) + 3*b(round) }
 	}
-	mark := caller(otelGroup, "perfline `Mark`, 2 attributes, depth 5")
-	addEvent := caller(otelGroup, "OpenTelemetry `AddEvent`, 2 attributes, depth 5")
-	measure := caller(otelGroup, "perfline `Time…End`, 2 attributes")
-	span := caller(otelGroup, "OpenTelemetry `Start`/`End`, 2 attributes")
-
 	// The time that labels take, of that of plain spans.
 	labels := func(with, without, plain string) func(int) float64 {
 		return func(round int) float64 {
@@ -60,12 +55,13 @@ func budgets(rows []*row) string {
 	}
 
 	all := []budget{
-		{"`Mark`, no attributes, 1 core", 1, 0.7, "T", false, caller(timelineGroup, "`Mark`, 0 attributes, 1 goroutine")},
-		{"`Mark`, no attributes, 2 cores at once", 1.3, 0.7, "T", false, caller(timelineGroup, "`Mark`, 0 attributes, 2 goroutines at once")},
-		{"`Mark`, 2 attributes, under a span, depth 5", 1.5, 1.15, "T", false, mark},
-		{"`Time…End`", 2.2, 1.7, "T", false, caller(timelineGroup, "`Time…End`, 1 goroutine")},
-		{"`Mark` against `AddEvent`, 2 attributes", 8, 12, "× cheaper", true, ratio(addEvent, mark)},
-		{"`Time…End` against `Start`/`End`, 2 attributes", 12, 20, "× cheaper", true, ratio(span, measure)},
+		{"`Mark`, no attributes, depth 1", 1, 0.9, "T", false, caller(otelGroup, "perfline `Mark`")},
+		{"`Time…End`, no attributes, depth 1", 2, 1.6, "T", false, caller(otelGroup, "perfline `Time…End`")},
+		{"`Mark`, 2 attributes, depth 5", 1.5, 1.2, "T", false, caller(otelGroup, "perfline `Mark`, 2 attributes, depth 5")},
+		{"`Mark`, 2 attributes, depth 5, 2 goroutines in 2 requests", 1.6, 1.2, "T", false, caller(otelGroup, twoRequests)},
+		{"5 marks and 3 measures of 2 attributes, against `AddEvent` and `Start`/`End`", 8, 12, "× cheaper", true, ratio(
+			fivePlusThree("OpenTelemetry `AddEvent`, 2 attributes, depth 5", "OpenTelemetry `Start`/`End`, 2 attributes"),
+			fivePlusThree("perfline `Mark`, 2 attributes, depth 5", "perfline `Time…End`, 2 attributes"))},
 		{"unsampled, 5 marks and 3 measures, against gated OpenTelemetry", 0.35, 0.2, "×", false, ratio(
 			fivePlusThree("perfline `Mark`, unsampled", "perfline `Time…End`, unsampled"),
 			fivePlusThree("OpenTelemetry `AddEvent` if `IsRecording`, unsampled", "OpenTelemetry `Start`/`End`, unsampled"))},

@@ -16,13 +16,13 @@ const labelGroup = "a span that a profiler can tell"
 const (
 	plainSpan   = "OpenTelemetry `Start`/`End`"
 	theirLabels = "the same with otel-profiling-go"
-	unlabelled  = "OpenTelemetry `Start`/`End` before perfline's processor"
+	unlabelled  = "OpenTelemetry `Start`/`End` with perfline's provider"
 	labelled    = "the same while a session samples"
 	rootsOnly   = "the same while a session samples local roots, under one"
 
 	plainRequest      = "a request's five spans, OpenTelemetry"
 	theirRequest      = "a request's five spans with otel-profiling-go"
-	unlabelledRequest = "a request's five spans before perfline's processor"
+	unlabelledRequest = "a request's five spans with perfline's provider"
 	labelledRequest   = "a request's five spans while a session samples"
 	rootsRequest      = "a request's five spans while a session samples local roots"
 )
@@ -71,6 +71,9 @@ func labelRows() (rows []*row) {
 			w := newWay(r.own, true, 1)
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
+			}
+			if !r.whole {
+				w.begin(1)
 			}
 			b := &bench{
 				burst: perSpan, settle: w.settle, around: r.around, check: w.spans(true),

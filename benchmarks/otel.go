@@ -13,7 +13,10 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-const otelGroup = "through the provider: perfline's also encodes"
+const (
+	otelGroup   = "through the provider: perfline's also encodes"
+	twoRequests = "the same, 2 goroutines at once in 2 requests"
+)
 
 // counting is at the end of both ways: it counts and drops.
 type counting struct{ spans, events uint64 }
@@ -27,23 +30,30 @@ func (c *counting) Accept(s otlpenc.Spans)           { c.spans += uint64(s.Count
 func (c *counting) Shutdown(context.Context) error   { return nil }
 func (c *counting) ForceFlush(context.Context) error { return nil }
 
-// perSpan is how many calls one parent span gets, so many that its own cost does
-// not show. The limit of events of a span is lifted for both ways.
-const perSpan = 1024
+// perSpan is how many calls one parent span gets: fewer than a unit hands over at once. So a call's time on its goroutine is without
+// hand-over, and its CPU has it. The limit of events of a span is lifted for both ways.
+const perSpan = 500
 
 // A way is a provider, the SDK's or perfline's, under which spans are made
 // with a parent at the given depth of the context.
 type way struct {
-	end    *counting
-	own    *bridge.TracerProvider // nil if the provider is the SDK's
-	tracer trace.Tracer
-	depth  int
+	end     *counting
+	own     *bridge.TracerProvider // nil if the provider is the SDK's
+	tracer  trace.Tracer
+	depth   int
+	parents chan parent // of the bursts, one for each goroutine
 
 	provider interface {
 		trace.TracerProvider
 		ForceFlush(ctx context.Context) error
 		Shutdown(ctx context.Context) error
 	}
+}
+
+// A parent is an open span, and the context under it.
+type parent struct {
+	ctx  context.Context //nolint:containedctx // of the calls of a burst
+	span trace.Span
 }
 
 func newWay(own, sampled bool, depth int) *way {
@@ -66,14 +76,31 @@ func newWay(own, sampled bool, depth int) *way {
 	return w
 }
 
-func (w *way) settle() error { return w.provider.ForceFlush(context.Background()) }
+// begin starts the parents of a burst on that many goroutines.
+func (w *way) begin(procs int) {
+	w.parents = make(chan parent, procs)
+	for range procs {
+		ctx, span := w.tracer.Start(context.Background(), "parent")
+		w.parents <- parent{deep(ctx, w.depth-1), span}
+	}
+}
 
-// under makes calls under a parent span of their own.
+// settle ends the parents, hands over what was under them, and starts others.
+func (w *way) settle() error {
+	procs := len(w.parents)
+	for range procs {
+		(<-w.parents).span.End()
+	}
+	w.begin(procs)
+	return w.provider.ForceFlush(context.Background())
+}
+
+// under makes calls under a parent that no other goroutine has.
 func (w *way) under(f func(ctx context.Context, n int)) func(int) {
 	return func(n int) {
-		ctx, span := w.tracer.Start(context.Background(), "parent")
-		f(deep(ctx, w.depth-1), n)
-		span.End()
+		p := <-w.parents
+		f(p.ctx, n)
+		w.parents <- p
 	}
 }
 
@@ -153,27 +180,31 @@ func otelRows() (rows []*row) {
 	for _, r := range []struct {
 		name         string
 		own, sampled bool
-		depth        int
+		procs, depth int
 		events       bool // the calls make events, not spans
 		op           func(context.Context, trace.Tracer, int)
 		wrap         func(trace.TracerProvider) trace.TracerProvider
 	}{
-		{"perfline `Mark`, 2 attributes, depth 5", true, true, 5, true, ours(mark2), nil},
-		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 5, true, otelMarks, nil},
-		{"perfline `Time…End`, 2 attributes", true, true, 1, false, ours(timeEnd2), nil},
-		{"perfline `Start…End`, 2 attributes", true, true, 1, false, ours(startEnd2), nil},
-		{"OpenTelemetry `Start`/`End`, 2 attributes", false, true, 1, false, otelMeasures, nil},
-		{"the same with otel-profiling-go", false, true, 1, false, otelMeasures, profiled},
-		{"perfline `Mark`, unsampled", true, false, 1, true, ours(mark2), nil},
-		{"OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, true, otelMarks, nil},
-		{"perfline `Time…End`, unsampled", true, false, 1, false, ours(timeEnd2), nil},
-		{"OpenTelemetry `Start`/`End`, unsampled", false, false, 1, false, otelMeasures, nil},
+		{"perfline `Mark`, 2 attributes, depth 5", true, true, 1, 5, true, ours(mark2), nil},
+		{twoRequests, true, true, 2, 5, true, ours(mark2), nil},
+		{"perfline `Mark`", true, true, 1, 1, true, ours(mark0), nil},
+		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 1, 5, true, otelMarks, nil},
+		{"perfline `Time…End`, 2 attributes", true, true, 1, 1, false, ours(timeEnd2), nil},
+		{"perfline `Time…End`", true, true, 1, 1, false, ours(timeEnd0), nil},
+		{"perfline `Start…End`, 2 attributes", true, true, 1, 1, false, ours(startEnd2), nil},
+		{"OpenTelemetry `Start`/`End`, 2 attributes", false, true, 1, 1, false, otelMeasures, nil},
+		{"the same with otel-profiling-go", false, true, 1, 1, false, otelMeasures, profiled},
+		{"perfline `Mark`, unsampled", true, false, 1, 1, true, ours(mark2), nil},
+		{"OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, 1, true, otelMarks, nil},
+		{"perfline `Time…End`, unsampled", true, false, 1, 1, false, ours(timeEnd2), nil},
+		{"OpenTelemetry `Start`/`End`, unsampled", false, false, 1, 1, false, otelMeasures, nil},
 	} {
-		rows = append(rows, &row{group: otelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
+		rows = append(rows, &row{group: otelGroup, name: r.name, procs: r.procs, open: func() (*bench, error) {
 			w := newWay(r.own, r.sampled, r.depth)
 			if r.wrap != nil {
 				w.tracer = r.wrap(w.provider).Tracer("benchmarks")
 			}
+			w.begin(r.procs)
 			b := &bench{burst: perSpan, settle: w.settle, close: func() error { return w.provider.Shutdown(context.Background()) }}
 			b.op = w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) })
 			b.check = w.spans(r.sampled)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +16,11 @@ import (
 const (
 	cpuRatio       = ": CPU time added, × reference"
 	cpuRatioServed = ": CPU time added end to end, × reference"
+	cpuRatioPaced  = ": CPU time added end to end at 1000/s, × reference"
 	cpuRatioAlone  = ": CPU time of the exporter alone, × " + batchedAlone
 	bytesAdded     = ": bytes added"
 	heapRatio      = ": heap of waiting spans, × BatchSpanProcessor"
+	handOver       = ": µs from the handler's return to the middleware's, with the hand-over"
 	idleSwitches   = ": voluntary context switches in an idle minute"
 )
 
@@ -25,16 +29,18 @@ type promise struct{ must, stretch float64 }
 
 var promises = map[string]promise{
 	"http, " + pipelined + cpuRatio:          {0.25, 0.18},
-	"http, " + pipelined + cpuRatioServed:    {1, 0},
+	"http, " + pipelined + cpuRatioServed:    {0.35, 0.2},
+	"http, " + pipelined + cpuRatioPaced:     {0.25, 0.1},
 	"http, " + pipelined + allocationsAdded:  {12, 9},
 	"http, " + pipelined + bytesAdded:        {4000, 2500},
+	"http, " + pipelined + handOver:          {2.5, 1.5},
 	"http, " + exported + cpuRatio:           {0.85, 0.75},
 	"http, " + exported + allocationsAdded:   {70, 0},
 	"http, " + bridged + cpuRatio:            {1.1, 1},
 	"http, " + both + cpuRatio:               {0.95, 0.8},
 	"http, " + oursAlone + cpuRatioAlone:     {0.15, 0},
 	"http, " + oursAlone + allocationsOfSpan: {1, 0},
-	oursAlone + heapRatio:                    {0.35, 0},
+	oursAlone + heapRatio:                    {0.35, 0.25},
 	"unit, " + ownAlone + cpuRatioSpan:       {0.3, 0.2},
 	"fan-out, " + ownAlone + cpuRatioSpan:    {0.4, 0.25},
 	pipelined + megabytesAdded:               {17.5, 16},
@@ -120,6 +126,11 @@ func runBudgets(ctx context.Context, o options) error {
 		return err
 	}
 	all = slices.Concat(all, ended, alone, spans, waiting)
+	took, err := handOverTime(ctx, o.length)
+	if err != nil {
+		return err
+	}
+	all = append(all, budget{shapes[0].name + ", " + pipelined + handOver, took, ""})
 	programs, err := sizes(ctx)
 	if err != nil {
 		return err
@@ -146,16 +157,41 @@ func servedBudgets(ctx context.Context, o options) (all []budget, err error) {
 	if err != nil {
 		return nil, err
 	}
-	loads, err := measure(ctx, o, shapes[0], services, []int{0})
+	loads, err := measure(ctx, o, shapes[0], services, []int{0, 1000})
 	if err != nil {
 		return nil, err
 	}
 	for i := 2; i < len(services); i++ {
-		all = append(all, ratioBudget(shapes[0].name+", "+services[i].name+cpuRatioServed, loads[0].against(i)))
+		what := shapes[0].name + ", " + services[i].name
+		all = append(all, ratioBudget(what+cpuRatioServed, loads[0].against(i)), ratioBudget(what+cpuRatioPaced, loads[1].against(i)))
 	}
 	switches, err := idle(ctx, services, o.idle)
 	for i, n := range switches {
 		all = append(all, budget{services[i].name + idleSwitches, float64(n) * float64(time.Minute) / float64(o.idle), ""})
 	}
 	return all, err
+}
+
+// handOverTime returns the median time from a handler's return to its middleware's, in microseconds: the span's last attributes and its End,
+// which hands the request over to all outputs of perfline.Start. One goroutine makes the requests.
+func handOverTime(ctx context.Context, length time.Duration) (float64, error) {
+	var took []float64
+	timed := func() instrumentation {
+		i := native()
+		i.handler = func(h http.Handler) http.Handler {
+			var returned time.Time
+			m := middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				h.ServeHTTP(w, r)
+				returned = time.Now()
+			}))
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				m.ServeHTTP(w, r)
+				took = append(took, float64(time.Since(returned).Nanoseconds())/1e3)
+			})
+		}
+		return i
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	_, err := take(ctx, variant{pipelined, timed, perflineStart}, shapes[0], length, burst)
+	return median(took), err
 }
