@@ -59,12 +59,12 @@ func (c *droppedContext) Value(key any) any {
 }
 
 // Place implements [observer.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.
-func (s *droppedSpan) Place() observer.Place {
+func (s *droppedSpan) Place() (*observer.Timeline, observer.Span, observer.Destination, observer.Tracer) {
 	timeline := s.tracer.provider.timeline
 	if timeline.Watched() || s.holder().unit.Load() != nil {
 		timeline = s.Unit()
 	}
-	return observer.Place{Timeline: timeline, To: observer.ToObservers}
+	return timeline, nil, observer.ToObservers, nil
 }
 
 // Unit implements [observer.Active].

@@ -138,7 +138,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, fi
 		if !ok {
 			continue
 		}
-		group, sampled := p.marks.group, span.spanContext.IsSampled()
+		group, sampled := p.marks.group, span.sampled
 		if it.IsSpan {
 			group = span.tracer.group
 		}

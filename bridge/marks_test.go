@@ -209,7 +209,8 @@ func TestNeverEnded(t *testing.T) {
 
 // waits reports whether marks wait in a journal: spans then have no event of a mark while they are open.
 func waits(r *rig) bool {
-	p := observer.Locate(func() context.Context { ctx, _ := r.tracer.Start(r.ctx, "probe"); return ctx }())
+	var p observer.Place
+	p.Locate(func() context.Context { ctx, _ := r.tracer.Start(r.ctx, "probe"); return ctx }())
 	return p.To == observer.ToUnit
 }
 

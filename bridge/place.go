@@ -19,12 +19,12 @@ var (
 
 // Place implements [observer.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
 // see each of them.
-func (s *recordedSpan) Place() observer.Place {
-	p := observer.Place{Timeline: s.Unit(), Span: s, To: observer.ToSpan, Tracer: &s.tracer.provider.joined, Under: s}
-	if s.tracer.provider.simple() && s.spanContext.IsSampled() {
-		p.To = observer.ToUnit
+func (s *recordedSpan) Place() (*observer.Timeline, observer.Span, observer.Destination, observer.Tracer) {
+	to := observer.ToSpan
+	if s.sampled && s.tracer.provider.simple() {
+		to = observer.ToUnit
 	}
-	return p
+	return s.Unit(), s, to, &s.tracer.provider.joined
 }
 
 // simple reports whether the measures of sampled spans are sampled, too, and no processor must see them.

@@ -34,6 +34,7 @@ type recordedSpan struct {
 	kind        uint8                             // a trace.SpanKind
 	root        bool                              // it is a local root
 	measure     bool                              // it is the span of a measure
+	sampled     bool                              // as spanContext has it, which takes longer to ask
 	dirty       bool                              // attributes may have a key twice; guarded by mu
 	answered    bool                              // request has the attributes of the answer; guarded by mu
 	ended       atomic.Bool                       // changed with mu held
@@ -233,7 +234,7 @@ func (s *recordedSpan) callProcessors() {
 
 // labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has just been made.
 func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
-	if !spanlabels.Enabled() || !s.spanContext.IsSampled() {
+	if !spanlabels.Enabled() || !s.sampled {
 		return
 	}
 	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.isLocal())

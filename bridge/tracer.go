@@ -75,7 +75,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 
 	c, s := newSpan(ctx, t)
-	s.name, s.spanContext, s.parent = name, sc, parentOf(parent)
+	s.name, s.spanContext, s.sampled, s.parent = name, sc, sc.IsSampled(), parentOf(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if s.startTime.IsZero() {

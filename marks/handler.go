@@ -64,7 +64,8 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	if level < h.level.Level() {
 		return false
 	}
-	p := observer.Locate(ctx)
+	var p observer.Place
+	p.Locate(ctx)
 	return p.Wants(observer.Mark)
 }
 
@@ -83,7 +84,8 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 const markedAttrs = 2 * observer.InlineAttrs
 
 func (h *handler) mark(ctx context.Context, r slog.Record) {
-	p := observer.Locate(ctx)
+	var p observer.Place
+	p.Locate(ctx)
 	if !p.Wants(observer.Mark) {
 		return
 	}

@@ -27,7 +27,9 @@ const (
 // If a method of an attribute calls [runtime.Goexit], the mark is recorded; MarkAt and
 // Measure record nothing then. See [observer.Freeze].
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
-	if p := observer.Locate(ctx); p.Wants(observer.Mark) {
+	var p observer.Place
+	p.Locate(ctx)
+	if p.Wants(observer.Mark) {
 		p.Record(observer.Mark, name, p.Timeline.Now(), 0, attrs)
 	}
 }
@@ -40,7 +42,8 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // (under a span that is not recorded) it is not recorded, and returned without its
 // attributes. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
-	p := observer.Locate(ctx)
+	var p observer.Place
+	p.Locate(ctx)
 	if !p.Wants(observer.Mark) {
 		return NewMarkAt(ctx, name, at)
 	}

@@ -87,7 +87,8 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
-	p := observer.Locate(ctx)
+	var p observer.Place
+	p.Locate(ctx)
 	wanted := p.Wants(observer.Measure)
 	start, end, err := o.resolve(resolver{p.Timeline, wanted})
 	if err != nil {

@@ -53,8 +53,10 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 }
 
 func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
-	p := observer.Locate(ctx)
+	p := &t.place
+	p.Locate(ctx)
 	if !p.Wants(observer.Measure) {
+		p.Timeline = nil
 		return
 	}
 	if len(attrs) > 0 {
@@ -65,7 +67,6 @@ func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
 	if len(attrs) > len(t.attrs) {
 		t.more = append(t.more, attrs[len(t.attrs):]...)
 	}
-	t.place = p
 	t.start = p.Timeline.Now() // last, not to measure ourselves
 }
 

@@ -41,7 +41,7 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 		handedOver = slices.Clone(it.Attrs)
 	}
 	root := tracing.NewRoot("root")
-	unit := root.Place()
+	unit := root.At()
 	unit.Record(observer.Measure, "m", 0, 0, attrs)
 	viewed := root.Unit().Entries()[0].Detail()
 	root.End()

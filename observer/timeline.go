@@ -290,7 +290,8 @@ func (t *Timeline) watched(k kind) bool {
 // Record records an entry under no span that ends now. start is relative to t's origin. It is [Place.Record] for a
 // timeline without a context.
 func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
-	p := t.placeOfRoot()
+	var p Place
+	p.locateRoot(t)
 	return p.Record(typ, name, start, duration, attrs)
 }
 
@@ -326,8 +327,9 @@ func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, a
 // e is of another process timeline, times that are out of range on t become the
 // nearest in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
-	p := Locate(ctx)
-	p = p.On(t)
+	var at Place
+	at.Locate(ctx)
+	p := at.On(t)
 	return p.Queue(e)
 }
 

@@ -50,8 +50,8 @@ type Tracer interface {
 
 // An Active is a span in a context whose tracer uses units.
 type Active interface {
-	// Place returns the place of entries under the span.
-	Place() Place
+	// Place returns where entries under the span go: the parts of their [Place], which need not be copied then.
+	Place() (*Timeline, Span, Destination, Tracer)
 
 	// Unit returns the timeline of the span's unit.
 	Unit() *Timeline
@@ -110,34 +110,36 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey says under which key a context has its active span. All tracers of a process share the key.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate returns the place of entries under ctx, which may be nil.
-func Locate(ctx context.Context) Place {
+// Locate sets p, which is zero, to the place of entries under ctx, which may be nil. It does not return a Place: to copy one takes
+// longer than to find it.
+func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
-		return defaultTimeline.placeOfRoot()
+		p.locateRoot(defaultTimeline)
+		return
 	}
 	if key := spanKey.Load(); key != nil {
 		if span := ctx.Value(*key); span != nil {
 			if active, ok := span.(Active); ok {
-				return active.Place()
+				p.Timeline, p.Span, p.To, p.Tracer = active.Place()
+				p.Under = span
+				return
 			}
-			t := carried(ctx)
-			p := t.placeOfRoot()
+			p.locateRoot(carried(ctx))
 			if p.Tracer != nil {
 				p.To, p.Under = p.Tracer.Under(span), span
 			}
-			return p
+			return
 		}
 	}
-	return carried(ctx).placeOfRoot()
+	p.locateRoot(carried(ctx))
 }
 
-// placeOfRoot returns the place of entries under no span.
-func (t *Timeline) placeOfRoot() Place {
-	p := Place{Timeline: t}
+// locateRoot sets p to the place of entries of t under no span.
+func (p *Place) locateRoot(t *Timeline) {
+	p.Timeline = t
 	if tracer := t.root.tracer.Load(); tracer != nil {
 		p.Tracer = *tracer
 	}
-	return p
 }
 
 // Wants reports whether entries of type typ are recorded there.
@@ -180,7 +182,8 @@ func (p *Place) Queue(e Entry) bool {
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
 	if p.Span != nil && t.receiver != nil {
-		rec := journalRecord{name: name, span: p.Span, start: start, duration: duration, at: at, kind: k}
+		var rec journalRecord // a literal would be copied
+		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
 		if p.To == ToUnit {
 			switch k {
 			case kindMark:
@@ -192,7 +195,12 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 		}
 		ok = t.add(&rec, attrs)
 	} else {
-		ok = t.put(t.newEntry(p.ids(k), k, name, start, duration, at), attrs)
+		var e Entry
+		e.name, e.start, e.duration, e.at, e.base, e.tl, e.kind = name, start, duration, at, t.origin, t, k
+		if p.Span != nil || p.Under != nil || p.To == ToObservers {
+			e.ids = p.ids(k)
+		}
+		ok = t.put(&e, attrs)
 	}
 	if !ok && k == kindMark && (p.To == ToTimeline || p.To == ToUnit) { // no tracer gets it, and not only observers wanted it
 		t.root.lostMarks.Add(1)

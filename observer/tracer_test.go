@@ -13,12 +13,13 @@ import (
 )
 
 // Where an entry goes follows from the active span and from the timeline in the context.
-func TestLocate(t *testing.T) {
+func TestPlaceLocate(t *testing.T) {
 	tl := newManual()
 	process := observer.NewContext(context.Background(), tl.Timeline)
 	child := observer.NewContext(process, tl.NewChild())
 	where := func(ctx context.Context) string {
-		p := observer.Locate(ctx)
+		var p observer.Place
+		p.Locate(ctx)
 		on := map[*observer.Timeline]string{
 			observer.Default(): "default", tl.Timeline: "process", observer.FromContext(child): "child",
 		}[p.Timeline]
@@ -65,7 +66,8 @@ func TestWants(t *testing.T) {
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {
 		t.Helper()
 		ctx := unsampled.Context(observer.NewContext(context.Background(), on))
-		p := observer.Locate(ctx)
+		var p observer.Place
+		p.Locate(ctx)
 		if got := p.Wants(typ); got != want {
 			t.Errorf("%s: wanted is %v, want %v", what, got, want)
 		}
@@ -101,7 +103,8 @@ func TestAttach(t *testing.T) {
 	}
 	measure := func(want string) {
 		t.Helper()
-		p := observer.Locate(ctx)
+		var p observer.Place
+		p.Locate(ctx)
 		p.Record(observer.Measure, "to "+want, 0, 0, nil)
 	}
 	measure("c")
@@ -141,7 +144,8 @@ func TestSpanIDs(t *testing.T) {
 	ctx := observer.NewContext(context.Background(), tl.NewChild())
 	add := func(ctx context.Context, typ observer.Type, name string) {
 		tl.now++
-		p := observer.Locate(ctx)
+		var p observer.Place
+		p.Locate(ctx)
 		p.Record(typ, name, p.Timeline.Now(), 0, nil)
 	}
 	add(ctx, observer.Mark, "no span")
@@ -198,7 +202,8 @@ func TestDestinations(t *testing.T) {
 				ctx = observer.NewContext(ctx, tl.Timeline)
 			}
 			_, got := watch(t, tl.Timeline, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure, observer.Resource}})
-			p := observer.Locate(ctx)
+			var p observer.Place
+			p.Locate(ctx)
 			p.Record(observer.Mark, "mark", 0, 0, attrs)
 			p.Record(observer.Measure, "measure", 0, 0, attrs)
 			p.Record(observer.Resource, "resource", 0, 0, attrs)

@@ -30,7 +30,7 @@ func TestUnitAllocs(t *testing.T) {
 		{"a unit and its root", 2, func() { tracing.NewRoot("root").End() }},
 		{"with 20 marks and measures", 2, func() {
 			root := tracing.NewRoot("root")
-			p := root.Place()
+			p := root.At()
 			for range 10 {
 				p.Record(observer.Mark, "m", 0, 0, []slog.Attr{slog.String(k, v)})
 				p.Record(observer.Measure, "m", 0, 0, []slog.Attr{slog.String(k, v), slog.Int("n", 1)})
@@ -56,7 +56,8 @@ func TestRecordAllocs(t *testing.T) {
 	k, v, n := "key", "value", 42
 	for _, c := range places() {
 		ctx := c.context(t)
-		p := observer.Locate(ctx)
+		var p observer.Place
+		p.Locate(ctx)
 		for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
 			check := func(what string, do func()) {
 				t.Helper()
@@ -65,7 +66,8 @@ func TestRecordAllocs(t *testing.T) {
 				}
 			}
 			check("located", func() {
-				p := observer.Locate(ctx)
+				var p observer.Place
+				p.Locate(ctx)
 				p.Wants(typ)
 			})
 			check("without attributes", func() { p.Record(typ, "m", 0, 0, nil) })

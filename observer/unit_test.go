@@ -18,12 +18,12 @@ import (
 
 // mark and measure record under a span.
 func mark(s *spantest.Span, name string, attrs ...slog.Attr) bool {
-	p := s.Place()
+	p := s.At()
 	return p.Record(observer.Mark, name, p.Timeline.Now(), 0, attrs)
 }
 
 func measure(s *spantest.Span, name string, attrs ...slog.Attr) bool {
-	p := s.Place()
+	p := s.At()
 	return p.Record(observer.Measure, name, p.Timeline.Now(), 0, attrs)
 }
 
@@ -137,7 +137,7 @@ func TestUnitHandsOver(t *testing.T) {
 			root.End()
 		}, "child 0 | a(2) | root(1 3)"},
 		"the entries of other types": {func(_ *spantest.System, root *spantest.Span) {
-			p := root.Place()
+			p := root.At()
 			p.Record(observer.Navigation, "n", 0, 0, nil)
 			p.Record(observer.Server, "s", 0, 0, nil)
 			root.End()
@@ -512,7 +512,7 @@ func TestManyAttributes(t *testing.T) {
 		}
 	}
 	root := tracing.NewRoot("root")
-	p := root.Place()
+	p := root.At()
 	p.Record(observer.Measure, "m", 0, 0, attrs)
 	root.End()
 	if came != n {
@@ -527,7 +527,8 @@ func TestJournalOfMarksThatTheTracerHas(t *testing.T) {
 	s.Discard, s.Limit = true, 128
 	root := s.NewRoot("root")
 	root.To = observer.ToSpan
-	place := observer.Locate(root.Context(t.Context()))
+	var place observer.Place
+	place.Locate(root.Context(t.Context()))
 	name := strings.Repeat("x", 1000)
 	for tl.UnitStats().WaitingBytes < 500_000 {
 		place.Record(observer.Mark, name, 0, 0, nil)

@@ -46,7 +46,8 @@ func (c *call) note(moment *atomic.Int64) (at time.Duration, first bool) {
 
 // record records the entry of the call, which ended at end.
 func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, end time.Duration) {
-	place := observer.Locate(ctx)
+	var place observer.Place
+	place.Locate(ctx)
 	place = place.On(c.tl)
 	if !place.Wants(typ) {
 		return

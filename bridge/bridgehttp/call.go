@@ -144,7 +144,8 @@ func (c *call) end(now time.Duration, incomplete string) {
 	} else {
 		c.span.End()
 	}
-	place := observer.Locate(c.ctx)
+	var place observer.Place
+	place.Locate(c.ctx)
 	place = place.On(c.tl)
 	wanted, told := place.Wants(observer.Resource), place.Wants(observer.Server)
 	if !wanted && !told {

@@ -340,7 +340,8 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
 	}
-	place := observer.Locate(q.ctx)
+	var place observer.Place
+	place.Locate(q.ctx)
 	place.Record(observer.Navigation, pathOf(r), 0, end, attrs)
 }
 

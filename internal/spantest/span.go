@@ -75,7 +75,12 @@ func (s *Span) EndAs(typ observer.Type, attrs ...slog.Attr) {
 func (s *Span) Calls() []string { return s.calls.Calls() }
 
 // Place implements [observer.Active].
-func (s *Span) Place() observer.Place {
+func (s *Span) Place() (*observer.Timeline, observer.Span, observer.Destination, observer.Tracer) {
+	return s.timeline, s, s.To, s.system
+}
+
+// At returns the place of entries under the span.
+func (s *Span) At() observer.Place {
 	return observer.Place{Timeline: s.timeline, Span: s, To: s.To, Tracer: s.system, Under: s}
 }
 
