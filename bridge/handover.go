@@ -130,8 +130,8 @@ func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, fi
 	var part encodedPart
 	known := len(s.parts)
 	for i := first; i < finished.Len(); i++ {
-		it, ok := finished.At(i)
-		if !ok {
+		it := finished.At(i)
+		if it == nil {
 			continue
 		}
 		span, ok := it.Span.(*recordedSpan)
@@ -160,7 +160,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, fi
 		if it.IsSpan {
 			s.appendSpan(finished, span, it.Attrs)
 		} else {
-			s.appendMeasure(span, &it)
+			s.appendMeasure(span, it)
 		}
 		part.count++
 	}

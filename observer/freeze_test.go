@@ -37,8 +37,7 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	var handedOver []slog.Attr
 	tracing := spantest.New(tl.Timeline)
 	tracing.Before = func(f *observer.Finished) {
-		it, _ := f.At(0)
-		handedOver = slices.Clone(it.Attrs)
+		handedOver = slices.Clone(f.At(0).Attrs)
 	}
 	root := tracing.NewRoot("root")
 	unit := root.At()

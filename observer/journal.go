@@ -140,6 +140,7 @@ func (j *journal) free() {
 type Finished struct {
 	journal *journal
 	anchor  time.Time // the wall clock's time of the root's origin
+	item    Item
 }
 
 // An Item is a finished span, or a measure that is no span yet.
@@ -155,19 +156,19 @@ type Item struct {
 // Len returns the number of places for items.
 func (f *Finished) Len() int { return len(f.journal.records) }
 
-// At returns the item at a place. It reports false if that has none.
-func (f *Finished) At(place int) (_ Item, ok bool) {
-	rec := &f.journal.records[place]
+// At returns the item at a place, until the next call of At, and nil if the place has none.
+func (f *Finished) At(place int) *Item {
+	rec, it := &f.journal.records[place], &f.item
 	switch rec.gets {
 	case getsSpan:
-		return Item{Span: rec.span, IsSpan: true, Attrs: f.journal.attributes(rec)}, true
+		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, true, "", time.Time{}, 0
 	case getsMeasure:
-		return Item{
-			Span: rec.span, Measure: rec.name, Start: f.anchor.Add(rec.start), Duration: rec.duration, Attrs: f.journal.attributes(rec),
-		}, true
+		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, false, rec.name, f.anchor.Add(rec.start), rec.duration
 	default:
-		return Item{}, false
+		return nil
 	}
+	it.Attrs = f.journal.attributes(rec)
+	return it
 }
 
 // LastMark returns the last mark of a finished span.

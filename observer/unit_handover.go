@@ -109,7 +109,7 @@ func (t *Timeline) handOver(why cause) {
 // handOver gives the journal to a receiver if there is anything for it, and then to the pool.
 func (j *journal) handOver(r Receiver, anchor time.Time) {
 	if j.finished > 0 {
-		j.part = Finished{journal: j, anchor: anchor}
+		j.part.journal, j.part.anchor = j, anchor
 		r.HandOver(&j.part)
 	}
 	j.free()

@@ -408,7 +408,7 @@ func TestUnitsFlush(t *testing.T) {
 		blocked := make(chan struct{})
 		var entered atomic.Bool
 		tracing.Before = func(f *observer.Finished) {
-			if it, _ := f.At(0); it.IsSpan && it.Span.(*spantest.Span).Name == "slow" { //nolint:forcetypeassert // all are of this type
+			if it := f.At(0); it.IsSpan && it.Span.(*spantest.Span).Name == "slow" { //nolint:forcetypeassert // all are of this type
 				entered.Store(true)
 				<-blocked
 			}
@@ -507,7 +507,7 @@ func TestManyAttributes(t *testing.T) {
 	tracing := spantest.New(newManual().Timeline)
 	came := 0
 	tracing.Before = func(f *observer.Finished) {
-		if it, ok := f.At(0); ok && !it.IsSpan {
+		if it := f.At(0); it != nil && !it.IsSpan {
 			came = len(it.Attrs)
 		}
 	}

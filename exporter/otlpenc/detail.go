@@ -71,6 +71,10 @@ func Plain(attrs []slog.Attr) bool {
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
+		if v := &attrs[i].Value; v.Kind() == slog.KindString { // most are: this saves a copy
+			b = appendTextAttribute(b, tag, validText(attrs[i].Key), validText(v.String()))
+			continue
+		}
 		b = appendKeyValue(b, tag, &attribute.KeyValue{Key: attribute.Key(attrs[i].Key), Value: valueOf(attrs[i].Value)}, 0)
 	}
 	return b

@@ -54,6 +54,9 @@ func (r *Recent) add(n *run) {
 	}
 	t.users++ // it stays while others go
 	defer r.leave(t)
+	if n.isRoot && len(n.spans.Bytes)+partBytes <= r.share && r.newest.len == r.c.Requests {
+		r.letOldestGo() // before, so that the request gets its memory, which is in this processor's cache then
+	}
 	var own []byte
 	start, size, ok := len(t.spans), len(n.spans.Bytes)+partBytes, true
 	switch {
@@ -171,12 +174,19 @@ func (r *Recent) keep(t *traceData, n *run, own []byte) {
 		q.lists++
 		r.slowest = slices.Insert(r.slowest, at, q)
 	}
-	if oldest := r.newest.oldest; r.newest.len > r.c.Requests {
-		r.newest.remove(oldest)
-		r.release(oldest)
+	if r.newest.len > r.c.Requests {
+		r.letOldestGo()
 	}
 	if len(r.slowest) > r.c.Slowest {
 		r.release(r.fastest())
+	}
+}
+
+// letOldestGo removes the oldest of the most recent requests, if there is one.
+func (r *Recent) letOldestGo() {
+	if q := r.newest.oldest; q != nil {
+		r.newest.remove(q)
+		r.release(q)
 	}
 }
 

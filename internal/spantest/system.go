@@ -91,8 +91,8 @@ func (s *System) HandOver(f *observer.Finished) {
 // Read returns what a part has. It panics if the marks of a span are not as many as the span says.
 func Read(f *observer.Finished) (part []Received) {
 	for i := range f.Len() {
-		it, ok := f.At(i)
-		if !ok {
+		it := f.At(i)
+		if it == nil {
 			continue
 		}
 		span, _ := it.Span.(*Span)
