@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -37,7 +36,7 @@ type Recent struct {
 	groups otlpenc.Groups
 
 	mu       sync.Mutex // guards what follows
-	traces   map[trace.TraceID]*traceData
+	traces   index
 	waiting  list       // the traces whose request has not ended
 	newest   list       // requests
 	slowest  []*request // by descending duration
@@ -68,7 +67,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, traces: map[trace.TraceID]*traceData{}}
+	return &Recent{c: c, share: c.MaxBytes / 16, traces: newIndex(c.Requests + c.Slowest + c.MaxPending)}
 }
 
 // OnStart does nothing.

@@ -13,12 +13,13 @@ type traceData struct {
 	id       trace.TraceID
 	spans    []byte
 	parts    []part
-	count    int      // of spans
-	shared   bool     // a reader has spans and parts: no other trace gets them
-	dropped  int      // spans
-	requests int      // that ended
-	waiting  *request // in Recent.waiting, until a request ends
-	users    int      // requests in memory, and one while spans are added
+	count    int        // of spans
+	shared   bool       // a reader has spans and parts: no other trace gets them
+	dropped  int        // spans
+	requests int        // that ended
+	waiting  *request   // in Recent.waiting, until a request ends
+	users    int        // requests in memory, and one while spans are added
+	next     *traceData // in the index
 }
 
 // A part begins where the spans have another group than those before. Readers share it, so it does not change.
@@ -46,11 +47,11 @@ type request struct {
 
 // add adds a run. r.mu is held.
 func (r *Recent) add(n *run) {
-	t := r.traces[n.trace]
+	t := r.traces.find(n.trace)
 	if t == nil {
 		t = r.freeTraces.take()
 		t.id = n.trace
-		r.traces[n.trace] = t
+		r.traces.add(t)
 	}
 	t.users++ // it stays while others go
 	defer r.leave(t)
@@ -251,7 +252,7 @@ func (r *Recent) leave(t *traceData) {
 	if t.users > 0 {
 		return
 	}
-	delete(r.traces, t.id)
+	r.traces.remove(t)
 	r.stats.Bytes -= uint64(t.bytes())
 	var parts []part
 	if !t.shared && cap(t.parts) <= 16 {

@@ -1,0 +1,54 @@
+package requests
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// An index finds traces by their ids. It is a hash table whose chains go through the traces. Processors that take turns wait for less
+// of its memory than for that of a map.
+type index struct {
+	heads   []*traceData
+	shift   int
+	factors [2]uint64 // random, so that nobody can choose ids of one chain
+}
+
+const maxHeads = 1 << 16
+
+// newIndex returns an index for about n traces.
+func newIndex(n int) index {
+	size := bits.Len(uint(min(n, maxHeads-1)))
+	return index{heads: make([]*traceData, 1<<size), shift: 64 - size, factors: [2]uint64{rand.Uint64() | 1, rand.Uint64() | 1}}
+}
+
+// chain returns where the chain of an id begins.
+func (x *index) chain(id trace.TraceID) **traceData {
+	h := binary.NativeEndian.Uint64(id[:8])*x.factors[0] + binary.NativeEndian.Uint64(id[8:])*x.factors[1]
+	return &x.heads[h>>x.shift]
+}
+
+// find returns the trace with an id, or nil.
+func (x *index) find(id trace.TraceID) *traceData {
+	t := *x.chain(id)
+	for t != nil && t.id != id {
+		t = t.next
+	}
+	return t
+}
+
+func (x *index) add(t *traceData) {
+	at := x.chain(t.id)
+	t.next, *at = *at, t
+}
+
+// remove removes a trace that is in the index.
+func (x *index) remove(t *traceData) {
+	at := x.chain(t.id)
+	for *at != t {
+		at = &(*at).next
+	}
+	*at = t.next
+}
