@@ -8,12 +8,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An index finds traces by their ids. It is a hash table whose chains go through the traces. Processors that take turns wait for less
-// of its memory than for that of a map.
+// An index finds traces by their ids. It is a hash table whose chains go through the traces. It has less memory than a map that one
+// processor changes and another one has to wait for.
 type index struct {
 	heads   []*traceData
 	shift   int
-	factors [2]uint64 // random, so that nobody can choose ids of one chain
+	factors [2]uint64 // random, so that a client cannot choose ids of one chain
 }
 
 const maxHeads = 1 << 16
