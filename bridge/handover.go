@@ -63,7 +63,8 @@ type encoding struct {
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
 	marks      []observer.FinishedMark
-	span       *recordedSpan // whose request is encoded
+	span       *recordedSpan    // whose request is encoded
+	data       otlpenc.Snapshot // of the span that is encoded; copies of it would take longer than its encoding
 	writer     otlpenc.AttributeWriter
 	stripe     int
 
@@ -183,12 +184,15 @@ func (s *encoding) count(span *recordedSpan, itself bool) {
 // appendSpan appends an encoded span.
 func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, attrs []slog.Attr) {
 	d := span.readDetails()
-	data := otlpenc.Snapshot{
-		Name: span.name, SpanContext: span.spanContext, Parent: span.Parent(), SpanKind: trace.SpanKind(span.kind),
-		StartTime: span.startTime, EndTime: span.endTime,
-		Attributes: span.attributes, Events: d.events.values, Links: d.links.values, Status: span.status,
-		DroppedAttributeCount: int(span.droppedAttributes), DroppedEventCount: d.events.dropped, DroppedLinkCount: d.links.dropped,
-	}
+	data := &s.data
+	data.Name = span.name
+	data.SpanContext = span.spanContext
+	data.Parent = span.Parent()
+	data.SpanKind = trace.SpanKind(span.kind)
+	data.StartTime, data.EndTime = span.startTime, span.endTime
+	data.Attributes, data.Events, data.Links = span.attributes, d.events.values, d.links.values
+	data.Status = span.status
+	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
 	var more otlpenc.Extra
 	switch {
 	case span.request == nil:
@@ -257,12 +261,15 @@ func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
-	p := parent.tracer.provider
-	data := otlpenc.Snapshot{
-		Name: it.Measure, Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
-		SpanContext: parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID())),
-	}
+	p, data := parent.tracer.provider, &s.data
+	data.Name = it.Measure
+	data.SpanContext = parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID()))
+	data.Parent = parent.spanContext
+	data.SpanKind = trace.SpanKindInternal
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
+	data.Attributes, data.Events, data.Links = nil, nil, nil
+	data.Status = sdktrace.Status{}
+	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = 0, 0, 0
 	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
 		s.bytes = data.Append(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return

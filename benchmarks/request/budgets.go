@@ -172,8 +172,8 @@ func servedBudgets(ctx context.Context, o options) (all []budget, err error) {
 	return all, err
 }
 
-// handOverTime returns the median time from a handler's return to its middleware's, in microseconds: the span's last attributes and its End,
-// which hands the request over to all outputs of perfline.Start. One goroutine makes the requests.
+// handOverTime returns the median time from a handler's return to its middleware's, in microseconds. It has the span's last attributes
+// and its End, which hands the request over to all outputs of perfline.Start. One goroutine makes the requests.
 func handOverTime(ctx context.Context, length time.Duration) (float64, error) {
 	var took []float64
 	timed := func() instrumentation {
