@@ -107,10 +107,10 @@ const burst = 4000 // calls that record one entry each
 // An operation makes n calls under ctx.
 type operation func(ctx context.Context, n int)
 
-// onRequest is a row of requests' timelines, depth values deep. Each burst has a
+// onRequest is a row of requests' timelines. Each burst has a
 // request of its own, which is closed before the collector comes, as short
 // requests are.
-func onRequest(depth int, op operation, prepare func(ctx context.Context)) func() (*bench, error) {
+func onRequest(op operation, prepare func(ctx context.Context)) func() (*bench, error) {
 	return func() (*bench, error) {
 		tl := quiet()
 		var request *observer.Timeline
@@ -118,7 +118,7 @@ func onRequest(depth int, op operation, prepare func(ctx context.Context)) func(
 		prepared := uint64(0) // entries that are not calls
 		open := func() {
 			request = tl.NewChild()
-			ctx = deep(observer.NewContext(context.Background(), request), depth-1) //nolint:fatcontext // another request, not a deeper context
+			ctx = observer.NewContext(context.Background(), request) //nolint:fatcontext // another request, not a deeper context
 			if prepare != nil {
 				before := tl.Stats().Total().Recorded
 				prepare(ctx)
@@ -204,11 +204,7 @@ func timelineRows() (rows []*row) {
 			add(fmt.Sprintf("`Mark`, %d attributes, %s", attrs, cores(procs)), procs, onProcess(0, markWith[attrs]))
 		}
 	}
-	for _, depth := range []int{1, 5, 10} {
-		for _, attrs := range []int{0, 2, 4} {
-			add(fmt.Sprintf("`Mark`, %d attributes, request, depth %d", attrs, depth), 1, onRequest(depth, markWith[attrs], nil))
-		}
-	}
+	add("`Mark`, 2 attributes, one of 1000 in a request without a span", 1, onRequest(mark2, nil))
 	for _, observers := range []int{1, 3} {
 		add(fmt.Sprintf("`Mark`, 2 attributes, observers: %d", observers), 1, onProcess(observers, mark2))
 	}
@@ -217,7 +213,7 @@ func timelineRows() (rows []*row) {
 	}
 	add("`Time…End`, 2 attributes", 1, onProcess(0, timeEnd2))
 	add("`Start…End`", 1, onProcess(0, startEnd0))
-	add("`Measure` between two names, request", 1, onRequest(1, measureByNames, betweenNames))
+	add("`Measure` between two names, one of 1000 in a request without a span", 1, onRequest(measureByNames, betweenNames))
 	return rows
 }
 

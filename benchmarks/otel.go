@@ -188,6 +188,7 @@ func otelRows() (rows []*row) {
 		{"perfline `Mark`, 2 attributes, depth 5", true, true, 1, 5, true, ours(mark2), nil},
 		{twoRequests, true, true, 2, 5, true, ours(mark2), nil},
 		{"perfline `Mark`", true, true, 1, 1, true, ours(mark0), nil},
+		{"perfline `Mark`, 4 attributes, depth 10", true, true, 1, 10, true, ours(mark4), nil},
 		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 1, 5, true, otelMarks, nil},
 		{"perfline `Time…End`, 2 attributes", true, true, 1, 1, false, ours(timeEnd2), nil},
 		{"perfline `Time…End`", true, true, 1, 1, false, ours(timeEnd0), nil},

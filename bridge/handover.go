@@ -64,7 +64,7 @@ type encoding struct {
 	events     []sdktrace.Event
 	marks      []observer.FinishedMark
 	span       *recordedSpan    // whose request is encoded
-	data       otlpenc.Snapshot // of the span that is encoded; copies of it would take longer than its encoding
+	data       otlpenc.Snapshot // of the span that is encoded
 	writer     otlpenc.AttributeWriter
 	stripe     int
 

@@ -35,7 +35,7 @@ func inherits(s sdktrace.Sampler) bool {
 	return strings.HasPrefix(s.Description(), "ParentBased{root:") && strings.HasSuffix(s.Description(), parents)
 }
 
-// decidesByTrace reports whether a sampler of the SDK decides by the trace id alone, if by anything. Its description shows that.
+// decidesByTrace reports whether a sampler of the SDK samples all spans, or decides by the trace id alone. Its description shows that.
 func decidesByTrace(s sdktrace.Sampler) bool {
 	ratio, _, _ := strings.Cut(sdktrace.TraceIDRatioBased(1).Description(), "{")
 	return s.Description() == sdktrace.AlwaysSample().Description() || strings.HasPrefix(s.Description(), ratio+"{")

@@ -50,7 +50,7 @@ type Tracer interface {
 
 // An Active is a span in a context whose tracer uses units.
 type Active interface {
-	// Place returns where entries under the span go: the parts of their [Place], which need not be copied then.
+	// Place returns the parts of the [Place] of entries under the span. A whole Place would be copied.
 	Place() (*Timeline, Span, Destination, Tracer)
 
 	// Unit returns the timeline of the span's unit.
@@ -110,8 +110,8 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey says under which key a context has its active span. All tracers of a process share the key.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p, which is zero, to the place of entries under ctx, which may be nil. It does not return a Place: to copy one takes
-// longer than to find it.
+// Locate sets p, which must be zero, to the place of entries under ctx, which may be nil. To return a Place would take longer than to
+// find it, because Go copies it several times.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
@@ -182,7 +182,7 @@ func (p *Place) Queue(e Entry) bool {
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
 	if p.Span != nil && t.receiver != nil {
-		var rec journalRecord // a literal would be copied
+		var rec journalRecord // Go would copy a literal
 		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
 		if p.To == ToUnit {
 			switch k {

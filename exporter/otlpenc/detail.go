@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
@@ -29,7 +30,7 @@ func (w *AttributeWriter) Text(key attribute.Key, value string) {
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = appendKeyValue(w.Bytes, spanAttributes, &attribute.KeyValue{Key: key, Value: attribute.Int64Value(value)}, 0)
+	w.Bytes = appendScalar(w.Bytes, spanAttributes, string(key), valueInt, uint64(value))
 }
 
 // KeyValues appends attributes.
@@ -71,34 +72,27 @@ func Plain(attrs []slog.Attr) bool {
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
-		if v := &attrs[i].Value; v.Kind() == slog.KindString { // most are: this saves a copy
-			b = appendTextAttribute(b, tag, validText(attrs[i].Key), validText(v.String()))
-			continue
+		key, v := validText(attrs[i].Key), &attrs[i].Value
+		switch v.Kind() {
+		case slog.KindBool:
+			b = appendScalar(b, tag, key, valueBool, protowire.EncodeBool(v.Bool()))
+		case slog.KindInt64:
+			b = appendScalar(b, tag, key, valueInt, uint64(v.Int64()))
+		case slog.KindUint64:
+			if u := v.Uint64(); u > math.MaxInt64 {
+				b = appendTextAttribute(b, tag, key, strconv.FormatUint(u, 10))
+			} else {
+				b = appendScalar(b, tag, key, valueInt, u)
+			}
+		case slog.KindFloat64:
+			b = appendScalar(b, tag, key, valueDouble, math.Float64bits(v.Float64()))
+		case slog.KindDuration:
+			b = appendScalar(b, tag, key, valueInt, uint64(v.Duration()))
+		case slog.KindTime:
+			b = appendScalar(b, tag, key, valueInt, uint64(v.Time().UnixNano()))
+		default:
+			b = appendTextAttribute(b, tag, key, validText(v.String()))
 		}
-		b = appendKeyValue(b, tag, &attribute.KeyValue{Key: attribute.Key(attrs[i].Key), Value: valueOf(attrs[i].Value)}, 0)
 	}
 	return b
-}
-
-// valueOf returns the value of a plain attribute.
-func valueOf(v slog.Value) attribute.Value {
-	switch v.Kind() {
-	case slog.KindBool:
-		return attribute.BoolValue(v.Bool())
-	case slog.KindInt64:
-		return attribute.Int64Value(v.Int64())
-	case slog.KindUint64:
-		if u := v.Uint64(); u > math.MaxInt64 {
-			return attribute.StringValue(strconv.FormatUint(u, 10))
-		}
-		return attribute.Int64Value(int64(v.Uint64()))
-	case slog.KindFloat64:
-		return attribute.Float64Value(v.Float64())
-	case slog.KindDuration:
-		return attribute.Int64Value(int64(v.Duration()))
-	case slog.KindTime:
-		return attribute.Int64Value(v.Time().UnixNano())
-	default:
-		return attribute.StringValue(v.String())
-	}
 }

@@ -49,6 +49,20 @@ func appendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	return append(b, s...)
 }
 
+// appendScalar appends an attribute whose value is a number or a truth value: n has its bits, and field says which.
+func appendScalar(b []byte, tag uint64, key string, field, n uint64) []byte {
+	b, at := beginMessage(b, tag)
+	b = appendText(b, keyValueKey, key)
+	b, value := beginMessage(b, keyValueValue)
+	b = append(b, byte(field))
+	if field == valueDouble {
+		b = protowire.AppendFixed64(b, n)
+	} else {
+		b = protowire.AppendVarint(b, n)
+	}
+	return endMessage(endMessage(b, value), at)
+}
+
 // appendValue appends an AnyValue that has depth lists and maps around it.
 func appendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 	b, at := beginMessage(b, tag)

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An index finds traces by their ids. It is a hash table whose chains go through the traces. It has less memory than a map that one
-// processor changes and another one has to wait for.
+// An index finds traces by their ids. It is a hash table with chains through the traces. Two processors that use it in turns exchange
+// fewer lines of their caches than with a map.
 type index struct {
 	heads   []*traceData
 	shift   int

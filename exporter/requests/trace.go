@@ -56,7 +56,7 @@ func (r *Recent) add(n *run) {
 	t.users++ // it stays while others go
 	defer r.leave(t)
 	if n.isRoot && len(n.spans.Bytes)+partBytes <= r.share && r.newest.len == r.c.Requests {
-		r.letOldestGo() // before, so that the request gets its memory, which is in this processor's cache then
+		r.letOldestGo() // first: the request gets its memory, which is then in this processor's cache
 	}
 	var own []byte
 	start, size, ok := len(t.spans), len(n.spans.Bytes)+partBytes, true
