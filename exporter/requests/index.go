@@ -18,9 +18,13 @@ type index struct {
 
 const maxHeads = 1 << 16
 
-// newIndex returns an index for about n traces.
-func newIndex(n int) index {
-	size := bits.Len(uint(min(n, maxHeads-1)))
+// newIndex returns an index for as many traces as c allows, or somewhat more. Above maxHeads, the chains become longer.
+func newIndex(c Config) index {
+	n := 0
+	for _, more := range []int{c.Requests, c.Slowest, c.MaxPending} {
+		n = min(n+min(more, maxHeads), maxHeads-1) // the numbers may be the largest there are
+	}
+	size := bits.Len(uint(n))
 	return index{heads: make([]*traceData, 1<<size), shift: 64 - size, factors: [2]uint64{rand.Uint64() | 1, rand.Uint64() | 1}}
 }
 

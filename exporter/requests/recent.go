@@ -67,7 +67,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, traces: newIndex(c.Requests + c.Slowest + c.MaxPending)}
+	return &Recent{c: c, share: c.MaxBytes / 16, traces: newIndex(c)}
 }
 
 // OnStart does nothing.
