@@ -116,8 +116,8 @@ func (r *root) inlet() *inlet {
 	return &r.inlets[h>>32&uint64(len(r.inlets)-1)]
 }
 
-// enlist puts an inlet on the dirty list unless it is there. The caller holds in.mu: a second goroutine that writes to the inlet
-// and then collects finds it on the list.
+// enlist puts an inlet on the dirty list, unless the inlet is there. The caller holds in.mu. So the inlet is on the list before
+// another goroutine can write to it and collect.
 func (r *root) enlist(in *inlet) {
 	for !in.queued {
 		in.link = r.dirty.Load()

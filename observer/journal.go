@@ -140,7 +140,7 @@ func (j *journal) free() {
 type Finished struct {
 	journal *journal
 	anchor  time.Time // the wall clock's time of the root's origin
-	item    Item
+	item    Item      // that At has returned
 }
 
 // An Item is a finished span, or a measure that is no span yet.

@@ -110,8 +110,8 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey says under which key a context has its active span. All tracers of a process share the key.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p, which must be zero, to the place of entries under ctx, which may be nil. To return a Place would take longer than to
-// find it, because Go copies it several times.
+// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take longer than to find it, because Go
+// copies it several times.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
@@ -136,7 +136,7 @@ func (p *Place) Locate(ctx context.Context) {
 
 // locateRoot sets p to the place of entries of t under no span.
 func (p *Place) locateRoot(t *Timeline) {
-	p.Timeline = t
+	p.Timeline, p.Span, p.To, p.Tracer, p.Under = t, nil, ToTimeline, nil, nil
 	if tracer := t.root.tracer.Load(); tracer != nil {
 		p.Tracer = *tracer
 	}

@@ -17,8 +17,8 @@ func TestPlaceLocate(t *testing.T) {
 	tl := newManual()
 	process := observer.NewContext(context.Background(), tl.Timeline)
 	child := observer.NewContext(process, tl.NewChild())
+	var p observer.Place // of all cases: Locate leaves nothing of the one before
 	where := func(ctx context.Context) string {
-		var p observer.Place
 		p.Locate(ctx)
 		on := map[*observer.Timeline]string{
 			observer.Default(): "default", tl.Timeline: "process", observer.FromContext(child): "child",
@@ -28,6 +28,9 @@ func TestPlaceLocate(t *testing.T) {
 		}
 		if p.Timeline != observer.FromContext(ctx) {
 			t.Errorf("Locate says %p, FromContext %p", p.Timeline, observer.FromContext(ctx))
+		}
+		if under := ctx != nil && p.To != observer.ToTimeline; under != (p.Under != nil) {
+			t.Errorf("under %v, destination %v", p.Under, p.To)
 		}
 		return fmt.Sprintf("%s %d span=%v tracer=%v", on, p.To, p.Span != nil, p.Tracer != nil)
 	}

@@ -80,8 +80,10 @@ func (s *Span) Place() (*observer.Timeline, observer.Span, observer.Destination,
 }
 
 // At returns the place of entries under the span.
-func (s *Span) At() observer.Place {
-	return observer.Place{Timeline: s.timeline, Span: s, To: s.To, Tracer: s.system, Under: s}
+func (s *Span) At() (p observer.Place) {
+	p.Timeline, p.Span, p.To, p.Tracer = s.Place()
+	p.Under = s
+	return p
 }
 
 // Unit implements [observer.Active].
