@@ -90,7 +90,7 @@ func (s Stats) Counts() []exporter.Count {
 		if f.Fallback != "" {
 			what += ", because cpu does not work: " + f.Fallback
 		}
-		add(engineGroup, exporter.Count{Name: f.Engine, N: 1, Now: true, What: what})
+		add(engineGroup, exporter.Count{Name: string(f.Engine), N: 1, Now: true, What: what})
 	}
 	add("perfline.profiling.lost",
 		exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine could not keep"})

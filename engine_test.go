@@ -29,12 +29,12 @@ func TestEngineIsShown(t *testing.T) {
 		t.Errorf("Stats has the engine %q and the reason %q, want cpu, or window and a reason", s.Engine, s.Fallback)
 	}
 	shown := func(c exporter.Count) bool {
-		return c.Group == "perfline.profiling.engine" && c.Name == s.Engine && c.N == 1 && c.Now
+		return c.Group == "perfline.profiling.engine" && c.Name == string(s.Engine) && c.N == 1 && c.Now
 	}
 	if all := pl.Counts(); !slices.ContainsFunc(all, shown) {
 		t.Errorf("the counts lack the engine %q: %+v", s.Engine, all)
 	}
-	if got := valueOf(t, reader, "perfline.profiling.engine", s.Engine); got != 1 {
+	if got := valueOf(t, reader, "perfline.profiling.engine", string(s.Engine)); got != 1 {
 		t.Errorf("the metric of the engine %q is %d, want 1", s.Engine, got)
 	}
 	if got := valueOf(t, reader, "perfline.profiling.state", "started"); got != 1 {

@@ -6,7 +6,6 @@ require (
 	connectrpc.com/connect v1.21.1
 	github.com/go-logr/logr v1.4.4
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
-	github.com/grafana/pyroscope-go v1.4.3
 	github.com/grafana/pyroscope-go/godeltaprof v0.1.11
 	go.opentelemetry.io/contrib/exporters/autoexport v0.72.0
 	go.opentelemetry.io/contrib/propagators/autoprop v0.72.0

@@ -26,7 +26,6 @@ import (
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Config configures [Start]. The zero value leaves everything to the environment's
@@ -133,9 +132,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		return nil, err
 	}
 	started = append(started, out)
-	var profileIDs spanlabels.Scope
 	if c.Profiles.Enabled() {
-		profileIDs = cmp.Or(c.Profiles.Scope, spanlabels.LocalRoots)
 		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
 			return nil, err
 		}
@@ -167,7 +164,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if p.delivery != nil {
 		started = append(started, p.delivery)
 	}
-	p.tracing = startTracing(c, res, to, profileIDs, vars)
+	p.tracing = startTracing(c, res, to, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
@@ -210,7 +207,7 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 }
 
 // TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or Config.TracerProvider, over
-// which the global one is a [profiling.TracerProvider] then. With OTEL_SDK_DISABLED it is the global one.
+// which the global one is a [spanlabels.TracerProvider] then. With OTEL_SDK_DISABLED it is the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()
@@ -230,7 +227,7 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
 	}
-	profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
+	profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
 	err := p.tracing.flush(ctx)
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
@@ -238,9 +235,9 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	return errors.Join(err, <-profiles)
 }
 
-// besides does something with the profiles while the spans are seen to: neither waits for
-// the other's backend.
-func (p *Pipeline) besides(do func(*pyroscope.Pusher) error) <-chan error {
+// withProfiles calls do on a goroutine of its own. So delivery of spans and of profiles do not wait for each other's
+// backend.
+func (p *Pipeline) withProfiles(do func(*pyroscope.Pusher) error) <-chan error {
 	done := make(chan error, 1)
 	if p.profiles == nil {
 		done <- nil
@@ -268,7 +265,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		if p.tracing == nil {
 			return
 		}
-		profiles := p.besides(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
+		profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
 		err = p.tracing.shutdown(ctx)
 		err = errors.Join(err, <-profiles)
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends

@@ -2,6 +2,8 @@ package perfline_test
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -12,9 +14,11 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/cpushare"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 //go:noinline
@@ -40,66 +44,81 @@ func spin(n int) (x uint64) {
 //go:noinline
 func keep(uint64) {}
 
-// Samples are of the span that their goroutine was in, whoever made it, and of no
-// other; and the time that each gets is the time that it took.
+// share is the part of its CPU time that each function of compute takes, in percent.
+var share = map[string]float64{"half": 50, "third": 30, "fifth": 20}
+
+var engines = map[string]profiling.Options{
+	"cpu":  {},
+	"wall": {SampleInterval: 2 * time.Millisecond, Wall: true, WallBudget: 0.2},
+}
+
+// compute takes CPU time under spans until the profiler has so many samples, and returns the trace.
+// Each function runs under a span of its own name.
+func compute(t *testing.T, recorded context.Context, o profiling.Options, samples uint64) *profile.Trace {
+	t.Helper()
+	tracer := otel.Tracer("test")
+	o.MaxBufferSize, o.Spans = 1_000_000, spanlabels.EverySpan
+	p, err := profiling.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for p.Stats().Samples < samples {
+				// Work that always takes as long could keep in step with the kernel's clock.
+				scale := 1000 + rand.IntN(6000)
+				ctx, span := tracer.Start(recorded, "fifth") // around the others
+				func() {
+					_, inner := tracer.Start(ctx, "half")
+					defer inner.End()
+					half(scale)
+				}()
+				func() {
+					_, inner := marks.Start(ctx, "third")
+					defer inner.End()
+					third(scale)
+				}()
+				fifth(scale)
+				span.End()
+			}
+		})
+	}
+	wg.Wait()
+	tr, err := p.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// functionOf returns which function of compute a sample is of, or "".
+func functionOf(tr *profile.Trace, s profile.Sample) (function string) {
+	for c := range tr.Calls(s) {
+		if name, ok := strings.CutPrefix(c.Name, "github.com/perfline/perfline_test."); ok && share[name] > 0 {
+			function = name
+		}
+	}
+	return function
+}
+
+// Samples are of the span that their goroutine was in, whoever made it, and of no other.
 func TestSamplesHaveTheirSpans(t *testing.T) { overBoth(t, testSamplesHaveTheirSpans) }
 
 func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 	t.Helper()
 	pl, recorded, _ := start(t, perfline.Config{})
 	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })
-	tracer := otel.Tracer("test")
-	want := map[string]float64{"half": 50, "third": 30, "fifth": 20}
-	for name, o := range map[string]profiling.Options{
-		"cpu":  {},
-		"wall": {SampleInterval: 2 * time.Millisecond, Wall: true, WallBudget: 0.2},
-	} {
+	for name, o := range engines {
 		t.Run(name, func(t *testing.T) {
-			o.MaxBufferSize = 1_000_000
-			p, err := profiling.Start(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var wg sync.WaitGroup
-			for range runtime.GOMAXPROCS(0) {
-				wg.Go(func() {
-					for p.Stats().Samples < 4_000 {
-						// Work that always takes as long could keep in step with the kernel's clock.
-						scale := 1000 + rand.IntN(6000)
-						ctx, span := tracer.Start(recorded, "fifth") // around the others
-						func() {
-							_, inner := tracer.Start(ctx, "half")
-							defer inner.End()
-							half(scale)
-						}()
-						func() {
-							_, inner := marks.Start(ctx, "third")
-							defer inner.End()
-							third(scale)
-						}()
-						fifth(scale)
-						span.End()
-					}
-				})
-			}
-			wg.Wait()
-			tr, err := p.Stop()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := map[string]time.Duration{}
-			var total time.Duration
-			samples := 0
+			tr := compute(t, recorded, o, 200)
+			seen := map[string]int{}
 			for _, s := range tr.Samples {
-				function := ""
-				for c := range tr.Calls(s) {
-					if name, ok := strings.CutPrefix(c.Name, "github.com/perfline/perfline_test."); ok && want[name] > 0 {
-						function = name
-					}
-				}
+				function := functionOf(tr, s)
 				if function == "" {
 					continue
 				}
+				seen[function]++
 				span := "none"
 				if s.ContextID != profile.None {
 					span = tr.Contexts[s.ContextID].SpanName
@@ -107,19 +126,38 @@ func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 				if span != function {
 					t.Errorf("at %v: a sample of %s is under the span %q", s.Timestamp, function, span)
 				}
-				got[function] += s.Weight
-				total += s.Weight
-				samples++
 			}
-			for name, share := range want {
-				is := float64(got[name]) / float64(total) * 100
-				t.Logf("%s: %.1f %% of %d samples, want %.0f", name, is, samples, share)
-				// Four standard deviations of 1100 samples, and what three calls weigh. There are more: on
-				// a busy machine some stand for more than others, and are as if they were fewer.
-				if is < share-6 || is > share+6 {
-					t.Errorf("%s has %.1f %% of the time, want about %.0f", name, is, share)
-				}
+			if len(seen) != len(share) {
+				t.Errorf("samples by function are %v, want some of each of %v", seen, share)
 			}
 		})
 	}
+}
+
+// Each span gets the time that it took.
+func TestSpansGetTheirTime_CPUShare(t *testing.T) {
+	pl, recorded, _ := start(t, perfline.Config{})
+	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })
+	cpushare.Check(t, func() error {
+		for engine, o := range engines {
+			tr := compute(t, recorded, o, 1200)
+			got := map[string]time.Duration{}
+			var total time.Duration
+			for _, s := range tr.Samples {
+				if function := functionOf(tr, s); function != "" {
+					got[function] += s.Weight
+					total += s.Weight
+				}
+			}
+			for function, want := range share {
+				is := float64(got[function]) / float64(total) * 100
+				t.Logf("%s: %s has %.1f %% of %v, want %.0f", engine, function, is, total, want)
+				// Four standard deviations of 1100 samples.
+				if math.Abs(is-want) > 6 {
+					return fmt.Errorf("%s: %s has %.1f %% of the time, want about %.0f", engine, function, is, want)
+				}
+			}
+		}
+		return nil
+	})
 }

@@ -9,21 +9,23 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
-// takesProfiles is a server that says of which series it was given profiles.
-func takesProfiles(t *testing.T, status int) (url string, names func() []string) {
+// takesProfiles starts a server that remembers the requests with which it was given profiles.
+func takesProfiles(t *testing.T, status int) (url string, requests func() []string) {
 	t.Helper()
 	var mu sync.Mutex // guards got
 	var got []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
+		request, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
-		got = append(got, r.URL.Query().Get("name"))
+		got = append(got, string(request))
 		w.WriteHeader(status)
 	}))
 	t.Cleanup(s.Close)
@@ -39,7 +41,7 @@ func takesProfiles(t *testing.T, status int) (url string, names func() []string)
 func TestProfiles(t *testing.T) {
 	for _, how := range []string{"field", "variable"} {
 		t.Run(how, func(t *testing.T) {
-			url, names := takesProfiles(t, http.StatusOK)
+			url, requests := takesProfiles(t, http.StatusOK)
 			c := perfline.Config{Service: "shop", Version: "7"}
 			if how == "field" {
 				c.Profiles.ServerAddress = url
@@ -51,20 +53,23 @@ func TestProfiles(t *testing.T) {
 			if err := pl.Flush(t.Context()); err != nil {
 				t.Error(err)
 			}
-			flushed := len(names())
+			flushed := len(requests())
 			if flushed == 0 {
 				t.Error("Flush delivered no profile")
 			}
 			if err := pl.Shutdown(t.Context()); err != nil {
 				t.Error(err)
 			}
-			all := names()
+			all := requests()
 			if len(all) <= flushed {
 				t.Error("Shutdown delivered no profile")
 			}
-			for _, name := range all {
-				if !strings.HasPrefix(name, "shop{") || !strings.Contains(name, "service_version=7") || !strings.Contains(name, "service_instance_id="+instance) {
-					t.Errorf("a profile is of %s, spans of shop, version 7, instance %s", name, instance)
+			for _, request := range all {
+				for name, value := range map[string]string{"service_name": "shop", "service_version": "7", "service_instance_id": instance} {
+					label := string(protowire.AppendString(protowire.AppendTag(protowire.AppendString([]byte("\n"), name), 2, protowire.BytesType), value))
+					if !strings.Contains(request, label) {
+						t.Errorf("a profile has no label %s=%s of its spans", name, value)
+					}
 				}
 			}
 			if s := pl.Stats().Profiles; s.Sent != uint64(len(all)) || s.Accepted != s.Sent {
@@ -78,12 +83,12 @@ func TestProfiles(t *testing.T) {
 }
 
 func TestProfilesThatAreLost(t *testing.T) {
-	url, names := takesProfiles(t, http.StatusUnauthorized)
+	url, requests := takesProfiles(t, http.StatusUnauthorized)
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
 	err := pl.Shutdown(t.Context())
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(names())) || lost.Spans != 0 || lost.Marks != 0 {
-		t.Errorf("%d profiles were refused: %v", len(names()), err)
+	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(requests())) || lost.Spans != 0 || lost.Marks != 0 {
+		t.Errorf("%d profiles were refused: %v", len(requests()), err)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "401") {
 		t.Errorf("logged %s", log)
@@ -92,13 +97,13 @@ func TestProfilesThatAreLost(t *testing.T) {
 
 // Who runs the program may forbid profiling; the rest works.
 func TestProfilesForbidden(t *testing.T) {
-	url, names := takesProfiles(t, http.StatusOK)
+	url, requests := takesProfiles(t, http.StatusOK)
 	t.Setenv(profiling.EnvVariable, "off")
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
 	if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(t.Context())); err != nil {
 		t.Error(err)
 	}
-	if n := len(names()); n != 0 || !strings.Contains(log.String(), "no profiles are taken") {
+	if n := len(requests()); n != 0 || !strings.Contains(log.String(), "no profiles are taken") {
 		t.Errorf("%d profiles; logged %s", n, log)
 	}
 }

@@ -58,7 +58,7 @@ func TestStartErrors(t *testing.T) {
 		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
 		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},
-		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Scope: 7}}, nil, "Scope 7: must be"},
+		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Spans: 7}}, nil, "Spans 7: must be"},
 		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},
 
 		{"unknown exporter", perfline.Config{}, env{"OTEL_TRACES_EXPORTER": "jaeger"}, `perfline: exporter: OTEL_TRACES_EXPORTER "jaeger": must be otlp, console, none, or a name that the program registered with the autoexport package`},

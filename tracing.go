@@ -11,14 +11,13 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A tracing makes a pipeline's spans and passes them on.
 type tracing struct {
 	provider trace.TracerProvider
-	labels   *profiling.TracerProvider // over provider; nil with perfline's own, whose spans label by themselves
+	labels   *spanlabels.TracerProvider // over provider; nil with perfline's own, whose spans label by themselves
 	stats    func() bridge.Stats
 	flush    func(context.Context) error
 	shutdown func(context.Context) error
@@ -33,13 +32,13 @@ func (t *tracing) global() trace.TracerProvider {
 }
 
 // startTracing returns the tracing that c asks for.
-func startTracing(c Config, res *resource.Resource, to *destinations, profileIDs spanlabels.Scope, vars *environ.Reader) *tracing {
+func startTracing(c Config, res *resource.Resource, to *destinations, vars *environ.Reader) *tracing {
 	if c.TracerProvider != nil {
-		return joinTracing(c, to, profileIDs)
+		return joinTracing(c, to)
 	}
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
-		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent}, ProfileIDs: profileIDs,
+		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
@@ -53,11 +52,11 @@ func startTracing(c Config, res *resource.Resource, to *destinations, profileIDs
 
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
 // shuts them down once more.
-func joinTracing(c Config, to *destinations, profileIDs spanlabels.Scope) *tracing {
+func joinTracing(c Config, to *destinations) *tracing {
 	joined := bridge.NewProcessor(bridge.WithTimeline(c.Timeline), bridge.WithTracerProvider(c.TracerProvider))
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)
-	labels := profiling.NewTracerProvider(c.TracerProvider, profileIDs)
+	labels := spanlabels.WrapTracerProvider(c.TracerProvider)
 	return &tracing{
 		provider: c.TracerProvider,
 		labels:   labels,

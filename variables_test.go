@@ -19,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -164,6 +165,32 @@ func TestVariables(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestVariables tries all variables that are listed, and a variable is listed as an error if a wrong value was one.
+func TestVariablesAreTried(t *testing.T) {
+	tried := variables("")
+	listed := map[string]bool{}
+	for _, v := range environ.Variables() {
+		for _, name := range v.Names() {
+			listed[name] = true
+			cells := tried[name].cells
+			if len(cells) != len(wrongValues) {
+				t.Errorf("TestVariables tries %s with %d values, want %d", name, len(cells), len(wrongValues))
+			}
+			if fatal := strings.Contains(cells, string(fails)); fatal != v.Fatal || strings.Contains(cells, string(warns)) == v.Fatal {
+				t.Errorf("%s: listed as an error is %v, its cells are %s", name, v.Fatal, cells)
+			}
+		}
+		if v.Sets == "" || v.Default == "" || !strings.HasPrefix(v.Rule(), "must ") {
+			t.Errorf("%s lacks words: %+v", v.Name, v)
+		}
+	}
+	for name := range tried {
+		if !listed[name] {
+			t.Errorf("TestVariables tries %s, which is not listed", name)
+		}
 	}
 }
 

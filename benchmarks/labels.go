@@ -92,10 +92,10 @@ func labelRows() (rows []*row) {
 }
 
 // session samples until the function returned is called.
-func session(scope spanlabels.Scope) func() (stop func(), err error) {
+func session(scope spanlabels.Selection) func() (stop func(), err error) {
 	return func() (func(), error) {
 		p, err := profiling.Start(context.Background(), profiling.Options{
-			SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000, Scope: scope})
+			SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000, Spans: scope})
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@
 // # Profiles
 //
 // Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of a
-// [TracerProvider] do it by themselves. Spans of the SDK's provider need profiling.NewTracerProvider. A measure begun with marks.Start is
+// [TracerProvider] do it by themselves. Spans of the SDK's provider need spanlabels.WrapTracerProvider. A measure begun with marks.Start is
 // a span like the others there. Contexts of marks.Start and of the servers of bridgehttp and bridgegrpc carry the labels, so that pprof.Do
 // adds to them.
 //

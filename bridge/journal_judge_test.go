@@ -292,7 +292,7 @@ func journalText(s sdktrace.ReadOnlySpan, names map[trace.SpanID]string) string 
 // A few thousand random programs.
 func TestJournalIsLikeTheSDKs(t *testing.T) {
 	source := rand.New(rand.NewPCG(20, 0))
-	for range 1000 {
+	for range 300 {
 		data := randomBytes(source, 100+source.IntN(2000))
 		synctest.Test(t, func(t *testing.T) { newJournalJudge(t, data).run() })
 		if t.Failed() {

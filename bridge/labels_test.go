@@ -12,7 +12,6 @@ import (
 
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -42,7 +41,7 @@ func wantLabel(t *testing.T, what, name string, ctx context.Context) {
 func labelling(open func(bothproviders.Options) *rig, o bothproviders.Options) *rig {
 	r := open(o)
 	if !r.own {
-		profiling.NewTracerProvider(r.provider, o.ProfileIDs)
+		spanlabels.WrapTracerProvider(r.provider)
 	}
 	return r
 }
@@ -123,23 +122,25 @@ func TestProfileIDsOfMeasures(t *testing.T) {
 	}
 	none := func(trace.SpanID) []attribute.KeyValue { return nil }
 	for name, c := range map[string]struct {
-		scope   spanlabels.Scope
+		hold    func(spanlabels.Selection) func() // of profile ids
+		spans   spanlabels.Selection
 		set     []attribute.KeyValue // in the measure, by other code
 		want    func(trace.SpanID) []attribute.KeyValue
 		dropped int
 	}{
-		"none":                 {0, nil, none, 0},
-		"every span":           {spanlabels.EverySpan, nil, func(s trace.SpanID) []attribute.KeyValue { return []attribute.KeyValue{id(s)} }, 0},
-		"local roots":          {spanlabels.LocalRoots, nil, none, 0},
-		"set by other code":    {spanlabels.EverySpan, []attribute.KeyValue{own}, func(trace.SpanID) []attribute.KeyValue { return []attribute.KeyValue{own} }, 0},
-		"more than a span has": {spanlabels.EverySpan, []attribute.KeyValue{a, b}, func(s trace.SpanID) []attribute.KeyValue { return []attribute.KeyValue{id(s), a} }, 1},
+		"none":                 {nil, 0, nil, none, 0},
+		"every span":           {spanlabels.HoldProfileIDs, spanlabels.EverySpan, nil, func(s trace.SpanID) []attribute.KeyValue { return []attribute.KeyValue{id(s)} }, 0},
+		"local roots":          {spanlabels.HoldProfileIDs, spanlabels.LocalRoots, nil, none, 0},
+		"set by other code":    {spanlabels.HoldProfileIDs, spanlabels.EverySpan, []attribute.KeyValue{own}, func(trace.SpanID) []attribute.KeyValue { return []attribute.KeyValue{own} }, 0},
+		"more than a span has": {spanlabels.HoldProfileIDs, spanlabels.EverySpan, []attribute.KeyValue{a, b}, func(s trace.SpanID) []attribute.KeyValue { return []attribute.KeyValue{id(s), a} }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
 				defer spanlabels.Hold(spanlabels.EverySpan)()
-				r := labelling(open, bothproviders.Options{
-					ProfileIDs: c.scope, Limits: limits(func(l *sdktrace.SpanLimits) { l.AttributeCountLimit = 2 }),
-				})
+				if c.hold != nil {
+					defer c.hold(c.spans)()
+				}
+				r := labelling(open, bothproviders.Options{Limits: limits(func(l *sdktrace.SpanLimits) { l.AttributeCountLimit = 2 })})
 				ctx, span := r.tracer.Start(r.ctx, "span")
 				in, measure := marks.Start(ctx, "measure")
 				trace.SpanFromContext(in).SetAttributes(c.set...)
@@ -159,7 +160,8 @@ func TestProfileIDsOfMeasures(t *testing.T) {
 func TestFinishedMeasuresAreNotLabelled(t *testing.T) {
 	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
 		defer spanlabels.Hold(spanlabels.EverySpan)()
-		r := labelling(open, bothproviders.Options{ProfileIDs: spanlabels.EverySpan})
+		defer spanlabels.HoldProfileIDs(spanlabels.EverySpan)()
+		r := labelling(open, bothproviders.Options{})
 		ctx, span := r.tracer.Start(r.ctx, "span")
 		marks.Time(ctx, "child").End()
 		span.End()

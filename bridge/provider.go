@@ -23,7 +23,6 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // An Output takes encoded spans. Its methods may be called concurrently.
@@ -56,10 +55,6 @@ type TracerProviderConfig struct {
 	// with the SDK's provider.
 	Processors []sdktrace.SpanProcessor
 
-	// ProfileIDs says which spans carry the attribute pyroscope.profile.id, by which Grafana finds their samples. A span
-	// carries it only if a profiler runs when it starts. 0 means none.
-	ProfileIDs spanlabels.Scope
-
 	// WithoutPanicRecording leaves out the event for a panic that [trace.Span]'s End meets.
 	WithoutPanicRecording bool
 }
@@ -86,7 +81,6 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	profileIDs   spanlabels.Scope
 
 	timeline *observer.Timeline
 	joined   joined
@@ -110,7 +104,7 @@ var _ trace.TracerProvider = (*TracerProvider)(nil)
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording, profileIDs: c.ProfileIDs,
+		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
 		exporters: c.Exporters, recorders: c.Recorders, tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {

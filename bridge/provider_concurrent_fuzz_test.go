@@ -19,7 +19,7 @@ func FuzzTracerProviderConcurrent(f *testing.F) {
 
 func TestTracerProviderConcurrent(t *testing.T) {
 	source := rand.New(rand.NewPCG(19, 8))
-	for range 150 {
+	for range 50 {
 		data := randomBytes(source, 100+source.IntN(1500))
 		synctest.Test(t, func(t *testing.T) { work(t, data) })
 		if t.Failed() {

@@ -21,10 +21,10 @@ func FuzzTracerProvider(f *testing.F) {
 	})
 }
 
-// A few thousand random programs.
+// Some hundred random programs.
 func TestTracerProviderIsLikeTheSDKs(t *testing.T) {
 	source := rand.New(rand.NewPCG(19, 0))
-	for range 1200 {
+	for range 300 {
 		data := randomBytes(source, 100+source.IntN(2000))
 		synctest.Test(t, func(t *testing.T) { newJudge(t, data).run() })
 		if t.Failed() {

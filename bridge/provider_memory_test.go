@@ -16,10 +16,10 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// 400 000 roots that never end, each with a child that did and with events for which there is no room, keep a bounded
+// 100 000 roots that never end, each with a child that did and with events for which there is no room, keep a bounded
 // memory while their contexts are forgotten. Every child arrives.
 func TestUnitsNeverEnded(t *testing.T) {
-	const roots = 400_000
+	const roots = 100_000
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit = 0
 	a := &arrivals{countOnly: true}

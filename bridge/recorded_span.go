@@ -238,7 +238,7 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 		return
 	}
 	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.isLocal())
-	if id, ok := s.label.ProfileID(s.tracer.provider.profileIDs); ok {
+	if id, ok := s.label.ProfileID(); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}
 }

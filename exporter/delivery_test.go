@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"strings"
 	"sync"
@@ -22,7 +23,13 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Parallel tests wait, and take little of the processors.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // receiver is a Sender whose answer the test decides. It decodes what it takes.
 type receiver struct {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,9 +66,9 @@ func retried(s exporter.Stats) bool    { return s.Retries > 0 && s.Failed == 0 }
 var theFaults = []fault{
 	{name: "absent", absent: true, waits: true, begin: notDelivered + "connection refused", end: again, books: retried},
 	{name: "absent for too long", absent: true, env: tried("300"), lost: 100, begin: notDelivered + "connection refused", end: again, books: answered},
-	{name: "does not speak", conn: mute, env: attempt("50"), waits: true, begin: noAnswer, end: again, books: retried},
-	{name: "hangs", hangs: true, env: attempt("50"), waits: true, begin: noAnswer, end: again, books: retried},
-	{name: "hangs for too long", hangs: true, env: tried("100"), lost: 100, begin: notDelivered + "(deadline|Deadline)", end: again, books: unanswered},
+	{name: "does not speak", conn: mute, env: attempt("500"), waits: true, begin: noAnswer, end: again, books: retried},
+	{name: "hangs", hangs: true, env: attempt("500"), waits: true, begin: noAnswer, end: again, books: retried},
+	{name: "hangs for too long", hangs: true, env: tried("500"), lost: 100, begin: notDelivered + "(deadline|Deadline)", end: again, books: unanswered},
 	{name: "slow", hangs: true, size: 50, waits: true, lost: 50, end: "queue is full.* dropped=50"},
 	{name: "noise", conn: noise, kB: []int{1}, waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again, books: retried},
 	{name: "an answer that is not OTLP", reply: reply{raw: "\xff\xff\xff"}, begin: warns + "is not OTLP"},
@@ -103,28 +105,28 @@ func TestFaults(t *testing.T) {
 	for _, f := range theFaults {
 		for _, protocol := range []string{exporter.GRPC, exporter.HTTP} {
 			if f.only == "" || f.only == protocol {
-				t.Run(f.name+" "+protocol, func(t *testing.T) { underFault(t, protocol, f) })
+				t.Run(f.name+" "+protocol, func(t *testing.T) {
+					if !f.absent { // else another test's server could get the port
+						t.Parallel() // most of its time goes by between tries
+					}
+					underFault(t, protocol, f)
+				})
 			}
 		}
 	}
 }
 
 func underFault(t *testing.T, protocol string, f fault) {
-	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "60000") // ForceFlush makes one batch of all spans
+	vars := map[string]string{"OTEL_BSP_SCHEDULE_DELAY": "60000"} // ForceFlush makes one batch of all spans
 	if f.waits {
-		t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+		vars["OTEL_BSP_SCHEDULE_DELAY"] = "10"
 	}
-	for name, value := range f.env {
-		t.Setenv(name, value)
-	}
+	maps.Copy(vars, f.env)
 	s := serve(t, protocol, f)
 	log := make(logged, 100)
 	f.size = cmp.Or(f.size, 1000)
-	d, err := exporter.New(exporter.Config{Endpoint: "http://" + s.address, Protocol: protocol, QueueSize: f.size, QueueBytes: 64 << 20,
+	d := newUnder(t, vars, exporter.Config{Endpoint: "http://" + s.address, Protocol: protocol, QueueSize: f.size, QueueBytes: 64 << 20,
 		Logger: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
 	over := audited(t, d, s, f.size)
 	if f.kB == nil {
 		f.kB = slices.Repeat([]int{1}, 100)
@@ -224,6 +226,30 @@ func audited(t *testing.T, d *exporter.Delivery, s *server, size int) (end func(
 		close(done)
 		reading.Wait()
 	}
+}
+
+var environment sync.Mutex // guards the process's variables
+
+// newUnder returns a delivery that has read these variables. Deliveries read them in New only.
+func newUnder(t *testing.T, vars map[string]string, c exporter.Config) *exporter.Delivery {
+	t.Helper()
+	environment.Lock()
+	defer environment.Unlock()
+	for name, value := range vars {
+		if err := os.Setenv(name, value); err != nil { // t.Setenv is not for parallel tests
+			t.Fatal(err)
+		}
+	}
+	defer func() {
+		for name := range vars {
+			_ = os.Unsetenv(name)
+		}
+	}()
+	d, err := exporter.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // TestHundredThousandAtOnce ends spans on eight goroutines faster than any receiver takes them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/load"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -216,8 +217,5 @@ func drive(t *testing.T, url string, n int) []time.Duration {
 
 func p99(times []time.Duration) time.Duration {
 	slices.Sort(times)
-	if len(times) == 0 {
-		return 0
-	}
-	return times[len(times)*99/100].Round(10 * time.Microsecond)
+	return load.Quantile(times, 0.99).Round(10 * time.Microsecond)
 }

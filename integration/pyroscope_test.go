@@ -1,13 +1,11 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,17 +13,13 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
-	"github.com/grafana/pyroscope-go/upstream"
-	"github.com/grafana/pyroscope-go/upstream/remote"
-
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/profiling"
 )
 
-// TestPyroscopeSelects uploads what a session sampled and asks for the parts of it
-// that a span, and a route, took: they are as the session has them, to the nanosecond
-// and by function. span_id is enough for that; what clients used to send, profile_id,
-// does as well, and both together are one. A trace_id makes a series of each trace.
+// TestPyroscopeSelects pushes a CPU profile and asks for the parts of it that a span, and a route, took. They are equal to
+// the parts of the profile, to the nanosecond and by function. The label span_id is enough for that. Its old name
+// profile_id does as well, and both together are one. A trace_id makes a series of each trace.
 func TestPyroscopeSelects(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -58,7 +52,7 @@ func TestPyroscopeSelects(t *testing.T) {
 				}
 			}
 			service := serviceName(t)
-			if err := upload(t, pyroscope, service, time.Unix(0, p.TimeNanos), p); err != nil {
+			if err := pushCPU(ctx, pyroscope, service, nil, p); err != nil {
 				t.Fatal(err)
 			}
 			q := backend.Query{Labels: fmt.Sprintf("{service_name=%q}", service)}
@@ -95,12 +89,11 @@ func TestPyroscopeSelects(t *testing.T) {
 	}
 }
 
-// TestPyroscopeRefuses holds what a push has to keep to. A refused upload is refused
-// whole, with status 400 or 422, also where it is the rate that was exceeded.
+// TestPyroscopeRefuses has the limits of a push, and the status of each refusal. A push is refused whole.
 func TestPyroscopeRefuses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	b := ownPyroscope(ctx, t) // for its rate and its number of series are limited
+	b := ownPyroscope(ctx, t) // its rate and its number of series are limited
 	label := func(key, value string) func(*profile.Profile) {
 		return func(p *profile.Profile) { p.Sample[0].Label = map[string][]string{key: {value}} }
 	}
@@ -114,33 +107,37 @@ func TestPyroscopeRefuses(t *testing.T) {
 		return func(p *profile.Profile) { p.TimeNanos = time.Now().Add(-d).UnixNano() }
 	}
 	same := func(*profile.Profile) {}
+	type tags = map[string]string
 	for _, c := range []struct {
-		name, tags string
-		change     func(*profile.Profile)
-		refused    string // empty: it is taken
+		name    string
+		tags    tags
+		change  func(*profile.Profile)
+		refused string // empty: it is taken
 	}{
 		// First, when nothing has used up the rate.
-		{"one and a half megabytes", "", comment(3 << 19), ""},
-		{"16000 samples", "", samples(16_000), ""},
-		{"16001 samples", "", samples(16_001), "exceeds the samples count limit"},
-		{"more than two megabytes", "", comment(2 << 20), "push rate limit"},
-		{"59 minutes old", "", aged(59 * time.Minute), ""},
-		{"61 minutes old", "", aged(61 * time.Minute), "outside of ingestion window"},
-		{"9 minutes ahead", "", aged(-9 * time.Minute), ""},
-		{"11 minutes ahead", "", aged(-11 * time.Minute), "outside of ingestion window"},
-		{"any text as a label", "", label("k", "a,b}{=\"\n\x00€"), ""},
-		{"no text as a label", "", label("k", ""), ""},
-		{"a long label", "", label("k", strings.Repeat("v", 2048)), ""},
-		{"a label too long", "", label("k", strings.Repeat("v", 2049)), "label value too long"},
-		{"a label that is not UTF-8", "", label("k", "\xff"), "invalid utf8"},
-		{"a label named with a dot", "", label("a.b", "v"), ""},
-		{"a label named with a dash", "", label("a-b", "v"), "invalid label name"},
-		{"25 tags", tags(25), same, ""},
-		{"26 tags", tags(26), same, "has 31 label names; limit 30"},
-		{"tags of any text", "{a=ä \"\n{}", same, ""},
-		{"a tag named with a dash", "{a-b=v}", same, "character is not allowed"},
-		{"tags that differ in a dot", "{a.b=v,a_b=w}", same, "duplicate label name"},
-		{"a tag service_name", "{service_name=v}", same, "duplicate label name"},
+		{"one and a half megabytes", nil, comment(3 << 19), ""},
+		{"16000 samples", nil, samples(16_000), ""},
+		{"16001 samples", nil, samples(16_001), "400 exceeds the samples count limit"},
+		{"more than two megabytes", nil, comment(2 << 20), "429 push rate limit"},
+		{"59 minutes old", nil, aged(59 * time.Minute), ""},
+		{"61 minutes old", nil, aged(61 * time.Minute), "400 outside of ingestion window"},
+		{"9 minutes ahead", nil, aged(-9 * time.Minute), ""},
+		{"11 minutes ahead", nil, aged(-11 * time.Minute), "400 outside of ingestion window"},
+		{"any text as a label", nil, label("k", "a,b}{=\"\n\x00€"), ""},
+		{"no text as a label", nil, label("k", ""), ""},
+		{"a long label", nil, label("k", strings.Repeat("v", 2048)), ""},
+		{"a label too long", nil, label("k", strings.Repeat("v", 2049)), "400 label value too long"},
+		{"a label that is not UTF-8", nil, label("k", "\xff"), "400 invalid utf8"},
+		{"a label named with a dot", nil, label("a.b", "v"), ""},
+		{"a label named with a dash", nil, label("a-b", "v"), "400 invalid label name"},
+		{"25 tags", many(25), same, ""},
+		{"26 tags", many(26), same, "400 has 31 label names; limit 30"},
+		{"tags of any text", tags{"a": "ä \"\n,{}="}, same, ""},
+		{"a long tag", tags{"a": strings.Repeat("v", 2049)}, same, "400 label value too long"},
+		{"a tag that is not UTF-8", tags{"a": "\xff"}, same, "400 invalid label value"},
+		{"a tag named with a dash", tags{"a-b": "v"}, same, "400 invalid label name"},
+		{"tags that differ in a dot", tags{"a.b": "v", "a_b": "w"}, same, "400 duplicate label name"},
+		{"a tag service.name", tags{"service.name": "v"}, same, "400 duplicate label name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := oneSample("f", time.Now())
@@ -148,12 +145,14 @@ func TestPyroscopeRefuses(t *testing.T) {
 			c.change(p)
 			service := serviceName(t)
 			var want map[string]int64
-			err := upload(t, b, service+c.tags, time.Unix(0, p.TimeNanos), p)
+			err := pushCPU(ctx, b, service, c.tags, p)
 			switch {
 			case c.refused == "" && err != nil:
 				t.Errorf("refused: %v", err)
-			case c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)):
-				t.Errorf("the answer is %v, want %q", err, c.refused)
+			case c.refused != "":
+				if status, why, _ := strings.Cut(c.refused, " "); err == nil || !strings.Contains(err.Error(), "answers "+status) || !strings.Contains(err.Error(), why) {
+					t.Errorf("the answer is %v, want %s", err, c.refused)
+				}
 			case c.refused == "":
 				want = byFunction(p, anySample)
 			}
@@ -164,16 +163,15 @@ func TestPyroscopeRefuses(t *testing.T) {
 	}
 }
 
-// TestPyroscopeTimes: the time of a profile is its own, not the upload's, and of one
-// series there is one profile a millisecond. So the same upload twice counts once, and
-// a profile that is sent in parts needs a time for each.
+// TestPyroscopeTimes shows that a series has one profile for each millisecond of profiles' own time. Therefore the same
+// profile twice counts once, and a profile that is sent in parts needs a time for each.
 func TestPyroscopeTimes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	at := time.Now().Truncate(time.Millisecond).Add(-30 * time.Minute)
 	send := func(service, function string, at time.Time) {
 		t.Helper()
-		if err := upload(t, pyroscope, service, time.Now(), oneSample(function, at)); err != nil {
+		if err := pushCPU(ctx, pyroscope, service, nil, oneSample(function, at)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,8 +215,7 @@ func TestPyroscopeComesBack(t *testing.T) {
 	service := serviceName(t)
 	q := backend.Query{Labels: fmt.Sprintf("{service_name=%q}", service)}
 	send := func(function string) error {
-		now := time.Now()
-		return upload(t, b, service, now, oneSample(function, now))
+		return pushCPU(ctx, b, service, nil, oneSample(function, time.Now()))
 	}
 	if err := send("before"); err != nil {
 		t.Fatal(err)
@@ -243,23 +240,22 @@ func TestPyroscopeComesBack(t *testing.T) {
 	}
 }
 
-// sampleRoutes is the profile of a session in which each of several spans, of routes
-// by turns, was sampled some times.
+// sampleRoutes returns a CPU profile with some samples of each of several spans, of routes by turns.
 func sampleRoutes(ctx context.Context, t *testing.T, spans, routes int) *profile.Profile {
 	t.Helper()
 	pl, _, _ := start(t, jaeger, nil)
-	session, err := profiling.Start(ctx, profiling.Options{MaxBufferSize: 100_000})
+	profiler, err := profiling.Start(ctx, profiling.Options{MaxBufferSize: 100_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range spans {
 		_, span := pl.TracerProvider().Tracer("test").Start(ctx, fmt.Sprintf("GET /%d", i%routes))
-		for before := session.Stats().Samples; session.Stats().Samples < before+10 && ctx.Err() == nil; {
+		for before := profiler.Stats().Samples; profiler.Stats().Samples < before+10 && ctx.Err() == nil; {
 			runtime.KeepAlive(work(rand.IntN(1_000_000)))
 		}
 		span.End()
 	}
-	trace, err := session.Stop()
+	trace, err := profiler.Stop()
 	if err = errors.Join(err, pl.Shutdown(ctx)); err != nil {
 		t.Fatal(err)
 	}
@@ -293,40 +289,11 @@ func oneSample(function string, at time.Time) *profile.Profile {
 	}
 }
 
-// upload sends a profile as pyroscope-go does, from being what the upload says of its
-// time. It returns what went wrong.
-func upload(t *testing.T, b *backend.Pyroscope, name string, from time.Time, p *profile.Profile) error {
-	t.Helper()
-	var data bytes.Buffer
-	if err := p.Write(&data); err != nil {
-		t.Fatal(err)
-	}
-	var failed uploadErrors
-	r, err := remote.NewRemote(remote.Config{
-		Address: b.URL(), Threads: 1, Logger: &failed,
-		// No connection is left over from a process that was killed.
-		HTTPClient: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Start()
-	r.Upload(&upstream.UploadJob{
-		Name: name, StartTime: from, EndTime: from.Add(time.Duration(p.DurationNanos)),
-		SpyName: "gospy", SampleRate: 100, Units: "samples", AggregationType: "sum", Format: upstream.FormatPprof, Profile: data.Bytes(),
-	})
-	r.Flush()
-	r.Stop()
-	return failed.err
-}
-
-// uploadErrors takes the errors of an upload, which are only logged.
-type uploadErrors struct{ err error }
-
-func (*uploadErrors) Infof(string, ...any)  {}
-func (*uploadErrors) Debugf(string, ...any) {}
-func (e *uploadErrors) Errorf(format string, args ...any) {
-	e.err = errors.Join(e.err, fmt.Errorf(format, args...))
+// pushCPU sends a CPU profile of a service with these tags.
+func pushCPU(ctx context.Context, b *backend.Pyroscope, service string, tags map[string]string, p *profile.Profile) error {
+	labels := map[string]string{"__name__": "process_cpu", "__delta__": "false", "pyroscope_spy": "gospy", "service_name": service}
+	maps.Copy(labels, tags)
+	return b.Push(ctx, labels, p)
 }
 
 // stored is what Pyroscope has, by function.
@@ -376,11 +343,11 @@ func total(sums map[string]int64) (n int64) {
 	return n
 }
 
-// tags are n tags, as an application's name takes them.
-func tags(n int) string {
-	var list []string
+// many returns n tags.
+func many(n int) map[string]string {
+	all := map[string]string{}
 	for i := range n {
-		list = append(list, fmt.Sprintf("tag%d=v", i))
+		all[fmt.Sprintf("tag%d", i)] = "v"
 	}
-	return "{" + strings.Join(list, ",") + "}"
+	return all
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/perfline/perfline/integration/shopprofiles"
 )
 
 // TestShopProfiles runs the shop with its profiles in Pyroscope and its traces in Jaeger,
@@ -15,23 +13,19 @@ import (
 func TestShopProfiles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	r, err := shopprofiles.Run(ctx, shopprofiles.Options{
-		Jaeger: jaeger, Pyroscope: pyroscope, Shop: buildShop(t), Length: 15 * time.Second, RPS: 150, Asked: 2 * time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := runShop(ctx, t, 15*time.Second, 2*time.Second)
 	t.Run("CPU time", func(t *testing.T) { cpuTimes(t, r) })
 	t.Run("functions", func(t *testing.T) {
 		// Both see the same load; the server also how the shop starts and ends, some percent
 		// of the whole, which moves no function's share by more.
-		for _, f := range r.Functions[:min(len(r.Functions), 3)] {
-			if d := f.Pyroscope - f.OnDemand; d < -3 || d > 3 {
-				t.Errorf("%s has %.1f %% in Pyroscope and %.1f %% in the shop's own session", f.Name, f.Pyroscope, f.OnDemand)
+		for _, name := range byTime(r.whole)[:min(len(r.whole), 3)] {
+			pushed, own := percent(r.whole, name), percent(r.session, name)
+			if d := pushed - own; d < -3 || d > 3 {
+				t.Errorf("%s has %.1f %% in Pyroscope and %.1f %% in the shop's own session", name, pushed, own)
 			}
 		}
-		if len(r.Functions) < 3 {
-			t.Errorf("%d functions, want more: %v", len(r.Functions), r.Functions)
+		if len(r.whole) < 3 {
+			t.Errorf("%d functions, want more: %v", len(r.whole), r.whole)
 		}
 	})
 	t.Run("types", func(t *testing.T) {
@@ -43,78 +37,75 @@ func TestShopProfiles(t *testing.T) {
 			"mutex:contentions:count:contentions:count", "mutex:delay:nanoseconds:contentions:count",
 			"block:contentions:count:contentions:count", "block:delay:nanoseconds:contentions:count",
 		} {
-			if !slices.Contains(r.Types, want) {
-				t.Errorf("no %s among the types of profiles: %q", want, r.Types)
+			if !slices.Contains(r.types, want) {
+				t.Errorf("no %s among the types of profiles: %q", want, r.types)
 			}
 		}
 	})
 	t.Run("routes", func(t *testing.T) {
 		for _, route := range []string{"GET /{$}", "GET /products/{id}", "GET /search", "POST /orders"} {
-			if r.Routes[route] <= 0 {
-				t.Errorf("no CPU time of %q: %v", route, r.Routes)
+			if r.routes[route] <= 0 {
+				t.Errorf("no CPU time of %q: %v", route, r.routes)
 			}
 		}
 	})
 	t.Run("a slow request", func(t *testing.T) { slowRequests(t, r) })
 	t.Run("attributes", func(t *testing.T) { profileIDs(ctx, t, r) })
-	t.Log(written(r))
+	t.Log("\n" + r.String())
 }
 
-func cpuTimes(t *testing.T, r *shopprofiles.Report) {
-	var pushed time.Duration
-	for _, s := range r.Whole.Sample {
-		pushed += time.Duration(s.Value[len(s.Value)-1])
-	}
+func cpuTimes(t *testing.T, r *shopReport) {
+	pushed := cpuTime(r.whole)
 	// Below: the program's start until it is profiled and its end from the last upload on,
 	// some hundredths of a second of several. Above: two samples that stand for more than
 	// was used, at the ends.
-	if share := float64(pushed) / float64(r.ProcessCPU); share < 0.9 || share > 1.05 {
-		t.Errorf("Pyroscope has %v of CPU time of the %v that the process used: %.3f, want 0.9 to 1.05", pushed, r.ProcessCPU, share)
+	if share := float64(pushed) / float64(r.processCPU); share < 0.9 || share > 1.05 {
+		t.Errorf("Pyroscope has %v of CPU time of the %v that the process used: %.3f, want 0.9 to 1.05", pushed, r.processCPU, share)
 	}
 	// Two seconds of this load are some 50 ticks of 10 ms, in which the kernel tells what
 	// was used. It is asked before the request and after the answer, which may each be a
 	// tick off; making the answer is used, too, but not sampled.
-	for _, a := range r.Asked {
-		if share := float64(a.CPU) / float64(a.Of); share < 0.75 || share > 1.25 {
-			t.Errorf("/debug/pprof/profile has %v of CPU time of %v: %.3f, want 0.75 to 1.25", a.CPU, a.Of, share)
+	for _, a := range r.onDemand {
+		if share := float64(a.sampled) / float64(a.used); share < 0.75 || share > 1.25 {
+			t.Errorf("/debug/pprof/profile has %v of CPU time of %v: %.3f, want 0.75 to 1.25", a.sampled, a.used, share)
 		}
 	}
-	if len(r.Asked) != 3 {
-		t.Errorf("%d profiles asked for, want 3", len(r.Asked))
+	if len(r.onDemand) != 3 {
+		t.Errorf("%d profiles asked for, want 3", len(r.onDemand))
 	}
 }
 
 // slowRequests finds what made a request slow: nothing of other routes.
-func slowRequests(t *testing.T, r *shopprofiles.Report) {
-	if len(r.Slow) == 0 {
-		t.Fatalf("no samples of any of the %d requests of %s", r.Spans, shopprofiles.Route)
+func slowRequests(t *testing.T, r *shopReport) {
+	if len(r.slow) == 0 {
+		t.Fatalf("no samples of any of the %d requests of %s", r.spans, slowRoute)
 	}
 	indexed := 0
-	for _, s := range r.Slow {
-		if s.ProfileID != s.SpanID {
-			t.Errorf("span %s has pyroscope.profile.id %q, want its own id", s.SpanID, s.ProfileID)
+	for _, s := range r.slow {
+		if s.profileID != s.spanID {
+			t.Errorf("span %s has pyroscope.profile.id %q, want its own id", s.spanID, s.profileID)
 		}
-		for _, f := range s.Profile.Functions {
+		for _, f := range s.profile.Functions {
 			for _, other := range []string{"main.(*handler).home", "main.(*handler).product", "main.(*handler).order", "main.(*handler).pay", "main.paymentHandler"} {
 				if f == other || strings.HasPrefix(f, other+".") { // a function in it
-					t.Errorf("the profile of span %s, of %s, has %s", s.SpanID, shopprofiles.Route, f)
+					t.Errorf("the profile of span %s, of %s, has %s", s.spanID, slowRoute, f)
 				}
 			}
 		}
 		// A sample deep in it may hit the limit of a stack, but hardly all.
-		if slices.Contains(s.Profile.Functions, "main.(*handler).search") && slices.Contains(s.Profile.Functions, "main.makeIndex") {
+		if slices.Contains(s.profile.Functions, "main.(*handler).search") && slices.Contains(s.profile.Functions, "main.makeIndex") {
 			indexed++
 		}
 	}
 	// Once a second somebody makes the index, for more than the 10 ms that a sample stands for.
 	if indexed == 0 {
-		t.Errorf("no profile of %d sampled requests shows main.makeIndex under main.(*handler).search", len(r.Slow))
+		t.Errorf("no profile of %d sampled requests shows main.makeIndex under main.(*handler).search", len(r.slow))
 	}
 }
 
 // profileIDs looks at all the run's spans in Jaeger: those that samples name are server
 // spans, and their attribute says so.
-func profileIDs(ctx context.Context, t *testing.T, r *shopprofiles.Report) {
+func profileIDs(ctx context.Context, t *testing.T, r *shopReport) {
 	traces, err := jaeger.Traces(ctx, "shop")
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +113,7 @@ func profileIDs(ctx context.Context, t *testing.T, r *shopprofiles.Report) {
 	searches, servers, others, wrong := 0, 0, 0, 0
 	for _, spans := range traces {
 		for _, s := range spans {
-			if s.Process["run"] != r.Run {
+			if s.Process["run"] != r.run {
 				continue
 			}
 			want := any(nil)
@@ -135,7 +126,7 @@ func profileIDs(ctx context.Context, t *testing.T, r *shopprofiles.Report) {
 			default:
 				others++
 			}
-			if s.Name == shopprofiles.Route {
+			if s.Name == slowRoute {
 				searches++
 			}
 			if got := s.Tags["pyroscope.profile.id"]; got != want {
@@ -145,16 +136,10 @@ func profileIDs(ctx context.Context, t *testing.T, r *shopprofiles.Report) {
 			}
 		}
 	}
-	if searches == 0 || searches != r.Spans || servers <= searches || others == 0 {
-		t.Errorf("Jaeger has %d spans of %s of %d, %d of servers, %d others", searches, shopprofiles.Route, r.Spans, servers, others)
+	if searches == 0 || searches != r.spans || servers <= searches || others == 0 {
+		t.Errorf("Jaeger has %d spans of %s of %d, %d of servers, %d others", searches, slowRoute, r.spans, servers, others)
 	}
 	if wrong > 0 {
 		t.Errorf("%d spans of %d are wrong", wrong, servers+others)
 	}
-}
-
-func written(r *shopprofiles.Report) string {
-	var b strings.Builder
-	r.Write(&b)
-	return b.String()
 }

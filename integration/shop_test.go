@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,11 +18,9 @@ import (
 // buildShop builds the shop as "go run -C examples ./shop" does. The go command does not build it a second time.
 func buildShop(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(programs, "shop")
-	cmd := exec.Command("go", "build", "-o", bin, "./shop")
-	cmd.Dir = "../examples"
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the shop: %v\n%s", err, out)
+	bin, err := backend.BuildShop(t.Context(), programs)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }

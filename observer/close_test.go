@@ -31,7 +31,7 @@ func TestCloseDelivers(t *testing.T) {
 		tl.run()
 		want(t, "delivered", got, "1", "2", "3", "4", "5")
 		if dropped != 3 || !ok {
-			t.Errorf("PT-29: Dropped is %d, %v, want 3, true as the log counted before Close", dropped, ok)
+			t.Errorf("PT-29: Dropped is %d, %v, want 3, true as the buffer counted before Close", dropped, ok)
 		}
 	})
 	t.Run("a callback closes its own timeline", func(t *testing.T) {

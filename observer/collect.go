@@ -68,7 +68,7 @@ func (r *root) unlock() {
 	}
 }
 
-// collect moves what was recorded from the inlets to the process timeline's log and the observers' buffers. r.mu is
+// collect moves what was recorded from the inlets to the process timeline's buffer and the observers' buffers. r.mu is
 // held, and released with unlock.
 func (r *root) collect() {
 	inlets := r.take()
@@ -96,7 +96,7 @@ func (r *root) collect() {
 	}
 }
 
-// distribute counts the process timeline's entries of the pass, adds them to its log, and shows all to the observers if
+// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows all to the observers if
 // there are any. r.mu is held.
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held

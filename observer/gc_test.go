@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/perfline/perfline/observer"
 )
@@ -182,10 +183,65 @@ func TestGCOnlyWhileObserved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := obs.Observe(marksOnly); err != nil {
+	other := observeGC(t, tl)
+	obs.Disconnect()
+	runtime.GC()
+	if len(other.TakeRecords()) == 0 {
+		t.Error("the other of two observers gets nothing after the first one's Disconnect")
+	}
+	if err := other.Observe(marksOnly); err != nil {
 		t.Fatal(err)
 	}
 	quiet("after observing other types instead")
+}
+
+// When nobody observes collections any more, the next ones take all that watched them with them, and the timeline.
+func TestGCIsLetGo(t *testing.T) {
+	watched := func() weak.Pointer[observer.Timeline] {
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		for range 10 { // more often than there are collections
+			obs := observeGC(t, tl)
+			runtime.GC()
+			obs.Disconnect()
+		}
+		return weak.Make(tl)
+	}()
+	deadline := time.Now().Add(10 * time.Second)
+	for watched.Value() != nil {
+		if time.Now().After(deadline) {
+			t.Fatal("the timeline is still there")
+		}
+		runtime.GC()
+	}
+}
+
+// The runtime remembers so many cycles; of older ones it is known only that they were.
+func TestGCThatTheRuntimeForgot(t *testing.T) {
+	tl := unscheduled()
+	obs := observeGC(t, tl)
+	defer obs.Disconnect()
+	const missed = 300
+	for range missed {
+		runtime.GC()
+	}
+	got := obs.TakeRecords()
+	lost := tl.Stats()[observer.GC].Overflow
+	if len(got) == 0 || lost == 0 {
+		t.Fatalf("%d told and %d lost, want some of both", len(got), lost)
+	}
+	if total := uint64(len(got)) + lost; total < missed {
+		t.Errorf("%d told and %d lost, want %d together", len(got), lost, missed)
+	}
+	cyclesOf(t, "the observer", got) // one after the other
+	for i, e := range got {
+		heap := e.NumAttrs() > 1
+		if last := i == len(got)-1; heap != last || e.NumAttrs() == 0 {
+			t.Errorf("cycle %d of %d has %v, want the heap's figures for the last one only", i+1, len(got), e.Detail())
+		}
+		if before := got[max(0, i-1)]; e.StartTime()+e.Duration() < before.StartTime()+before.Duration() {
+			t.Errorf("%v ends before the one before", e)
+		}
+	}
 }
 
 // A pass that merges entries of several timelines has collections among them.

@@ -122,9 +122,9 @@ func selectByName(from []Entry, name string, types []Type) []Entry {
 	})
 }
 
-// read returns what t's log has, oldest first, including all that the calling goroutine recorded. The entries are shared.
+// read returns what t's buffer has, oldest first, including all that the calling goroutine recorded. The entries are shared.
 func (t *Timeline) read() []Entry {
-	l := t.lockLog()
+	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	return l.entries
+	return b.entries
 }

@@ -152,8 +152,8 @@ func (o *Observer) register(opts Options, types kindSet) error {
 	}
 	if opts.Buffered && o.single {
 		o.tl.show()
-		if o.tl.log != nil {
-			for _, e := range o.tl.log.entries {
+		if o.tl.buffer != nil {
+			for _, e := range o.tl.buffer.entries {
 				if types.has(e.kind) {
 					o.add(e, o.tl)
 				}
@@ -288,12 +288,12 @@ func (o *Observer) takeList() List {
 func (o *Observer) countDropped() {
 	o.tl.mu.Lock()
 	defer o.tl.mu.Unlock()
-	o.tl.fillLog() // also as it is closed
+	o.tl.fillBuffer() // also as it is closed
 	o.dropped = 0
-	if o.tl.log == nil {
+	if o.tl.buffer == nil {
 		return
 	}
-	for k, n := range o.tl.log.full {
+	for k, n := range o.tl.buffer.full {
 		if o.types.has(kind(k)) {
 			o.dropped += n
 		}

@@ -7,7 +7,7 @@ import (
 
 // An attrSlab keeps attributes for as long as they are referred to. Entries
 // share an array, so a slab must serve such as are kept together only: those of
-// one log, or of one pass.
+// one buffer, or of one pass.
 type attrSlab struct {
 	free []slog.Attr
 	size int // of the array that free is the rest of

@@ -81,10 +81,10 @@ type Timeline struct {
 	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
 	closed   atomic.Bool
 
-	mu      sync.Mutex // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
-	log     *log       // nil while there is nothing in it; see buffer
-	journal *journal   // nil unless something waits for the receiver
-	shown   int        // records of the journal that the log has
+	mu      sync.Mutex   // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
+	buffer  *entryBuffer // nil while there is nothing in it; see ensureBuffer
+	journal *journal     // nil unless something waits for the receiver
+	shown   int          // records of the journal that the buffer has
 
 	timings timings // of a unit
 

@@ -117,7 +117,7 @@ func (t *Timeline) end(root Span) {
 	}
 	t.disconnect()
 	t.mu.Lock()
-	t.log = nil
+	t.buffer = nil
 	if root != nil {
 		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan}, nil)

@@ -31,13 +31,13 @@ func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// maxNoted is how many entries of a unit without a receiver wait in its journal, which costs less than the log.
+// maxNoted is how many entries of a unit without a receiver wait in its journal, which costs less than the buffer.
 const maxNoted = 64
 
-// note puts an entry into the journal of a unit without a receiver. It returns false if the log has to take it: it has
+// note puts an entry into the journal of a unit without a receiver. It returns false if the buffer has to take it: it has
 // been read, or there are many entries. t.mu is held.
 func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
-	if t.receiver != nil || t.log != nil || t.root.childLimit < maxNoted {
+	if t.receiver != nil || t.buffer != nil || t.root.childLimit < maxNoted {
 		return false
 	}
 	if t.journal == nil {
@@ -83,35 +83,35 @@ func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	return wake
 }
 
-// keep adds e to the log, with a copy of attrs in place of its attributes. It reports false if there is no room. t.mu is
+// keep adds e to the buffer, with a copy of attrs in place of its attributes. It reports false if there is no room. t.mu is
 // held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
-	l := t.buffer()
-	if !l.room(e.kind) {
-		l.refuse(e.kind, e.name, e.start)
+	b := t.ensureBuffer()
+	if !b.room(e.kind) {
+		b.refuse(e.kind, e.name, e.start)
 		return false
 	}
-	e.attrs = l.slab.keep(attrs)
-	l.add(e)
+	e.attrs = b.slab.keep(attrs)
+	b.add(e)
 	return true
 }
 
-// keepOrCount adds e to the log of a unit, or counts it as BufferFull. t.mu is held.
+// keepOrCount adds e to the buffer of a unit, or counts it as BufferFull. t.mu is held.
 func (t *Timeline) keepOrCount(e *Entry, attrs []slog.Attr) {
 	if !t.keep(e, attrs) {
 		t.shard.bufferFull[e.kind].Add(1)
 	}
 }
 
-// show brings the log up to date, unless the unit has ended. t.mu is held.
+// show brings the buffer up to date, unless the unit has ended. t.mu is held.
 func (t *Timeline) show() {
 	if !t.closed.Load() {
-		t.fillLog()
+		t.fillBuffer()
 	}
 }
 
-// fillLog adds to the log what the journal has. t.mu is held.
-func (t *Timeline) fillLog() {
+// fillBuffer adds to the buffer what the journal has. t.mu is held.
+func (t *Timeline) fillBuffer() {
 	j := t.journal
 	if j == nil {
 		return
@@ -120,7 +120,7 @@ func (t *Timeline) fillLog() {
 		rec := &j.records[t.shown]
 		switch {
 		case rec.kind == kindNone:
-		case rec.gets == getsSpan && !t.buffer().room(rec.kind): // not described in vain
+		case rec.gets == getsSpan && !t.ensureBuffer().room(rec.kind): // not described in vain
 			t.keepOrCount(&Entry{kind: rec.kind}, nil)
 		default:
 			e, attrs := t.entry(rec, j.attributes(rec))

@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// An axis turns times by [sampling.Now] into times of a timeline. One reading of both clocks is
+// An axis converts times of [sampling.Now] to times of a timeline. One reading of both clocks is
 // enough, since they differ by a constant, unless the timeline has a clock of its own. That clock
 // is the program's code: the hub's goroutine must not call it. Start, TakeTrace, ForceSample and
 // Stop do, before and after. A time between two readings is interpolated.
@@ -58,8 +58,8 @@ func (a *axis) at(now int64) time.Duration {
 	return from.at + time.Duration(float64(to.at-from.at)*(float64(now-from.now)/float64(to.now-from.now)))
 }
 
-// place puts a trace, whose times are by [sampling.Now], on the axis, and returns it.
-func (a *axis) place(t *profile.Trace) *profile.Trace {
+// convert changes the times of a trace from [sampling.Now] to the timeline, and returns it.
+func (a *axis) convert(t *profile.Trace) *profile.Trace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i := range t.Samples {

@@ -16,7 +16,7 @@ import (
 
 // An engine that does as it is told, see tell.
 type fakeEngine struct {
-	name        string
+	name        profile.Engine
 	mu          sync.Mutex // guards what follows
 	busy, taken bool
 	fails       error
@@ -30,10 +30,10 @@ type fakeEngine struct {
 	lost        uint64
 }
 
-func (e *fakeEngine) Name() string { return e.name }
+func (e *fakeEngine) Name() profile.Engine { return e.name }
 
-func (e *fakeEngine) Interval(asked time.Duration) time.Duration {
-	return max(time.Millisecond, min(asked, time.Second))
+func (e *fakeEngine) Interval(requested time.Duration) time.Duration {
+	return max(time.Millisecond, min(requested, time.Second))
 }
 
 func (e *fakeEngine) Period() time.Duration { return 10 * time.Millisecond }
@@ -114,29 +114,43 @@ type desk struct {
 func onDesk(t *testing.T, test func(*desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{T: t, hub: newHub(false), engine: &fakeEngine{name: "fake"}}
-		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
-		d.hub.fallback = nil
-		test(d)
+		test(newDesk(t, false))
 	})
 }
 
-// start begins a session; 0 samples means plenty.
+func newDesk(t *testing.T, wall bool) *desk {
+	d := &desk{T: t, hub: newHub(wall), engine: &fakeEngine{name: "fake"}}
+	d.hub.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
+	d.hub.newFallback = nil
+	return d
+}
+
+// start begins a profiler; 0 samples means plenty.
 func (d *desk) start(ctx context.Context, interval time.Duration, size int, onFull ...func(*Profiler)) *Profiler {
 	d.Helper()
 	if size == 0 {
 		size = 1000
 	}
-	p := &Profiler{}
-	p.s = newSession(d.hub, Options{SampleInterval: interval, MaxBufferSize: size}, observer.NewTimeline(observer.TimelineOptions{}), nil, func() {
+	p := d.startWith(Options{SampleInterval: interval, MaxBufferSize: size, OnSampleBufferFull: func(p *Profiler) {
 		for _, f := range onFull {
 			f(p)
 		}
-	})
-	if err := d.hub.attach(p.s); err != nil {
+	}})
+	p.watch(ctx)
+	return p
+}
+
+// startWith begins a profiler as Start does.
+func (d *desk) startWith(o Options) *Profiler {
+	d.Helper()
+	o, err := o.fill()
+	if err != nil {
 		d.Fatal(err)
 	}
-	p.s.watch(ctx)
+	p := newProfiler(d.hub, o, observer.NewTimeline(observer.TimelineOptions{}), nil)
+	if err := d.hub.attach(p); err != nil {
+		d.Fatal(err)
+	}
 	return p
 }
 
@@ -158,7 +172,7 @@ func sample(name string) sampling.Sample {
 	return sampling.Sample{At: sampling.Now(), Stack: []*profile.Call{{Name: name, File: "f.go", StartLine: 1, Line: 2}}, Count: 1, Weight: 10 * time.Millisecond}
 }
 
-// emit lets the engine have samples, and waits until the sessions have them.
+// emit lets the engine have samples, and waits until the profilers have them.
 func (d *desk) emit(n int) {
 	d.tell(func(e *fakeEngine) {
 		for range n {
@@ -170,7 +184,7 @@ func (d *desk) emit(n int) {
 
 // pass lets the hub come to its next tick, or to the next try to start.
 func (d *desk) pass() {
-	time.Sleep(2 * retry)
+	time.Sleep(2 * busyRetry)
 	synctest.Wait()
 }
 
@@ -204,12 +218,12 @@ func (d *desk) intervals() string {
 	return "[" + strings.Join(s, " ") + "]"
 }
 
-// wantSession wants that a session gets samples.
+// wantSession wants that a profiler gets samples.
 func (d *desk) wantSession() {
 	d.Helper()
 	p := d.start(d.Context(), 10*time.Millisecond, 0)
 	d.emit(1)
 	if tr := d.stop(p); len(tr.Samples) != 1 {
-		d.Errorf("a session after that has %d samples, want 1", len(tr.Samples))
+		d.Errorf("a profiler after that has %d samples, want 1", len(tr.Samples))
 	}
 }

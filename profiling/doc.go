@@ -1,7 +1,7 @@
 // Package profiling samples the running program: which code ran, when, and for
 // which span. It is JS Self-Profiling for Go:
 //
-//	p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 10_000})
+//	p, err := profiling.Start(ctx, profiling.Options{})
 //	if err != nil {
 //		return err
 //	}
@@ -12,72 +12,75 @@
 //	}
 //	err = trace.WritePprof(file) // go tool pprof file
 //
-// A [profile.Trace] has the resources, frames, stacks and samples of the specification, and
-// its JSON is exactly that. Beside them it keeps the line that ran, the span and the
-// labels of each sample, for pprof, folded stacks and the questions that
-// [profile.Trace.OfTrace] and [profile.Trace.Hottest] answer. Timestamps are on the axis of the
-// timeline in ctx, so that marks, measures and samples share one clock. When that timeline has
-// an observer.TimelineOptions.Clock, [Start], [Profiler.TakeTrace], [ForceSample] and
-// [Profiler.Stop] read the clock, and timestamps in between are interpolated.
+// A [Profiler] takes samples; its output is a [profile.Trace]. The trace has the resources, frames,
+// stacks and samples of the specification, and its JSON is exactly that. It also has the line that ran,
+// the span and the labels of each sample, for pprof and for questions such as [profile.Trace.OfTrace] and
+// [profile.Trace.Top]. Timestamps are on the axis of the timeline in ctx: marks, measures and samples share
+// one clock. When that timeline has an observer.TimelineOptions.Clock, [Start], [Profiler.TakeTrace],
+// [ForceSample] and [Profiler.Stop] read the clock, and timestamps in between are interpolated.
 //
-// # What samples
+// # Engines
 //
-// Sessions share engines, each session with its own interval, buffer and modules:
+// Profilers share engines. Each profiler has its own interval, buffer and modules.
 //
-//   - "cpu": the CPU profiler of Go's runtime, read with the time and the goroutine of
-//     every sample. It sees code that runs. Its intervals are CPU time, of each
+//   - [profile.EngineCPU] reads the CPU profiler of Go's runtime, with the time and the goroutine of
+//     every sample. It sees code that runs. Intervals are CPU time of each
 //     thread: a process that sleeps gives no samples, and one that keeps four cores
-//     busy gives four times as many. Stacks are cut at 64 frames, and say so. It works
+//     busy gives four times as many. Stacks are cut at 64 frames, and marked as cut. It works
 //     on Linux and macOS. CI runs it on Linux, under the two newest Go releases.
-//   - "window": the same profiler through runtime/pprof, everywhere else: samples have
-//     the time of the second they were taken in, and an interval of 10 ms. It samples, too, when
-//     "cpu" fails its self-test, in a new Go release say. [Profiler.Fallback] gives the reason,
-//     and one line in the log names the loss. A cause that may pass, such as a machine that stalled, has "cpu" tried
-//     again after a second, then less and less often; sessions that run change to it.
-//   - "wall", with [Options].Wall: all goroutines at each tick, running or waiting. Its
-//     cost grows with their number, so the interval is stretched to keep within
-//     [Options].WallBudget, and [Profiler.SampleInterval] tells what it has become.
+//   - [profile.EngineWindow] uses the same profiler through runtime/pprof, on other systems. Samples have
+//     the time of the second in which they were taken, and an interval of 10 ms. It also replaces EngineCPU
+//     when that fails its self-test, in a new Go release for example. [Profiler.Fallback] returns the reason,
+//     and one line in the log names the loss. If the cause may pass, such as a machine that stalled, the hub
+//     tries EngineCPU again after a second, then less and less often, and running profilers change to it.
+//   - [profile.EngineWall], with [Options].Wall, samples all goroutines at each tick, running or waiting. Its
+//     cost grows with their number, so it stretches the interval to keep within
+//     [Options].WallBudget. [Profiler.SampleInterval] returns the interval in use.
 //
-// The CPU profiler of a process serves one at a time. While sessions run, other code's
-// pprof.StartCPUProfile gets its usual error. Code that calls pprof.StopCPUProfile first, as
-// some agents do, takes the profiler over; runtime.SetCPUProfileRate(0) interrupts it. Sessions
-// are paused then, and go on when the profiler is free again. [profile.Stats] counts these gaps and their
-// length as BusyGaps and BusyTime, and they are logged. A profile that runs when a session starts
-// is left alone: the session is paused until that ends. When a session never had the profiler,
-// [Profiler.Stop] returns [ErrBusy]. [ServeProfile] is /debug/pprof/profile that works beside
-// sessions. Package pyroscope pushes profiles all the time, by a session that never ends.
-// Package sessions records samples together with what the timeline says happened, and package
-// service serves that.
+// # Other users of the CPU profiler
+//
+// The process has one CPU profiler. While our profilers run, pprof.StartCPUProfile of other code returns its
+// usual error. Code that calls pprof.StopCPUProfile first, as
+// some agents do, takes the CPU profiler over; runtime.SetCPUProfileRate(0) interrupts it. Our profilers
+// are paused then, and go on when it is free again. [profile.Stats] counts these gaps and their
+// length as BusyGaps and BusyTime, and they are logged. A CPU profile that runs when a profiler starts
+// is left alone: the profiler is paused until it ends. When a profiler never had the CPU profiler,
+// [Profiler.Stop] returns [ErrBusy]. [ServeProfile] replaces the handler of /debug/pprof/profile, which fails
+// beside profilers.
+//
+// Package pyroscope profiles continuously and pushes to a server. Package sessions records samples together
+// with the entries of a timeline, and package service serves such recordings.
 //
 // # What it guarantees
 //
-//   - Samples are in the order of time; what is dropped, lost or cut is counted.
-//   - The samples of a session of the CPU stand for the CPU time that the process used
-//     while it sampled, on Linux, also where threads run in bursts so short that the
-//     kernel's timers miss some of them; see [profile.Sample].Weight.
+//   - Samples are in the order of time. What is dropped, lost or cut is counted.
+//   - Weights are as measured: a sample stands for its interval. On Linux the kernel's timers miss threads
+//     that run in short bursts, so samples stand for less than [profile.Trace].CPUTime.
 //   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of
 //     distinct stacks.
 //   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
 //     the trace.
-//   - No session waits for the program's log handler. Lines for slog's default logger are
-//     written on a goroutine of their own; when the handler blocks, 32 lines wait, and further
+//   - No profiler waits for the program's log handler. Lines for slog's default logger are
+//     written on a goroutine of their own. When the handler blocks, 32 lines wait, and further
 //     ones are dropped and counted in the next line.
-//   - A panic inside an engine does not end the program. "window" goes on where "cpu" panicked;
-//     without another engine, the sessions end and Stop returns the panic as an error.
-//   - A sample has the sampled span that was active on its goroutine, or with [spanlabels.LocalRoots]
-//     the first of its trace in this process, by the name that it ended with; none when it
-//     has ended. See [TracerProvider]. Spans that began before the first session started, and
-//     those that OpenTelemetry's sampler left out, are not known. A measure of
-//     marks.Time labels nothing: its samples are of the span around it, and
+//   - A panic inside an engine does not end the program. EngineWindow goes on where EngineCPU panicked.
+//     Without another engine, the profilers end and Stop returns the panic as an error.
+//   - A sample names the sampled span that was active on its goroutine, or with [spanlabels.LocalRoots]
+//     the first span of its trace in this process, by the name at the span's end. It names no span that has
+//     ended. See [spanlabels.TracerProvider]. Spans that began before the first profiler, and
+//     those that OpenTelemetry's sampler left out, are unknown. A measure of
+//     marks.Time labels nothing: its samples name the span around it, and
 //     requests.Request.Samples tells them apart.
 //   - All functions and methods may be called concurrently.
 //
-// It does not see what the kernel or code of other languages does inside, nor
-// goroutines that wait, unless Wall is set.
+// # Limitations
+//
+// Samples do not show what the kernel or code of other languages does inside. They show no waiting
+// goroutines, except with Wall.
 //
 // # Who may start it
 //
-// The application's own code may. Sessions that somebody outside asks for go through
-// a [Policy], which refuses them unless the application allowed them. PERFLINE_PROFILING=off
-// refuses all, PERFLINE_PROFILING=remote allows those from outside.
+// The application's own code may. Remote callers, such as those of package service, go through
+// a [Policy], which allows them nothing by default. PERFLINE_PROFILING=off
+// forbids all profiling, PERFLINE_PROFILING=remote allows remote callers.
 package profiling

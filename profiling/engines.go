@@ -11,10 +11,9 @@ import (
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/wall"
-	"github.com/perfline/perfline/profiling/internal/window"
 )
 
-// ErrBusy is wrapped by the error of [Profiler.Stop] when the session never had the process's CPU
+// ErrBusy is wrapped by the error of [Profiler.Stop] when the profiler never had the process's CPU
 // profiler: other code used it all the time, net/http/pprof for example, or another agent. The
 // trace has no samples then.
 var ErrBusy = sampling.ErrBusy
@@ -26,96 +25,86 @@ const (
 	longestWait = 10 * time.Minute
 )
 
-// newEngine makes the best engine for this system.
-func (h *hub) newEngine(budget float64) (sampling.Engine, error) {
-	if h.wall {
-		return wall.New(budget, h.symbols)
-	}
-	return cpuprof.New(h.symbols)
-}
-
-func (h *hub) newFallback() sampling.Engine { return window.New(h.symbols) }
-
-// choose makes an engine: the best one, else the fallback.
-func (h *hub) choose(budget float64) error {
-	h.stop() // also when it only waits for the profiler
-	h.reason, h.again, h.budget, h.lost = "", time.Time{}, budget, 0
-	err := h.broken
+// chooseEngine makes an engine: the best one, else the fallback.
+func (h *hub) chooseEngine(budget float64) error {
+	h.stopEngine() // also one that waits for the CPU profiler
+	h.fallbackReason, h.retryAt, h.budget, h.lostCounted = "", time.Time{}, budget, 0
+	err := h.panicked
 	if err == nil {
 		err = h.call(func() (err error) {
-			h.engine, err = h.make(budget)
+			h.engine, err = h.newBest(budget)
 			return err
 		})
 	}
 	if err != nil {
 		h.engine = nil
-		return h.fallBack(err)
+		return h.useFallback(err)
 	}
-	h.lost = h.engine.Lost()
+	h.lostCounted = h.engine.Lost()
 	if e, ok := h.engine.(*wall.Engine); ok && e.Fallback() != nil {
-		h.reason = e.Fallback().Error()
-		h.logs.logOnce(slog.LevelWarn, "profiling: fast goroutine profiles unavailable on "+runtime.Version()+": using runtime/pprof's, which take three to five times the CPU", h.reason)
+		h.fallbackReason = e.Fallback().Error()
+		h.logs.logOnce(slog.LevelWarn, "profiling: fast goroutine profiles unavailable on "+runtime.Version()+": using runtime/pprof's, which take three to five times the CPU", h.fallbackReason)
 	}
 	return nil
 }
 
-// fallBack makes the fallback the engine, or returns the reason when there is no fallback.
-func (h *hub) fallBack(reason error) error {
-	h.stop()
-	if h.fallback == nil {
+// useFallback makes the fallback the engine. It returns reason if there is no fallback.
+func (h *hub) useFallback(reason error) error {
+	h.stopEngine()
+	if h.newFallback == nil {
 		return reason
 	}
-	h.engine, h.reason, h.lost = h.fallback(), reason.Error(), 0
+	h.engine, h.fallbackReason, h.lostCounted = h.newFallback(), reason.Error(), 0
 	attrs := []slog.Attr{}
 	var p *panicError
 	switch {
 	case errors.As(reason, &p):
-		h.broken = reason // its state is not known
+		h.panicked = reason // its state is not known
 		attrs = append(attrs, slog.String("stack", p.stack))
 	case errors.Is(reason, cpuprof.ErrTransient):
-		h.wait = min(max(2*h.wait, firstWait), longestWait)
-		h.again = time.Now().Add(h.wait)
+		h.retryDelay = min(max(2*h.retryDelay, firstWait), longestWait)
+		h.retryAt = time.Now().Add(h.retryDelay)
 	}
-	h.logs.logOnce(slog.LevelWarn, "profiling: per-sample timestamps unavailable on "+runtime.Version()+": using 1 s runtime/pprof windows", h.reason, attrs...)
+	h.logs.logOnce(slog.LevelWarn, "profiling: per-sample timestamps unavailable on "+runtime.Version()+": using 1 s runtime/pprof windows", h.fallbackReason, attrs...)
 	return nil
 }
 
-// due reports whether to try the better engine again.
-func (h *hub) due() bool { return !h.again.IsZero() && !time.Now().Before(h.again) }
+// retryDue reports whether it is time to try the best engine again.
+func (h *hub) retryDue() bool { return !h.retryAt.IsZero() && !time.Now().Before(h.retryAt) }
 
-// replace starts the fallback after the better engine failed. It returns the error when the
+// replaceEngine starts the fallback after the best engine failed. It returns the error if the
 // fallback itself failed.
-func (h *hub) replace(err error) error {
-	if h.reason != "" {
+func (h *hub) replaceEngine(err error) error {
+	if h.fallbackReason != "" {
 		return err
 	}
-	if err := h.fallBack(err); err != nil {
+	if err := h.useFallback(err); err != nil {
 		return err
 	}
-	return h.tune()
+	return h.adjust()
 }
 
-// rest stops the engine. The next session begins anew with the choice of one.
-func (h *hub) rest() {
-	h.stop()
-	h.engine, h.reason, h.symbols = nil, "", sampling.NewSymbols()
-	h.on, h.slower, h.away = false, time.Time{}, time.Time{}
-	h.again, h.wait = time.Time{}, 0
+// dropEngine stops the engine. The next profiler chooses one anew.
+func (h *hub) dropEngine() {
+	h.stopEngine()
+	h.engine, h.fallbackReason, h.symbols = nil, "", sampling.NewSymbols()
+	h.sampling, h.slowDownAt, h.busySince = false, time.Time{}, time.Time{}
+	h.retryAt, h.retryDelay = time.Time{}, 0
 }
 
-// halt stops the engine; the sessions are paused until start.
-func (h *hub) halt() {
-	if !h.on {
+// pauseSampling stops the engine. The profilers are paused until startEngine.
+func (h *hub) pauseSampling() {
+	if !h.sampling {
 		return
 	}
-	h.pause()
-	h.stop()
-	h.on = false
-	h.charge()
+	h.pauseAll()
+	h.stopEngine()
+	h.sampling = false
+	h.countEngine()
 }
 
-// stop stops the engine, if there is one. After a panic some samples are missing.
-func (h *hub) stop() {
+// stopEngine stops the engine, if there is one. After a panic some samples are missing.
+func (h *hub) stopEngine() {
 	if h.engine == nil {
 		return
 	}
@@ -124,90 +113,90 @@ func (h *hub) stop() {
 	}
 }
 
-func (h *hub) pause() {
+func (h *hub) pauseAll() {
 	now := sampling.Now()
-	for _, s := range h.sessions {
-		if s.begun != 0 {
-			s.pause(now)
+	for _, p := range h.profilers {
+		if p.begun != 0 {
+			p.pause(now)
 		}
 	}
 }
 
-// start starts the engine, or its fallback. Without an error the engine runs, or waits until
+// startEngine starts the engine, or its fallback. Without an error the engine runs, or the hub waits until
 // other code does not use the CPU profiler.
-func (h *hub) start() error {
+func (h *hub) startEngine() error {
 	err := h.call(func() error { return h.engine.Start(h.interval) })
 	if errors.Is(err, sampling.ErrBusy) {
-		h.yield(err)
+		h.waitForCPUProfiler(err)
 		return nil
 	}
 	if err != nil {
-		return h.replace(err)
+		return h.replaceEngine(err)
 	}
-	h.on = true
-	if !h.away.IsZero() {
-		h.logs.log(slog.LevelInfo, "profiling: sampling again", slog.Duration("gap", time.Since(h.away).Round(time.Millisecond)))
-		h.away = time.Time{}
+	h.sampling = true
+	if !h.busySince.IsZero() {
+		h.logs.log(slog.LevelInfo, "profiling: sampling again", slog.Duration("gap", time.Since(h.busySince).Round(time.Millisecond)))
+		h.busySince = time.Time{}
 	}
-	if h.wait > 0 && h.reason == "" {
+	if h.retryDelay > 0 && h.fallbackReason == "" {
 		h.logs.log(slog.LevelInfo, "profiling: per-sample timestamps available again")
-		h.wait = 0
+		h.retryDelay = 0
 	}
-	h.next = time.Now().Add(h.engine.Period())
+	h.tickAt = time.Now().Add(h.engine.Period())
 	now := sampling.Now()
-	for _, s := range h.sessions {
-		s.resume(now)
+	for _, p := range h.profilers {
+		p.resume(now)
 	}
 	return nil
 }
 
-// yield leaves the CPU profiler to other code until another try.
-func (h *hub) yield(reason error) {
-	h.next = time.Now().Add(retry)
-	for _, s := range h.sessions {
-		s.yield()
+// waitForCPUProfiler leaves the CPU profiler to other code until the next try.
+func (h *hub) waitForCPUProfiler(reason error) {
+	h.tickAt = time.Now().Add(busyRetry)
+	for _, p := range h.profilers {
+		p.markBusy()
 	}
-	if h.away.IsZero() {
-		h.away = time.Now()
+	if h.busySince.IsZero() {
+		h.busySince = time.Now()
 		h.logs.log(slog.LevelWarn, "profiling: CPU profiler is in use elsewhere in this process; sampling paused", slog.String("reason", reason.Error()))
 	}
 }
 
-// flush gives the sessions what was sampled up to now.
+// flush distributes what was sampled up to now.
 func (h *hub) flush() {
-	if h.on {
+	if h.sampling {
 		h.read(h.engine.Flush)
 	}
 }
 
 func (h *hub) read(from func(func(*sampling.Sample)) error) {
 	err := h.call(func() error { return from(h.emit) })
-	h.charge()
+	h.countEngine()
 	switch {
 	case errors.Is(err, sampling.ErrTaken):
-		h.on = false
-		h.pause()
-		h.yield(err)
+		h.sampling = false
+		h.pauseAll()
+		h.waitForCPUProfiler(err)
 	case err != nil:
-		h.reap()
-		h.halt()
-		if err := h.replace(err); err != nil {
+		h.removeFull()
+		h.pauseSampling()
+		if err := h.replaceEngine(err); err != nil {
 			h.fail(err)
 		}
 	}
 }
 
-// charge tells the sessions what the engine lost, and what its samples cost.
-func (h *hub) charge() {
-	n := h.engine.Lost() - h.lost
-	h.lost += n
+// countEngine adds what the engine lost, and what its samples cost, to the counts of the profilers.
+func (h *hub) countEngine() {
+	n := h.engine.Lost() - h.lostCounted
+	h.lostCounted += n
 	var cost time.Duration
 	if e, ok := h.engine.(interface{ Cost() time.Duration }); ok {
 		cost = e.Cost()
 	}
-	for _, s := range h.sessions {
-		if s.begun != 0 {
-			s.charged(n, cost)
+	for _, p := range h.profilers {
+		if p.begun != 0 {
+			p.countEngine(n, cost)
 		}
 	}
 }

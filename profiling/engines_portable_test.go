@@ -9,24 +9,26 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Without the runtime's internals, each hub's engine gives the reason, and one line in the log
 // names the loss.
 func TestEnginesOfAPortableBuild(t *testing.T) {
 	for _, c := range []struct {
-		engine, loss string
-		wall         bool
+		engine profile.Engine
+		loss   string
+		wall   bool
 	}{
-		{"window", "per-sample timestamps unavailable", false},
-		{"wall", "fast goroutine profiles unavailable", true},
+		{profile.EngineWindow, "per-sample timestamps unavailable", false},
+		{profile.EngineWall, "fast goroutine profiles unavailable", true},
 	} {
-		t.Run(c.engine, func(t *testing.T) {
+		t.Run(string(c.engine), func(t *testing.T) {
 			log := logged(t)
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{T: t, hub: newHub(c.wall)}
 				if !c.wall { // a real profile's reader is in no bubble
-					d.hub.fallback = func() sampling.Engine { return &fakeEngine{name: "window"} }
+					d.hub.newFallback = func() sampling.Engine { return &fakeEngine{name: "window"} }
 				}
 				for range 2 {
 					p := d.start(t.Context(), 10*time.Millisecond, 0)

@@ -9,17 +9,18 @@ import (
 
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // withFallback gives the desk a second engine, which samples when the first does not work.
 func (d *desk) withFallback() (first, second *fakeEngine) {
 	first, second = d.engine, &fakeEngine{name: "fallback"}
-	d.hub.make = func(float64) (sampling.Engine, error) { return first, nil }
-	d.hub.fallback = func() sampling.Engine { return second }
+	d.hub.newBest = func(float64) (sampling.Engine, error) { return first, nil }
+	d.hub.newFallback = func() sampling.Engine { return second }
 	return first, second
 }
 
-func (d *desk) wantEngine(p *Profiler, name, reason string) {
+func (d *desk) wantEngine(p *Profiler, name profile.Engine, reason string) {
 	d.Helper()
 	if got := p.Engine(); got != name {
 		d.Errorf("the engine is %s, want %s", got, name)
@@ -38,7 +39,7 @@ func unsupported(later bool) error {
 }
 
 // An engine that turns out not to work here is replaced by the one that works
-// everywhere, for good. One line in the log names the loss, however many sessions come.
+// everywhere, for good. One line in the log names the loss, however many profilers come.
 func TestFallback(t *testing.T) {
 	log := logged(t)
 	onDesk(t, func(d *desk) {
@@ -64,7 +65,7 @@ func TestFallback(t *testing.T) {
 }
 
 // A machine that stalls at the start is no machine that the engine does not work on: it is tried
-// again, less and less often, and the sessions that run go over to it.
+// again, less and less often, and the profilers that run go over to it.
 func TestFallbackForAWhile(t *testing.T) {
 	log := logged(t)
 	onDesk(t, func(d *desk) {
@@ -105,7 +106,7 @@ func TestFallbackForAWhile(t *testing.T) {
 	}
 }
 
-// After the last session, the pauses between tries begin anew.
+// After the last profiler, the pauses between tries begin anew.
 func TestFallbackForAWhileBeginsAnew(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		first, second := d.withFallback()
@@ -138,7 +139,7 @@ func TestTraceOfBothEngines(t *testing.T) {
 		}
 		of(sampling.Now())
 		of(0)
-		if tr := d.take(p); tr.Engine != windowEngine {
+		if tr := d.take(p); tr.Engine != profile.EngineWindow {
 			t.Errorf("the engine is %s, want window, which took the less exact samples", tr.Engine)
 		}
 		of(0)
@@ -148,7 +149,7 @@ func TestTraceOfBothEngines(t *testing.T) {
 	})
 }
 
-// A panic of an engine does not end the process, and its sessions go on.
+// A panic of an engine does not end the process, and its profilers go on.
 func TestEnginePanics(t *testing.T) {
 	for _, method := range []string{"Start", "Tick"} {
 		t.Run(method, func(t *testing.T) {
@@ -202,7 +203,7 @@ func TestEnginePanics(t *testing.T) {
 	})
 }
 
-// A fallback that waits for the profiler is not left waiting when the better engine takes its
+// A fallback that waits for the CPU profiler is not left waiting when the better engine takes its
 // place: it would be granted what it asked for later, and keep the profiler.
 func TestFallbackThatWaits(t *testing.T) {
 	onDesk(t, func(d *desk) {
@@ -223,7 +224,7 @@ func TestFallbackThatWaits(t *testing.T) {
 	})
 }
 
-// When the last engine breaks, too, the sessions end with what they have and the reason.
+// When the last engine breaks, too, the profilers end with what they have and the reason.
 func TestFallbackPanics(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		first, second := d.withFallback()
@@ -243,7 +244,7 @@ func TestFallbackPanics(t *testing.T) {
 	})
 }
 
-// A panic in an engine without a fallback ends its sessions.
+// A panic in an engine without a fallback ends its profilers.
 func TestOnlyEnginePanics(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
@@ -262,7 +263,7 @@ func TestOnlyEnginePanics(t *testing.T) {
 func TestNoEngine(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		_, second := d.withFallback()
-		d.hub.make = func(float64) (sampling.Engine, error) { return nil, errors.New("not on this system") }
+		d.hub.newBest = func(float64) (sampling.Engine, error) { return nil, errors.New("not on this system") }
 		d.engine = second
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.wantEngine(p, "fallback", "not on this system")

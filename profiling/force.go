@@ -9,9 +9,9 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// ForceSample gives every session that is started a sample of the calling goroutine
-// now (JS Self-Profiling, Automation: Force Sample). It stands for no time. It makes
-// tests exact.
+// ForceSample adds a sample of the calling goroutine to every profiler in the state [Started]
+// (JS Self-Profiling, Automation: Force Sample). The sample stands for no time. Tests that
+// call it need not wait for samples.
 func ForceSample() {
 	var pcs [64]uintptr
 	n := runtime.Callers(2, pcs[:])
@@ -23,23 +23,23 @@ func ForceSample() {
 		if !running {
 			continue
 		}
-		var sessions []*session
-		h.do(func() { sessions = slices.Clone(h.sessions) })
-		readAxes(sessions)
+		var profilers []*Profiler
+		h.do(func() { profilers = slices.Clone(h.profilers) })
+		readAxes(profilers)
 		h.do(func() { h.force(pcs[:n], tag) })
-		readAxes(sessions)
+		readAxes(profilers)
 	}
 	runtime.KeepAlive(tag)
 }
 
-func readAxes(sessions []*session) {
-	for _, s := range sessions {
-		s.axis.read()
+func readAxes(profilers []*Profiler) {
+	for _, p := range profilers {
+		p.axis.read()
 	}
 }
 
 func (h *hub) force(pcs []uintptr, tag unsafe.Pointer) {
-	if !h.on {
+	if !h.sampling {
 		return
 	}
 	h.flush()
@@ -47,5 +47,5 @@ func (h *hub) force(pcs []uintptr, tag unsafe.Pointer) {
 	for _, pc := range pcs {
 		sm.Stack = append(sm.Stack, h.symbols.PC(pc))
 	}
-	h.give(&sm, true)
+	h.distribute(&sm, true)
 }

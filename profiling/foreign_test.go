@@ -37,7 +37,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// takeProfiler stops whatever profiles and profiles itself. A session asks for the profiler
+// takeProfiler stops whatever profiles and profiles itself. A profiler asks for the CPU profiler
 // again 20 ms after it was taken, which may be sooner than here.
 func takeProfiler(t *testing.T, to *bytes.Buffer) {
 	t.Helper()
@@ -49,7 +49,7 @@ func takeProfiler(t *testing.T, to *bytes.Buffer) {
 }
 
 // Who stops whatever profiles and profiles itself, as some agents do, gets a whole
-// profile; all sessions are paused meanwhile, and then go on.
+// profile; all profilers are paused meanwhile, and then go on.
 func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 	fast := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	slow := start(t, profiling.Options{SampleInterval: 50 * time.Millisecond})
@@ -71,22 +71,22 @@ func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 	}
 	if err := pprof.StartCPUProfile(io.Discard); err == nil {
 		pprof.StopCPUProfile()
-		t.Error("somebody else got the profiler while sessions use it")
+		t.Error("other code got the CPU profiler while profilers use it")
 	}
 	for p, more := range map[*profiling.Profiler]int{fast: 0, slow: before} {
 		if s := stop(t, p).Stats; s.Gaps < rounds+more || s.GapTime <= 0 {
 			t.Errorf("%v: %d gaps of %v, want %d at least", p.SampleInterval(), s.Gaps, s.GapTime, rounds+more)
 		}
 	}
-	// With the last session the profiler is free, at once.
+	// With the last profiler the CPU profiler is free, at once.
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Errorf("after the last session: %v", err)
+		t.Errorf("after the last profiler: %v", err)
 	}
 	pprof.StopCPUProfile()
 }
 
 // SetCPUProfileRate(0) of other code ends the engine's profile, without another profile. The
-// sessions go on, and after the last one the profiler is free.
+// profilers go on, and after the last one the CPU profiler is free.
 func TestForeignRateOfZero(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	const rounds = 3
@@ -102,12 +102,12 @@ func TestForeignRateOfZero(t *testing.T) {
 		t.Errorf("busy %d times for %v, want %d", s.BusyGaps, s.BusyTime, rounds)
 	}
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Errorf("after the last session: %v", err)
+		t.Errorf("after the last profiler: %v", err)
 	}
 	pprof.StopCPUProfile()
 }
 
-// A profile that runs when a session starts is not disturbed.
+// A profile that runs when a profiler starts is not disturbed.
 func TestForeignProfilerWasFirst(t *testing.T) {
 	var foreign bytes.Buffer
 	if err := pprof.StartCPUProfile(&foreign); err != nil {
@@ -143,7 +143,7 @@ func TestForeignProfilerAllTheTime(t *testing.T) {
 	}
 	defer pprof.StopCPUProfile()
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
-	part, err := p.TakeTrace() // the session goes on
+	part, err := p.TakeTrace() // the profiler goes on
 	if err != nil || len(part.Samples) != 0 || part.Stats.BusyTime != part.Stopped-part.Started {
 		t.Errorf("TakeTrace: %v, %d samples, busy for %v of %v, want all of it and no error", err, len(part.Samples), part.Stats.BusyTime, part.Stopped-part.Started)
 	}
@@ -173,7 +173,7 @@ func TestExecutionTraceMeanwhile(t *testing.T) {
 	}
 }
 
-// burnUntil keeps this goroutine busy until the session has n samples.
+// burnUntil keeps this goroutine busy until the profiler has n samples.
 func burnUntil(t *testing.T, p *profiling.Profiler, n uint64) {
 	t.Helper()
 	until(t, "samples", func() bool {
@@ -208,7 +208,7 @@ func TestShortSession_JSP27(t *testing.T) {
 			found = found || strings.HasSuffix(c.Name, "profiling_test.burn")
 		}
 		if s.Timestamp < tr.Started || s.Timestamp > tr.Stopped {
-			t.Errorf("a sample at %v of a session from %v to %v", s.Timestamp, tr.Started, tr.Stopped)
+			t.Errorf("a sample at %v of a profiler from %v to %v", s.Timestamp, tr.Started, tr.Stopped)
 		}
 	}
 	if !found {
@@ -216,8 +216,8 @@ func TestShortSession_JSP27(t *testing.T) {
 	}
 }
 
-// Who tests in a bubble may meet sessions from outside of it.
-func TestSessionsAndBubbles(t *testing.T) {
+// Who tests in a bubble may meet profilers from outside of it.
+func TestProfilersAndBubbles(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	before := p.Stats().Samples
 	synctest.Test(t, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestForeignWriterHangs(t *testing.T) {
 	until(t, "started", func() bool { return q.State() == profiling.Started })
 	stop(t, q)
 	// What was asked for meanwhile is withdrawn.
-	until(t, "the profiler is free", func() bool {
+	until(t, "the CPU profiler is free", func() bool {
 		if err := pprof.StartCPUProfile(io.Discard); err != nil {
 			return false
 		}
@@ -288,8 +288,8 @@ func TestForeignWriterHangs(t *testing.T) {
 	})
 }
 
-// The program's log handler is its own business: one that blocks holds up no session, nor the
-// code that has the profiler.
+// The program's log handler is its own business: one that blocks holds up no profiler, nor the
+// code that has the CPU profiler.
 func TestLogHandlerBlocks(t *testing.T) {
 	handler := &slowHandler{entered: make(chan struct{}, 1), open: make(chan struct{})}
 	logger, output, flags := slog.Default(), log.Writer(), log.Flags()
@@ -325,7 +325,7 @@ func TestLogHandlerBlocks(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
-		t.Fatal("a session waits for the log handler")
+		t.Fatal("a profiler waits for the log handler")
 	}
 	until(t, "started", func() bool { return p.State() == profiling.Started })
 	burnUntil(t, p, p.Stats().Samples+2)

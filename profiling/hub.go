@@ -9,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/internal/wall"
+	"github.com/perfline/perfline/profiling/internal/window"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -20,23 +23,23 @@ var (
 	wallClock = newHub(true)
 )
 
-// lazy is how long the engine goes on at an interval that no session needs any more: each change
-// costs the other sessions a gap.
-const lazy = 10 * time.Second
+// slowDownDelay is how long the engine keeps an interval that no profiler needs any more: each change
+// of the interval is a gap in the samples of all others.
+const slowDownDelay = 10 * time.Second
 
-// retry is how often the hub asks for a profiler that other code has.
-const retry = 20 * time.Millisecond
+// busyRetry is how often the hub tries to get the CPU profiler while other code has it.
+const busyRetry = 20 * time.Millisecond
 
-// A hub owns an engine and gives its samples to the sessions, on one goroutine that
-// runs while there are any. That goroutine calls no code of the program's: every session
-// waits for it.
+// A hub owns an engine and distributes its samples to the profilers, on one goroutine that
+// runs while there are profilers. That goroutine never calls the program's code, because every
+// profiler waits for it.
 type hub struct {
 	wall bool
-	make func(budget float64) (sampling.Engine, error)
-	// fallback makes the engine that samples when the one of make does not work. It is nil
-	// where there is no other.
-	fallback func() sampling.Engine
-	logs     logQueue
+	// newBest makes the best engine for this system, and newFallback the one that samples when that
+	// does not work. newFallback is nil where there is none.
+	newBest     func(budget float64) (sampling.Engine, error)
+	newFallback func() sampling.Engine
+	logs        logQueue
 
 	mu      sync.Mutex // guards what follows
 	queue   []func()   // to do on the hub's goroutine
@@ -44,32 +47,34 @@ type hub struct {
 	wake    chan struct{} // something was queued
 
 	// What follows belongs to the hub's goroutine.
-	symbols  *sampling.Symbols
-	engine   sampling.Engine
-	reason   string        // why engine is the fallback; empty when it is not
-	again    time.Time     // when to try the better engine again; zero for never
-	wait     time.Duration // before again; 0 when the better engine has run since it failed
-	broken   error         // a panic of the better engine, after which the process does without it
-	budget   float64       // that a wall engine was made with
-	on       bool          // the engine runs
-	interval time.Duration
-	slower   time.Time // since lazy before then a longer interval would do; zero when not
-	next     time.Time // when the engine, or another try to start it, is due
-	lost     uint64    // by the engine, as told to the sessions
-	away     time.Time // when other code got the profiler; zero when it is free
-	sessions []*session
+	profilers      []*Profiler
+	symbols        *sampling.Symbols
+	engine         sampling.Engine
+	fallbackReason string        // the reason why engine is no better one; empty if it is the best
+	retryAt        time.Time     // when to try the best engine again; zero for never
+	retryDelay     time.Duration // the last pause before retryAt; 0 when the best engine has run since it failed
+	panicked       error         // a panic of the best engine, which is not used any more after that
+	budget         float64       // that a wall engine was made with
+	sampling       bool          // the engine runs
+	interval       time.Duration
+	slowDownAt     time.Time // when to change to a longer interval, which would do; zero for never
+	tickAt         time.Time // when the engine's tick, or another try to start it, is due
+	lostCounted    uint64    // how many of the engine's lost samples the profilers have counted
+	busySince      time.Time // when other code got the CPU profiler; zero when it is free
 }
 
-func newHub(wall bool) *hub {
-	h := &hub{wall: wall, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols()}
-	h.make = h.newEngine
-	if !wall {
-		h.fallback = h.newFallback
+func newHub(wallClock bool) *hub {
+	h := &hub{wall: wallClock, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols()}
+	if wallClock {
+		h.newBest = func(budget float64) (sampling.Engine, error) { return wall.New(budget, h.symbols) }
+	} else {
+		h.newBest = func(float64) (sampling.Engine, error) { return cpuprof.New(h.symbols) }
+		h.newFallback = func() sampling.Engine { return window.New(h.symbols) }
 	}
 	return h
 }
 
-// do runs f on the hub's goroutine and returns when that has been done. It waits by a
+// do runs f on the hub's goroutine, and returns after that. It waits by a
 // mutex: a channel made in a bubble of testing/synctest cannot be closed outside.
 func (h *hub) do(f func()) {
 	var done sync.Mutex
@@ -90,7 +95,7 @@ func (h *hub) do(f func()) {
 }
 
 func (h *hub) run() {
-	// The labels of whoever started the first session are not ours.
+	// The goroutine inherited the labels of the one that started the first profiler.
 	pprof.SetGoroutineLabels(context.Background())
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -98,7 +103,7 @@ func (h *hub) run() {
 		h.mu.Lock()
 		queue := h.queue
 		h.queue = nil
-		if len(queue) == 0 && len(h.sessions) == 0 {
+		if len(queue) == 0 && len(h.profilers) == 0 {
 			h.running = false
 			h.mu.Unlock()
 			return
@@ -106,197 +111,198 @@ func (h *hub) run() {
 		h.mu.Unlock()
 		for _, f := range queue {
 			f()
-			h.reap()
+			h.removeFull()
 		}
-		if len(h.sessions) == 0 {
+		if len(h.profilers) == 0 {
 			continue
 		}
-		timer.Reset(time.Until(h.next))
+		timer.Reset(time.Until(h.tickAt))
 		select {
 		case <-h.wake:
 		case <-timer.C:
 			h.tick()
-			h.reap()
+			h.removeFull()
 		}
 	}
 }
 
-// attach adds a session, which gets samples from then on.
-func (h *hub) attach(s *session) (err error) {
+// attach adds a profiler, which gets samples from then on.
+func (h *hub) attach(p *Profiler) (err error) {
 	h.do(func() {
 		h.flush()
-		h.sessions = append(h.sessions, s)
-		if err = h.tune(); err != nil {
-			h.sessions = slices.DeleteFunc(h.sessions, func(x *session) bool { return x == s })
-			if again := h.tune(); again != nil {
+		h.profilers = append(h.profilers, p)
+		if err = h.adjust(); err != nil {
+			h.profilers = slices.DeleteFunc(h.profilers, func(x *Profiler) bool { return x == p })
+			if again := h.adjust(); again != nil {
 				h.fail(again)
 			}
 			return
 		}
-		s.release = spanlabels.Hold(s.o.Scope)
-		s.begin(sampling.Now())
-		h.pace() // which looks at when it began
-		if !h.on {
-			s.pause(s.begun)
-			s.yield()
+		p.unhold = spanlabels.Hold(p.o.Spans)
+		p.begin(sampling.Now())
+		h.setIntervals() // which looks at when it began
+		if !h.sampling {
+			p.pause(p.begun)
+			p.markBusy()
 		}
 	})
-	s.axis.read()
+	p.axis.read()
 	return err
 }
 
-// detach takes a session out, after it got what was sampled up to now. It reports
-// false when it was out before.
-func (h *hub) detach(s *session) bool {
-	if !slices.Contains(h.sessions, s) {
+// detach removes a profiler, after it got what was sampled up to now. It reports
+// false if the profiler was removed before.
+func (h *hub) detach(p *Profiler) bool {
+	if !slices.Contains(h.profilers, p) {
 		return false
 	}
 	h.flush()
-	if s.closed { // these samples filled its buffer, or the engine failed
+	if p.closed { // these samples filled its buffer, or the engine failed
 		return false
 	}
-	h.remove(s)
+	h.remove(p)
 	return true
 }
 
-func (h *hub) remove(s *session) {
-	s.closed = true
-	s.release()
-	h.sessions = slices.DeleteFunc(h.sessions, func(x *session) bool { return x == s })
-	if err := h.tune(); err != nil {
+func (h *hub) remove(p *Profiler) {
+	p.closed = true
+	p.unhold()
+	h.profilers = slices.DeleteFunc(h.profilers, func(x *Profiler) bool { return x == p })
+	if err := h.adjust(); err != nil {
 		h.fail(err)
 	}
 }
 
-// tune makes the engine run as the sessions want it: at the shortest of their
-// intervals, and not without a session.
-func (h *hub) tune() error {
-	if len(h.sessions) == 0 {
-		h.rest()
+// adjust makes the engine run at the shortest interval of the profilers, and stops it when there is no
+// profiler.
+func (h *hub) adjust() error {
+	if len(h.profilers) == 0 {
+		h.dropEngine()
 		return nil
 	}
 	budget := 1.0
-	for _, s := range h.sessions {
-		budget = min(budget, s.budget())
+	for _, p := range h.profilers {
+		budget = min(budget, p.o.WallBudget)
 	}
-	if h.engine == nil || h.wall && budget != h.budget || h.due() {
-		h.halt()
-		if err := h.choose(budget); err != nil {
+	if h.engine == nil || h.wall && budget != h.budget || h.retryDue() {
+		h.pauseSampling()
+		if err := h.chooseEngine(budget); err != nil {
 			return err
 		}
 	}
 	interval := time.Duration(0)
-	for i, s := range h.sessions {
-		if own := h.engine.Interval(s.o.SampleInterval); i == 0 || own < interval {
+	for i, p := range h.profilers {
+		if own := h.engine.Interval(p.o.SampleInterval); i == 0 || own < interval {
 			interval = own
 		}
 	}
 	switch {
-	case h.on && interval > h.interval && h.slower.IsZero():
-		h.slower = time.Now().Add(lazy)
-	case h.on && interval == h.interval:
-		h.slower = time.Time{}
+	case h.sampling && interval > h.interval && h.slowDownAt.IsZero():
+		h.slowDownAt = time.Now().Add(slowDownDelay)
+	case h.sampling && interval == h.interval:
+		h.slowDownAt = time.Time{}
 	}
-	if !h.on || interval < h.interval || interval > h.interval && !time.Now().Before(h.slower) {
-		h.slower = time.Time{}
-		h.halt()
+	if !h.sampling || interval < h.interval || interval > h.interval && !time.Now().Before(h.slowDownAt) {
+		h.slowDownAt = time.Time{}
+		h.pauseSampling()
 		h.interval = interval
-		if err := h.start(); err != nil {
+		if err := h.startEngine(); err != nil {
 			return err
 		}
 	}
-	h.pace()
+	h.setIntervals()
 	return nil
 }
 
-// pace tells the sessions which of the engine's samples are theirs, and how often that
-// is.
-func (h *hub) pace() {
-	for _, s := range h.sessions {
-		own := max(h.engine.Interval(s.o.SampleInterval), s.o.SampleInterval)
-		if h.wall { // every so many ticks, not less often than asked
+// setIntervals sets which of the engine's samples each profiler takes, and its interval.
+func (h *hub) setIntervals() {
+	for _, p := range h.profilers {
+		own := max(h.engine.Interval(p.o.SampleInterval), p.o.SampleInterval)
+		if h.wall { // every so many ticks, not less often than its option says
 			tick := max(h.interval, h.engine.Period())
-			own = max(tick, s.o.SampleInterval.Truncate(tick))
+			own = max(tick, p.o.SampleInterval.Truncate(tick))
 		}
-		s.uses(h.engine.Name(), h.reason, own)
-		s.thin.set(h.wall, own, s.begun)
+		p.setEngine(h.engine.Name(), h.fallbackReason, own)
+		p.thin.set(h.wall, own, p.begun)
 	}
 }
 
-// tick lets the engine do what is due, or tries to start it again.
+// tick calls the engine's tick, or tries to start the engine again.
 func (h *hub) tick() {
-	if h.due() {
-		if err := h.tune(); err != nil {
+	if h.retryDue() {
+		if err := h.adjust(); err != nil {
 			h.fail(err)
 		}
 		return
 	}
-	if !h.on {
-		if err := h.start(); err != nil {
+	if !h.sampling {
+		if err := h.startEngine(); err != nil {
 			h.fail(err)
 		}
 		return
 	}
 	h.read(h.engine.Tick)
-	if h.on {
-		h.next = h.next.Add(h.engine.Period())
-		if now := time.Now(); h.next.Before(now) {
-			h.next = now.Add(h.engine.Period())
+	if h.sampling {
+		h.tickAt = h.tickAt.Add(h.engine.Period())
+		if now := time.Now(); h.tickAt.Before(now) {
+			h.tickAt = now.Add(h.engine.Period())
 		}
 	}
 	if h.wall { // its period changes
-		h.pace()
+		h.setIntervals()
 	}
-	if h.on && !h.slower.IsZero() && !time.Now().Before(h.slower) {
-		if err := h.tune(); err != nil {
+	if h.sampling && !h.slowDownAt.IsZero() && !time.Now().Before(h.slowDownAt) {
+		if err := h.adjust(); err != nil {
 			h.fail(err)
 		}
 	}
 }
 
-// reap lets go of the sessions whose buffers are full.
-func (h *hub) reap() {
+// removeFull removes the profilers whose buffers are full.
+func (h *hub) removeFull() {
 	for {
-		i := slices.IndexFunc(h.sessions, func(s *session) bool { return s.closed })
+		i := slices.IndexFunc(h.profilers, func(p *Profiler) bool { return p.closed })
 		if i < 0 {
 			return
 		}
-		s := h.sessions[i]
-		h.remove(s) // which reads the engine when it has to be tuned: others may be full now
+		p := h.profilers[i]
+		h.remove(p) // which may read the engine: others may be full now
 		go func() {
-			s.finish()
+			p.finish()
 			defer func() {
 				if v := recover(); v != nil {
-					h.logs.log(slog.LevelError, "profiling: OnSampleBufferFull panicked; the session has its trace", slog.String("panic", fmt.Sprint(v)))
+					h.logs.log(slog.LevelError, "profiling: OnSampleBufferFull panicked; the profiler has its trace", slog.String("panic", fmt.Sprint(v)))
 				}
 			}()
-			s.onFull()
+			if p.o.OnSampleBufferFull != nil {
+				p.o.OnSampleBufferFull(p)
+			}
 		}()
 	}
 }
 
-// fail ends all sessions, because no engine works any more.
+// fail ends all profilers, because no engine works any more.
 func (h *hub) fail(err error) {
 	now := sampling.Now()
-	for _, s := range h.sessions {
-		s.closed = true
-		s.ended.CompareAndSwap(0, now)
+	for _, p := range h.profilers {
+		p.closed = true
+		p.ended.CompareAndSwap(0, now)
 	}
-	h.halt()
-	for _, s := range h.sessions {
-		s.err = err
-		s.release()
-		go s.finish()
+	h.pauseSampling()
+	for _, p := range h.profilers {
+		p.err = err
+		p.unhold()
+		go p.finish()
 	}
-	h.sessions = nil
-	h.rest()
+	h.profilers = nil
+	h.dropEngine()
 }
 
-func (h *hub) emit(sm *sampling.Sample) { h.give(sm, false) }
+func (h *hub) emit(sm *sampling.Sample) { h.distribute(sm, false) }
 
-func (h *hub) give(sm *sampling.Sample, forced bool) {
+func (h *hub) distribute(sm *sampling.Sample, forced bool) {
 	ran := resolve(sm)
-	for _, s := range h.sessions {
-		s.take(sm, &ran, forced)
+	for _, p := range h.profilers {
+		p.add(sm, &ran, forced)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
+func TestProfilerStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.wantState(p, Started)
@@ -37,7 +37,7 @@ func TestSessionStates_JSP2_JSP4_JSP5_JSP21(t *testing.T) {
 			t.Errorf("gaps %d of %v, busy %d of %v, want one of some length, the same", s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime)
 		}
 		if d.runs() {
-			t.Error("the engine runs without a session")
+			t.Error("the engine runs without a profiler")
 		}
 		d.pass()
 		d.wantState(p, Stopped) // for good
@@ -59,7 +59,7 @@ func TestGapAfterABusyOne(t *testing.T) {
 	})
 }
 
-// A session may begin while somebody else has the profiler.
+// A profiler may begin while other code has the CPU profiler.
 func TestStartWhileBusy(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		d.tell(func(e *fakeEngine) { e.busy = true })
@@ -67,7 +67,7 @@ func TestStartWhileBusy(t *testing.T) {
 		d.wantState(p, Paused)
 		d.hub.do(func() { d.hub.force(nil, nil) }) // nothing is sampled, not by force either
 		if s := p.Stats(); s.Gaps != 1 || s.Samples != 0 {
-			t.Errorf("%d gaps while the session is paused, want the one that lasts", s.Gaps)
+			t.Errorf("%d gaps while the profiler is paused, want the one that lasts", s.Gaps)
 		}
 		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.pass()
@@ -79,7 +79,7 @@ func TestStartWhileBusy(t *testing.T) {
 	})
 }
 
-// A session that never had the profiler says so when it is stopped. It has the gap in its
+// A profiler that never had the CPU profiler says so when it is stopped. It has the gap in its
 // counts, and no more of it afterwards.
 func TestStopWhilePaused(t *testing.T) {
 	onDesk(t, func(d *desk) {
@@ -104,7 +104,7 @@ func TestStopWhilePaused(t *testing.T) {
 	})
 }
 
-// The buffer's limit ends that session and no other, exactly there.
+// The buffer's limit ends that profiler and no other, exactly there.
 func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		full := 0
@@ -113,7 +113,7 @@ func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
 			full++
 			fromCallback, _ = p.Stop()
 		})
-		large := d.start(d.Context(), 10*time.Millisecond, 0, func(*Profiler) { t.Error("the other session's buffer is full") })
+		large := d.start(d.Context(), 10*time.Millisecond, 0, func(*Profiler) { t.Error("the other profiler's buffer is full") })
 		d.emit(2)
 		d.wantState(small, Started)
 		d.tell(func(e *fakeEngine) { // several of one moment, as a wall tick has
@@ -136,7 +136,7 @@ func TestBufferFull_JSP7_JSP8_JSP9(t *testing.T) {
 			t.Error("Stop gave different traces")
 		}
 		if tr := d.stop(large); len(tr.Samples) != 7 {
-			t.Errorf("the other session has %d samples, want 7", len(tr.Samples))
+			t.Errorf("the other profiler has %d samples, want 7", len(tr.Samples))
 		}
 	})
 }
@@ -169,14 +169,14 @@ func TestBufferFullWhileTuning(t *testing.T) {
 			t.Errorf("%d samples in a buffer of 2, gaps of %v, want none of after its end", len(tr.Samples), tr.Stats.GapTime)
 		}
 		if tr := d.stop(fast); len(tr.Samples) != 0 {
-			t.Errorf("a session has %d samples from before it began", len(tr.Samples))
+			t.Errorf("a profiler has %d samples from before it began", len(tr.Samples))
 		}
 	})
 }
 
-// The engine runs at the shortest interval that is wanted, and each session gets its
+// The engine runs at the shortest interval that is wanted, and each profiler gets its
 // own.
-func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
+func TestProfilersShareTheEngine_JSP7_JSP20(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		slow := d.start(d.Context(), 50*time.Millisecond, 0)
 		fast := d.start(d.Context(), 10*time.Millisecond, 0)
@@ -187,23 +187,23 @@ func TestSessionsShareTheEngine_JSP7_JSP20(t *testing.T) {
 		}
 		d.emit(100)
 		if tr := d.stop(fast); len(tr.Samples) != 100 || tr.Stats.Gaps != 0 {
-			t.Errorf("the session of 10 ms has %d samples and %d gaps, want 100 and none", len(tr.Samples), tr.Stats.Gaps)
+			t.Errorf("the profiler of 10 ms has %d samples and %d gaps, want 100 and none", len(tr.Samples), tr.Stats.Gaps)
 		}
-		time.Sleep(lazy - time.Second)
+		time.Sleep(slowDownDelay - time.Second)
 		brief := d.start(d.Context(), 10*time.Millisecond, 0) // it needs no change
 		d.stop(brief)
 		time.Sleep(2 * time.Second)
 		if want := "[50ms 10ms]"; d.intervals() != want {
 			t.Errorf("a while after the faster one left, and soon after another did, the engine was started with %v, want %v", d.intervals(), want)
 		}
-		time.Sleep(lazy)
+		time.Sleep(slowDownDelay)
 		d.pass()
 		tr := d.stop(slow)
 		if len(tr.Samples) != 20 {
-			t.Errorf("the session of 50 ms has %d samples of 100, want 20", len(tr.Samples))
+			t.Errorf("the profiler of 50 ms has %d samples of 100, want 20", len(tr.Samples))
 		}
 		if tr.Stats.Gaps != 2 || tr.Stats.BusyGaps != 0 {
-			t.Errorf("%d gaps, %d of them busy, want one when the faster session came and one a while after it left", tr.Stats.Gaps, tr.Stats.BusyGaps)
+			t.Errorf("%d gaps, %d of them busy, want one when the faster profiler came and one a while after it left", tr.Stats.Gaps, tr.Stats.BusyGaps)
 		}
 		if want := "[50ms 10ms 50ms]"; d.intervals() != want {
 			t.Errorf("the engine was started with %v, want %v", d.intervals(), want)
@@ -218,7 +218,7 @@ func TestInterval_JSP20(t *testing.T) {
 		asked, want time.Duration
 	}{
 		{"supported", 10 * time.Millisecond, 10 * time.Millisecond},
-		{"zero is the shortest", 0, time.Millisecond},
+		{"zero is the default", 0, DefaultSampleInterval},
 		{"shorter than any", time.Microsecond, time.Millisecond},
 		{"longer than any: the engine's samples are thinned", time.Hour, time.Hour},
 	} {
@@ -277,16 +277,16 @@ func TestLostSamplesAreCounted(t *testing.T) {
 			t.Errorf("lost %d, want 9", got)
 		}
 		if got := d.stop(late).Stats.Lost; got != 2 {
-			t.Errorf("the later session lost %d, want the 2 since it began", got)
+			t.Errorf("the later profiler lost %d, want the 2 since it began", got)
 		}
 		d.tell(func(e *fakeEngine) { e.lost = 1000 }) // nobody's
 		if got := d.stop(d.start(d.Context(), 10*time.Millisecond, 0)).Stats.Lost; got != 0 {
-			t.Errorf("a session lost %d, of before it began", got)
+			t.Errorf("a profiler lost %d, of before it began", got)
 		}
 	})
 }
 
-// An engine that breaks ends the sessions, with what they have and the reason.
+// An engine that breaks ends the profilers, with what they have and the reason.
 func TestEngineFails(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
@@ -304,7 +304,7 @@ func TestEngineFails(t *testing.T) {
 	})
 }
 
-// Sessions come and go by the thousand, from several goroutines, and some are
+// Profilers come and go by the thousand, from several goroutines, and some are
 // stopped several times at once.
 func TestManySessions(t *testing.T) {
 	onDesk(t, func(d *desk) {
@@ -327,10 +327,10 @@ func TestManySessions(t *testing.T) {
 		}
 		d.emit(4)
 		if tr := d.stop(stay); len(tr.Samples) != 4 {
-			t.Errorf("the session that stayed has %d samples, want 4", len(tr.Samples))
+			t.Errorf("the profiler that stayed has %d samples, want 4", len(tr.Samples))
 		}
-		if len(d.hub.sessions) != 0 || d.runs() {
-			t.Errorf("%d sessions left, engine on: %v", len(d.hub.sessions), d.runs())
+		if len(d.hub.profilers) != 0 || d.runs() {
+			t.Errorf("%d profilers left, engine on: %v", len(d.hub.profilers), d.runs())
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestEngineDoesNotStart(t *testing.T) {
 		stay := d.start(d.Context(), 10*time.Millisecond, 0)
 		broken := errors.New("broken")
 		d.tell(func(e *fakeEngine) { e.failsAt = time.Millisecond; e.fails = broken })
-		s := newSession(d.hub, Options{SampleInterval: time.Millisecond, MaxBufferSize: 10}, observer.NewTimeline(observer.TimelineOptions{}), nil, func() {})
+		s := newProfiler(d.hub, Options{SampleInterval: time.Millisecond, MaxBufferSize: 10}, observer.NewTimeline(observer.TimelineOptions{}), nil)
 		if err := d.hub.attach(s); !errors.Is(err, broken) {
 			t.Errorf("attach: %v, want %v", err, broken)
 		}
@@ -349,12 +349,12 @@ func TestEngineDoesNotStart(t *testing.T) {
 		d.wantState(stay, Started)
 		d.emit(3)
 		if tr := d.stop(stay); len(tr.Samples) != 3 {
-			t.Errorf("the session that was there has %d samples, want 3", len(tr.Samples))
+			t.Errorf("the profiler that was there has %d samples, want 3", len(tr.Samples))
 		}
 	})
 }
 
-// A session that waits for the profiler when the engine breaks ends with the engine's error.
+// A profiler that waits for the CPU profiler when the engine breaks ends with the engine's error.
 func TestEngineFailsWhilePaused(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		d.tell(func(e *fakeEngine) { e.busy = true })
@@ -369,7 +369,7 @@ func TestEngineFailsWhilePaused(t *testing.T) {
 	})
 }
 
-// A buffer that is full when the engine breaks is full, and its session whole.
+// A buffer that is full when the engine breaks is full, and its profiler whole.
 func TestFullWhenTheEngineFails(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		full := make(chan struct{})
@@ -394,12 +394,12 @@ func TestCallbackPanics(t *testing.T) {
 	})
 }
 
-// A wall session gets every so many ticks, as many as make the interval asked for or
+// A wall profiler gets every so many ticks, as many as make the interval asked for or
 // the next shorter one.
 func TestWallIntervals_JSP20(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{name: "fake"}}
-		d.hub.make = func(float64) (sampling.Engine, error) { return d.engine, nil }
+		d.hub.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
 		// The engine's own period is 10 ms.
 		const ms = time.Millisecond
 		for asked, want := range map[time.Duration]time.Duration{0: 10 * ms, 10 * ms: 10 * ms, 15 * ms: 10 * ms, 25 * ms: 20 * ms, 30 * ms: 30 * ms} {
@@ -414,7 +414,7 @@ func TestWallIntervals_JSP20(t *testing.T) {
 	})
 }
 
-// A context that outlives its session does not keep it.
+// A context that outlives its profiler does not keep it.
 func TestContextLetsGo(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		ctx := &watched{Context: d.Context()}
@@ -435,4 +435,21 @@ func (w *watched) Done() <-chan struct{} { return make(chan struct{}) }
 
 func (w *watched) AfterFunc(func()) (stop func() bool) {
 	return func() bool { w.left++; return true }
+}
+
+// The zero options have an interval and a buffer size.
+func TestZeroOptions_JSP22_JSP23(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.startWith(Options{})
+		if got := p.SampleInterval(); got != DefaultSampleInterval {
+			t.Errorf("the interval is %v, want %v", got, DefaultSampleInterval)
+		}
+		d.emit(DefaultMaxBufferSize - 1)
+		d.wantState(p, Started)
+		d.emit(2)
+		d.wantState(p, Stopped)
+		if tr := d.stop(p); len(tr.Samples) != DefaultMaxBufferSize {
+			t.Errorf("the trace has %d samples, want %d", len(tr.Samples), DefaultMaxBufferSize)
+		}
+	})
 }

@@ -14,7 +14,7 @@ import (
 const (
 	ModuleMain     = "main" // the program's main module
 	ModuleStandard = "std"  // the standard library, the runtime included
-	ModuleAny      = "*"    // in a [Policy] only: whichever a session asks for, all if it asks for none
+	ModuleAny      = "*"    // in a [Policy] only: all modules
 )
 
 // modules are the modules that the program was built from. The origin of a frame
@@ -67,7 +67,7 @@ func packageOf(name string) string {
 	return ""
 }
 
-// checkAny refuses ModuleAny in a session's options.
+// checkAny returns an error for ModuleAny in Options.
 func checkAny(names []string) error {
 	if slices.Contains(names, ModuleAny) {
 		return fmt.Errorf("profiling: Modules: %q is for a Policy only: name no modules, for all that are allowed", ModuleAny)

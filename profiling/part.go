@@ -7,21 +7,17 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// windowEngine is the name of the engine that knows no samples' times, in [profile.Trace] Engine.
-const windowEngine = "window"
-
-// A part is what a session samples until it ends, or until the part is taken.
+// A part has the samples of a profiler until the profiler ends, or until TakeTrace takes the part.
 type part struct {
 	build  *profile.Builder
-	weight time.Duration // of all samples
-	coarse bool          // some samples have no time of their own
+	coarse bool // some samples have no time of their own
 
-	// The description of the trace, see session.describe.
-	engine           string
+	// The description of the trace, see Profiler.describe.
+	engine           profile.Engine
 	interval         time.Duration
 	started, stopped time.Duration
+	cpuTime          time.Duration
 	stats            profile.Stats
-	factor           float64 // that weights are multiplied by; at most 1 leaves them
 }
 
 func newPart(keep func(*profile.Call) bool) *part {
@@ -34,7 +30,6 @@ func (p *part) add(sm *sampling.Sample, ran ranFor) profile.Stats {
 		Timestamp: time.Duration(sm.At), ContextID: p.build.Context(ran.key(), ran.context),
 		Count: sm.Count, Weight: sm.Weight, Marker: sm.Marker, Truncated: sm.Cut,
 	})
-	p.weight += sm.Weight
 	p.coarse = p.coarse || sm.Since != 0
 	return p.build.Stats()
 }
@@ -42,15 +37,9 @@ func (p *part) add(sm *sampling.Sample, ran ranFor) profile.Stats {
 // trace returns the part's trace, by the clock of samples. The part must not be used any more.
 func (p *part) trace() *profile.Trace {
 	t := p.build.Trace(endName)
-	t.Engine, t.Interval, t.Started, t.Stopped, t.Stats = p.engine, p.interval, p.started, p.stopped, p.stats
+	t.Engine, t.Interval, t.Started, t.Stopped, t.CPUTime, t.Stats = p.engine, p.interval, p.started, p.stopped, p.cpuTime, p.stats
 	if p.coarse {
-		t.Engine = windowEngine
-	}
-	if p.factor > 1 {
-		for i := range t.Samples {
-			s := &t.Samples[i]
-			s.Weight = time.Duration(float64(s.Weight) * p.factor)
-		}
+		t.Engine = profile.EngineWindow
 	}
 	return t
 }

@@ -10,73 +10,75 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// ErrNotAllowed is the error of starting a session that the application, or who
-// runs it, did not allow (JS Self-Profiling, Feature Policy).
+// ErrNotAllowed is wrapped by the error of a start that a [Policy] or [EnvVariable]
+// forbids (JS Self-Profiling, Feature Policy).
 var ErrNotAllowed = errors.New("profiling is not allowed")
 
-// EnvVariable is the environment variable that says who may start sessions: "off"
-// nobody; "remote" the application's own code and those from outside, as if their
-// [Policy] allowed it; empty, the application's own code, and those from outside
-// if their Policy allows it. Any other value counts as "off".
+// EnvVariable is the environment variable that restricts profiling:
+//
+//   - "off" forbids all profiling.
+//   - "remote" allows it to the application's own code, and to remote callers whatever their [Policy]
+//     says.
+//   - Without a value, the application's own code may profile, and remote callers if their Policy
+//     allows it.
+//   - Any other value counts as "off".
 const EnvVariable = "PERFLINE_PROFILING"
 
-// A Policy says what sessions may do that somebody outside the program asks for, by
-// a request for example. The zero Policy refuses them all (the feature's default
-// allowlist is "none").
+// A Policy says what remote callers may profile: those outside the program, by a request for
+// example. The zero Policy allows nothing (the feature's default allowlist is "none").
 type Policy struct {
-	Remote bool // such sessions may be started
+	Remote bool // remote callers may profile
 
-	// Modules are the modules whose frames such sessions may see, as in
+	// Modules are the modules whose frames remote callers may see, as in
 	// [Options].Modules, or [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files
 	// as they were when the program was built, with their folders unless it was built with
 	// -trimpath.
 	Modules []string
 }
 
-// Check says why somebody outside may not start sessions, nil if they may. The error wraps
-// [ErrNotAllowed] when the policy refuses.
-func (p Policy) Check() error {
+// CheckRemote returns an error, which wraps [ErrNotAllowed], unless remote callers may profile.
+func (p Policy) CheckRemote() error {
 	setting, err := environment()
 	if err != nil {
 		return err
 	}
 	if !p.Remote && setting != "remote" {
-		return fmt.Errorf("profiling: a session from outside: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, EnvVariable)
+		return fmt.Errorf("profiling: a remote caller: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, EnvVariable)
 	}
 	return nil
 }
 
-// Check says why nobody may start sessions, the application itself included, nil if it
-// may. The error wraps [ErrNotAllowed] when [EnvVariable] is off.
-func Check() error {
+// CheckEnvironment returns an error, which wraps [ErrNotAllowed], if [EnvVariable] forbids all
+// profiling.
+func CheckEnvironment() error {
 	_, err := environment()
 	return err
 }
 
-// Start is [Start] for somebody outside. o.Modules must be among those of the policy;
-// empty means all of these. The error wraps [ErrNotAllowed] when the policy
-// refuses.
+// Start is [Start] for a remote caller. o.Modules must be among the policy's modules;
+// empty means all of these. The error wraps [ErrNotAllowed] if the policy
+// forbids it.
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
-	if err := p.Check(); err != nil {
+	if err := p.CheckRemote(); err != nil {
 		return nil, err
 	}
 	if err := checkAny(o.Modules); err != nil {
 		return nil, err
 	}
-	seen := p.Modules
-	if len(seen) == 0 {
-		seen = []string{ModuleMain, ModuleStandard}
+	visible := p.Modules
+	if len(visible) == 0 {
+		visible = []string{ModuleMain, ModuleStandard}
 	}
-	if slices.Contains(seen, ModuleAny) {
+	if slices.Contains(visible, ModuleAny) {
 		return Start(ctx, o)
 	}
 	for _, m := range o.Modules {
-		if !slices.Contains(seen, m) {
-			return nil, fmt.Errorf("profiling: module %q in a session from outside: %w: Policy.Modules has %s", m, ErrNotAllowed, strings.Join(seen, ", "))
+		if !slices.Contains(visible, m) {
+			return nil, fmt.Errorf("profiling: module %q for a remote caller: %w: Policy.Modules has %s", m, ErrNotAllowed, strings.Join(visible, ", "))
 		}
 	}
 	if len(o.Modules) == 0 {
-		o.Modules = seen
+		o.Modules = visible
 	}
 	return Start(ctx, o)
 }

@@ -26,7 +26,7 @@ func TestAllowed_JSP24(t *testing.T) {
 			for who, got := range map[string]struct {
 				err  error
 				want string
-			}{"own code": {profiling.Check(), c.own}, "somebody outside": {c.policy.Check(), c.outside}} {
+			}{"own code": {profiling.CheckEnvironment(), c.own}, "somebody outside": {c.policy.CheckRemote(), c.outside}} {
 				if (got.err == nil) != (got.want == "") {
 					t.Errorf("%s: got %v, want %q", who, got.err, got.want)
 				}

@@ -32,9 +32,6 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T, o profiling.Options) *profiling.Profiler {
 	t.Helper()
-	if o.MaxBufferSize == 0 {
-		o.MaxBufferSize = 100_000
-	}
 	p, err := profiling.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +49,7 @@ func stop(t *testing.T, p *profiling.Profiler) *profile.Trace {
 	return tr
 }
 
-func TestStartRefuses_JSP22_JSP23(t *testing.T) {
+func TestStartRefuses_JSP22(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
 		name string
@@ -60,11 +57,10 @@ func TestStartRefuses_JSP22_JSP23(t *testing.T) {
 		want string // in the error
 	}{
 		{"a negative interval", profiling.Options{SampleInterval: -ms, MaxBufferSize: 1}, "SampleInterval -1ms"},
-		{"no buffer size, which is required", profiling.Options{SampleInterval: ms}, "MaxBufferSize 0"},
 		{"a negative buffer size", profiling.Options{SampleInterval: ms, MaxBufferSize: -1}, "MaxBufferSize -1"},
 		{"a budget of NaN", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: math.NaN()}, "WallBudget NaN"},
 		{"a negative budget", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: -0.1}, "WallBudget -0.1"},
-		{"no scope that there is", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Scope: 3}, "Scope 3"},
+		{"no selection that there is", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Spans: 3}, "Spans 3"},
 		{"a budget of more than a core", profiling.Options{SampleInterval: ms, MaxBufferSize: 1, Wall: true, WallBudget: 1.5}, "WallBudget 1.5"},
 	}
 	if math.MaxInt > math.MaxUint32 {
@@ -90,10 +86,10 @@ func TestStartRefuses_JSP22_JSP23(t *testing.T) {
 	}
 }
 
-// 0 is no error: it asks for the shortest interval, and what is used is told.
-func TestShortestInterval_JSP20_JSP22(t *testing.T) {
-	p := start(t, profiling.Options{})
-	if d := p.SampleInterval(); d <= 0 || d > 10*time.Millisecond {
+// SampleInterval returns the interval in use, here the engine's shortest.
+func TestShortestInterval_JSP20(t *testing.T) {
+	p := start(t, profiling.Options{SampleInterval: 1})
+	if d := p.SampleInterval(); d <= 1 || d > 10*time.Millisecond {
 		t.Errorf("the shortest interval is %v", d)
 	}
 }
@@ -170,7 +166,7 @@ func TestPolicy_JSP24(t *testing.T) {
 	})
 }
 
-// A forced sample is of the caller, at once, in every session that is started.
+// A forced sample is of the caller, at once, in every profiler that is started.
 func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
 	a := start(t, profiling.Options{SampleInterval: time.Hour})
 	b := start(t, profiling.Options{SampleInterval: time.Hour, Wall: true})
@@ -199,13 +195,13 @@ func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
 			t.Errorf("%s: %d samples of the caller in %d, want 1", name, found, len(tr.Samples))
 		}
 	}
-	profiling.ForceSample() // without a session it does nothing
+	profiling.ForceSample() // without a profiler it does nothing
 	if tr := stop(t, a); len(tr.Samples) != 1 {
 		t.Errorf("%d samples after the end", len(tr.Samples))
 	}
 }
 
-// The time of a request's own timeline is the axis of a session started under it.
+// The time of a request's own timeline is the axis of a profiler started under it.
 func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{}).NewUnit(time.Now().Add(-time.Hour), nil)
 	defer tl.Close()
@@ -272,7 +268,7 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 	want(stop(t, p), 30*time.Second, 40*time.Second, time.Minute)
 }
 
-// A new session has four empty lists, and its profiler nobody else's samples.
+// A new profiler has four empty lists, and its profiler nobody else's samples.
 func TestStartsEmpty_JSP19_JSP25_JSP26(t *testing.T) {
 	first := start(t, profiling.Options{SampleInterval: time.Hour})
 	profiling.ForceSample()
@@ -289,7 +285,7 @@ func TestStartsEmpty_JSP19_JSP25_JSP26(t *testing.T) {
 		t.Errorf("an empty trace is %s, want %s", got, want)
 	}
 	if tr := stop(t, first); len(tr.Samples) != 1 {
-		t.Errorf("the first session has %d samples, want its own one", len(tr.Samples))
+		t.Errorf("the first profiler has %d samples, want its own one", len(tr.Samples))
 	}
 }
 
@@ -331,7 +327,7 @@ func TestModules_JSP13_JSP14(t *testing.T) {
 	}
 }
 
-// A session under a context that is over has stopped, and its trace is there.
+// A profiler under a context that is over has stopped, and its trace is there.
 func TestStartUnderAContextThatIsOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -343,9 +339,9 @@ func TestStartUnderAContextThatIsOver(t *testing.T) {
 	stop(t, p)
 }
 
-// Sessions that come and go, one after the other and at once, leave nothing behind,
+// Profilers that come and go, one after the other and at once, leave nothing behind,
 // and the profiler free.
-func TestSessionsComeAndGo(t *testing.T) {
+func TestProfilersComeAndGo(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -363,12 +359,12 @@ func TestSessionsComeAndGo(t *testing.T) {
 	}
 	wg.Wait()
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Errorf("after the last session: %v", err)
+		t.Errorf("after the last profiler: %v", err)
 	}
 	pprof.StopCPUProfile()
 }
 
-// Processors come and go while a session runs.
+// Processors come and go while a profiler runs.
 func TestGOMAXPROCSChanges(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	was := runtime.GOMAXPROCS(0)

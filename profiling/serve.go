@@ -9,26 +9,26 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// ServeProfile is /debug/pprof/profile beside other sessions: net/http/pprof's own
-// fails while anything samples. Mount it in its place, where only those come who may
-// see the program's code:
+// ServeProfile serves /debug/pprof/profile beside other profilers. The handler of net/http/pprof
+// fails while anything samples. Mount ServeProfile in its place, for clients that may see the
+// program's code:
 //
 //	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-//	mux.HandleFunc("GET /debug/pprof/profile", profiling.ServeProfile)
+//	mux.Handle("GET /debug/pprof/profile", guard.Guard{}.Handler(http.HandlerFunc(profiling.ServeProfile)))
 //
-// http.DefaultServeMux has net/http/pprof's from its import on: use another mux. Around
-// ServeProfile a middleware would make a span as long as the profile.
+// Importing net/http/pprof registers its own handler with http.DefaultServeMux: use another mux. Mount
+// ServeProfile outside the tracing middleware, which would make a span as long as the profile.
 //
-// It answers with a CPU profile for go tool pprof, of as many seconds as the parameter
-// of that name says, 1 to 3600, else of 30, or until it has four million samples; they are
-// 10 ms of CPU time apart, and carry the labels of the local root span they ran for, of a
-// request its server span. It stops when the client goes away. What it answers
-// instead of a profile: 400 when the parameter is wrong, 403 when PERFLINE_PROFILING is
-// off, 409 when other code had the CPU profiler all the time. When it had it for a part of the
-// time, the profile's comments say for how long (go tool pprof -comments).
+// The response is a CPU profile for go tool pprof. The parameter seconds is its length, 1 to 3600, by
+// default 30. It ends earlier with four million samples, or when the client goes away. Samples are
+// 10 ms of CPU time apart. Their weights are as measured, as in runtime/pprof. They have the labels of the
+// local root span that they ran for: of a request, its server span.
+//
+// Errors are 400 for a wrong parameter, 403 if PERFLINE_PROFILING is off, and 409 if other code had the
+// CPU profiler all the time. If other code had it for a part of the time, the profile's comments say for
+// how long (go tool pprof -comments).
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	length := 30 * time.Second
@@ -40,17 +40,15 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		}
 		length = time.Duration(n) * time.Second
 	}
-	if _, err := environment(); err != nil {
+	if err := CheckEnvironment(); err != nil {
 		serveError(w, http.StatusForbidden, err.Error())
 		return
 	}
 	full := make(chan struct{})
 	// The profile's start and length are real time, whatever clock the request's timeline has.
 	p, err := Start(observer.NewContext(r.Context(), observer.Default()), Options{
-		SampleInterval:     10 * time.Millisecond,
 		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
 		OnSampleBufferFull: func(*Profiler) { close(full) },
-		Scope:              spanlabels.LocalRoots, // which costs spans the least
 	})
 	if err != nil {
 		serveError(w, http.StatusInternalServerError, err.Error())
@@ -82,13 +80,13 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="profile"`)
-	_, _ = w.Write(body.Bytes()) // the client went away: nobody to tell
+	_, _ = w.Write(body.Bytes()) // an error means that the client went away
 }
 
-// extendDeadline gives a profile its time beside the server's WriteTimeout.
+// extendDeadline extends the server's WriteTimeout by the length of the profile.
 func extendDeadline(w http.ResponseWriter, r *http.Request, length time.Duration) {
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
-		// A ResponseWriter that cannot may be too slow, as without us.
+		// Without that, the response may come too late, as with net/http/pprof.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.WriteTimeout + length))
 	}
 }

@@ -48,11 +48,11 @@ func serving(t *testing.T) string {
 	return s.URL
 }
 
-// Two profiles by request, at the same time and beside a session, are all whole: each
+// Two profiles by request, at the same time and beside a profiler, are all whole: each
 // has the CPU time that was used while it was taken.
 func TestServeProfile(t *testing.T) {
 	url := serving(t)
-	session := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+	profiler := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	var burning sync.WaitGroup
 	burning.Go(func() {
@@ -78,15 +78,15 @@ func TestServeProfile(t *testing.T) {
 	asked.Wait()
 	cancel()
 	burning.Wait()
-	tr := stop(t, session)
+	tr := stop(t, profiler)
 	if tr.Stats.Gaps != 0 {
-		t.Errorf("the session beside has %d gaps", tr.Stats.Gaps)
+		t.Errorf("the profiler beside has %d gaps", tr.Stats.Gaps)
 	}
 	var all strings.Builder
 	if err := tr.WritePprof(&all); err != nil {
 		t.Fatal(err)
 	}
-	wantBurnt(t, "the session beside", []byte(all.String()))
+	wantBurnt(t, "the profiler beside", []byte(all.String()))
 }
 
 // A profile's length is real time, whatever clock the request's timeline has.
@@ -113,6 +113,9 @@ func wantBurnt(t *testing.T, what string, data []byte) {
 	}
 	var got time.Duration
 	for _, s := range p.Sample {
+		if s.Value[1] != s.Value[0]*p.Period {
+			t.Errorf("%s: %d samples stand for %d ns, want as many intervals of %d ns", what, s.Value[0], s.Value[1], p.Period)
+		}
 		for _, l := range s.Location {
 			if strings.HasSuffix(l.Line[0].Function.Name, ".burn") {
 				got += time.Duration(s.Value[1])
@@ -164,7 +167,7 @@ func TestServeProfileWhileSomebodyElseProfiles(t *testing.T) {
 	}
 }
 
-// When the client goes away the session ends: the profiler is free for others.
+// When the client goes away the profiler ends: the CPU profiler is free for others.
 func TestServeProfileClientGoesAway(t *testing.T) {
 	entered, returned := make(chan struct{}), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

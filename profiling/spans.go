@@ -29,13 +29,13 @@ func resolve(s *sampling.Sample) (r ranFor) {
 	return r
 }
 
-// in is what it ran for in a session of that scope.
-func (r *ranFor) in(scope spanlabels.Scope) ranFor {
-	in := *r
-	if scope == spanlabels.LocalRoots && in.span != nil {
-		in.span = in.span.Root()
+// of returns what it ran for in a profiler of these spans.
+func (r *ranFor) of(spans spanlabels.Selection) ranFor {
+	of := *r
+	if spans == spanlabels.LocalRoots && of.span != nil {
+		of.span = of.span.Root()
 	}
-	return in
+	return of
 }
 
 // key is equal for what is the same. It is nil for nothing.
@@ -78,10 +78,10 @@ func endName(key any) string {
 }
 
 // context describes it.
-func (r *ranFor) context(any) (c profile.Context) {
+func (r *ranFor) context(any) (c profile.SampleContext) {
 	user := r.user
 	if r.span != nil {
-		c = profile.Context{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
+		c = profile.SampleContext{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
 	}
 	if len(r.text) > 0 {
 		var traceID trace.TraceID

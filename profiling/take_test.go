@@ -22,7 +22,7 @@ func (d *desk) take(p *Profiler) *profile.Trace {
 	return tr
 }
 
-// The parts of a session are as long as it, and each sample is in one of them.
+// The parts of a profiler are as long as it, and each sample is in one of them.
 func TestTakeTrace(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 5)
@@ -89,7 +89,7 @@ func TestTakeTraceInAGap(t *testing.T) {
 	})
 }
 
-// A session whose buffer is full has ended: TakeTrace gives what it has.
+// A profiler whose buffer is full has ended: TakeTrace gives what it has.
 func TestTakeTraceOfAFullSession(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 2)
@@ -134,7 +134,7 @@ func TestTakeTraceConcurrently(t *testing.T) {
 	})
 }
 
-// That somebody else has the profiler is logged when it begins and when it is over.
+// That other code has the CPU profiler is logged when it begins and when it is over.
 func TestPauseIsLogged(t *testing.T) {
 	log := logged(t)
 	onDesk(t, func(d *desk) {
@@ -161,7 +161,7 @@ func TestPauseIsLogged(t *testing.T) {
 	}
 }
 
-// The parts of a session, joined, are as if they had never been taken.
+// The parts of a profiler, joined, are as if they had never been taken.
 func TestJoinedParts(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		whole := d.start(context.Background(), 10*time.Millisecond, 0)

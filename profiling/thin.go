@@ -7,12 +7,12 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A thinner takes, of the samples that an engine makes at its interval, as many as
-// a session with a longer one wants.
+// A thinner chooses the samples of an engine for a profiler whose interval is longer than the
+// engine's.
 //
-// CPU samples are thinned at random within each interval of CPU time: taking every
-// fifth would favour a thread when several take turns. Those of a wall tick are
-// taken or left together.
+// It chooses CPU samples at random within each interval of CPU time: every
+// fifth sample would favour a thread when several take turns. It takes or leaves the samples of
+// a wall tick together.
 type thinner struct {
 	wall     bool
 	interval time.Duration
@@ -22,7 +22,7 @@ type thinner struct {
 	// Wall: the tick looked at last, whether it was taken, and the one taken before.
 	tick, taken int64
 	turnOfTick  bool
-	begun       int64         // when the session began: what was before is not its
+	begun       int64         // when the profiler began
 	share       time.Duration // the wall time that one goroutine's sample stands for
 }
 
@@ -35,7 +35,7 @@ func (t *thinner) set(wall bool, interval time.Duration, begun int64) {
 	}
 }
 
-// turn reports whether the session takes the sample, and changes its count and its
+// turn reports whether the profiler takes the sample, and changes its count and its
 // weight to what it then stands for.
 func (t *thinner) turn(s *sampling.Sample) bool {
 	if t.wall {

@@ -7,13 +7,13 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// Of an engine's samples a session gets as many as its own interval says, whatever
+// Of an engine's samples a profiler gets as many as its own interval says, whatever
 // the ratio.
 func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 	const total = 20_000
 	for _, tt := range []struct {
-		name            string
-		engine, session time.Duration
+		name             string
+		engine, profiler time.Duration
 	}{
 		{"the same", 10 * time.Millisecond, 10 * time.Millisecond},
 		{"five times", 10 * time.Millisecond, 50 * time.Millisecond},
@@ -23,7 +23,7 @@ func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var th thinner
-			th.set(false, tt.session, 0)
+			th.set(false, tt.profiler, 0)
 			n, weight := 0, time.Duration(0)
 			for range total {
 				s := sampling.Sample{Count: 1, Weight: tt.engine}
@@ -32,11 +32,11 @@ func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 					weight += s.Weight
 				}
 			}
-			want := float64(total) * float64(tt.engine) / float64(tt.session)
+			want := float64(total) * float64(tt.engine) / float64(tt.profiler)
 			if d := float64(n) - want; d < -1 || d > 1 {
 				t.Errorf("took %d samples of %d, want %.1f", n, total, want)
 			}
-			if d := weight - total*tt.engine; d < -tt.session || d > tt.session {
+			if d := weight - total*tt.engine; d < -tt.profiler || d > tt.profiler {
 				t.Errorf("they stand for %v, want %v", weight, total*tt.engine)
 			}
 		})
@@ -94,7 +94,7 @@ func TestThinnerOfWallTicks(t *testing.T) {
 	late.set(true, 30*time.Millisecond, int64(time.Second))
 	s := sampling.Sample{At: int64(time.Second) + int64(time.Millisecond), Count: 2, Weight: 2 * time.Minute}
 	if !late.turn(&s) || s.Weight != 2*time.Millisecond {
-		t.Errorf("a first tick a millisecond after the session began weighs %v for 2 goroutines, want 2ms", s.Weight)
+		t.Errorf("a first tick a millisecond after the profiler began weighs %v for 2 goroutines, want 2ms", s.Weight)
 	}
 	for n, got := range weight {
 		if want := time.Duration(n) * 3010 * time.Millisecond; got != want {

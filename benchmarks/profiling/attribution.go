@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What the split does: each function under a span of its name, in these shares.
@@ -50,7 +51,7 @@ func attribution(ctx context.Context, rounds int, _ time.Duration) error {
 	tracer := pl.TracerProvider().Tracer("benchmarks")
 	fmt.Println("Attribution: three functions, each under a span of its own, in a known split.")
 	fmt.Println("\n| engine | samples | fifty | thirty | twenty | under another's span | under none |\n|---|---:|---:|---:|---:|---:|---:|")
-	for _, o := range []profiling.Options{{}, {Wall: true, WallBudget: 0.05}} {
+	for _, o := range []profiling.Options{{Spans: spanlabels.EverySpan}, {Spans: spanlabels.EverySpan, Wall: true, WallBudget: 0.05}} {
 		o.SampleInterval, o.MaxBufferSize = 10*time.Millisecond, 10_000_000
 		p, err := profiling.Start(ctx, o)
 		if err != nil {
@@ -91,7 +92,7 @@ func runSplit(ctx context.Context, tracer trace.Tracer, done func() bool) {
 }
 
 // judge holds each sample's span against the function on its stack.
-func judge(engine string, t *profile.Trace) string {
+func judge(engine profile.Engine, t *profile.Trace) string {
 	var total, wrong, none time.Duration
 	by := map[string]time.Duration{}
 	samples := 0

@@ -43,7 +43,8 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/v1/traces"):
 		got = received{spans: otlp.Spans(body), spanBytes: int64(len(body))}
-	case strings.HasSuffix(r.URL.Path, "/ingest"):
+	case strings.HasSuffix(r.URL.Path, "/push.v1.PusherService/Push"), // perfline
+		strings.HasSuffix(r.URL.Path, "/ingest"): // pyroscope-go
 		got = received{profiles: 1, profileBytes: int64(len(body))}
 	default:
 		http.NotFound(w, r)

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline/bridge/bridgegrpc"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -19,7 +18,7 @@ func TestCallsAreLabelled(t *testing.T) {
 	r := newRig(t)
 	providers := map[string]trace.TracerProvider{"perfline's": r.provider}
 	if sdk, ok := r.provider.(*sdktrace.TracerProvider); ok {
-		providers = map[string]trace.TracerProvider{"the provider that labels": profiling.NewTracerProvider(sdk, 0), "the SDK's in it": sdk}
+		providers = map[string]trace.TracerProvider{"the provider that labels": spanlabels.WrapTracerProvider(sdk), "the SDK's in it": sdk}
 	}
 	for name, tp := range providers {
 		t.Run(name, func(t *testing.T) {

@@ -168,11 +168,7 @@ func (s *storm) leave(path, rest string) {
 
 // Whatever clients do, nothing of their requests is left, and nothing is lost.
 func TestDisconnects(t *testing.T) {
-	requests := 10_000
-	if testing.Short() {
-		requests = 1000
-	}
-	const visitors = 16
+	const requests, visitors = 2000, 16
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	before := goleak.IgnoreCurrent()
@@ -248,7 +244,7 @@ func TestDisconnects(t *testing.T) {
 	if total := tl.Stats().Total(); total.Overflow+total.ObserverFull != 0 {
 		t.Errorf("%+v", total)
 	}
-	if n, c := entries[0].Load(), entries[1].Load(); n != served || c != called || served < int64(requests)/2 {
+	if n, c := entries[0].Load(), entries[1].Load(); n != served || c != called || served < requests/2 {
 		t.Errorf("%d navigation and %d resource entries, want %d and %d; %d requests were made", n, c, served, called, requests)
 	}
 	t.Logf("%d requests served, %d calls; %d timelines still in memory", served, called, served-s.timelines.Load())

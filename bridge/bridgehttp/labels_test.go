@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -22,7 +21,7 @@ func TestRequestsAreLabelled(t *testing.T) {
 	r := withProcessor(t)
 	tl, providers := r.tl, map[string]trace.TracerProvider{"perfline's": r.provider}
 	if sdk, ok := r.provider.(*sdktrace.TracerProvider); ok {
-		providers = map[string]trace.TracerProvider{"the provider that labels": profiling.NewTracerProvider(sdk, 0), "the SDK's in it": sdk}
+		providers = map[string]trace.TracerProvider{"the provider that labels": spanlabels.WrapTracerProvider(sdk), "the SDK's in it": sdk}
 	}
 	for name, tp := range providers {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 func (r *Recorder) Tree(keys ...attribute.Key) string {
 	var top []line
 	for _, e := range r.Entries(observer.Filter{Type: observer.Mark}) {
-		if e.Span() == (observer.SpanIDs{}) {
+		if e.Span() == (observer.SpanIDs{}) { // ObserversOnly is set for a mark under a span that is not sampled
 			top = append(top, line{at: e.Time(), text: "* " + e.Name() + texts(attributes(&e), keys)})
 		}
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -138,10 +139,10 @@ func run(ctx context.Context, o options) error {
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	var authorize func(*http.Request) error // nil lets in who is on this machine
 	if o.published {
-		authorize = local
+		authorize = published
 	}
 	// In place of net/http/pprof's, which fails while profiles are pushed.
-	outer.Handle("GET /debug/pprof/profile", only(authorize, profiling.ServeProfile))
+	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
 	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
 	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: nobody wants its traces

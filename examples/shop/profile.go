@@ -46,7 +46,7 @@ func reportHottest(w io.Writer, t *profile.Trace) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
 	fmt.Fprintln(tw, "self\ttotal\t function")
-	for _, f := range t.Hottest(5) {
+	for _, f := range t.Top(5) {
 		fmt.Fprintf(tw, "%s\t%s\t %s\n", share(f.Self), share(f.Total), f.Name)
 	}
 	_ = tw.Flush() // to a terminal: nobody to tell

@@ -1,38 +1,32 @@
-package live
+package live_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
-	"go.opentelemetry.io/otel/attribute"
+	otelattribute "go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/profiling/sessions"
 )
-
-type busy struct{ recent *requests.Recent }
-
-func (q busy) Recent() *requests.Recent   { return q.recent }
-func (busy) Sessions() *sessions.Recorder { return nil }
-func (busy) Counts() []exporter.Count     { return nil }
 
 func serve(p *sdktrace.TracerProvider, i int) {
 	ctx, root := p.Tracer("github.com/perfline/perfline/bridge").Start(context.Background(), "GET /products/{id}", trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("http.request.method", "GET"), attribute.String("url.scheme", "http"), attribute.String("url.path", fmt.Sprint("/products/", i)),
-			attribute.String("server.address", "localhost"), attribute.Int("server.port", 8080), attribute.String("network.peer.address", "127.0.0.1"),
-			attribute.String("user_agent.original", "Go-http-client/1.1"), attribute.String("http.route", "/products/{id}")))
+		trace.WithAttributes(otelattribute.String("http.request.method", "GET"), otelattribute.String("url.scheme", "http"), otelattribute.String("url.path", fmt.Sprint("/products/", i)),
+			otelattribute.String("server.address", "localhost"), otelattribute.Int("server.port", 8080), otelattribute.String("network.peer.address", "127.0.0.1"),
+			otelattribute.String("user_agent.original", "Go-http-client/1.1"), otelattribute.String("http.route", "/products/{id}")))
 	for _, name := range []string{"load", "render"} {
 		_, m := p.Tracer("github.com/perfline/perfline").Start(ctx, name)
-		m.AddEvent("row", trace.WithAttributes(attribute.String("key", "product"), attribute.Int("n", i)))
+		m.AddEvent("row", trace.WithAttributes(otelattribute.String("key", "product"), otelattribute.Int("n", i)))
 		m.End()
 	}
-	root.AddEvent("cache.miss", trace.WithAttributes(attribute.String("key", fmt.Sprint(i))))
-	root.SetAttributes(attribute.Int("http.response.status_code", 200))
+	root.AddEvent("cache.miss", trace.WithAttributes(otelattribute.String("key", fmt.Sprint(i))))
+	root.SetAttributes(otelattribute.Int("http.response.status_code", 200))
 	root.End()
 }
 
@@ -45,7 +39,7 @@ func BenchmarkOverview(b *testing.B) {
 			for i := range 100 {
 				serve(p, i)
 			}
-			h := &handler{source: busy{r}, listed: newHeld(maxListed, maxHeld), opened: newHeld(maxOpened, maxHeld)}
+			page := live.Handler(quiet{r}, live.Config{})
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
@@ -53,8 +47,10 @@ func BenchmarkOverview(b *testing.B) {
 					serve(p, i)
 				}
 				b.StartTimer()
-				if _, err := json.Marshal(h.overview()); err != nil {
-					b.Fatal(err)
+				rec := httptest.NewRecorder()
+				page.ServeHTTP(rec, ask(http.MethodGet, "data/overview", ""))
+				if rec.Code != http.StatusOK {
+					b.Fatal(rec.Code)
 				}
 			}
 		})

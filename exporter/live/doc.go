@@ -11,7 +11,7 @@
 //
 // # What it guarantees
 //
-//   - Without Config.Authorize it answers to clients on the same machine only: see [Local].
+//   - Without Config.Authorize it answers to clients on the same machine only: see [guard.Local].
 //     Pages of other origins can link to it, and neither read it nor do anything with it, nor even
 //     have it work.
 //   - Sessions are neither shown nor started, stopped or released unless the recorder's

@@ -77,7 +77,7 @@ const lookEvery = 4096
 // newFlameGraph merges samples of t by the names of functions. All but the titles are its. The error
 // is ctx's cause.
 func newFlameGraph(ctx context.Context, t *profile.Trace, samples iter.Seq[profile.Sample]) (flameGraph, error) {
-	g := flameGraph{Engine: shown(t.Engine), Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0}
+	g := flameGraph{Engine: shown(string(t.Engine)), Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0}
 	root := &call{name: "all"}
 	stacks := make([]*call, len(t.Stacks))
 	var at func(id int) *call
@@ -102,7 +102,7 @@ func newFlameGraph(ctx context.Context, t *profile.Trace, samples iter.Seq[profi
 		leaf := at(s.StackID)
 		switch {
 		case s.StackID == profile.None:
-			leaf = root.child("[no stack]")
+			leaf = root.child(profile.NoStack)
 		case s.Marker == profile.Idle:
 			leaf = leaf.child("[waits]")
 		}

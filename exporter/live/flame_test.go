@@ -1,6 +1,8 @@
 package live
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -128,5 +130,27 @@ func TestKind(t *testing.T) {
 		if got := kind(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A flame graph is given up, at any point, when its client has gone.
+func TestFlameGraphEndsWithItsContext(t *testing.T) {
+	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
+	many := slices.Repeat(tr.Samples, 3*lookEvery)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	seen := 0
+	g, err := newFlameGraph(ctx, tr, func(yield func(profile.Sample) bool) {
+		for _, s := range many {
+			if seen++; seen == lookEvery/2 {
+				cancel(gone)
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	})
+	if !errors.Is(err, gone) || len(g.Nodes) > 0 || seen > lookEvery+1 {
+		t.Errorf("given up after %d samples with %v and %d nodes, want %d at most", seen, err, len(g.Nodes), lookEvery+1)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/internal/guard"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -34,13 +34,12 @@ type Config struct {
 	// empty means the constant of that name, "/" is for use with http.StripPrefix.
 	Prefix string
 
-	// Authorize decides alone who may see the page: nil lets the request in; the error is
-	// logged, and told to nobody. nil means [Local]: who is on the same machine.
+	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
+	// Authorize, [guard.Local] allows clients on the same machine.
 	//
-	// IT REPLACES THE RULE ABOUT THE HOST HEADER, TOO. One that goes by a token or a cookie of
-	// yours needs none. One that goes by where a request comes from lets in whatever page
-	// the browser of who may has open, once that page's name is made to resolve to this server
-	// (DNS rebinding), unless it asks for the Host:
+	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. It need not check the header if it checks a token or a
+	// cookie of yours. If it checks the address of the client, it must check the header. Otherwise any page in the
+	// browser of an allowed user can read the page, once its name resolves to this server (DNS rebinding):
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)

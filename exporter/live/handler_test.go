@@ -13,6 +13,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/guard"
 )
 
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -34,7 +35,7 @@ func TestHeaders(t *testing.T) {
 		{"data", ask(http.MethodGet, "data/overview", ""), http.StatusOK, "no-store"},
 		{"no such request", ask(http.MethodGet, "data/requests/a/b", ""), http.StatusNotFound, "no-store"},
 		{"call", ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/ListSessions", "{}"), http.StatusOK, "no-store"},
-		{"call that fails", ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/StopProfiler", `{"sessionID":7}`), http.StatusBadRequest, "no-store"},
+		{"call that fails", ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/StopProfiler", `{"sessionID":7}`), http.StatusNotFound, "no-store"},
 		{"nothing there", ask(http.MethodGet, "x", ""), http.StatusNotFound, "no-store"},
 		{"wrong method", ask(http.MethodPost, "data/overview", "{}"), http.StatusNotFound, "no-store"},
 		{"not allowed in", elsewhere, http.StatusForbidden, "no-store"},
@@ -120,7 +121,7 @@ func TestLocalOrByToken(t *testing.T) {
 		if r.Header.Get("Authorization") == "me" {
 			return nil
 		}
-		return live.Local(r)
+		return guard.Local(r)
 	}})
 	for _, c := range []struct {
 		name, host, token, origin string

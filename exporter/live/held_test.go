@@ -1,52 +1,97 @@
-package live
+package live_test
 
 import (
-	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
-	"go.opentelemetry.io/otel/attribute"
+	otelattribute "go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 )
 
-func TestHeldIsBounded(t *testing.T) {
-	h := newHeld(2, 1<<20)
-	one := func(n byte) requests.Snapshot { return requests.Snapshot{TraceID: [16]byte{n}} }
-	for _, n := range []byte{0, 1, 0, 2} { // the first one again: it is newer than the second
-		h.add(one(n))
+// aQuiet is a quiet program with its page. Each call of request makes a request with a name and attributes, and
+// returns the page's path to it.
+func aQuiet(t *testing.T, c requests.Config) (p *program, request func(name string, attrs ...otelattribute.KeyValue) string) {
+	t.Helper()
+	recent := requests.NewRecent(c)
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent)).Tracer("t")
+	return &program{t: t, page: live.Handler(quiet{recent}, live.Config{})}, func(name string, attrs ...otelattribute.KeyValue) string {
+		_, s := tracer.Start(t.Context(), name, trace.WithAttributes(attrs...))
+		s.End()
+		return fmt.Sprintf("data/requests/%v/%v", s.SpanContext().TraceID(), s.SpanContext().SpanID())
 	}
-	for n, want := range []bool{true, false, true} {
-		if _, got := h.get(idOf(one(byte(n)))); got != want {
-			t.Errorf("request %d is held: %v", n, got)
+}
+
+// found reports whether the page has a request, and does not open it.
+func (p *program) found(path string) bool {
+	return p.do(ask(http.MethodHead, path, "")).Code == http.StatusOK
+}
+
+// The requests that were listed last can be seen when others have taken their places in memory.
+func TestListedRequestsAreBounded(t *testing.T) {
+	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1})
+	const most = 256
+	var paths []string
+	for range most + 2 {
+		paths = append(paths, request("a"))
+		p.overview()
+	}
+	request("the one in memory")
+	for i, path := range paths {
+		if got, want := p.found(path), i >= 2; got != want {
+			t.Errorf("request %d of %d is there: %v, want %v", i, len(paths), got, want)
 		}
 	}
 }
 
-// Large requests are held until they have too many bytes together.
-func TestHeldIsBoundedInBytes(t *testing.T) {
-	recent := requests.NewRecent(requests.Config{})
-	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent)).Tracer("t")
-	for range 20 {
-		_, s := tracer.Start(context.Background(), "large", trace.WithAttributes(attribute.String("text", strings.Repeat("x", 100_000))))
-		s.End()
+// The requests that were opened last can be seen, too. A request that is opened again is the last one.
+func TestOpenedRequestsAreBounded(t *testing.T) {
+	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1})
+	const most = 64
+	var paths []string
+	open := func(path string) { p.get(path, http.StatusOK, nil) }
+	for range most {
+		paths = append(paths, request("a"))
+		open(paths[len(paths)-1])
 	}
-	newest, _ := recent.Snapshots()
-	const most = 1 << 20
-	h := newHeld(100, most)
-	h.addNew(newest)
-	bytes, count := 0, 0
-	for i, s := range newest {
-		if _, ok := h.get(idOf(s)); ok {
-			bytes += s.Bytes()
-			if count++; count != i+1 {
-				t.Errorf("request %d is held, a newer one is not", i)
-			}
+	open(paths[0])
+	for range 2 {
+		paths = append(paths, request("a"))
+		open(paths[len(paths)-1])
+	}
+	request("the one in memory")
+	for i, path := range paths {
+		if got, want := p.found(path), i == 0 || i >= 3; got != want {
+			t.Errorf("request %d of %d is there: %v, want %v", i, len(paths), got, want)
 		}
 	}
-	if len(newest) != 20 || bytes > most || bytes < most/2 || bytes != h.bytes || len(h.requests) != count {
-		t.Errorf("%d of %d requests with %d bytes are held, want some with at most %d", count, len(newest), bytes, most)
+}
+
+// Large requests stay until they have too many bytes together.
+func TestListedRequestsAreBoundedInBytes(t *testing.T) {
+	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1})
+	const most, each = 4 << 20, 100_000
+	var paths []string
+	for range 60 {
+		paths = append(paths, request("large", otelattribute.String("text", strings.Repeat("x", each))))
+		p.overview()
+	}
+	request("the one in memory")
+	count := 0
+	for count < len(paths) && p.found(paths[len(paths)-1-count]) {
+		count++
+	}
+	if count*each > most || count*each < most/2 {
+		t.Errorf("%d requests of %d bytes are there, want some with at most %d", count, each, most)
+	}
+	for i, path := range paths[:len(paths)-count] {
+		if p.found(path) {
+			t.Errorf("request %d is there, a newer one is not", i)
+		}
 	}
 }

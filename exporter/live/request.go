@@ -123,7 +123,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 	s, hottest := h.sampled(q)
 	if s != nil {
 		d.Session = uint32(s.ID())
-		d.Engine = shown(s.Trace().Engine)
+		d.Engine = shown(string(s.Trace().Engine))
 		d.Interval = observer.Milliseconds(s.Trace().Interval)
 	}
 	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
@@ -146,7 +146,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 
 // sampled is the newest session that has samples of the request, and what is hot in its
 // spans; nil if there is none, or if who looks may not see it.
-func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.SpanID]*requests.Hot) {
+func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.SpanID]*requests.SpanProfile) {
 	if h.refused() != nil {
 		return nil, nil
 	}
@@ -158,7 +158,7 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}
-		if hottest := q.Hottest(s.Trace()); len(hottest) > 0 {
+		if hottest := q.SpanProfiles(s.Trace()); len(hottest) > 0 {
 			return s, hottest
 		}
 	}
@@ -201,8 +201,8 @@ func (l *limits) take(v any) bool {
 	return true
 }
 
-// fill adds what a span has besides itself.
-func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span, hot *requests.Hot) {
+// fill adds the parts of a span.
+func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span, hot *requests.SpanProfile) {
 	row.Attributes = l.list(s.Attributes)
 	for _, e := range s.Events {
 		m := markRow{Name: shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.Start))}

@@ -223,7 +223,7 @@ func TestNotFound(t *testing.T) {
 		{"request", "data/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "not kept"},
 		{"request's picture", "data/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/svg", "not kept"},
 		{"no ids", "data/requests/x/y", "not kept"},
-		{"session", "data/sessions/7/json", "sessions: session 7 is not known: it was never started, was released, or has expired"},
+		{"session", "data/sessions/7/json", "sessions: session 7: not found: it never started, was released, or has expired"},
 		{"no session", "data/sessions/x/json", "must be a number"},
 		{"flame graph without a session", "data/flame", "must be a number"},
 		{"file of the page", "page/nothing.js", "nothing.js"},

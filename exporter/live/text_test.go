@@ -1,10 +1,16 @@
-package live
+package live_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	otelattribute "go.opentelemetry.io/otel/attribute"
+
+	"github.com/perfline/perfline/exporter/requests"
 )
 
+// Names from outside are shown in one line, of 200 characters at most, with codes for what cannot be seen.
 func TestTextFromOutside(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"plain", "GET /products/{id}", "GET /products/{id}"},
@@ -22,12 +28,22 @@ func TestTextFromOutside(t *testing.T) {
 		{"longer", strings.Repeat("ü", 201), strings.Repeat("ü", 200) + "…"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := shown(c.text); got != c.want {
-				t.Errorf("shown(%q) = %q, want %q", c.text, got, c.want)
+			p, request := aQuiet(t, requests.Config{})
+			request(c.text)
+			if got := p.overview().Requests.Requests[0].Name; got != c.want {
+				t.Errorf("%q is shown as %q, want %q", c.text, got, c.want)
 			}
 		})
 	}
-	if got, want := block(strings.Repeat("a\n", 501)), strings.Repeat("a\n", 500)+"… (2 bytes more)"; got != want {
-		t.Errorf("block is %q, want lines, and how much is left out", got)
+}
+
+// Values from outside have lines, and 1000 characters at most.
+func TestValuesFromOutside(t *testing.T) {
+	p, request := aQuiet(t, requests.Config{})
+	path := request("a", otelattribute.String("lines", strings.Repeat("a\n", 501)))
+	var d detail
+	p.get(path, http.StatusOK, &d)
+	if got, want := d.Rows[0].Attributes[0].Value, strings.Repeat("a\n", 500)+"… (2 bytes more)"; got != want {
+		t.Errorf("value is %q, want lines, and how much is left out", got)
 	}
 }

@@ -1,69 +1,69 @@
-package live
+package live_test
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// Two work at a time. A third waits for its turn, but not for long, and not when nobody waits for it.
+// A recording program has sessions to show.
+type recording struct {
+	quiet
+	recorder *sessions.Recorder
+}
+
+func (r recording) Sessions() *sessions.Recorder { return r.recorder }
+
+// Two files are made at a time. A third waits for its turn, for a short time, and not when its client has gone.
 func TestWorkIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &handler{work: make(chan struct{}, maxWork)}
-		ask := func(ctx context.Context) (done func(), ok bool, rec *httptest.ResponseRecorder) {
-			rec = httptest.NewRecorder()
-			done, ok = h.working(rec, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
-			return done, ok, rec
+		const workTime = 3 * time.Second
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		defer tl.Close()
+		recorder := sessions.NewRecorder(sessions.Config{Timeline: tl, Policy: profiling.Policy{Remote: true}})
+		defer recorder.Close()
+		id, err := recorder.Start(t.Context(), sessions.StartOptions{NoSamples: true})
+		if err != nil {
+			t.Fatal(err)
 		}
-		first, ok, _ := ask(t.Context())
-		if !ok {
-			t.Fatal("the first has to wait")
+		if _, err := recorder.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
 		}
-		if _, ok, _ = ask(t.Context()); !ok {
-			t.Fatal("the second has to wait")
+		source := recording{quiet{requests.NewRecent(requests.Config{})}, recorder}
+		p := &program{t: t, page: live.Handler(source, live.Config{Logger: slog.New(slog.DiscardHandler)})}
+		file := func(ctx context.Context) *httptest.ResponseRecorder {
+			return p.do(ask(http.MethodGet, "data/sessions/1/firefox", "").WithContext(ctx))
 		}
+
+		release := p.occupy()
 		began := time.Now()
-		_, ok, rec := ask(t.Context())
-		if took := time.Since(began); ok || rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" || took != workTime {
-			t.Errorf("a third: %v, %d %v after %v, want to be sent away after %v", ok, rec.Code, rec.Header(), took, workTime)
+		rec := file(t.Context())
+		if took := time.Since(began); rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" || took != workTime {
+			t.Errorf("a third: %d %v after %v, want to be sent away after %v", rec.Code, rec.Header(), took, workTime)
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, ok, _ = ask(gone); ok || time.Since(began) != workTime {
-			t.Errorf("a third that is gone: %v after %v", ok, time.Since(began)-workTime)
+		if rec = file(gone); rec.Body.Len() > 0 || time.Since(began) != workTime {
+			t.Errorf("a third that is gone: %d bytes after %v", rec.Body.Len(), time.Since(began)-workTime)
 		}
-		time.AfterFunc(time.Second, first)
-		if _, ok, _ = ask(t.Context()); !ok || time.Since(began) != workTime+time.Second {
-			t.Errorf("a third, when the first is done after a second: %v after %v", ok, time.Since(began)-workTime)
+		released := make(chan struct{})
+		time.AfterFunc(time.Second, func() {
+			defer close(released)
+			release()
+		})
+		if rec = file(t.Context()); rec.Code != http.StatusOK || rec.Body.Len() == 0 || time.Since(began) != workTime+time.Second {
+			t.Errorf("a third, when the others are done after a second: %d after %v", rec.Code, time.Since(began)-workTime)
 		}
+		<-released
 	})
-}
-
-// A flame graph that nobody waits for is given up, wherever it is.
-func TestFlameGraphEndsWithItsContext(t *testing.T) {
-	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
-	many := slices.Repeat(tr.Samples, 3*lookEvery)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	seen := 0
-	g, err := newFlameGraph(ctx, tr, func(yield func(profile.Sample) bool) {
-		for _, s := range many {
-			if seen++; seen == lookEvery/2 {
-				cancel(gone)
-			}
-			if !yield(s) {
-				return
-			}
-		}
-	})
-	if !errors.Is(err, gone) || len(g.Nodes) > 0 || seen > lookEvery+1 {
-		t.Errorf("given up after %d samples with %v and %d nodes, want %d at most", seen, err, len(g.Nodes), lookEvery+1)
-	}
 }

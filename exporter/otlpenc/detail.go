@@ -13,7 +13,7 @@ import (
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
 const MaxPlain = 8
 
-// Extra is what a span has besides its Snapshot.
+// Extra is what a span has in addition to its Snapshot.
 type Extra struct {
 	Attributes func([]byte) []byte // appends attributes, by an [AttributeWriter]; may be nil
 	Detail     []slog.Attr         // attributes, which must be plain

@@ -1,4 +1,4 @@
-package requests
+package requests_test
 
 import (
 	"fmt"
@@ -11,14 +11,15 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 )
 
 // Many spans at once are the same requests as these spans one by one, also if not all of them fit.
 func TestRecentAcceptsManyAtOnce(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		c := Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(12), MaxBytes: 16 * (500 + r.IntN(5000))}
-		single, joined := NewRecent(c), NewRecent(c)
+		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(12), MaxBytes: 16 * (500 + r.IntN(5000))}
+		single, joined := requests.NewRecent(c), requests.NewRecent(c)
 		var groups otlpenc.Groups
 		for i := 0; i < 60; {
 			var all otlpenc.Spans
@@ -50,7 +51,7 @@ func TestRecentAcceptsManyAtOnce(t *testing.T) {
 
 // A request that is gone leaves nothing of its tracer in memory.
 func TestRecentReleasesTracers(t *testing.T) {
-	r := NewRecent(Config{Requests: 2, Slowest: -1})
+	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: -1})
 	accept := func(i int) weak.Pointer[otlpenc.Group] {
 		var groups otlpenc.Groups
 		s := encode(&groups, span(i, 1, 0, "request", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))

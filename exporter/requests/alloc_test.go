@@ -2,7 +2,7 @@
 
 // The race detector allocates itself.
 
-package requests
+package requests_test
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 )
 
 // Requests that go leave their memory to the next ones.
@@ -33,24 +34,24 @@ func TestAllocAccept(t *testing.T) {
 		}
 		spans, encoded, joined = append(spans, request), append(encoded, each), append(joined, all)
 	}
-	for name, accept := range map[string]func(r *Recent, i int){
-		"OnEnd": func(r *Recent, i int) {
+	for name, accept := range map[string]func(r *requests.Recent, i int){
+		"OnEnd": func(r *requests.Recent, i int) {
 			for _, s := range spans[i] {
 				r.OnEnd(s)
 			}
 		},
-		"Accept": func(r *Recent, i int) {
+		"Accept": func(r *requests.Recent, i int) {
 			for _, s := range encoded[i] {
 				r.Accept(s)
 			}
 		},
-		"Accept of all at once": func(r *Recent, i int) { r.Accept(joined[i]) },
-		"Accept after a request was looked for": func(r *Recent, i int) {
+		"Accept of all at once": func(r *requests.Recent, i int) { r.Accept(joined[i]) },
+		"Accept after a request was looked for": func(r *requests.Recent, i int) {
 			r.Snapshot(trace.TraceID{0xff}, trace.SpanID{1})
 			r.Accept(joined[i])
 		},
 	} {
-		r, i := NewRecent(Config{}), 0
+		r, i := requests.NewRecent(requests.Config{}), 0
 		one := func() {
 			accept(r, i)
 			i++

@@ -1,4 +1,4 @@
-package requests
+package requests_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 )
 
 func ofText(n int) func(*tracetest.SpanStub) {
@@ -26,7 +27,7 @@ func ofText(n int) func(*tracetest.SpanStub) {
 	}
 }
 
-func rootNames(all []Request) (out []string) {
+func rootNames(all []requests.Request) (out []string) {
 	for _, q := range all {
 		out = append(out, q.Root.Name)
 	}
@@ -35,7 +36,7 @@ func rootNames(all []Request) (out []string) {
 
 // Room is made by the oldest, whether it has ended or not.
 func TestRecentLetsTheOldestGo(t *testing.T) {
-	r := NewRecent(Config{MaxBytes: 16 * (1<<10 + 256), Slowest: 1}) // for 16 of these
+	r := requests.NewRecent(requests.Config{MaxBytes: 16 * (1<<10 + 256), Slowest: 1}) // for 16 of these
 	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, ofText(850)))
 	r.OnEnd(span(2, 1, 0, "first", 0, ms, ofText(850)))
 	r.OnEnd(span(3, 2, 1, "of the second", 0, ms, ofText(850))) // pending, older than the third
@@ -67,7 +68,7 @@ func TestRecentLetsTheOldestGo(t *testing.T) {
 
 // When there are slow requests only, the fastest of them goes.
 func TestRecentLetsTheFastestOfTheSlowestGo(t *testing.T) {
-	r := NewRecent(Config{MaxBytes: 16 * (1<<10 + 256), Requests: 1, Slowest: 100})
+	r := requests.NewRecent(requests.Config{MaxBytes: 16 * (1<<10 + 256), Requests: 1, Slowest: 100})
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(40) {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration(i+1)*ms, ofText(850)))
 	}
@@ -83,7 +84,7 @@ func TestRecentLetsTheFastestOfTheSlowestGo(t *testing.T) {
 
 // A span with more than a sixteenth of all bytes is dropped. Its request goes if it is the root.
 func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
-	r := NewRecent(Config{MaxBytes: 64 << 10})
+	r := requests.NewRecent(requests.Config{MaxBytes: 64 << 10})
 	r.OnEnd(span(1, 2, 1, "large", 0, ms, ofText(5000)))
 	r.OnEnd(span(1, 1, 0, "root", 0, ms, ofText(3000)))
 	r.OnEnd(span(2, 2, 1, "child", 0, ms))
@@ -101,7 +102,7 @@ func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
 	if s := r.Stats(); s.Requests != 3 || s.SpansDropped != 3 || s.Evicted != 1 || s.Abandoned != 0 {
 		t.Errorf("stats %+v", s)
 	}
-	none := NewRecent(Config{MaxBytes: -1})
+	none := requests.NewRecent(requests.Config{MaxBytes: -1})
 	none.OnEnd(span(1, 1, 0, "root", 0, ms))
 	if s := none.Stats(); len(none.Requests()) != 0 || s.Evicted != 1 || s.Bytes != 0 {
 		t.Errorf("without bytes: stats %+v", s)
@@ -111,7 +112,7 @@ func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
 // A program may make tracers without end: each change of the tracer counts as 256 bytes.
 func TestRecentIsBoundedInTracers(t *testing.T) {
 	const n, most = 4000, 1000
-	r := NewRecent(Config{Requests: 5000, Slowest: -1, MaxBytes: most * (512 + 256)}) // for a span and its tracer
+	r := requests.NewRecent(requests.Config{Requests: 5000, Slowest: -1, MaxBytes: most * (512 + 256)}) // for a span and its tracer
 	for i := range n {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, ms, func(s *tracetest.SpanStub) {
 			s.InstrumentationScope = instrumentation.Scope{Name: fmt.Sprint("scope ", i)}
@@ -127,7 +128,7 @@ func TestRecentIsBoundedInTracers(t *testing.T) {
 		}
 	}
 
-	one := NewRecent(Config{MaxBytes: 16 * 100 * 256, MaxSpans: n}) // 100 tracers for a trace
+	one := requests.NewRecent(requests.Config{MaxBytes: 16 * 100 * 256, MaxSpans: n}) // 100 tracers for a trace
 	for i := range 200 {
 		one.OnEnd(span(1, 2+i, 1, "child", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))
 	}
@@ -138,7 +139,7 @@ func TestRecentIsBoundedInTracers(t *testing.T) {
 
 // Requests have their own tracers, however many others come and go.
 func TestRecentForgetsTracers(t *testing.T) {
-	r := NewRecent(Config{Requests: 10, Slowest: 1})
+	r := requests.NewRecent(requests.Config{Requests: 10, Slowest: 1})
 	scope := func(name string) func(*tracetest.SpanStub) {
 		return func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = name }
 	}
@@ -179,7 +180,7 @@ func TestRecentAccept(t *testing.T) {
 		one := encode(&groups, s)
 		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
 	}
-	r := NewRecent(Config{})
+	r := requests.NewRecent(requests.Config{})
 	r.Accept(spans)
 	q := r.Requests()
 	if len(q) != 2 || !slices.Equal(spanNames(q[0]), []string{"two"}) || !slices.Equal(spanNames(q[1]), []string{"one", "a", "late"}) {
@@ -214,7 +215,7 @@ func TestRecentWithMalformedSpans(t *testing.T) {
 		spans.Bytes[at] = 100
 		return spans
 	}
-	r := NewRecent(Config{})
+	r := requests.NewRecent(requests.Config{})
 	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
 	r.Accept(encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))))
 	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
@@ -230,9 +231,9 @@ func TestRecentWithMalformedSpans(t *testing.T) {
 
 // A snapshot does not change, whatever becomes of the request, and its bytes are not used for others.
 func TestSnapshotStays(t *testing.T) {
-	r := NewRecent(Config{Requests: 3, Slowest: -1, MaxSpans: 4})
-	var all []Snapshot
-	var want []Request
+	r := requests.NewRecent(requests.Config{Requests: 3, Slowest: -1, MaxSpans: 4})
+	var all []requests.Snapshot
+	var want []requests.Request
 	for i := range 200 {
 		r.OnEnd(span(i, 2, 1, fmt.Sprint("child ", i), 0, ms, ofText(i*7%900)))
 		r.OnEnd(span(i, 1, 0, fmt.Sprint("root ", i), 0, ms, ofText(i*13%500)))
@@ -259,7 +260,7 @@ func TestSnapshotStays(t *testing.T) {
 
 // Requests can be read while spans end, of the same traces too.
 func TestRecentReadersAndWriters(t *testing.T) {
-	r := NewRecent(Config{Requests: 8, Slowest: 2, MaxBytes: 64 << 10})
+	r := requests.NewRecent(requests.Config{Requests: 8, Slowest: 2, MaxBytes: 64 << 10})
 	var writers, readers sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	for w := range 2 {

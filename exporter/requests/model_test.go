@@ -1,4 +1,4 @@
-package requests
+package requests_test
 
 import (
 	"cmp"
@@ -19,17 +19,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/scope"
 )
 
 // A model keeps spans as they are, and has no bound in bytes.
 type model struct {
-	c       Config
+	c       requests.Config
 	traces  map[trace.TraceID]*modelTrace
 	pending []trace.TraceID
 	newest  []*modelRequest // the newest first
 	slowest []*modelRequest
-	stats   Stats
+	stats   requests.Stats
 }
 
 type modelTrace struct {
@@ -143,7 +144,7 @@ func difference(got *otlpenc.Span, want sdktrace.ReadOnlySpan) string {
 	return ""
 }
 
-func compareLists(t *testing.T, what string, got []Request, want []*modelRequest) {
+func compareLists(t *testing.T, what string, got []requests.Request, want []*modelRequest) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d %s requests, want %d", len(got), what, len(want))
@@ -193,9 +194,9 @@ func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 func TestRecentDecodesToTheSameSpans(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		c := Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
+		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
 		m := &model{c: c, traces: map[trace.TraceID]*modelTrace{}}
-		recent := NewRecent(c)
+		recent := requests.NewRecent(c)
 		for i := range 60 {
 			s := randomSpan(r, i, 200)
 			m.end(s)
@@ -216,7 +217,7 @@ func TestRecentIsBoundedInBytes(t *testing.T) {
 	var evicted, dropped, abandoned uint64
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		recent := NewRecent(Config{Requests: unbounded, Slowest: -1, MaxPending: unbounded, MaxBytes: most})
+		recent := requests.NewRecent(requests.Config{Requests: unbounded, Slowest: -1, MaxPending: unbounded, MaxBytes: most})
 		ended := map[trace.TraceID]string{} // roots, by their traces
 		spans := map[string]sdktrace.ReadOnlySpan{}
 		var order []string

@@ -13,7 +13,7 @@ import (
 // Config configures [NewRecent].
 type Config struct {
 	Requests   int // most recent requests kept; 0 means 64, negative none
-	Slowest    int // slowest requests kept besides, since the start; 0 means 8, negative none
+	Slowest    int // slowest requests kept as well, since the start; 0 means 8, negative none
 	MaxSpans   int // spans kept of one trace; 0 means 512
 	MaxPending int // traces kept whose request has not ended yet; 0 means 1024
 

@@ -1,4 +1,4 @@
-package requests
+package requests_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/exporter/requests"
 )
 
 var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -49,7 +49,7 @@ func event(name string, at time.Duration, kvs ...attribute.KeyValue) func(*trace
 	}
 }
 
-func spanNames(q Request) (out []string) {
+func spanNames(q requests.Request) (out []string) {
 	for _, s := range q.Spans {
 		out = append(out, s.Name)
 	}
@@ -68,7 +68,7 @@ func TestRecentInAnyOrder(t *testing.T) {
 	}
 	for range 50 {
 		rand.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
-		r := NewRecent(Config{})
+		r := requests.NewRecent(requests.Config{})
 		for _, s := range spans {
 			r.OnEnd(s)
 		}
@@ -80,7 +80,7 @@ func TestRecentInAnyOrder(t *testing.T) {
 }
 
 func TestRecentRequestsOfOneTrace(t *testing.T) {
-	r := NewRecent(Config{})
+	r := requests.NewRecent(requests.Config{})
 	r.OnEnd(span(1, 1, 0, "outer", 0, 10*ms))
 	r.OnEnd(span(1, 2, 1, "call", 1*ms, 9*ms))
 	r.OnEnd(span(1, 3, 2, "inner", 2*ms, 8*ms, remote)) // the service calls itself
@@ -99,8 +99,8 @@ func TestRecentRequestsOfOneTrace(t *testing.T) {
 
 // Callers choose the trace's id. The bounds hold for a caller that always sends the same one, too.
 func TestRecentIsBoundedWithinATrace(t *testing.T) {
-	c := Config{Requests: 10, Slowest: 3, MaxSpans: 5}
-	r := NewRecent(c)
+	c := requests.Config{Requests: 10, Slowest: 3, MaxSpans: 5}
+	r := requests.NewRecent(c)
 	const n = 5000
 	for i := range n {
 		r.OnEnd(span(1, 2*i+2, 2*i+1, "child", 0, ms))
@@ -119,7 +119,7 @@ func TestRecentIsBoundedWithinATrace(t *testing.T) {
 }
 
 func TestRecentIsBounded(t *testing.T) {
-	r := NewRecent(Config{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
+	r := requests.NewRecent(requests.Config{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
 	const n = 5000
 	for i := range n {
 		for c := range 7 {
@@ -155,7 +155,7 @@ func TestRecentIsBounded(t *testing.T) {
 }
 
 func TestRecentConcurrently(t *testing.T) {
-	r := NewRecent(Config{})
+	r := requests.NewRecent(requests.Config{})
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -197,7 +197,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 }
 
 func TestWaterfall(t *testing.T) {
-	r := NewRecent(Config{})
+	r := requests.NewRecent(requests.Config{})
 	failed := func(s *tracetest.SpanStub) { s.Status.Code = codes.Error }
 	r.OnEnd(span(1, 1, 0, "GET /x/{id}", 0, 100*ms, event("begin", 0), event("after the end", 200*ms), func(s *tracetest.SpanStub) {
 		s.Attributes = []attribute.KeyValue{attribute.Int("http.response.status_code", 500)}
@@ -214,6 +214,8 @@ func TestWaterfall(t *testing.T) {
 	}
 	compareGolden(t, "waterfall.txt", got.Bytes())
 
+	const maxRows = 60 // in the comment of WriteWaterfall
+
 	for i := range maxRows - 8 { // 7 spans and 3 marks are there
 		r.OnEnd(span(1, 100+i, 1, "more", 160*ms, 170*ms))
 	}
@@ -227,17 +229,35 @@ func TestWaterfall(t *testing.T) {
 	}
 }
 
-func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"plain", "\x1b]0;title\a", "\u202e", "\xff", "☃", "\u0085"} {
+// A waterfall has no control characters and keeps its columns, whatever names and values are.
+func FuzzWaterfall(f *testing.F) {
+	for _, s := range []string{"plain", "\x1b]0;title\a", "\u202e", "\xff", "☃", "\u0085", strings.Repeat("☃", 100), "two\nlines"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := text.Escape(s, "")
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) }) {
-			t.Errorf("Escape(%q) is %q", s, got)
+		r := requests.NewRecent(requests.Config{})
+		r.OnEnd(span(1, 1, 0, s, 0, ms, event(s, ms, attribute.String("key", s))))
+		all := r.Requests()
+		if len(all) == 0 {
+			return // longer than the bytes for one trace
 		}
-		if n := utf8.RuneCountInString(fit(got, 7)); n != 7 {
-			t.Errorf("fit makes %d columns, want 7", n)
+		var b bytes.Buffer
+		if err := all[0].WriteWaterfall(&b, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) }) {
+			t.Errorf("the waterfall of %q is %q", s, got)
+		}
+		lines := strings.Split(got, "\n")
+		if len(lines) != 4 { // header, span, mark, and the end of the last one
+			t.Fatalf("the waterfall of %q has %d lines, want 4:\n%s", s, len(lines), got)
+		}
+		if row := []rune(lines[1]); len(row) != 99 || row[31] != ' ' || row[32] != '█' {
+			t.Errorf("the row of a span %q has %d columns:\n%s", s, len(row), lines[1])
+		}
+		if row := []rune(lines[2]); len(row) != 90 || row[80] != ' ' {
+			t.Errorf("the row of a mark %q has %d columns:\n%s", s, len(row), lines[2])
 		}
 	})
 }
@@ -245,12 +265,12 @@ func FuzzEscape(f *testing.F) {
 // Snapshots are in the order of the lists of requests; a request is found by its ids for
 // as long as it is in one of them.
 func TestRecentSnapshots(t *testing.T) {
-	r := NewRecent(Config{Requests: 2, Slowest: 1})
+	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: 1})
 	r.OnEnd(span(1, 2, 1, "work", 1*ms, 5*ms))
 	for i, took := range []time.Duration{50 * ms, 10 * ms, 20 * ms, 30 * ms} {
 		r.OnEnd(span(i+1, 1, 0, fmt.Sprint("request ", i+1), 0, took))
 	}
-	names := func(list []Snapshot) (out []string) {
+	names := func(list []requests.Snapshot) (out []string) {
 		for _, s := range list {
 			root := s.Root()
 			if root.TraceID != s.TraceID || root.SpanID != s.SpanID {

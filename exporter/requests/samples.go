@@ -66,46 +66,46 @@ func (q Request) Samples(t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Samp
 	}
 }
 
-// A Hot is what ran in a span.
-type Hot struct {
-	Total     time.Duration // what the samples stand for, of all goroutines together
-	Samples   int           // how many there are: of one or two, Total is a rough estimate
-	Functions []HotFunction // the hottest first
+// A SpanProfile is what ran in a span.
+type SpanProfile struct {
+	Total     time.Duration  // what the samples stand for, of all goroutines together
+	Samples   int            // how many there are: of one or two, Total is a rough estimate
+	Functions []SpanFunction // the one with the most time first
 }
 
-// A HotFunction is what samples were about, see profile.Trace.Doing.
-type HotFunction struct {
+// A SpanFunction is a function that ran in a span, see profile.Trace.InnermostFunction.
+type SpanFunction struct {
 	Name string
 	Time time.Duration
 }
 
-// Hottest tells for each span that was sampled what ran in it. t may be nil.
-func (q Request) Hottest(t *profile.Trace) map[trace.SpanID]*Hot {
-	all := map[trace.SpanID]*Hot{}
+// SpanProfiles returns the profile of each span that was sampled. t may be nil.
+func (q Request) SpanProfiles(t *profile.Trace) map[trace.SpanID]*SpanProfile {
+	all := map[trace.SpanID]*SpanProfile{}
 	for span, sample := range q.Samples(t) {
 		h := all[span.SpanID]
 		if h == nil {
-			h = &Hot{}
+			h = &SpanProfile{}
 			all[span.SpanID] = h
 		}
-		name := t.Doing(sample)
-		i := slices.IndexFunc(h.Functions, func(f HotFunction) bool { return f.Name == name })
+		name := t.InnermostFunction(sample)
+		i := slices.IndexFunc(h.Functions, func(f SpanFunction) bool { return f.Name == name })
 		if i < 0 {
 			i = len(h.Functions)
-			h.Functions = append(h.Functions, HotFunction{Name: name})
+			h.Functions = append(h.Functions, SpanFunction{Name: name})
 		}
 		h.Functions[i].Time += sample.Weight
 		h.Total += sample.Weight
 		h.Samples++
 	}
 	for _, h := range all {
-		slices.SortStableFunc(h.Functions, func(a, b HotFunction) int { return cmp.Compare(b.Time, a.Time) })
+		slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
 	}
 	return all
 }
 
-// String has the three hottest functions with their shares.
-func (h *Hot) String() string {
+// String has the three functions with the most time, and their shares.
+func (h *SpanProfile) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), float64(f.Time)/float64(max(1, h.Total))*100))

@@ -1,4 +1,4 @@
-package requests
+package requests_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -21,9 +22,9 @@ func ofMeasure(s *tracetest.SpanStub) {
 
 // sampled is a request with a trace of it: a handler that queries, and measures two
 // things, one within the other; another request's samples are in the trace too.
-func sampled(t *testing.T) (Request, *profile.Trace) {
+func sampled(t *testing.T) (requests.Request, *profile.Trace) {
 	t.Helper()
-	r := NewRecent(Config{})
+	r := requests.NewRecent(requests.Config{})
 	root := span(1, 1, 0, "GET /x", 0, 100*ms, event("cache.miss", 15*ms, attribute.String("key", "k")))
 	for _, s := range []func(){
 		func() { r.OnEnd(span(1, 2, 1, "query", 10*ms, 30*ms)) },
@@ -42,10 +43,10 @@ func sampled(t *testing.T) (Request, *profile.Trace) {
 	}
 	for _, id := range []int{1, 2, 5, 42} {
 		sc := span(1, id, 0, "", 0, 0).SpanContext()
-		tr.Contexts = append(tr.Contexts, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
+		tr.Contexts = append(tr.Contexts, profile.SampleContext{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
 	}
 	other := span(2, 1, 0, "", 0, 0).SpanContext()
-	tr.Contexts = append(tr.Contexts, profile.Context{TraceID: other.TraceID(), SpanID: root.SpanContext().SpanID()})
+	tr.Contexts = append(tr.Contexts, profile.SampleContext{TraceID: other.TraceID(), SpanID: root.SpanContext().SpanID()})
 	add := func(at time.Duration, stack, context int, marker profile.Marker) {
 		tr.Samples = append(tr.Samples, profile.Sample{Timestamp: time.Hour + at, StackID: stack, ContextID: context, Count: 1, Weight: 10 * ms, Marker: marker})
 	}
@@ -68,7 +69,7 @@ func TestSamples(t *testing.T) {
 	var got []string
 	for span, sample := range q.Samples(tr) {
 		at := tr.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
-		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, tr.Doing(sample)))
+		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, tr.InnermostFunction(sample)))
 	}
 	want := []string{
 		"5ms GET /x: app.handle",

@@ -93,7 +93,7 @@ const (
 func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration())}
 	fmt.Fprintln(f.w, q.header())
-	hottest := q.Hottest(t)
+	hottest := q.SpanProfiles(t)
 	var rows, spans, marks int // spans and marks that did not fit
 	for _, r := range q.Rows() {
 		if rows == maxRows {
@@ -148,7 +148,7 @@ func (f *waterfall) mark(e sdktrace.Event, depth int) {
 }
 
 // hot is a row below its span: what ran in it, and for how long.
-func (f *waterfall) hot(h *Hot, depth int) {
+func (f *waterfall) hot(h *SpanProfile, depth int) {
 	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), allWidth-10), text.Duration(h.Total))
 }
 

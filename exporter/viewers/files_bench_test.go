@@ -1,4 +1,4 @@
-package viewers
+package viewers_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -51,7 +52,7 @@ func (b *busy) All(sessions.TimelineID) iter.Seq[sessions.Event] {
 }
 
 func BenchmarkFiles(b *testing.B) {
-	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
 		for _, n := range []int{1_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/events=%d", name, n), func(b *testing.B) {
 				s := newBusy(10, n/10, 0)
@@ -67,9 +68,26 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
+// deep is a trace of samples on some stacks, which have all frames but the innermost in common.
+func deep(samples, stacks, frames int) *profile.Trace {
+	tr := &profile.Trace{Engine: "cpu", Interval: 10 * ms}
+	for i := range frames {
+		tr.Frames = append(tr.Frames, profile.Frame{Name: fmt.Sprint("caller", i), ResourceID: profile.None})
+		tr.Stacks = append(tr.Stacks, profile.Stack{FrameID: i, ParentID: i - 1})
+	}
+	for i := range stacks {
+		tr.Frames = append(tr.Frames, profile.Frame{Name: fmt.Sprint("leaf", i), ResourceID: profile.None})
+		tr.Stacks = append(tr.Stacks, profile.Stack{FrameID: frames + i, ParentID: frames - 1})
+	}
+	for i := range samples {
+		tr.Samples = append(tr.Samples, profile.Sample{StackID: frames + i%stacks, ContextID: profile.None, Count: 1, Weight: 10 * ms})
+	}
+	return tr
+}
+
 // The time for a sample depends on its stack in speedscope's format only, which repeats it.
 func BenchmarkFilesOfSamples(b *testing.B) {
-	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
 		for _, frames := range []int{40, 500} {
 			b.Run(fmt.Sprintf("%s/frames=%d", name, frames), func(b *testing.B) {
 				const samples = 100_000
@@ -89,7 +107,7 @@ func BenchmarkFilesOfSamples(b *testing.B) {
 
 // The memory that a file takes to write does not depend on how many events there are.
 func TestFilesTakeNoMemoryForEvents(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
 		allocated := func(events int) uint64 {
 			s := newBusy(1, events, events)
 			var before, after runtime.MemStats

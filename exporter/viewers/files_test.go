@@ -1,4 +1,4 @@
-package viewers
+package viewers_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/exporter/viewers"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -70,13 +72,19 @@ type firefoxFile struct {
 	}
 }
 
+// The bounds that the documentation of WriteFirefox has.
+const (
+	maxText   = 1000 // bytes of a text from outside
+	maxFields = 100  // keys that a type of event shows
+)
+
 // checkFirefox reads a file as the Firefox Profiler and Perfetto do, and compares it with its session.
-func checkFirefox(text []byte, s recorded) error {
-	if !bytes.HasPrefix(text, []byte(`{"libs"`)) {
-		return fmt.Errorf("it begins with %.20q: Perfetto would not know what it is", text)
+func checkFirefox(file []byte, s viewers.Recorded) error {
+	if !bytes.HasPrefix(file, []byte(`{"libs"`)) {
+		return fmt.Errorf("it begins with %.20q: Perfetto would not know what it is", file)
 	}
 	var f firefoxFile
-	if err := json.Unmarshal(text, &f); err != nil || !utf8.Valid(text) {
+	if err := json.Unmarshal(file, &f); err != nil || !utf8.Valid(file) {
 		return fmt.Errorf("it is not JSON in UTF-8: %w", err)
 	}
 	known := func(what string, length int, all ...[]int) error {
@@ -106,9 +114,9 @@ func checkFirefox(text []byte, s recorded) error {
 			return fmt.Errorf("stack %d is called by %d, which must stand before it", i, *p)
 		}
 	}
-	for _, text := range shared.StringArray {
-		if utf8.RuneCountInString(text) > maxText {
-			return fmt.Errorf("a text has %d bytes", len(text))
+	for _, entry := range shared.StringArray {
+		if utf8.RuneCountInString(entry) > maxText { // a byte that is not UTF-8 becomes one character
+			return fmt.Errorf("a text has %d bytes", len(entry))
 		}
 	}
 	timelines := s.Timelines()
@@ -134,7 +142,7 @@ func checkFirefox(text []byte, s recorded) error {
 			return err
 		}
 		for k, e := range events {
-			if got, want := shared.StringArray[m.Name[k]], string([]rune(cut(e.Name))); got != want { // invalid UTF-8 becomes U+FFFD
+			if got, want := shared.StringArray[m.Name[k]], string([]rune(text.Cut(e.Name, maxText))); got != want { // invalid UTF-8 becomes U+FFFD
 				return fmt.Errorf("thread %d, marker %d is called %q, want %q", i, k, got, want)
 			}
 			start, err1 := m.StartTime[k].Float64()
@@ -318,17 +326,17 @@ func TestFilesOfAnySession(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				h := anySession(t, wild)
 				var b, again bytes.Buffer
-				if err := writeFirefox(&b, h); err != nil {
+				if err := viewers.WriteRecordedFirefox(&b, h); err != nil {
 					t.Fatal(err)
 				}
 				if err := checkFirefox(b.Bytes(), h); err != nil {
 					t.Fatalf("firefox: %v\n%.3000s", err, b.Bytes())
 				}
-				if err := writeFirefox(&again, h); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+				if err := viewers.WriteRecordedFirefox(&again, h); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 					t.Fatalf("the same session makes another file (%v)", err)
 				}
 				b.Reset()
-				if err := writeSpeedscope(&b, h); err != nil {
+				if err := viewers.WriteRecordedSpeedscope(&b, h); err != nil {
 					t.Fatal(err)
 				}
 				opened, open, err := checkSpeedscope(b.Bytes())
@@ -359,14 +367,7 @@ func TestFirefoxFields(t *testing.T) {
 	for i := range 2 * maxFields {
 		h.events[4] = append(h.events[4], sessions.Event{Type: sessions.Measure, Name: "m", Detail: []slog.Attr{slog.Int(fmt.Sprint("key", i), i)}})
 	}
-	var b bytes.Buffer
-	if err := writeFirefox(&b, h); err != nil {
-		t.Fatal(err)
-	}
-	var f firefoxFile
-	if err := json.Unmarshal(b.Bytes(), &f); err != nil {
-		t.Fatal(err)
-	}
+	f := readFirefox(t, h)
 	for _, s := range f.Meta.MarkerSchema {
 		if s.Name == "Measure" && len(s.Fields) != 4+maxFields {
 			t.Errorf("%d fields are shown, want %d and 4 of all events", len(s.Fields), maxFields)
@@ -375,6 +376,67 @@ func TestFirefoxFields(t *testing.T) {
 	last := f.Threads[3].Markers.Data[2*maxFields]
 	if last["key199"] != 199.0 {
 		t.Errorf("the last event has %v, want its detail", last)
+	}
+}
+
+// readFirefox returns the file of a session.
+func readFirefox(t *testing.T, s viewers.Recorded) (f firefoxFile) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := viewers.WriteRecordedFirefox(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkFirefox(b.Bytes(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b.Bytes(), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The names of a file are the names of the events, in UTF-8 and cut between two characters.
+func TestFirefoxTexts(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"plain":              {"GET /products/{id}", "GET /products/{id}"},
+		"quotes":             {`a"b\c`, `a"b\c`},
+		"control":            {"a\x00\x1b\n", "a\x00\x1b\n"},
+		"not UTF-8":          {"a\xff", "a\ufffd"},
+		"right to left":      {"\u202eabc", "\u202eabc"},
+		"as long as may be":  {strings.Repeat("a", maxText), strings.Repeat("a", maxText)},
+		"long":               {strings.Repeat("a", 100_000), strings.Repeat("a", maxText-3) + "…"},
+		"within a character": {strings.Repeat("a", maxText-4) + "éé" + "bb", strings.Repeat("a", maxText-4) + "…"},
+		"DEL and C1":         {"\x7f\u0085", "\x7f\u0085"},
+		"line separators":    {"\u2028", "\u2028"},
+	} {
+		h := aSession()
+		h.events[1][0].Name = c.text
+		f := readFirefox(t, h)
+		if got := f.Shared.StringArray[f.Threads[0].Markers.Name[0]]; got != c.want {
+			t.Errorf("%s: %.40q becomes %.40q, want %.40q", name, c.text, got, c.want)
+		}
+	}
+}
+
+// A sample's stack has its calls. The innermost has the sample's category, and its callers have Go's.
+func TestFirefoxStacks(t *testing.T) {
+	h := aSession()
+	first := h.timelines[0].ID
+	h.samples = map[sessions.TimelineID][]profile.Sample{first: h.trace.Samples}
+	f := readFirefox(t, h)
+	shared := &f.Shared
+	for i, want := range [][]string{{"main.main 1"}, {"main.main 1", "main.render 1"}, {"main.main 1", "main.render 2"},
+		{"main.main 1", "main.render 1", "runtime.gopark 4"}, {"cgo 0"}, {"[no stack] 3"}} {
+		var got []string
+		for at := &f.Threads[0].Samples.Stack[i]; at != nil; at = shared.StackTable.Prefix[*at] {
+			frame := shared.StackTable.Frame[*at]
+			function := shared.StringArray[shared.FuncTable.Name[shared.FrameTable.Func[frame]]]
+			got = append(got, fmt.Sprint(function, " ", shared.FrameTable.Category[frame]))
+		}
+		slices.Reverse(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("sample %d has stack %q, want %q", i, got, want)
+		}
 	}
 }
 
@@ -390,14 +452,14 @@ func FuzzFiles(f *testing.F) {
 			h.timelines[i].Events = len(h.events[h.timelines[i].ID])
 		}
 		var b bytes.Buffer
-		if err := writeFirefox(&b, h); err != nil {
+		if err := viewers.WriteRecordedFirefox(&b, h); err != nil {
 			t.Fatal(err)
 		}
 		if err := checkFirefox(b.Bytes(), h); err != nil {
 			t.Error(err)
 		}
 		b.Reset()
-		if err := writeSpeedscope(&b, h); err != nil {
+		if err := viewers.WriteRecordedSpeedscope(&b, h); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := checkSpeedscope(b.Bytes()); err != nil {

@@ -33,7 +33,7 @@ const (
 //     event shows its first 100 keys.
 //   - Samples are the thread's samples, weighed by the time that they stand for. Samples
 //     of CPU time give the CPU's load, too. The innermost frame's category is the sample's marker. A sample without a
-//     stack has one of "[no-stack]".
+//     stack has one of "[no stack]".
 //   - All times are milliseconds since the session's start, or since the start of what began before it:
 //     viewers refuse negative times. The file says when profiling began on that axis.
 //   - Texts from outside are cut at 1000 bytes each; invalid UTF-8 becomes U+FFFD.
@@ -46,7 +46,7 @@ func WriteFirefox(w io.Writer, s *sessions.Session) error { return writeFirefox(
 func writeFirefox(w io.Writer, s recorded) error {
 	f := firefox{jsonStream: newJSONStream(w), s: s, trace: s.Trace(), timelines: s.Timelines()}
 	f.stacks.trace, f.stacks.frame = f.trace, f.frame
-	f.timed = f.trace != nil && f.trace.Engine != "wall"
+	f.timed = f.trace != nil && f.trace.Engine != profile.EngineWall
 	for _, tl := range f.timelines {
 		f.zero = min(f.zero, tl.Interval.Start)
 	}

@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/marks"
@@ -31,9 +29,15 @@ func TestSessionWithAMarkedHeader(t *testing.T) {
 		return
 	}
 	tl := observer.NewTimeline(observer.TimelineOptions{})
+	recorder := sessions.NewRecorder(sessions.Config{Timeline: tl})
+	defer recorder.Close()
+	id, err := recorder.Start(t.Context(), sessions.StartOptions{NoSamples: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	header := http.Header{"A": {"1"}}
 	marks.Mark(observer.NewContext(t.Context(), tl), "m", slog.Any("h", header))
-	s, err := sessions.Of(sessions.Recording{Started: tl.Origin(), Length: time.Hour, Entries: slices.Values(tl.Entries())})
+	s, err := recorder.Stop(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

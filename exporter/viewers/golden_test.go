@@ -1,4 +1,4 @@
-package viewers
+package viewers_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/perfline/perfline/exporter/viewers"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -30,7 +32,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 
 func TestFirefox(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeFirefox(&b, aSession()); err != nil {
+	if err := viewers.WriteRecordedFirefox(&b, aSession()); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "session.firefox.json", b.Bytes())
@@ -38,7 +40,7 @@ func TestFirefox(t *testing.T) {
 
 func TestSpeedscope(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeSpeedscope(&b, aSession()); err != nil {
+	if err := viewers.WriteRecordedSpeedscope(&b, aSession()); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "session.speedscope.json", b.Bytes())

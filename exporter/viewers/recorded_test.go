@@ -1,7 +1,6 @@
-package viewers
+package viewers_test
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -11,10 +10,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -117,24 +116,11 @@ func TestFilesFailWithTheirWriter(t *testing.T) {
 	for range 12 { // so that a file is larger than a buffer
 		h.events[1] = append(h.events[1], h.events[1]...)
 	}
-	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
 		for _, left := range []int{0, 1 << 17} {
 			if err := write(&failing{left}, h); !errors.Is(err, errFull) {
 				t.Errorf("%s on a writer of %d bytes: %v, want its error", name, left, err)
 			}
-		}
-	}
-}
-
-func TestCut(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"short":              {strings.Repeat("a", maxText), strings.Repeat("a", maxText)},
-		"long":               {strings.Repeat("a", maxText+1), strings.Repeat("a", maxText-3) + "…"},
-		"within a character": {strings.Repeat("a", maxText-4) + "éé" + "bb", strings.Repeat("a", maxText-4) + "…"},
-		"not UTF-8":          {strings.Repeat("\x80", maxText+1), strings.Repeat("\x80", maxText-6) + "…"},
-	} {
-		if got := cut(c.text); got != c.want {
-			t.Errorf("%s: %d bytes ending in %q, want %d ending in %q", name, len(got), got[len(got)-6:], len(c.want), c.want[len(c.want)-6:])
 		}
 	}
 }
@@ -167,7 +153,7 @@ func (e *endless) Samples(sessions.TimelineID) iter.Seq[profile.Sample] {
 
 // When the writer fails, because the client is gone say, no more of the session is looked at.
 func TestFilesStopWithTheirWriter(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, recorded) error{"firefox": writeFirefox, "speedscope": writeSpeedscope} {
+	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
 		s := &endless{handMade: aSession()}
 		s.timelines = slices.Repeat(s.timelines, 20_000)
 		if err := write(&failing{}, s); !errors.Is(err, errFull) {
@@ -175,26 +161,6 @@ func TestFilesStopWithTheirWriter(t *testing.T) {
 		}
 		if most := 1 << 16; s.looked > most { // the buffer's bytes
 			t.Errorf("%s looked at %d events and samples, want %d at most", name, s.looked, most)
-		}
-	}
-}
-
-// The text written is JSON in UTF-8 and reads as the text.
-func TestAppendText(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"plain":           {"GET /products/{id}", "GET /products/{id}"},
-		"quotes":          {`a"b\c`, `a"b\c`},
-		"control":         {"a\x00\x1b\n", "a\x00\x1b\n"},
-		"not UTF-8":       {"a\xff", "a\ufffd"},
-		"right to left":   {"\u202eabc", "\u202eabc"},
-		"long":            {strings.Repeat("a", 100_000), strings.Repeat("a", maxText-3) + "…"},
-		"DEL and C1":      {"\x7f\u0085", "\x7f\u0085"},
-		"line separators": {"\u2028", "\u2028"},
-	} {
-		written := appendText(nil, c.text)
-		var got string
-		if err := json.Unmarshal(written, &got); err != nil || got != c.want || !utf8.Valid(written) {
-			t.Errorf("%s: %.40q becomes %.40s, %v, want JSON of %.40q", name, c.text, written, err, c.want)
 		}
 	}
 }

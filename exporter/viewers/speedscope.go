@@ -82,7 +82,7 @@ func (f *speedscope) samples(t *profile.Trace) {
 		total += s.Weight
 	}
 	kind := "CPU time"
-	if t.Engine == "wall" {
+	if t.Engine == profile.EngineWall {
 		kind = "wall-clock time"
 	}
 	f.profile("sampled", "samples of "+kind, 0, total)

@@ -21,14 +21,11 @@ type stackKey struct {
 	category int
 }
 
-// noStack is the function of samples without a stack, as in pprof files, so that no time is missing.
-const noStack = "[no-stack]"
-
 // of returns the index of a sample's stack.
 func (t *stackTable) of(s profile.Sample, category int) int {
 	at, ok := t.trace.Position(s)
 	if !ok {
-		return t.add(stack{-1, t.frame(profile.Call{Name: noStack}, category)})
+		return t.add(stack{-1, t.frame(profile.Call{Name: profile.NoStack}, category)})
 	}
 	return t.find(stackKey{at, category})
 }

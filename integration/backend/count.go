@@ -59,7 +59,7 @@ func (p *Pyroscope) Taken(ctx context.Context) (int, error) {
 	for lines.Scan() {
 		line := lines.Text()
 		if !strings.HasPrefix(line, "pyroscope_request_duration_seconds_count{") ||
-			!strings.Contains(line, `route="ingest"`) || !strings.Contains(line, `status_code="200"`) {
+			!strings.Contains(line, `route="push_v1_pusherservice`) || !strings.Contains(line, `status_code="200"`) {
 			continue
 		}
 		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)

@@ -70,7 +70,7 @@ func (p *Pyroscope) Profile(ctx context.Context, q Query) (*profile.Profile, err
 	body = protowire.AppendTag(body, 4, protowire.VarintType)
 	body = protowire.AppendVarint(body, uint64(times.End))
 	// As protocol buffers the answer is what go tool pprof reads.
-	data, err := p.ask(ctx, "SelectMergeProfile", "application/proto", body)
+	data, err := p.ask(ctx, querier+"SelectMergeProfile", "application/proto", body)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func call[Answer any](ctx context.Context, p *Pyroscope, method string, request 
 	if err != nil {
 		return answer, err
 	}
-	data, err := p.ask(ctx, method, "application/json", body)
+	data, err := p.ask(ctx, querier+method, "application/json", body)
 	if err != nil {
 		return answer, err
 	}
@@ -215,9 +215,11 @@ func call[Answer any](ctx context.Context, p *Pyroscope, method string, request 
 	return answer, nil
 }
 
-// ask calls a method of querier.v1.QuerierService as Connect does: a POST.
+const querier = "querier.v1.QuerierService/"
+
+// ask calls a method, which is named with its service, as Connect does: by a POST.
 func (p *Pyroscope) ask(ctx context.Context, method, contentType string, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/querier.v1.QuerierService/"+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/"+method, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -48,14 +48,14 @@ func newServer(ctx context.Context, name, pkg string, listeners ...string) (*ser
 	return &server{name: name, bin: bin, dir: dir, ports: ports}, nil
 }
 
-// Ports of servers are below the ones that the kernel gives to connections (32768 and above on Linux). A connection could
-// otherwise take a server's port before the server has it, or while the server is down.
+// Ports of servers and proxies are below the ones that the kernel gives to connections (32768 and above on Linux). A connection could
+// otherwise take their port before they have it, or while they are down.
 const (
 	firstPort = 20_000
 	portCount = 12_000
 )
 
-var picked sync.Map // ports of this process's servers
+var picked sync.Map // ports of this process's servers and proxies
 
 // freePorts picks a port for each name. Another process could take one before the server does; Start fails then, and tells.
 func freePorts(ctx context.Context, names []string) (map[string]int, error) {

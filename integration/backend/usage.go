@@ -20,21 +20,31 @@ type Usage struct {
 // Usage tells what the process has used. It is an error when it does not run, or not on
 // Linux.
 func (s *server) Usage() (u Usage, err error) {
-	stat, err := s.procFile("stat")
-	if err != nil {
-		return u, err
-	}
 	status, err := s.procFile("status")
 	if err != nil {
 		return u, err
 	}
-	if u.CPU, err = cpuOfStat(stat); err != nil {
-		return u, fmt.Errorf("%s's CPU time: %w", s.name, err)
+	if u.CPU, err = ProcessCPU(s.proc.cmd.Process.Pid); err != nil {
+		return u, err
 	}
 	if u.Peak, err = peakOfStatus(status); err != nil {
 		return u, fmt.Errorf("%s's memory: %w", s.name, err)
 	}
 	return u, nil
+}
+
+// ProcessCPU is the CPU time of a process until now, of user and kernel mode, in steps of 10 ms.
+// It is an error when the process does not run, or not on Linux.
+func ProcessCPU(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	used, err := cpuOfStat(string(stat))
+	if err != nil {
+		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
+	}
+	return used, nil
 }
 
 // ResetPeak makes Usage's peak count from now on.

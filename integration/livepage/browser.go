@@ -1,5 +1,5 @@
 // Package livepage looks at the live page as people do: in a browser, with the shop behind
-// it. Its tests do, and liveshots, which makes the README's pictures.
+// it. Its tests do, and pictures, which makes the documents' pictures.
 package livepage
 
 import (

@@ -124,8 +124,8 @@ func eval[T any](p tab, expression string) T {
 	return v
 }
 
-// load has the shop work until the test ends.
-func load(t *testing.T) {
+// underLoad has the shop work until the test ends.
+func underLoad(t *testing.T) {
 	t.Helper()
 	stop := shop.Load(t.Context(), Everything)
 	t.Cleanup(func() {

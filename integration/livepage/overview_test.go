@@ -27,7 +27,7 @@ func TestOverview(t *testing.T) {
 		p.wait(fmt.Sprintf(`document.querySelector("#recent tbody tr").innerText.startsWith(%q)`, r.name+"\t"+r.status))
 	}
 
-	load(t)
+	underLoad(t)
 	p.wait(`document.querySelectorAll("#recent tbody tr").length >= 20 && document.querySelectorAll("#routes tbody tr").length >= 4`)
 	slowest := eval[[]float64](p, `(() => {
 		const ms = { s: 1000, ms: 1, "µs": 0.001 };

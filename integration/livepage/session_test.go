@@ -12,7 +12,7 @@ import (
 // A session is started, watched, stopped and released by keyboard alone; its timelines open to
 // their events.
 func TestSession(t *testing.T) {
-	load(t)
+	underLoad(t)
 	p := open(t, shop.Page+"#/sessions?route="+"POST+%2Forders", View{})
 	p.wait(`document.querySelector("#start:enabled")?.checkVisibility()`)
 	if !eval[bool](p, `document.querySelector("#begin-route").checked && document.querySelector("#route").value === "POST /orders"`) {

@@ -10,11 +10,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
-	"time"
+
+	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/load"
 )
 
 // A Shop is the example service, serving on this machine with its live page.
@@ -29,10 +28,6 @@ type Shop struct {
 
 // StartShop builds the shop and starts it, with nowhere to send its traces and profiles.
 func StartShop(ctx context.Context) (_ *Shop, err error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return nil, errors.New("the source folder is not known (built with -trimpath?)")
-	}
 	dir, err := os.MkdirTemp("", "shop")
 	if err != nil {
 		return nil, err
@@ -42,12 +37,11 @@ func StartShop(ctx context.Context) (_ *Shop, err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "shop"), "./shop")
-	build.Dir = filepath.Join(filepath.Dir(file), "..", "..", "examples")
-	if text, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building the shop: %w\n%s", err, text)
+	program, err := backend.BuildShop(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
-	s := &Shop{dir: dir, cmd: exec.CommandContext(ctx, filepath.Join(dir, "shop")), log: new(bytes.Buffer)}
+	s := &Shop{dir: dir, cmd: exec.CommandContext(ctx, program), log: new(bytes.Buffer)}
 	s.cmd.Stderr = s.log
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "OTEL_") && !strings.HasPrefix(v, "PYROSCOPE_") && !strings.HasPrefix(v, "PERFLINE_") {
@@ -106,30 +100,18 @@ func Everything(i int) Call {
 	return Reading(i)
 }
 
-// Load sends calls, one at a time and some two hundred a second, until the function that it returns
-// is called, which waits for the one under way.
+// Load sends calls, one at a time and at most two hundred a second, until the function that it
+// returns is called. That function waits for the call under way.
 func (s *Shop) Load(ctx context.Context, call func(i int) Call) (stop func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- s.load(ctx, call) }()
-	return sync.OnceValue(func() error {
-		cancel()
-		return <-done
-	})
-}
-
-func (s *Shop) load(ctx context.Context, call func(i int) Call) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := s.Send(context.WithoutCancel(ctx), call(i)); err != nil {
-			return err
-		}
+	i := 0
+	alive := context.WithoutCancel(ctx)
+	l := load.Start(ctx, load.Config{PerSecond: 200, UnderWay: 1, Do: func() error {
+		i++
+		return s.Send(alive, call(i-1))
+	}})
+	return func() error {
+		l.Stop()
+		return l.Total().Err()
 	}
 }
 

@@ -70,9 +70,9 @@ func (t *target) carry(ctx context.Context, rate float64, length time.Duration) 
 	if ctx.Err() != nil {
 		return c, context.Cause(ctx)
 	}
-	want := delivered + int64((r.batches-r.refused)*t.sender.batch.spans())
+	want := delivered + int64(r.Answered*t.sender.batch.spans())
 	ended := time.Now()
-	c = carried{rate: rate, p99: quantile(r.latencies, 0.99), refused: r.refused, unsent: r.unsent}
+	c = carried{rate: rate, p99: r.P(0.99), refused: r.Failed, unsent: r.Unsent}
 	// What is left leaves before the next attempt, or would be taken for its own.
 	now, late := int64(0), false
 	err = backend.Poll(ctx, func() (bool, error) {

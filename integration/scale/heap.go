@@ -8,18 +8,22 @@ import (
 
 // spanInMemory is how many bytes a span of the batch takes as the Collector's own
 // data, which is what a processor holds that waits for the rest of a trace.
-func spanInMemory(b *batch) (bytes float64, err error) {
+func spanInMemory(b batch) (bytes float64, err error) {
 	const copies = 50
-	held := make([]ptraceotlp.ExportRequest, copies)
+	request, err := b.renewed(1).MarshalProto()
+	if err != nil {
+		return 0, err
+	}
+	decoded := make([]ptraceotlp.ExportRequest, copies)
 	before := liveHeap()
-	for i := range held {
-		held[i] = ptraceotlp.NewExportRequest()
-		if err := held[i].UnmarshalProto(b.renewed(uint64(i))); err != nil {
+	for i := range decoded {
+		decoded[i] = ptraceotlp.NewExportRequest()
+		if err := decoded[i].UnmarshalProto(request); err != nil {
 			return 0, err
 		}
 	}
 	after := liveHeap()
-	runtime.KeepAlive(held)
+	runtime.KeepAlive(decoded)
 	return float64(after-before) / float64(copies*b.spans()), nil
 }
 

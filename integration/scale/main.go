@@ -1,5 +1,5 @@
-// Command scale measures what one Collector carries and how much is stored, and computes from
-// that and from the shop's requests what the spans and profiles of many services take:
+// Command scale measures what a request of the shop sends, what one Collector carries, and how
+// much is stored:
 //
 //	go run -C integration ./scale
 //
@@ -45,11 +45,9 @@ func main() {
 
 // options are what the command is told, and what -short makes of it.
 type options struct {
-	length   time.Duration // of one measurement
-	services int           // of the fleet
-	rate     int           // requests a second, of each service of the fleet
-	into     string
-	short    bool
+	length time.Duration // of one measurement
+	into   string
+	short  bool
 
 	spans    float64       // highest rate of spans that is tried
 	halvings int           // of a search
@@ -62,8 +60,6 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.DurationVar(&o.length, "length", 2*time.Second, "how long each measurement is, at least 100ms")
-	f.IntVar(&o.services, "services", 1000, "services of the fleet that is computed")
-	f.IntVar(&o.rate, "rate", 1000, "requests a second of each of them")
 	f.StringVar(&o.into, "into", "", "document to write the tables into, between its markers")
 	f.BoolVar(&o.short, "short", false, "run every part once and briefly: the figures mean nothing")
 	if err := f.Parse(args); err != nil {
@@ -74,10 +70,6 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 		return o, fmt.Errorf("arguments %q: there are none", f.Args())
 	case o.length < 100*time.Millisecond:
 		return o, fmt.Errorf("-length %v: must be at least 100ms", o.length)
-	case o.services < 1:
-		return o, fmt.Errorf("-services %d: must be at least 1", o.services)
-	case o.rate < 1:
-		return o, fmt.Errorf("-rate %d: must be at least 1", o.rate)
 	case o.short && o.into != "":
 		return o, errors.New("-short with -into: its figures mean nothing and belong in no document")
 	}
@@ -92,7 +84,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 }
 
 // partNames are the document's markers.
-var partNames = []string{"scale: collector", "scale: storage", "scale: fleet", "scale: public figures"}
+var partNames = []string{"scale: collector", "scale: storage"}
 
 // run measures all, prints the tables and writes them into the document.
 func run(ctx context.Context, o options, out io.Writer) error {
@@ -106,26 +98,25 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		fmt.Fprintf(os.Stderr, "%5.0f s: %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	say("the shop runs for %v", o.shop)
-	sh, err := shop(ctx, o.shop, o.uploads)
+	shop, err := runShop(ctx, o.shop, o.uploads)
 	if err != nil {
 		return err
 	}
-	targets, err := measureTargets(ctx, o, sh.batch, say)
+	targets, err := measureTargets(ctx, o, shop.batch, say)
 	if err != nil {
 		return err
 	}
 	say("%d spans are stored", o.disk)
-	onDisk, err := spanOnDisk(ctx, sh.batch, o.disk)
+	onDisk, err := spanOnDisk(ctx, shop.batch, o.disk)
 	if err != nil {
 		return err
 	}
-	inMemory, err := spanInMemory(sh.batch)
+	inMemory, err := spanInMemory(shop.batch)
 	if err != nil {
 		return err
 	}
-	m := figuresOf(targets[0], sh, inMemory, onDisk)
 	var parts []document.Part
-	for i, text := range []string{collectorText(o, targets, sh), storageText(o, m, sh), fleetText(o, m), publicText()} {
+	for i, text := range []string{collectorText(o, targets, shop), storageText(o, shop, inMemory, onDisk)} {
 		parts = append(parts, document.Part{Name: partNames[i], Text: text})
 	}
 	for _, p := range parts {

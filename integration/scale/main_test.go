@@ -13,8 +13,6 @@ func TestFlagsErrors(t *testing.T) {
 	for _, c := range []struct{ name, args, want string }{
 		{"an argument", "now", `arguments ["now"]`},
 		{"too short", "-length 99ms", "-length 99ms: must be at least 100ms"},
-		{"no services", "-services 0", "-services 0: must be at least 1"},
-		{"no rate", "-rate 0", "-rate 0: must be at least 1"},
 		{"a short run into a document", "-short -into scale.md", "its figures mean nothing"},
 		{"no duration", "-length soon", `invalid value "soon"`},
 		{"unknown", "-fast", "not defined: -fast"},

@@ -10,7 +10,7 @@ import (
 
 // spanOnDisk puts the batch into a Jaeger with Badger, as often as it takes for so many
 // spans, and returns the bytes that a span then takes on its disk.
-func spanOnDisk(ctx context.Context, b *batch, spans int) (bytes float64, err error) {
+func spanOnDisk(ctx context.Context, b batch, spans int) (bytes float64, err error) {
 	j, err := backend.StartJaegerOnDisk(ctx)
 	if err != nil {
 		return 0, err
@@ -22,8 +22,8 @@ func spanOnDisk(ctx context.Context, b *batch, spans int) (bytes float64, err er
 	}
 	defer s.close()
 	batches := max(1, spans/b.spans())
-	for i := range batches {
-		if err := s.export(ctx, uint64(i)+1); err != nil {
+	for range batches {
+		if err := s.export(ctx); err != nil {
 			return 0, err
 		}
 	}

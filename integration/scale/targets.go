@@ -14,8 +14,8 @@ const lowestSpans = 5000
 
 // measureTargets sends the batch through a Collector to a receiver that forgets it, which
 // is the first target, and through another to a Jaeger, at rising rates and in turns.
-func measureTargets(ctx context.Context, o options, b *batch, say func(string, ...any)) (targets []*target, err error) {
-	spans, err := startSink(ctx, false)
+func measureTargets(ctx context.Context, o options, b batch, say func(string, ...any)) (targets []*target, err error) {
+	spans, err := startSink(ctx)
 	if err != nil {
 		return nil, err
 	}

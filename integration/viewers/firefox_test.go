@@ -158,7 +158,7 @@ func checkFirefox(ctx context.Context, t *testing.T, file []byte) error {
 		}
 	}
 	const ids = "trace id=000000000000000000000000000000ab span id=00000000000000cd"
-	want := `process/process 1/1 ["[no-stack] 10" "cgo 10" "main.main 10"] ["Go 10" "Other 10" "Syscall 10"]
+	want := `process/process 1/1 ["[no stack] 10" "cgo 10" "main.main 10"] ["Go 10" "Other 10" "Syscall 10"]
 	Measure Measure "tick" 0+60
 gc/gc 2/2 [] []
 	GC GC "gc" 5+1 cycle=3

@@ -23,7 +23,7 @@ func aTrace() *profile.Trace {
 			{Timestamp: 10 * ms, StackID: 0, ContextID: profile.None, Count: 1, Weight: 10 * ms},
 			{Timestamp: 20 * ms, StackID: 1, ContextID: 0, Count: 1, Weight: 20 * ms},
 		},
-		Contexts: []profile.Context{{Labels: []profile.Label{{Key: "tenant", Value: "a"}}}},
+		Contexts: []profile.SampleContext{{Labels: []profile.Label{{Key: "tenant", Value: "a"}}}},
 		Interval: 10 * ms, Engine: "cpu", Stopped: 30 * ms,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The values of the flag -provider.
@@ -44,10 +43,9 @@ func All() []string { return []string{Perfline, Processors, SDK} }
 
 // Options configure a provider. Zero fields mean its defaults.
 type Options struct {
-	Timeline   *observer.Timeline
-	Sampler    sdktrace.Sampler
-	Limits     *sdktrace.SpanLimits
-	ProfileIDs spanlabels.Scope // of perfline's provider
+	Timeline *observer.Timeline
+	Sampler  sdktrace.Sampler
+	Limits   *sdktrace.SpanLimits
 }
 
 // New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
@@ -70,7 +68,7 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 		tp.RegisterSpanProcessor(joined)
 		return tp, joined.Stats
 	}
-	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits, ProfileIDs: o.ProfileIDs}
+	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits}
 	if name == Processors {
 		c.Processors = []sdktrace.SpanProcessor{to}
 	} else {
@@ -99,9 +97,11 @@ func (d Decoded) ForceFlush(ctx context.Context) error { return d.To.ForceFlush(
 // Shutdown implements [bridge.Output].
 func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx) }
 
-// Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches.
+// Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches. The test is
+// parallel to others that run them over a third one.
 func Again(t *testing.T, provider, skip string) {
 	t.Helper()
+	t.Parallel()
 	args := []string{"-provider", provider, "-test.short=" + strconv.FormatBool(testing.Short())}
 	if skip != "" {
 		args = append(args, "-test.skip", skip)

@@ -15,7 +15,7 @@ type Sender struct {
 	name    string
 	wire    wire
 	timeout time.Duration
-	answers
+	redactor
 	life  context.Context //nolint:containedctx // the sender's lifetime, which Close ends, not a request's
 	end   context.CancelFunc
 	close sync.Once
@@ -37,12 +37,12 @@ func (s *Settings) Sender() (*Sender, error) {
 	if s.Protocol == GRPC {
 		var err error
 		if w, err = newGRPCWire(s); err != nil {
-			return nil, fmt.Errorf("exporter: %s: %w", s.Name, s.Discreet(err))
+			return nil, fmt.Errorf("exporter: %s: %w", s.Name, s.Redact(err))
 		}
 	} else {
 		w = newHTTPWire(s)
 	}
-	sender := &Sender{name: s.Name, wire: w, timeout: s.Timeout, answers: s.answers}
+	sender := &Sender{name: s.Name, wire: w, timeout: s.Timeout, redactor: s.redactor}
 	sender.life, sender.end = context.WithCancel(context.Background())
 	return sender, nil
 }
@@ -72,8 +72,8 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	case attempt.Err() != nil && ctx.Err() == nil:
 		a.Err = fmt.Errorf("no answer within %v: %w", s.timeout, a.Err)
 	}
-	a.Err = s.Discreet(a.Err)
-	a.Message = s.shown(a.Message)
+	a.Err = s.Redact(a.Err)
+	a.Message = s.redact(a.Message)
 	return a
 }
 

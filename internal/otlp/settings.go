@@ -26,7 +26,7 @@ type Settings struct {
 	Timeout  time.Duration // of one attempt; 0 means no limit
 
 	signal Signal
-	answers
+	redactor
 }
 
 // Resolve checks c and the variables of a signal. It checks all of the signal's variables, also where a field or
@@ -65,7 +65,7 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	s.Timeout = environ.Read(vars, defaultTimeout, environ.Milliseconds(0), environ.OfSignal(signal.Variable, "TIMEOUT")...)
 	s.Name = s.Protocol + " to " + secret.URL(to.url.String())
 	s.URL = to.address(signal, s.TLS != nil)
-	s.answers = c.answers(signal, to.url)
+	s.redactor = c.redactor(signal, to.url)
 	return s, nil
 }
 

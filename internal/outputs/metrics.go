@@ -122,9 +122,9 @@ func overOTLP(s *otlp.Settings) func(context.Context) (metric.Exporter, error) {
 			e, err = otlpmetrichttp.New(ctx, chosen(s, otlpmetrichttp.WithTimeout, otlpmetrichttp.WithInsecure(), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))...)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", s.Protocol, s.Discreet(err))
+			return nil, fmt.Errorf("exporter: metrics by OTLP over %s: %w", s.Protocol, s.Redact(err))
 		}
-		return discreetExporter{e, s}, nil
+		return redactingExporter{e, s}, nil
 	}
 }
 
@@ -140,12 +140,12 @@ func chosen[O any](s *otlp.Settings, timeout func(time.Duration) O, insecure, gz
 	return options
 }
 
-// A discreetExporter has errors that may be printed.
-type discreetExporter struct {
+// A redactingExporter has errors that may be printed.
+type redactingExporter struct {
 	metric.Exporter
 	settings *otlp.Settings
 }
 
-func (d discreetExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	return d.settings.Discreet(d.Exporter.Export(ctx, m))
+func (e redactingExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	return e.settings.Redact(e.Exporter.Export(ctx, m))
 }

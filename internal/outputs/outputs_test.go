@@ -1,4 +1,4 @@
-package outputs
+package outputs_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/outputs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -47,7 +48,7 @@ func TestResolve(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
-			o, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), c.c)
+			o, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), c.c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +90,7 @@ func TestResolveErrors(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
-			_, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), exporter.Config{})
+			_, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), exporter.Config{})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
@@ -103,7 +104,7 @@ func TestResolveLogsAVariableOnce(t *testing.T) {
 	t.Setenv(metrics, "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")
 	var log bytes.Buffer
-	o, err := Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), exporter.Config{})
+	o, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), exporter.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

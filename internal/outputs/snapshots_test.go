@@ -1,4 +1,4 @@
-package outputs
+package outputs_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/outputs"
 )
 
 // An exporterStub keeps the names of the spans, unless a test answers otherwise.
@@ -49,13 +50,13 @@ func (e *exporterStub) Shutdown(context.Context) error {
 	return e.close
 }
 
-func newSnapshots(e *exporterStub, size int) *Snapshots {
+func newSnapshots(e *exporterStub, size int) *outputs.Snapshots {
 	log := slog.New(slog.DiscardHandler)
-	return NewSnapshots(environ.NewReader(log), e, "stub", size, log)
+	return outputs.NewSnapshots(environ.NewReader(log), e, "stub", size, log)
 }
 
 // end ends spans that are called 0, 1, 2 and so on, and one that is not sampled.
-func end(s *Snapshots, n int) {
+func end(s *outputs.Snapshots, n int) {
 	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
 	s.OnEnd(tracetest.SpanStub{Name: "not sampled"}.Snapshot())
 	for i := range n {

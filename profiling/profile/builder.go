@@ -134,7 +134,7 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 //
 // The builder holds the keys as they are, so that what they point to is not freed
 // and its address not used again while it lives.
-func (b *Builder) Context(key any, describe func(key any) Context) int {
+func (b *Builder) Context(key any, describe func(key any) SampleContext) int {
 	if key == nil {
 		return None
 	}
@@ -146,7 +146,7 @@ func (b *Builder) Context(key any, describe func(key any) Context) int {
 	return id
 }
 
-func (b *Builder) contextOf(c Context) int {
+func (b *Builder) contextOf(c SampleContext) int {
 	if !c.SpanID.IsValid() && !c.TraceID.IsValid() && c.SpanName == "" && len(c.Labels) == 0 {
 		return None
 	}
@@ -163,7 +163,7 @@ func (b *Builder) contextOf(c Context) int {
 }
 
 // text is the same for equal contexts only: lengths tell its parts apart.
-func (c *Context) text() string {
+func (c *SampleContext) text() string {
 	var b []byte
 	b = append(b, c.TraceID[:]...)
 	b = append(b, c.SpanID[:]...)

@@ -4,9 +4,8 @@ import (
 	"fmt"
 )
 
-// check finds what is wrong with ids, positions and order, in a trace that was made
-// by hand or read. Without that, nothing that goes through the trace leaves its
-// lists or never ends.
+// check returns an error for wrong ids, positions and order, which a trace made by hand may
+// have. A loop over a trace without such errors ends, and stays within the trace's lists.
 func (t *Trace) check() error {
 	for i, f := range t.Frames {
 		if err := checkOptional("resourceId", f.ResourceID, len(t.Resources), "a resource"); err != nil {
@@ -54,49 +53,7 @@ func checkID(name string, id, end int, what string) error {
 	return nil
 }
 
-// maxDepth is how many frames a stack may have; of a deeper one the innermost are
-// recorded, and reading one is an error. A chain of parents
-// makes as many stacks as it is long, and conversions take each one's depth: without
-// a limit, some megabytes of input would become hundreds of gigabytes.
+// maxDepth is how many frames a recorded stack has at most; of a deeper one the innermost are recorded. A
+// chain of callers makes as many stacks as it is long, and conversions go through each one: without a
+// limit, some megabytes of stacks would become hundreds of gigabytes.
 const maxDepth = 2048
-
-// checkDepth finds stacks that are too deep.
-func (t *Trace) checkDepth() error {
-	depths := make([]int, len(t.Stacks))
-	for i, s := range t.Stacks {
-		depths[i] = 1
-		if s.ParentID != None {
-			depths[i] += depths[s.ParentID]
-		}
-		if depths[i] > maxDepth {
-			return fmt.Errorf("profile: stacks[%d] has %d frames: must be at most %d", i, depths[i], maxDepth)
-		}
-	}
-	return nil
-}
-
-// checkUnique finds elements that are equal in all their components.
-func (t *Trace) checkUnique() error {
-	if i, j := firstEqual(t.Resources); j > 0 {
-		return fmt.Errorf("profile: resources[%d] and [%d] are equal (%.80q): each must be there once", i, j, t.Resources[i])
-	}
-	if i, j := firstEqual(t.Frames); j > 0 {
-		return fmt.Errorf("profile: frames[%d] and [%d] are equal (%.80q): each must be there once", i, j, t.Frames[i].Name)
-	}
-	if i, j := firstEqual(t.Stacks); j > 0 {
-		return fmt.Errorf("profile: stacks[%d] and [%d] are equal (frameId %d): each must be there once", i, j, t.Stacks[i].FrameID)
-	}
-	return nil
-}
-
-// firstEqual gives the indexes of the first two equal elements, 0 and 0 when there are none.
-func firstEqual[T comparable](list []T) (first, second int) {
-	seen := make(map[T]int, len(list))
-	for i, v := range list {
-		if first, found := seen[v]; found {
-			return first, i
-		}
-		seen[v] = i
-	}
-	return 0, 0
-}

@@ -1,8 +1,8 @@
 package profile
 
-// Join is one trace of several that profiling.Profiler.TakeTrace and Stop gave of one session, in
-// the order in which they were taken. Counts are added up; what describes the session is the last
-// one's. The parts are not changed. Join of nothing is an empty trace.
+// Join returns one trace of the several that profiling.Profiler.TakeTrace and Stop returned for one
+// profiler, in the order in which they were taken. It adds up the counts and CPUTime, and takes the
+// description from the last part. The parts are not changed. Join of nothing is an empty trace.
 func Join(parts ...*Trace) *Trace {
 	b := NewBuilder(nil)
 	places := map[place]int32{} // ids, from 1
@@ -51,12 +51,13 @@ func Join(parts ...*Trace) *Trace {
 			b.t.Started = t.Started
 		}
 		b.t.Origin, b.t.Engine, b.t.Interval, b.t.Stopped = t.Origin, t.Engine, t.Interval, t.Stopped
+		b.t.CPUTime += t.CPUTime
 		b.t.Stats.add(t.Stats)
 	}
 	return b.Trace(nil)
 }
 
-// add adds the counts of the next part of a session.
+// add adds the counts of the next part.
 func (s *Stats) add(next Stats) {
 	s.Samples += next.Samples
 	s.Lost += next.Lost

@@ -1,19 +1,22 @@
-package profile
+package profile_test
 
 import (
+	"io"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A trace in parts, joined, is as if it had never been taken in parts.
 func TestJoin(t *testing.T) {
-	p, whole := newProgram(), NewBuilder(nil)
-	var parts []*Trace
+	p, whole := newProgram(), profile.NewBuilder(nil)
+	var parts []*profile.Trace
 	for i, stacks := range [][][]string{{{"a"}, {"b", "a"}}, {{"b", "a"}, {"c", "b", "a"}}, nil, {{"d"}, {"a"}}} {
-		b := NewBuilder(nil)
+		b := profile.NewBuilder(nil)
 		for j, names := range stacks {
-			s := Sample{Timestamp: time.Duration(2*i + j), ContextID: None, Weight: time.Duration(j)}
+			s := profile.Sample{Timestamp: time.Duration(2*i + j), ContextID: profile.None, Weight: time.Duration(j)}
 			b.Add(p.stack(names...), s)
 			whole.Add(p.stack(names...), s)
 		}
@@ -22,7 +25,7 @@ func TestJoin(t *testing.T) {
 		parts = append(parts, part)
 	}
 	before := *parts[1]
-	got, want := Join(parts...), whole.Trace(nil)
+	got, want := profile.Join(parts...), whole.Trace(nil)
 	checkTrace(t, got)
 	if !reflect.DeepEqual(*parts[1], before) {
 		t.Error("a part was changed")
@@ -38,13 +41,13 @@ func TestJoinCountsAndContexts(t *testing.T) {
 	for i := range b.Samples {
 		b.Samples[i].Timestamp += time.Hour
 	}
-	a.Stats = Stats{Samples: 3, Lost: 1, Truncated: 2, Filtered: 3, Gaps: 4, GapTime: 5, BusyGaps: 6, BusyTime: 7, SampleCost: 6}
-	b.Stats = Stats{Samples: 3, Lost: 10, Truncated: 20, Filtered: 30, Gaps: 40, GapTime: 50, BusyGaps: 60, BusyTime: 70, SampleCost: 60}
-	got := Join(a, b)
-	if err := got.check(); err != nil {
+	a.Stats = profile.Stats{Samples: 3, Lost: 1, Truncated: 2, Filtered: 3, Gaps: 4, GapTime: 5, BusyGaps: 6, BusyTime: 7, SampleCost: 6}
+	b.Stats = profile.Stats{Samples: 3, Lost: 10, Truncated: 20, Filtered: 30, Gaps: 40, GapTime: 50, BusyGaps: 60, BusyTime: 70, SampleCost: 60}
+	got := profile.Join(a, b)
+	if err := got.WriteJSON(io.Discard); err != nil {
 		t.Error(err)
 	}
-	if want := (Stats{Samples: 6, Lost: 11, Truncated: 22, Filtered: 33, Gaps: 44, GapTime: 55, BusyGaps: 66, BusyTime: 77, SampleCost: 60}); got.Stats != want {
+	if want := (profile.Stats{Samples: 6, Lost: 11, Truncated: 22, Filtered: 33, Gaps: 44, GapTime: 55, BusyGaps: 66, BusyTime: 77, SampleCost: 60}); got.Stats != want {
 		t.Errorf("counts are %+v, want %+v", got.Stats, want)
 	}
 	if len(got.Contexts) != len(a.Contexts) || len(got.Stacks) != len(a.Stacks) || len(got.Samples) != 2*len(a.Samples) {
@@ -52,11 +55,11 @@ func TestJoinCountsAndContexts(t *testing.T) {
 	}
 	for i, s := range got.Samples {
 		was := a.Samples[i%len(a.Samples)]
-		if (s.ContextID == None) != (was.ContextID == None) || s.ContextID != None && !reflect.DeepEqual(got.Contexts[s.ContextID], a.Contexts[was.ContextID]) {
+		if (s.ContextID == profile.None) != (was.ContextID == profile.None) || s.ContextID != profile.None && !reflect.DeepEqual(got.Contexts[s.ContextID], a.Contexts[was.ContextID]) {
 			t.Errorf("sample %d has context %d", i, s.ContextID)
 		}
 	}
-	if empty := Join(); len(empty.Samples) != 0 || empty.check() != nil {
+	if empty := profile.Join(); len(empty.Samples) != 0 || empty.WriteJSON(io.Discard) != nil {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }

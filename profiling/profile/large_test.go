@@ -1,8 +1,6 @@
-package profile
+package profile_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -12,27 +10,29 @@ import (
 	"unsafe"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // largeTrace is a trace of n samples: 1 000 stacks of 30 functions, 500 spans.
-func largeTrace(n int) *Trace {
-	p, b := newProgram(), NewBuilder(nil)
-	var stacks [][]*Call
+func largeTrace(n int) *profile.Trace {
+	p, b := newProgram(), profile.NewBuilder(nil)
+	var stacks [][]*profile.Call
 	for i := range 1000 {
 		stack := deepStack(p, 30)
 		stack[0] = p.line(fmt.Sprintf("example.com/shop/internal/orders.leaf%03d", i/2), i)
 		stack[10] = p.line(fmt.Sprintf("example.com/shop/internal/orders.middle%d", i%7), i)
 		stacks = append(stacks, stack)
 	}
-	span := func(key any) Context {
-		return Context{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1, byte(key.(int) >> 8), byte(key.(int))}, SpanName: "GET /orders"}
+	span := func(key any) profile.SampleContext {
+		return profile.SampleContext{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1, byte(key.(int) >> 8), byte(key.(int))}, SpanName: "GET /orders"}
 	}
 	for i, stack := range stacks {
-		b.Add(stack, Sample{ContextID: b.Context(i%500, span), Count: 1, Weight: 10 * time.Millisecond})
+		b.Add(stack, profile.Sample{ContextID: b.Context(i%500, span), Count: 1, Weight: 10 * time.Millisecond})
 	}
 	tr := b.Trace(nil)
 	once := tr.Samples
-	tr.Samples = make([]Sample, n)
+	tr.Samples = make([]profile.Sample, n)
 	for i := range tr.Samples {
 		tr.Samples[i] = once[i%len(once)]
 		tr.Samples[i].Timestamp = time.Duration(i) * 10 * time.Millisecond
@@ -43,12 +43,12 @@ func largeTrace(n int) *Trace {
 // The memory of a writer depends on the program and its spans, not on the samples.
 func TestLargeTracesAllocs(t *testing.T) {
 	tr := largeTrace(1_000_000)
-	size := int64(len(tr.Samples)) * int64(unsafe.Sizeof(Sample{}))
+	size := int64(len(tr.Samples)) * int64(unsafe.Sizeof(profile.Sample{}))
 	for _, c := range []struct {
 		name  string
 		write func(io.Writer) error
 		share int64 // of the trace's own size
-	}{{"JSON", tr.WriteJSON, 100}, {"pprof", tr.WritePprof, 8}, {"folded", tr.WriteFolded, 20}} {
+	}{{"JSON", tr.WriteJSON, 100}, {"pprof", tr.WritePprof, 8}} {
 		t.Run(c.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -67,7 +67,7 @@ func TestLargeTracesAllocs(t *testing.T) {
 
 func BenchmarkWriters(b *testing.B) {
 	tr := largeTrace(100_000)
-	for name, write := range map[string]func(io.Writer) error{"JSON": tr.WriteJSON, "pprof": tr.WritePprof, "folded": tr.WriteFolded} {
+	for name, write := range map[string]func(io.Writer) error{"JSON": tr.WriteJSON, "pprof": tr.WritePprof} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var w byteCounter
@@ -88,20 +88,6 @@ type byteCounter int64
 func (c *byteCounter) Write(p []byte) (int, error) {
 	*c += byteCounter(len(p))
 	return len(p), nil
-}
-
-func BenchmarkReadJSON(b *testing.B) {
-	text, err := json.Marshal(largeTrace(100_000))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ReadJSON(bytes.NewReader(text)); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 func BenchmarkSelect(b *testing.B) {

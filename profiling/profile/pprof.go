@@ -7,12 +7,6 @@ import (
 	pprofpb "github.com/google/pprof/profile"
 )
 
-// Names of engines in [Trace] Engine.
-const (
-	wallEngine   = "wall"   // measures wall-clock time
-	windowEngine = "window" // knows no samples' times
-)
-
 // WritePprof writes [Trace.Pprof] as go tool pprof reads it: gzipped protocol
 // buffers.
 func (t *Trace) WritePprof(w io.Writer) error {
@@ -29,7 +23,7 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // samples/count and wall/nanoseconds. Samples of the same lines and context are one
 // of the profile's. It has the labels of the user, and span_id,
 // span_name and trace_id of a span, which win over the user's. Samples without a stack belong
-// to a function "[no-stack]", so that no time is missing. A comment says how long other code
+// to the function [NoStack], so that no time is missing. A comment says how long other code
 // had the CPU profiler.
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
@@ -40,7 +34,7 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		return nil, err
 	}
 	kind := "cpu"
-	if t.Engine == wallEngine {
+	if t.Engine == EngineWall {
 		kind = "wall"
 	}
 	p := &pprofpb.Profile{
@@ -85,7 +79,7 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	return p, p.CheckValid()
 }
 
-func pprofLabels(c *Context) map[string][]string {
+func pprofLabels(c *SampleContext) map[string][]string {
 	labels := make(map[string][]string, len(c.Labels)+3)
 	for _, l := range c.Labels {
 		labels[l.Key] = []string{l.Value}
@@ -130,7 +124,7 @@ func (l *locations) stack(leaf Position) []*pprofpb.Location {
 		stack = append(stack, l.positions[i])
 	}
 	if depth == 0 {
-		stack = append(stack, l.location(Call{Name: noStack}))
+		stack = append(stack, l.location(Call{Name: NoStack}))
 	}
 	l.stacks[leaf] = stack
 	return stack

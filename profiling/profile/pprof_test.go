@@ -1,4 +1,4 @@
-package profile
+package profile_test
 
 import (
 	"bytes"
@@ -15,22 +15,24 @@ import (
 	"time"
 
 	pprofpb "github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 func TestProfile(t *testing.T) {
-	p, b := newProgram(), NewBuilder(nil)
-	span := b.Context(1, func(any) Context { return byHand().Contexts[0] })
-	job := b.Context(2, func(any) Context {
-		return Context{Labels: []Label{{"job", "x"}, {"trace_id", "the user's own"}}}
+	p, b := newProgram(), profile.NewBuilder(nil)
+	span := b.Context(1, func(any) profile.SampleContext { return byHand().Contexts[0] })
+	job := b.Context(2, func(any) profile.SampleContext {
+		return profile.SampleContext{Labels: []profile.Label{{"job", "x"}, {"trace_id", "the user's own"}}}
 	})
-	add := func(context int, weight time.Duration, stack ...*Call) {
-		b.Add(stack, Sample{ContextID: context, Count: 2, Weight: weight})
+	add := func(context int, weight time.Duration, stack ...*profile.Call) {
+		b.Add(stack, profile.Sample{ContextID: context, Count: 2, Weight: weight})
 	}
 	add(span, 10, p.line("f", 12), p.line("main", 20))
 	add(span, 20, p.line("f", 13), p.line("main", 20))
 	add(span, 30, p.line("f", 12), p.line("main", 20))
 	add(job, 40, p.line("f", 12), p.line("main", 20))
-	add(None, 50)
+	add(profile.None, 50)
 	tr := b.Trace(nil)
 	tr.Origin, tr.Interval, tr.Started, tr.Stopped = time.Unix(1000, 5), 4*time.Millisecond, time.Second, 3*time.Second
 	got, err := tr.Pprof()
@@ -42,7 +44,7 @@ func TestProfile(t *testing.T) {
 		"f:12 main:20 [4 40] " + spanLabels,
 		"f:13 main:20 [2 20] " + spanLabels,
 		"f:12 main:20 [2 40] map[job:[x] trace_id:[the user's own]]",
-		"[no-stack]:0 [2 50] map[]",
+		"[no stack]:0 [2 50] map[]",
 	}
 	if lines := samplesOf(got); !slices.Equal(lines, want) {
 		t.Errorf("samples are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
@@ -97,7 +99,7 @@ func samplesOf(p *pprofpb.Profile) (lines []string) {
 }
 
 func TestProfilesTypes(t *testing.T) {
-	for engine, want := range map[string]string{"": "cpu", "cpu": "cpu", "wall": "wall"} {
+	for engine, want := range map[profile.Engine]string{"": "cpu", profile.EngineCPU: "cpu", profile.EngineWindow: "cpu", profile.EngineWall: "wall"} {
 		tr := byHand()
 		tr.Engine = engine
 		got, err := tr.Pprof()
@@ -113,20 +115,18 @@ func TestProfilesTypes(t *testing.T) {
 	}
 }
 
-func TestProfileOfReadJSON(t *testing.T) {
+// A trace without lines, weights and an origin.
+func TestPprofOfTheSpecificationsMembers(t *testing.T) {
 	text, err := os.ReadFile("testdata/explainer.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := ReadJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := readJSON(t, text)
 	p, err := tr.Pprof()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"a:0 l:0 b:0 [1 0] map[]", "l:0 b:0 [1 0] map[]", "[no-stack]:0 [1 0] map[]"}; !slices.Equal(samplesOf(p), want) {
+	if want := []string{"a:0 l:0 b:0 [1 0] map[]", "l:0 b:0 [1 0] map[]", "[no stack]:0 [1 0] map[]"}; !slices.Equal(samplesOf(p), want) {
 		t.Errorf("samples are %q, want %q: lines that ran are not known", samplesOf(p), want)
 	}
 	if p.TimeNanos != 0 {
@@ -136,15 +136,15 @@ func TestProfileOfReadJSON(t *testing.T) {
 
 // The flat shares that the tool prints are the shares in the trace.
 func TestPprofTop(t *testing.T) {
-	p, b := newProgram(), NewBuilder(nil)
-	want := map[string]float64{"shop.fast": 20, "shop.slow": 50, "shop.(*Cart).Total[...]": 22.5, noStack: 7.5}
+	p, b := newProgram(), profile.NewBuilder(nil)
+	want := map[string]float64{"shop.fast": 20, "shop.slow": 50, "shop.(*Cart).Total[...]": 22.5, profile.NoStack: 7.5}
 	for name, share := range want {
 		for range int(share * 10) {
-			var stack []*Call
-			if name != noStack {
+			var stack []*profile.Call
+			if name != profile.NoStack {
 				stack = p.stack(name, "shop.handle", "main.main")
 			}
-			b.Add(stack, Sample{ContextID: None, Count: 1, Weight: 10 * time.Millisecond})
+			b.Add(stack, profile.Sample{ContextID: profile.None, Count: 1, Weight: 10 * time.Millisecond})
 		}
 	}
 	file := filepath.Join(t.TempDir(), "cpu.pprof")

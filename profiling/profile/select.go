@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Select gives a trace of the samples that keep says, with the stacks, frames,
-// resources and contexts of these and no others. The rest is the whole trace's.
+// Select returns a trace of the samples for which keep is true, with their stacks, frames,
+// resources and contexts only. The rest is the whole trace's.
 func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	var samples []Sample
 	for _, s := range t.Samples {
@@ -104,10 +104,10 @@ type FunctionTime struct {
 	Self, Total time.Duration
 }
 
-// Hottest lists at most n functions, those with the most time of their own first.
-// Time is the samples' Weight, of which a trace read from JSON has none. Most time of a
-// "wall" trace is waiting: select the samples that are not Idle to see the code that runs.
-func (t *Trace) Hottest(n int) []FunctionTime {
+// Top lists at most n functions, those with the most time of their own first, as go tool pprof's
+// top does. Time is the samples' Weight. Most time of an EngineWall trace is waiting: select the
+// samples that are not Idle to see the code that runs.
+func (t *Trace) Top(n int) []FunctionTime {
 	weights := make([]time.Duration, len(t.Stacks))
 	for i := range t.Samples {
 		if s := &t.Samples[i]; s.StackID != None {

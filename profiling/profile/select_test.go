@@ -1,4 +1,4 @@
-package profile
+package profile_test
 
 import (
 	"slices"
@@ -7,23 +7,25 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 func TestSelect_JSP16_JSP17(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, b := newProgram(), NewBuilder(nil)
+		p, b := newProgram(), profile.NewBuilder(nil)
 		for i := range rapid.IntRange(0, 20).Draw(t, "samples") {
-			var stack []*Call
+			var stack []*profile.Call
 			for range rapid.IntRange(0, 5).Draw(t, "depth") {
-				stack = append(stack, p.call(Call{
+				stack = append(stack, p.call(profile.Call{
 					Name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"), File: rapid.SampledFrom([]string{"", "x.go", "y.go"}).Draw(t, "file"),
 					Line: rapid.IntRange(0, 3).Draw(t, "line"),
 				}))
 			}
-			context := b.Context(rapid.IntRange(0, 3).Draw(t, "context"), func(key any) Context {
-				return Context{Labels: []Label{{"n", string(rune('0' + key.(int)))}}}
+			context := b.Context(rapid.IntRange(0, 3).Draw(t, "context"), func(key any) profile.SampleContext {
+				return profile.SampleContext{Labels: []profile.Label{{"n", string(rune('0' + key.(int)))}}}
 			})
-			b.Add(stack, Sample{Timestamp: time.Duration(i), ContextID: context})
+			b.Add(stack, profile.Sample{Timestamp: time.Duration(i), ContextID: context})
 		}
 		whole := b.Trace(nil)
 		before := *whole
@@ -31,13 +33,13 @@ func TestSelect_JSP16_JSP17(t *testing.T) {
 		for _, s := range whole.Samples {
 			keep[s.Timestamp] = rapid.Bool().Draw(t, "keep")
 		}
-		got := whole.Select(func(s Sample) bool { return keep[s.Timestamp] })
+		got := whole.Select(func(s profile.Sample) bool { return keep[s.Timestamp] })
 		checkTrace(t, got)
 		checkTrace(t, whole)
 		if !slices.Equal(before.Stacks, whole.Stacks) || !slices.Equal(before.Samples, whole.Samples) {
 			t.Fatal("the whole trace changed")
 		}
-		var want []Sample
+		var want []profile.Sample
 		for _, s := range whole.Samples {
 			if keep[s.Timestamp] {
 				want = append(want, s)
@@ -60,11 +62,11 @@ func TestSelect_JSP16_JSP17(t *testing.T) {
 
 func TestOfTraceAndSpan(t *testing.T) {
 	tr := byHand()
-	tr.Contexts[1] = Context{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{3}, SpanName: "query"}
+	tr.Contexts[1] = profile.SampleContext{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{3}, SpanName: "query"}
 	tr.Stats.Lost = 7
 	for _, c := range []struct {
 		name                                string
-		got                                 *Trace
+		got                                 *profile.Trace
 		times                               []time.Duration
 		contexts, stacks, frames, resources int
 	}{
@@ -74,7 +76,7 @@ func TestOfTraceAndSpan(t *testing.T) {
 		{"another span", tr.OfSpan(trace.SpanID{9}), nil, 0, 0, 0, 0},
 		// A sample without a span is of no span, not of the one whose id is zero.
 		{"no span", tr.OfSpan(trace.SpanID{}), nil, 0, 0, 0, 0},
-		{"all", tr.Select(func(Sample) bool { return true }), []time.Duration{-time.Millisecond, 1, 1551734999998}, 2, 3, 3, 2},
+		{"all", tr.Select(func(profile.Sample) bool { return true }), []time.Duration{-time.Millisecond, 1, 1551734999998}, 2, 3, 3, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			checkTrace(t, c.got)
@@ -96,39 +98,39 @@ func TestOfTraceAndSpan(t *testing.T) {
 }
 
 func TestSelectOfSampleWithAnotherStack(t *testing.T) {
-	p, b := newProgram(), NewBuilder(nil)
-	b.Add(p.stack("f", "main"), Sample{ContextID: None})
-	b.Add(p.stack("main"), Sample{Timestamp: 1, ContextID: None})
+	p, b := newProgram(), profile.NewBuilder(nil)
+	b.Add(p.stack("f", "main"), profile.Sample{ContextID: profile.None})
+	b.Add(p.stack("main"), profile.Sample{Timestamp: 1, ContextID: profile.None})
 	tr := b.Trace(nil)
 	tr.Samples[0].StackID = 0
-	got := tr.Select(func(Sample) bool { return true })
+	got := tr.Select(func(profile.Sample) bool { return true })
 	checkTrace(t, got)
-	if calls := slices.Collect(got.Calls(got.Samples[0])); len(calls) != 1 || calls[0].Line != 0 || got.Samples[0].place != 0 {
-		t.Errorf("calls are %v, place %d, want main at a line that is not known", calls, got.Samples[0].place)
+	if calls := slices.Collect(got.Calls(got.Samples[0])); len(calls) != 1 || calls[0].Line != 0 {
+		t.Errorf("calls are %v, want main at a line that is not known", calls)
 	}
 }
 
-func TestHottest(t *testing.T) {
-	p, b := newProgram(), NewBuilder(nil)
+func TestTop(t *testing.T) {
+	p, b := newProgram(), profile.NewBuilder(nil)
 	add := func(weight time.Duration, names ...string) {
-		b.Add(p.stack(names...), Sample{ContextID: None, Weight: weight})
+		b.Add(p.stack(names...), profile.Sample{ContextID: profile.None, Weight: weight})
 	}
 	add(5, "f", "main")
 	add(7, "f", "f", "g", "f", "main") // f once in its total
 	add(3, "g", "main")
 	add(1, "main")
 	add(100)
-	b.Add([]*Call{p.call(Call{Name: "f", File: "other.go"}), p.line("main", 11)}, Sample{ContextID: None, Weight: 2})
+	b.Add([]*profile.Call{p.call(profile.Call{Name: "f", File: "other.go"}), p.line("main", 11)}, profile.Sample{ContextID: profile.None, Weight: 2})
 	add(0, "never")
 	add(1, "also", "between") // as long in itself as main
 	tr := b.Trace(nil)
-	want := []FunctionTime{{"f", 14, 14}, {"g", 3, 10}, {"main", 1, 18}, {"also", 1, 1}, {"between", 0, 1}, {"never", 0, 0}}
+	want := []profile.FunctionTime{{"f", 14, 14}, {"g", 3, 10}, {"main", 1, 18}, {"also", 1, 1}, {"between", 0, 1}, {"never", 0, 0}}
 	for _, n := range []int{-1, 0, 1, 3, 6, 100} {
-		if got := tr.Hottest(n); !slices.Equal(got, want[:max(0, min(n, 6))]) {
+		if got := tr.Top(n); !slices.Equal(got, want[:max(0, min(n, 6))]) {
 			t.Errorf("the hottest %d are %v, want %v", n, got, want[:max(0, min(n, 6))])
 		}
 	}
-	if got := tr.Select(func(Sample) bool { return false }).Hottest(3); len(got) != 0 {
+	if got := tr.Select(func(profile.Sample) bool { return false }).Top(3); len(got) != 0 {
 		t.Errorf("of no samples %v are hot", got)
 	}
 }

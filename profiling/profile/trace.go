@@ -12,38 +12,56 @@ import (
 // context, the bottom of a stack, a frame without a resource.
 const None = -1
 
-// A Trace is the record of a session: the ProfilerTrace dictionary of JS
-// Self-Profiling ("The ProfilerTrace Dictionary"). The engine, the spans and the lines that
-// ran stand beside it, as that has no room for them.
+// A Trace is what a profiler recorded: the ProfilerTrace dictionary of JS
+// Self-Profiling ("The ProfilerTrace Dictionary"), and what that has no room for: the engine,
+// the spans, and the lines that ran.
 //
 // Resources, Frames, Stacks and Contexts hold no two equal elements, and a stack's
-// parent stands before it. A trace of a session or of [ReadJSON] keeps these
-// rules. One made by hand must, too: what writes a trace returns an error for an
-// id that is out of range, the other methods panic.
+// parent stands before it. A profiler's trace keeps these rules, and a trace made by hand
+// must keep them, too. For an id that is out of range, writers return an error and the other
+// methods panic.
 //
-// A sample costs 48 bytes; stacks, frames and resources cost what the program's
-// code is, however many samples there are. Methods only read, so that a trace may be
-// used from several goroutines as long as none changes it.
+// A sample takes 48 bytes. The memory of stacks, frames and resources depends on the program's
+// code, not on the number of samples. Methods only read, so several goroutines may use a trace
+// as long as none changes it.
 type Trace struct {
 	Resources []string // files, exactly the ones of Frames
 	Frames    []Frame
 	Stacks    []Stack  // a trie: each is its parent and one frame more
 	Samples   []Sample // by time
 
-	Contexts []Context
+	Contexts []SampleContext
 	// Origin is the wall-clock time of timestamp 0. It is zero when it is not known.
 	Origin time.Time
 	// Interval is the interval in use, see profiling.Profiler.SampleInterval.
 	Interval time.Duration
-	// Engine says what took the samples: "wall" for wall-clock time, anything else for
-	// CPU time. It is "window" when any sample has no time of its own.
-	Engine string
-	// Started and Stopped are when the session ran, since Origin.
+	// Engine took the samples. It is EngineWindow if any sample has no time of its own.
+	Engine Engine
+	// Started and Stopped are when the profiler ran, since Origin.
 	Started, Stopped time.Duration
-	Stats            Stats
+	// CPUTime is the CPU time that the process used while the samples were taken. On Linux it may be
+	// up to twice the samples' Weight in all: the kernel's timers miss threads that run in short
+	// bursts. It is 0 where it is not known, and for EngineWall.
+	CPUTime time.Duration
+	Stats   Stats
 
 	places []place
 }
+
+// An Engine is the way in which a profiler takes samples. See package profiling for what each one
+// sees and costs.
+type Engine string
+
+// The engines.
+const (
+	EngineCPU    Engine = "cpu"    // the code that runs, by CPU time, with the time of each sample
+	EngineWindow Engine = "window" // the same, with the time of one-second windows only
+	EngineWall   Engine = "wall"   // all goroutines, running or waiting, by wall-clock time
+)
+
+// NoStack stands for the missing stack of a sample, as a function's name: in pprof, in viewers' files,
+// and on the page.
+const NoStack = "[no stack]"
 
 // A Frame is a function ("The ProfilerFrame Dictionary").
 type Frame struct {
@@ -66,19 +84,15 @@ type Sample struct {
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
 	ContextID int           // index in Trace.Contexts; None when there was no span and no label
 	Count     int           // how many goroutines or ticks it stands for, at least 1
-	// Weight is the CPU or wall time it stands for, of all Count together. On Linux, samples of
-	// the CPU are up to twice as heavy as their interval. So all samples of a session stand for
-	// the CPU time that the process used: the kernel's timers miss some code that runs in
-	// short bursts. A session's first 20 weigh their interval, if there are no more.
-	Weight    time.Duration
-	place     int32 // of the innermost line in Trace.places, from 1; 0 when lines are not known
+	Weight    time.Duration // the CPU or wall time it stands for, of all Count together
+	place     int32         // of the innermost line in Trace.places, from 1; 0 when lines are not known
 	Marker    Marker
 	Truncated bool // the stack was deeper than the engine could see: its outer end is missing
 }
 
-// A Context is what a sample ran for: the span that was active on its goroutine,
-// and the labels that the user had set there.
-type Context struct {
+// A SampleContext is what a sample ran for: the span that was active on its goroutine,
+// and the labels that the program had set there.
+type SampleContext struct {
 	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
 	SpanID  trace.SpanID
 	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name that the
@@ -91,8 +105,8 @@ type Context struct {
 // A Label is a profiler label, see runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
-// Stats counts what a session met. It is the whole session's, also in a trace that
-// was selected from it.
+// Stats are a profiler's counts. A trace that was selected from another one has the counts of the
+// whole.
 type Stats struct {
 	Samples   uint64 // recorded
 	Lost      uint64 // taken by the engine, which could not keep them
@@ -101,15 +115,15 @@ type Stats struct {
 	// Gaps is how often nothing was sampled for a time, and GapTime how long in all. Gaps are the
 	// times in which other code had the CPU profiler, and some milliseconds whenever the engine or
 	// its interval changes. Around a gap up to a tick of the kernel's clock of each thread's time is
-	// lost besides, uncounted.
+	// lost as well, uncounted.
 	Gaps    int
 	GapTime time.Duration
 	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code in this process
 	// had the CPU profiler.
 	BusyGaps int
 	BusyTime time.Duration
-	// SampleCost is how long a sample kept the code that it was taken of, as the "cpu" engine
-	// measures on itself; 0 where that is not known.
+	// SampleCost is how long a sample stopped the code that it was taken of, as EngineCPU
+	// measures on itself. It is 0 where it is not known.
 	SampleCost time.Duration
 }
 
@@ -164,8 +178,8 @@ type Call struct {
 }
 
 // Calls goes through the stack of one of the trace's samples, innermost first,
-// which is the order in which pprof has it. Lines that ran are known in a session's
-// trace and in what was selected from it; JSON does not carry them.
+// which is the order in which pprof has it. The lines that ran are known in a profiler's
+// trace, and in what was selected from it.
 func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {
@@ -216,9 +230,10 @@ func (t *Trace) Call(at Position) Call {
 	return c
 }
 
-// Doing returns the function that says most about one of the trace's samples, by its package and
-// name: the innermost one outside the runtime. " (waits)" follows when the goroutine waits.
-func (t *Trace) Doing(s Sample) string {
+// InnermostFunction returns the innermost function outside the runtime on the stack of one of the
+// trace's samples, by its package and name. " (waits)" follows if the goroutine waits. Without a
+// stack it is [NoStack].
+func (t *Trace) InnermostFunction(s Sample) string {
 	name := ""
 	for c := range t.Calls(s) {
 		if name == "" {
@@ -231,7 +246,7 @@ func (t *Trace) Doing(s Sample) string {
 	}
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if name == "" {
-		name = "[no stack]"
+		name = NoStack
 	}
 	if s.Marker == Idle {
 		name += " (waits)"

@@ -1,66 +1,75 @@
 package pyroscope
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/grafana/pyroscope-go/upstream"
-
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/internal/text"
 )
 
 const (
-	answerTimeout = time.Minute // of a client of our own
-	maxAnswer     = 1 << 10     // bytes read of an answer's body
-	profileTries  = 5           // of a profile before it lets the others go first
+	pushPath  = "push.v1.PusherService/Push"
+	protoType = "application/proto" // the content type of the Connect protocol for protobuf
+
+	answerTimeout = time.Minute // of the pusher's own HTTP client
+	maxAnswer     = 64 << 10    // bytes read of an answer's body: the server quotes all labels when it refuses one
+	maxReason     = 1 << 10     // bytes of it that are shown
+	maxAttempts   = 5           // of a profile before it lets the others go first
+
+	statusCanceled = 499 // of the Connect protocol
 )
 
-// An upload is a profile that waits for delivery.
-type upload struct {
-	kind string
-	job  upstream.UploadJob
-
-	// The client's.
-	tries  int
-	before uint64 // profiles that the server had taken when this one was tried first
-}
-
-// Count returns 1.
-func (*upload) Count() int { return 1 }
-
-// Bytes returns the size of the profile as it is sent.
-func (u *upload) Bytes() int { return len(u.job.Profile) }
-
-// Request returns the same: a profile is a request.
-func (u *upload) Request() int { return u.Bytes() }
-
-// A client sends profiles, one at a time.
+// A client sends uploads, one at a time, by the Connect protocol: https://connectrpc.com/docs/protocol.
 type client struct {
-	config Config
 	http   *http.Client
-	close  context.CancelFunc // closes the connections of a client of our own
+	url    string
+	header http.Header
+	close  context.CancelFunc // closes the connections of the pusher's own HTTP client
 	now    func() time.Time
-	hidden *strings.Replacer // takes secrets out of what the server or the network says
-	taken  uint64            // profiles
+	hidden *strings.Replacer // takes secrets out of texts of the server and the network
+	sent   uint64            // profiles that the server has taken
 }
 
 func newClient(c Config, now func() time.Time) *client {
+	endpoint, _ := url.JoinPath(c.ServerAddress, pushPath) // resolve has parsed the address
+	header := http.Header{}
+	secrets := append(slices.Collect(maps.Values(c.Headers)), secret.InURL(c.ServerAddress)...)
+	if c.BasicAuthUser != "" {
+		basic := base64.StdEncoding.EncodeToString([]byte(c.BasicAuthUser + ":" + c.BasicAuthPassword))
+		header.Set("Authorization", "Basic "+basic)
+		secrets = append(secrets, c.BasicAuthPassword, basic)
+	}
+	if c.TenantID != "" {
+		header.Set("X-Scope-OrgID", c.TenantID)
+	}
+	for name, value := range c.Headers {
+		header.Set(name, value)
+	}
+	header.Set("Content-Type", protoType)
+	header.Set("Connect-Protocol-Version", "1")
+
 	life, end := context.WithCancel(context.Background())
-	cl := &client{config: c, http: c.HTTPClient, close: end, now: now, hidden: hide(c)}
+	cl := &client{
+		http: c.HTTPClient, url: endpoint, header: header, close: end, now: now,
+		hidden: secret.Hide(secrets...),
+	}
 	if cl.http == nil {
 		cl.http = &http.Client{
 			Timeout: answerTimeout,
@@ -72,37 +81,33 @@ func newClient(c Config, now func() time.Time) *client {
 	return cl
 }
 
-// hide takes c's secrets out of texts.
-func hide(c Config) *strings.Replacer {
-	secrets := append(slices.Collect(maps.Values(c.Headers)), c.BasicAuthPassword,
-		base64.StdEncoding.EncodeToString([]byte(c.BasicAuthUser+":"+c.BasicAuthPassword)))
-	return secret.Hide(append(secrets, secret.InURL(c.ServerAddress)...)...)
-}
-
-// send sends the one profile of a batch.
+// send sends the one upload of a batch.
 func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 	u := batch[0]
-	if u.tries++; u.tries == 1 {
-		u.before = c.taken
+	if u.attempts++; u.attempts == 1 {
+		u.sentBefore = c.sent
 	}
-	a, fault := c.post(ctx, &u.job)
+	a, fault := c.post(ctx, u.request)
 	if a.Err == nil {
-		c.taken++
+		c.sent++
 		return a
 	}
-	a.Err = errors.New(c.hidden.Replace(a.Err.Error()))
-	often := a.Retry && u.tries >= profileTries
+	a.Err = errors.New(text.Cut(text.Escape(c.hidden.Replace(a.Err.Error()), ""), maxReason)) // cut last: half a secret is not found
+	u.unanswered = u.unanswered || a.Unanswered
+	often := fault == possible && u.attempts >= maxAttempts
+	lost := fault == certain || often && c.sent > u.sentBefore
 	switch {
-	// The profile is at fault when the server answers that, or fails while it takes others; not when a connection fails.
-	case fault == certain && (!a.Retry || often), fault == possible && often && c.taken > u.before:
+	case lost && u.unanswered:
+		return queue.Answer{Err: a.Err, Unanswered: true}
+	case lost:
 		return queue.Answer{Rejected: 1, Message: u.kind + ": " + a.Err.Error()}
 	default:
-		a.Aside = often && fault != none
+		a.Aside = often
 		return a
 	}
 }
 
-// A fault says whether an answer is about the profile, rather than about the program that sends it or about the server.
+// A fault says whether the profile is the cause of an error, rather than the program's settings or the server's state.
 type fault int
 
 const (
@@ -111,62 +116,102 @@ const (
 	certain
 )
 
-// post sends a profile once.
-func (c *client) post(ctx context.Context, job *upstream.UploadJob) (queue.Answer, fault) {
+// post makes one attempt to send a request.
+func (c *client) post(ctx context.Context, request []byte) (queue.Answer, fault) {
 	var written atomic.Bool // the whole request
-	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
-	}), job)
+	}), http.MethodPost, c.url, bytes.NewReader(request))
 	if err != nil {
-		return queue.Answer{Err: fmt.Errorf("no request could be made of it: %w", err)}, certain
+		return queue.Answer{Err: err}, none
 	}
+	req.Header = c.header.Clone()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return failed(ctx, err, written.Load()), none
+		return unanswered(ctx, err, written.Load()), none
 	}
 	defer resp.Body.Close()
-	// An error here says nothing about the profile.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return c.answered(resp, c.hidden.Replace(strings.TrimSpace(string(body)))) // before it is quoted
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // half of it is better than nothing
+	if resp.StatusCode/100 == 2 {
+		return taken(resp, body), none
+	}
+	return c.refusal(resp, body)
 }
 
-// failed is the answer for a request without one.
-func failed(ctx context.Context, err error, written bool) queue.Answer {
+// unanswered returns the answer to a request without a response. The server may have taken a request that was sent
+// completely.
+func unanswered(ctx context.Context, err error, written bool) queue.Answer {
 	// Without the URL: it may have a password, and is the same for all.
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	if ctx.Err() != nil {
-		err = errors.New("no answer before Shutdown's deadline")
-	}
 	timeout := (net.Error)(nil)
-	if written && (ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout()) {
-		return queue.Answer{Err: err, Unanswered: true}
+	late := errors.As(err, &timeout) && timeout.Timeout()
+	if ctx.Err() != nil {
+		err, late = errors.New("no answer before Shutdown's deadline"), true
 	}
-	return queue.Answer{Err: err, Retry: true}
+	// After a timeout the server is likely to have the profile, and to be busy with it.
+	return queue.Answer{Err: err, Unanswered: written, Retry: !written || !late}
 }
 
-// transient are reasons for which Pyroscope 1.12 refuses with a 422 what it may take a
-// moment later: its rate limit, and ingesters that are not ready.
-var transient = regexp.MustCompile(`rate limit|empty ring|unhealthy instances|live replicas`)
+// taken returns the answer to a request that the server took by its own account.
+func taken(resp *http.Response, body []byte) (a queue.Answer) {
+	if typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); len(body) > 0 && typ != protoType {
+		a.Message = "the server reports success, but its answer is not Pyroscope's: check ServerAddress"
+	}
+	return a
+}
 
-// answered is what the server's answer means.
-func (c *client) answered(resp *http.Response, body string) (queue.Answer, fault) {
-	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s: %q", resp.StatusCode, http.StatusText(resp.StatusCode), body)}
-	switch status := resp.StatusCode; {
-	case status/100 == 2:
-		return queue.Answer{}, none
-	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
+// refusal returns the answer to a request that the server did not take. The codes of the Connect protocol have a
+// status each, so the status decides. Pyroscope 1.12 answers:
+//
+//   - 400 (invalid_argument): the profile or its labels are beyond a limit or malformed, or the profile is too old.
+//   - 401 (unauthenticated): a tenant is missing.
+//   - 429 (resource_exhausted): the tenant's rate is used up, the profile alone exceeds it, or it makes a series too many.
+//   - 500 (unknown, internal): among others, the parts that store profiles are not ready.
+//   - 499 and 504 (canceled, deadline_exceeded): the server stopped to wait for them. They may store the profile.
+func (c *client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
+	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), reason(resp, body))}
+	retry := func(fault fault) (queue.Answer, fault) {
 		a.Retry, a.After = true, queue.RetryAfter(resp.Header, c.now())
+		return a, fault
+	}
+	switch status := resp.StatusCode; status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return a, certain
+	case http.StatusNotFound, http.StatusNotImplemented:
+		a.Err = fmt.Errorf("%w; pushing needs Pyroscope 1.0 or newer at ServerAddress", a.Err)
+		return a, none
+	case http.StatusRequestTimeout:
+		return retry(none)
+	case http.StatusTooManyRequests:
+		if resp.Header.Get("Retry-After") != "" { // then time is all that it takes
+			return retry(none)
+		}
+		return retry(possible)
+	case statusCanceled, http.StatusBadGateway, http.StatusGatewayTimeout:
+		a.Unanswered = true
+		return retry(possible)
+	default:
 		if status >= 500 {
-			return a, possible
+			return retry(possible)
 		}
 		return a, none
-	case status == http.StatusUnprocessableEntity && transient.MatchString(body):
-		a.Retry = true
-		return a, certain
-	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
-		return a, certain
 	}
-	return a, none
+}
+
+// reason returns what an answer's body says of the reason, to be put behind the status.
+func reason(resp *http.Response, body []byte) string {
+	var e struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	said := string(bytes.TrimSpace(body))
+	if typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); typ == "application/json" && json.Unmarshal(body, &e) == nil && e.Code != "" {
+		said = e.Code + ": " + e.Message
+	}
+	if said == "" {
+		return ""
+	}
+	return ": " + said
 }

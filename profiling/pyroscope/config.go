@@ -37,16 +37,16 @@ const (
 	defaultInterval = 15 * time.Second
 	minInterval     = time.Second
 	maxInterval     = 30 * time.Minute // servers refuse what began an hour ago
-	// DefaultQueueSize is how many bytes of profiles wait for delivery when [Config] does
-	// not say: some tens of minutes of a busy service while its server is away.
+	// DefaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
+	// minutes of a busy service while its server is away.
 	DefaultQueueSize = 16 << 20
 )
 
-// Config configures [Start]. The zero value leaves everything to the variables; a field
-// that is set wins over its variable.
+// Config configures [Start]. The zero value leaves everything to the variables. A field that is set wins over its
+// variable.
 type Config struct {
-	// ServerAddress is the server's URL, with http or https and a host; what path it has is
-	// kept before /ingest. Else PYROSCOPE_SERVER_ADDRESS.
+	// ServerAddress is the server's URL, with http or https and a host. Requests go below its
+	// path: to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
 	ServerAddress string
 
 	// ApplicationName is the server's service_name: letters, digits and _ . - / only. Else
@@ -54,76 +54,74 @@ type Config struct {
 	// become "_".
 	ApplicationName string
 
-	// Tags are labels of all profiles, at most 15, beside those of PYROSCOPE_LABELS, over which
-	// they win. Names are [a-zA-Z_][a-zA-Z0-9_.]*, where the server makes underscores of dots;
-	// they do not begin with "__" and are not service_name, pyroscope_spy or one of the labels
-	// of spans. Values have no ",", no "}" and no control characters, and at most 2048 bytes.
+	// Tags are labels of all profiles, at most 15 with the labels of PYROSCOPE_LABELS. A tag wins
+	// over one of these with its name. Names are [a-zA-Z_][a-zA-Z0-9_.]*, where the server makes
+	// underscores of dots. They do not begin with "__" and are not service_name, pyroscope_spy or
+	// a label of spans. Values are any UTF-8 text of at most 2048 bytes; empty ones are left out.
 	Tags map[string]string
 
-	// BasicAuthUser and BasicAuthPassword are given both or not at all. Else
+	// BasicAuthUser and BasicAuthPassword are set both or not at all. Else
 	// PYROSCOPE_BASIC_AUTH_USER and PYROSCOPE_BASIC_AUTH_PASSWORD.
 	BasicAuthUser, BasicAuthPassword string
 
 	TenantID string            // of a server with several tenants; else PYROSCOPE_TENANT_ID
 	Headers  map[string]string // sent with every request; else PYROSCOPE_HTTP_HEADERS
 
-	// UploadInterval is how long a profile is, from a second to 30 minutes. Else
+	// UploadInterval is the length of a profile, from a second to 30 minutes. Else
 	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
 	UploadInterval time.Duration
 
-	// Scope is which spans samples name, in the labels span_id and span_name; 0 means
-	// spanlabels.LocalRoots: what ran in a request has its server span. Where spans carry the
-	// attribute pyroscope.profile.id, profiling.NewTracerProvider has to be given the same.
-	Scope spanlabels.Scope
+	// Spans says which spans the samples name, in the labels span_id and span_name. These spans carry
+	// the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero value,
+	// [spanlabels.LocalRoots], all samples of a request name its server span.
+	Spans spanlabels.Selection
 
-	// TraceIDs makes the trace's id a label of samples, too. A server older than June 2026
-	// makes a series of each trace of it.
+	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
+	// of each trace then.
 	TraceIDs bool
 
-	// QueueSize is how many bytes of profiles may wait for delivery, compressed as they are
-	// sent; 0 means DefaultQueueSize.
+	// QueueSize bounds the profiles that wait for delivery, in bytes of compressed requests.
+	// 0 means DefaultQueueSize.
 	QueueSize int
 
-	// Resource describes the service: service.namespace, service.version, service.instance.id
-	// and deployment.environment.name become tags, with underscores for dots, unless there are
-	// tags of that name. nil means resource.Default(): give the one of the tracer provider.
+	// Resource describes the service; give the tracer provider's. Its service.namespace,
+	// service.version, service.instance.id and deployment.environment.name become tags, with
+	// underscores for dots, unless a tag has that name. nil means resource.Default().
 	Resource *resource.Resource
 
-	// HTTPClient sends the profiles. nil means a client of its own, which uses the
-	// environment's proxy, follows no redirects and waits a minute for an answer. Another
-	// should have a Timeout.
+	// HTTPClient sends the profiles. Give it a Timeout. nil means a client that uses the
+	// environment's proxy, follows no redirects and waits a minute for an answer.
 	HTTPClient *http.Client
 
 	Logger *slog.Logger // nil means slog.Default()
 }
 
-// Enabled reports whether a server is given, by the field or its variable.
+// Enabled reports whether the field or its variable names a server.
 func (c Config) Enabled() bool {
 	address, _ := given(c.ServerAddress, "ServerAddress", envAddress)
 	return address != ""
 }
 
-// String leaves out what is often secret: the password, the values of headers, and what
-// is before the address's host or in its query.
+// String returns the fields without secrets: without the password, the values of headers, and the address's user and
+// query.
 func (c Config) String() string {
 	password := ""
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
 	}
-	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v Scope:%d TraceIDs:%t QueueSize:%d}",
+	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v Spans:%d TraceIDs:%t QueueSize:%d}",
 		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
-		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.Scope, c.TraceIDs, c.QueueSize)
+		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.Spans, c.TraceIDs, c.QueueSize)
 }
 
-// Format prints String, whatever the verb.
+// Format prints String for every verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
 
-// MarshalText is String for encoding/json, log/slog and others that go by it.
+// MarshalText returns String, for encoding/json, log/slog and others that look for it.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// resolve fills c from the variables and the defaults, and checks it. It returns the
-// tags of all profiles by the names that the server gives them. Variables that are wrong
-// and do no harm are logged.
+// resolve fills c from the variables and the defaults, and checks it. It returns the tags of all profiles, by the names
+// that the server gives them. It logs wrong variables that do no harm.
 func (c *Config) resolve() (tags map[string]string, err error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -228,7 +226,7 @@ func (c *Config) resolveInterval(vars *environ.Reader) error {
 	return nil
 }
 
-// given returns the value of a field or else of its variable, and the name of the one that it is.
+// given returns the value of a field or else of its variable, and the name of that field or variable.
 func given(field, name, variable string) (value, from string) {
 	if v := strings.TrimSpace(field); v != "" {
 		return v, name
@@ -236,7 +234,7 @@ func given(field, name, variable string) (value, from string) {
 	return environ.Get(variable), variable
 }
 
-// wrong is the error of a value that comes from a variable or from its field.
+// wrong returns the error of a wrong value, which comes from a variable or from its field.
 func wrong(from, variable, shown string) error {
 	if from == variable {
 		return fmt.Errorf("pyroscope: %w", environ.Error(variable))

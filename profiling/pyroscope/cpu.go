@@ -6,124 +6,126 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/grafana/pyroscope-go/upstream"
+	pprof "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// The session that profiles are cut from. A sample takes 48 bytes, and a core gives at most
-// one each 10 ms: the buffer is for some hundred cores through the default interval.
+// The options of the CPU profiler. A sample takes 48 bytes, and a core gives at most one each 10 ms: the buffer is
+// for some hundred cores through the default interval.
 const (
 	sampleInterval = 10 * time.Millisecond
 	bufferSize     = 1 << 20
 )
 
-// A session is a profiler's, which a test can play.
-type session interface {
+// A profiler samples the CPU. Tests have one of their own.
+type profiler interface {
 	TakeTrace() (*profile.Trace, error)
 	Stop() (*profile.Trace, error)
 	State() profiling.State
-	Engine() string
+	Engine() profile.Engine
 	Fallback() string
 }
 
-var _ session = (*profiling.Profiler)(nil)
+var _ profiler = (*profiling.Profiler)(nil)
 
-// A cpuProfile is the CPU profile, cut from a session that never ends. It belongs to the
-// pusher's goroutine, but for state.
+// A cpuProfile is the CPU profile of the process, cut into parts without gaps. It belongs to the pusher's goroutine,
+// except for state and engine.
 type cpuProfile struct {
-	start   func(full func()) (session, error)
-	full    chan struct{}           // gets a value when the session has stopped because its buffer is full
-	session atomic.Pointer[session] // nil when it could not be started anew
-	fit     fitter
+	start       func(full func()) (profiler, error)
+	full        chan struct{}            // has a value when the profiler has stopped because its buffer is full
+	current     atomic.Pointer[profiler] // nil when the last one ended and no other could be started
+	calibration calibration
+	fit         fitter
 }
 
-// state is the session's.
+// state returns the profiler's state.
 func (c *cpuProfile) state() profiling.State {
-	if s := c.session.Load(); s != nil {
-		return (*s).State()
+	if p := c.current.Load(); p != nil {
+		return (*p).State()
 	}
 	return profiling.Stopped
 }
 
-// engine is what samples for the session, and why that is not the best engine.
-func (c *cpuProfile) engine() (name, fallback string) {
-	if s := c.session.Load(); s != nil {
-		return (*s).Engine(), (*s).Fallback()
+// engine returns the engine that samples, and why it is not the best one.
+func (c *cpuProfile) engine() (engine profile.Engine, fallback string) {
+	if p := c.current.Load(); p != nil {
+		return (*p).Engine(), (*p).Fallback()
 	}
 	return "", ""
 }
 
-// begin starts a session.
+// begin starts a profiler.
 func (c *cpuProfile) begin() error {
-	s, err := c.start(func() {
+	p, err := c.start(func() {
 		select {
 		case c.full <- struct{}{}:
-		default: // it is known
+		default: // it has one already
 		}
 	})
 	if err != nil {
-		c.session.Store(nil)
+		c.current.Store(nil)
 		return err
 	}
-	c.session.Store(&s)
+	c.current.Store(&p)
 	return nil
 }
 
-// cut takes what was sampled since the last time. When the session has ended it starts
-// another, unless it is the last cut. The error is about that: what there was is returned.
+// cut returns the samples since the last cut. It restarts a profiler that has ended, except at the last cut. With an
+// error it also returns the samples that there were.
 func (c *cpuProfile) cut(last bool) (parts []*profile.Trace, restarted bool, err error) {
-	current := c.session.Load()
+	current := c.current.Load()
 	if current == nil {
 		if last {
 			return nil, false, nil
 		}
 		return nil, false, c.begin()
 	}
-	s := *current
-	take := s.TakeTrace
+	p := *current
+	take := p.TakeTrace
 	if last {
-		take = s.Stop
+		take = p.Stop
 	}
 	t, err := take()
 	if t != nil {
 		parts = append(parts, t)
 	}
-	if last || s.State() != profiling.Stopped {
+	if last || p.State() != profiling.Stopped {
 		return parts, false, err
 	}
-	// It stopped before the part was taken, which is then its last, or since.
-	end, err := s.Stop()
-	if end != nil && end != t {
-		parts = append(parts, end)
+	// It stopped before this part, which is then its last one, or after it.
+	final, err := p.Stop()
+	if final != nil && final != t {
+		parts = append(parts, final)
 	}
-	if again := c.begin(); again != nil {
-		return parts, false, errors.Join(err, again)
+	if failed := c.begin(); failed != nil {
+		return parts, false, errors.Join(err, failed)
 	}
 	return parts, true, err
 }
 
-// uploads makes what is sent of a part of the session: none when nothing ran.
-func (c *cpuProfile) uploads(t *profile.Trace, end time.Time) ([]*upload, error) {
+// encode returns the profiles to send of a part: none if no sample was taken.
+func (c *cpuProfile) encode(t *profile.Trace, end time.Time) ([][]byte, error) {
 	if len(t.Samples) == 0 {
 		return nil, nil
 	}
-	p, err := t.Pprof()
+	p, err := c.pprof(t, end)
 	if err != nil {
 		return nil, fmt.Errorf("pyroscope: %w", err)
 	}
-	length := t.Stopped - t.Started
-	begin := end.Add(-length)
-	p.TimeNanos, p.DurationNanos = begin.UnixNano(), int64(length)
-	c.fit.fit(p)
-	parts, err := encode(p)
-	uploads := make([]*upload, len(parts))
-	for i, data := range parts {
-		uploads[i] = &upload{kind: "cpu", job: upstream.UploadJob{
-			StartTime: begin, EndTime: end, SpyName: spyName, SampleRate: uint32(time.Second / sampleInterval),
-			Units: "samples", AggregationType: "sum", Format: upstream.FormatPprof, Profile: data,
-		}}
+	return encode(p)
+}
+
+// pprof converts a part that ended at end.
+func (c *cpuProfile) pprof(t *profile.Trace, end time.Time) (*pprof.Profile, error) {
+	p, err := t.Pprof()
+	if err != nil {
+		return nil, err
 	}
-	return uploads, err
+	c.calibration.apply(p, t)
+	length := t.Stopped - t.Started
+	p.TimeNanos, p.DurationNanos = end.Add(-length).UnixNano(), int64(length)
+	c.fit.fit(p)
+	return p, nil
 }

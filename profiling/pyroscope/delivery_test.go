@@ -1,20 +1,30 @@
-package pyroscope
+package pyroscope_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	pprofpb "github.com/google/pprof/profile"
+
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 const tick = 15 * time.Second
 
 // push starts a pusher in a bubble, which takes a profile of each kind every tick.
-func push(t *testing.T, c Config, n *network) *Pusher {
+func push(t *testing.T, c pyroscope.Config, n *network) *pyroscope.Pusher {
 	t.Helper()
 	n.t = t
 	c.HTTPClient, c.UploadInterval = &http.Client{Transport: n}, tick
@@ -22,20 +32,20 @@ func push(t *testing.T, c Config, n *network) *Pusher {
 }
 
 // delivered are the counts of the delivery.
-func delivered(p *Pusher) Stats {
+func delivered(p *pyroscope.Pusher) pyroscope.Stats {
 	s := p.Stats()
-	return Stats{
+	return pyroscope.Stats{
 		Accepted: s.Accepted, Sent: s.Sent, Refused: s.Refused, Unanswered: s.Unanswered, Overflow: s.Overflow,
 		Pending: s.Pending, PendingBytes: s.PendingBytes, Retries: s.Retries,
 	}
 }
 
-// What a server did not take while it was away it gets when it is back, oldest first.
+// A server that was away gets the profiles of that time when it is back, oldest first.
 func TestServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testLog
 		n := &network{answer: func(string, int) (int, string) { return away, "" }}
-		p := push(t, Config{Logger: log.logger()}, n)
+		p := push(t, pyroscope.Config{Logger: log.logger()}, n)
 		time.Sleep(2*tick + time.Minute)
 		n.mu.Lock()
 		tries := len(n.got)
@@ -46,7 +56,7 @@ func TestServerAway(t *testing.T) {
 		if got := n.kinds(); got != want {
 			t.Errorf("the server was sent %s, want %s", got, want)
 		}
-		wantStats(t, delivered(p), Stats{Accepted: 18, Sent: 18, Retries: uint64(tries)})
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 18, Sent: 18, Retries: uint64(tries)})
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -58,13 +68,13 @@ func TestServerAway(t *testing.T) {
 // A pause that the server asks for is kept.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &network{answer: func(_ string, n int) (int, string) {
+		n := &network{asks: true, answer: func(_ string, n int) (int, string) {
 			if n == 1 {
 				return http.StatusTooManyRequests, ""
 			}
 			return http.StatusOK, ""
 		}}
-		p := push(t, Config{}, n)
+		p := push(t, pyroscope.Config{}, n)
 		time.Sleep(time.Hour)
 		n.mu.Lock()
 		if got := n.at[1].Sub(n.at[0]); got < 2*time.Minute || got > 132*time.Second {
@@ -82,7 +92,7 @@ func TestQueueSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testLog
 		n := &network{answer: func(string, int) (int, string) { return away, "" }}
-		p := push(t, Config{QueueSize: 20_000, Logger: log.logger()}, n)
+		p := push(t, pyroscope.Config{QueueSize: 20_000, Logger: log.logger()}, n)
 		for range 100 {
 			time.Sleep(tick)
 			if s := p.Stats(); s.PendingBytes > 20_000 {
@@ -94,19 +104,52 @@ func TestQueueSize(t *testing.T) {
 		if s.Overflow == 0 || s.Pending < 2 || s.Accepted != 300 {
 			t.Errorf("counts are %+v", s)
 		}
-		began := n.got[0].from
+		oldest := n.got[0].id
 		n.set(200)
 		time.Sleep(tick / 2)
 		n.mu.Lock()
-		if last := n.got[uint64(len(n.got))-s.Pending]; last.from == began {
+		if last := n.got[uint64(len(n.got))-s.Pending]; last.id == oldest {
 			t.Error("the oldest profile is sent")
 		}
 		n.mu.Unlock()
-		wantStats(t, delivered(p), Stats{Accepted: 300, Sent: s.Pending, Overflow: s.Overflow, Retries: delivered(p).Retries})
-		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "dropped for want of room in the queue") {
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 300, Sent: s.Pending, Overflow: s.Overflow, Retries: delivered(p).Retries})
+		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "dropped because the queue was full") {
 			t.Error(err)
 		}
 		log.want(t, "not delivered", "delivered again")
+	})
+}
+
+// unreachable is a server that is not there.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no route")
+}
+
+// Without QueueSize 16 MiB wait at most.
+func TestQueueSizeByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		noise := make([]byte, 400_000)
+		_, _ = rand.Read(noise) // never fails
+		var large bytes.Buffer  // some 400 kB, which cannot be compressed
+		if err := (&pprofpb.Profile{Comments: []string{hex.EncodeToString(noise)}}).Write(&large); err != nil {
+			t.Fatal(err)
+		}
+		p, err := pyroscope.StartProcess(pyroscope.Config{
+			ServerAddress: "http://server", Resource: service("app"), Logger: slog.New(slog.DiscardHandler), HTTPClient: &http.Client{Transport: unreachable{}},
+		}, pyroscope.Process{
+			Now: time.Now, Profiler: func(func()) (pyroscope.Profiler, error) { return &played{}, nil },
+			Snapshots: []pyroscope.Snapshot{{Kind: "heap", Take: func(w io.Writer) error { _, err := w.Write(large.Bytes()); return err }}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50*tick + time.Second)
+		if s := p.Stats(); s.PendingBytes > 16<<20 || s.PendingBytes < 15<<20 || s.Overflow == 0 {
+			t.Errorf("counts are %+v, want almost 16 MiB to wait", s)
+		}
+		_ = p.Shutdown(t.Context())
 	})
 }
 
@@ -114,7 +157,7 @@ func TestQueueSize(t *testing.T) {
 func TestTooLargeForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{}
-		p := push(t, Config{QueueSize: 10}, n)
+		p := push(t, pyroscope.Config{QueueSize: 10}, n)
 		err := p.Flush(t.Context())
 		s := delivered(p)
 		if s.Overflow > 0 == (err == nil) || s.Sent+s.Overflow != perFlush || s.Sent == 0 {
@@ -124,49 +167,77 @@ func TestTooLargeForTheQueue(t *testing.T) {
 	})
 }
 
-// A profile that the server cannot take for now, which may be its own fault, holds up the others for some attempts only.
-func TestTriesOfAProfile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log testLog
-		n := &network{answer: func(kind string, n int) (int, string) {
-			if kind == "cpu" && n == 4 || n > 5+profileTries {
+// A profile that the server fails at, or whose rate it refuses, lets the others go first after some attempts. When the
+// server fails again, though it took others, the profile is given up.
+func TestOneProfileFails(t *testing.T) {
+	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests} {
+		synctest.Test(t, func(t *testing.T) {
+			var log testLog
+			n := &network{answer: func(kind string, _ int) (int, string) {
+				if kind == "heap" {
+					return status, "oops"
+				}
 				return http.StatusOK, ""
+			}}
+			p := push(t, pyroscope.Config{Logger: log.logger()}, n)
+			time.Sleep(tick + 14*time.Second)
+			if got, want := n.kinds(), "cpu heap heap heap heap heap goroutine heap"; got != want {
+				t.Errorf("the server was sent %s, want %s", got, want)
 			}
-			return http.StatusUnprocessableEntity, "push rate limit"
-		}}
-		p := push(t, Config{Logger: log.logger()}, n)
-		time.Sleep(2*tick - time.Second)
-		if got, want := n.kinds(), "cpu cpu cpu cpu heap heap heap heap heap goroutine goroutine"; got != want {
-			t.Errorf("the server was sent %s, want %s", got, want)
-		}
-		wantStats(t, delivered(p), Stats{Accepted: 3, Sent: 2, Refused: 1, Retries: 8})
-		_ = p.Shutdown(t.Context())
-		log.want(t, "not delivered", "delivered again", "not delivered", "delivered again", `reason="heap: the server answered 422`, "not delivered", "delivered again")
-	})
+			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Sent: 2, Refused: 1, Retries: 5})
+			n.set(200)
+			want := fmt.Sprintf("pyroscope: 1 of 6 profiles did not reach http://server: 1 refused: heap: the server answered %d %s: oops", status, http.StatusText(status))
+			if err := p.Shutdown(t.Context()); err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+			log.want(t, "not delivered", "delivered again", fmt.Sprintf("reason=\"heap: the server answered %d", status))
+		})
+	}
 }
 
-// A profile that the server fails at lets the others go first after some attempts. When the server fails again, though it took
-// others, the profile is given up.
-func TestOneProfileFails(t *testing.T) {
+// A profile may have reached a server that gave no clear answer. If it is lost later, it counts as unanswered.
+func TestOneProfileFailsLater(t *testing.T) {
+	for _, unclear := range []int{499, http.StatusBadGateway, http.StatusGatewayTimeout} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &network{answer: func(kind string, n int) (int, string) {
+				switch {
+				case kind != "heap":
+					return http.StatusOK, ""
+				case n == 2:
+					return unclear, ""
+				default:
+					return http.StatusBadRequest, ""
+				}
+			}}
+			p := push(t, pyroscope.Config{}, n)
+			time.Sleep(tick + 14*time.Second)
+			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Sent: 2, Unanswered: 1, Retries: 1})
+			n.set(200)
+			if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "1 not answered") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// While the server takes no profile at all, for a rate that others use up, none is given up.
+func TestRateUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log testLog
-		n := &network{answer: func(kind string, _ int) (int, string) {
-			if kind == "heap" {
-				return http.StatusInternalServerError, ""
+		n := &network{answer: func(_ string, n int) (int, string) {
+			if n <= 20 {
+				return http.StatusTooManyRequests, ""
 			}
 			return http.StatusOK, ""
 		}}
-		p := push(t, Config{Logger: log.logger()}, n)
-		time.Sleep(tick + 14*time.Second)
-		if got, want := n.kinds(), "cpu heap heap heap heap heap goroutine heap"; got != want {
-			t.Errorf("the server was sent %s, want %s", got, want)
+		p := push(t, pyroscope.Config{}, n)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if s := delivered(p); s.Sent != s.Accepted || s.Retries < 17 {
+			t.Errorf("counts are %+v", s)
 		}
-		wantStats(t, delivered(p), Stats{Accepted: 3, Sent: 2, Refused: 1, Retries: 5})
-		n.set(200)
-		if err := p.Shutdown(t.Context()); err == nil || err.Error() != "pyroscope: 1 of 6 profiles did not reach http://server: 1 refused: heap: the server answered 500 Internal Server Error: \"\"" {
+		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		log.want(t, "not delivered", "delivered again", "reason=\"heap: the server answered 500")
 	})
 }
 
@@ -174,13 +245,13 @@ func TestOneProfileFails(t *testing.T) {
 func TestConnectionFailsOften(t *testing.T) {
 	for _, status := range []int{away, http.StatusTooManyRequests, http.StatusRequestTimeout} {
 		synctest.Test(t, func(t *testing.T) {
-			n := &network{answer: func(kind string, n int) (int, string) {
+			n := &network{asks: true, answer: func(kind string, n int) (int, string) {
 				if kind == "heap" && n < 9 {
 					return status, ""
 				}
 				return http.StatusOK, ""
 			}}
-			p := push(t, Config{}, n)
+			p := push(t, pyroscope.Config{}, n)
 			time.Sleep(20 * time.Minute)
 			synctest.Wait()
 			if s := delivered(p); s.Sent != s.Accepted || s.Retries < 7 {
@@ -203,13 +274,13 @@ func TestReasonsByKind(t *testing.T) {
 			}
 			return http.StatusBadRequest, "bad " + kind
 		}}
-		p := push(t, Config{Logger: log.logger()}, n)
+		p := push(t, pyroscope.Config{Logger: log.logger()}, n)
 		time.Sleep(10*tick + time.Second)
 		n.set(away)
 		time.Sleep(tick)
 		n.set(200)
 		time.Sleep(tick)
-		wantStats(t, delivered(p), Stats{Accepted: 36, Sent: 16, Refused: 20, Retries: delivered(p).Retries})
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 36, Sent: 16, Refused: 20, Retries: delivered(p).Retries})
 		_ = p.Shutdown(t.Context())
 		log.want(t, "reason=\"heap: the server answered 400", "reason=\"goroutine: the server answered 400", "not delivered", "delivered again\" to=http://server lost=0")
 	})
@@ -220,17 +291,17 @@ func TestShutdownGivesUp(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
-		want   Stats
+		want   pyroscope.Stats
 		err    string
 	}{
-		{"away", away, Stats{Accepted: 6, Sent: 3, Pending: 3}, "pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: connection refused"},
-		{"refusing", http.StatusUnauthorized, Stats{Accepted: 6, Sent: 3, Refused: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 refused: the server answered 401 Unauthorized: ""`},
-		{"asking for time", http.StatusTooManyRequests, Stats{Accepted: 6, Sent: 3, Pending: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: the server answered 429 Too Many Requests: ""`},
+		{"away", away, pyroscope.Stats{Accepted: 6, Sent: 3, Pending: 3}, "pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: connection refused"},
+		{"refusing", http.StatusUnauthorized, pyroscope.Stats{Accepted: 6, Sent: 3, Refused: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 refused: the server answered 401 Unauthorized`},
+		{"asking for time", http.StatusTooManyRequests, pyroscope.Stats{Accepted: 6, Sent: 3, Pending: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: the server answered 429 Too Many Requests`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := &network{}
-				p := push(t, Config{}, n)
+				n := &network{asks: true}
+				p := push(t, pyroscope.Config{}, n)
 				time.Sleep(tick + time.Second)
 				n.set(c.status)
 				began := time.Now()
@@ -243,7 +314,7 @@ func TestShutdownGivesUp(t *testing.T) {
 				s := delivered(p)
 				c.want.Retries, c.want.PendingBytes = s.Retries, s.PendingBytes
 				wantStats(t, s, c.want)
-				if s := p.Stats(); s.State != profiling.Stopped || len(n.got) > 3+1+lastTries { // one attempt may come before Shutdown waits
+				if s := p.Stats(); s.State != profiling.Stopped || len(n.got) > 3+1+3 { // one attempt may come before Shutdown waits
 					t.Errorf("state %s after %d requests", s.State, len(n.got))
 				}
 			})

@@ -1,14 +1,14 @@
-// Package pyroscope profiles the running program all the time and pushes what it finds
-// to a Pyroscope server: CPU with the span of every sample, heap, goroutines, mutex
-// contention and blocking.
+// Package pyroscope profiles the running program continuously and pushes the profiles to a
+// Pyroscope server. The profiles are of CPU, heap, goroutines, mutex contention and blocking.
+// CPU samples name the span that they ran under.
 //
 // perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your
-// own, spans have to tell the profiler about themselves, or samples name none:
+// own, wrap the tracer provider: otherwise samples name no span.
 //
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
-//	otel.SetTracerProvider(profiling.NewTracerProvider(provider, spanlabels.LocalRoots))
+//	otel.SetTracerProvider(spanlabels.WrapTracerProvider(provider))
 //	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
-//	if err != nil && !errors.Is(err, profiling.ErrNotAllowed) { // that is PERFLINE_PROFILING=off: go on without
+//	if err != nil && !errors.Is(err, profiling.ErrNotAllowed) { // PERFLINE_PROFILING=off: go on without profiles
 //		return err
 //	}
 //	…
@@ -17,61 +17,70 @@
 //		err = errors.Join(err, pusher.Shutdown(stopCtx))
 //	}
 //
-// CPU profiles are the parts of one session of package profiling, so that others may
-// profile meanwhile: sessions on demand and profiling.ServeProfile see as much as the
-// server does. An agent that calls runtime/pprof itself, as pyroscope-go's, takes the
-// profiler away: remove it, and otel-profiling-go.
+// The pusher shares the CPU profiler with the other parts of package profiling: a
+// [profiling.Profiler] and [profiling.ServeProfile] get all samples, too. An agent that calls
+// runtime/pprof itself takes the profiler away. Remove such agents, which are pyroscope-go
+// and otel-profiling-go.
 //
-// Mutex and block profiles are what the application switches on with
-// runtime.SetMutexProfileFraction and runtime.SetBlockProfileRate; without, they are not
-// sent. Heap profiles are of the last garbage collection; none is forced.
+// The application switches mutex and block profiles on with runtime.SetMutexProfileFraction
+// and runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the
+// last garbage collection; the pusher forces none.
+//
+// # The server
+//
+// The pusher calls push.v1.PusherService/Push by the Connect protocol, below the path of the
+// server's address. Pyroscope 1.0 and newer has it. The types of profiles have the same names
+// as pyroscope-go's: process_cpu, memory, goroutines, mutex and block.
 //
 // # Labels
 //
-//   - Of all profiles: service_name, which is the application's name; service_namespace,
-//     service_version, service_instance_id and deployment_environment_name, as the resource
-//     has them; tags; and __session_id__, new with each start, as service.instance.id is
-//     unless OTEL_RESOURCE_ATTRIBUTES or a tag pins it.
-//   - Of samples of the CPU, and but for the ids of goroutines: span_id, span_name and
-//     those that the program set with pprof.Do. Only spans that OpenTelemetry's sampler
-//     kept are known: with one trace in a hundred, so has one sample in a hundred a span.
-//   - span_name is the name that the span ended with, for a request its route. What is
-//     uploaded before the span ends has the name that it began with. Each name makes a
+//   - All profiles have service_name, which is the application's name, and the tags. From the
+//     resource they have service_namespace, service_version, service_instance_id and
+//     deployment_environment_name.
+//   - All profiles have __session_id__, which is new with each start. service.instance.id is new,
+//     too, unless OTEL_RESOURCE_ATTRIBUTES or a tag pins it.
+//   - CPU samples have span_id, span_name and the labels that the program set with pprof.Do.
+//     Goroutines have the same labels without ids.
+//   - Only spans that OpenTelemetry's sampler kept are known. If it keeps one trace in a
+//     hundred, one sample in a hundred has a span.
+//   - span_name is the name of the span at its end, for a request its route. A profile that is
+//     pushed before the span ends has the name of the span at its start. Each name makes a
 //     series: names must not hold ids.
 //
 // # What it guarantees
 //
-//   - The program never waits for the server. Two goroutines take profiles and deliver
-//     them; what waits is bounded by [Config].QueueSize.
-//   - Profiles are delivered oldest first. A profile that the server cannot take now (no
-//     connection, 408, 429, 5xx) is sent again after a pause, which is 0.3 s at first and grows
-//     to 3 s, or which the server asks for. It waits until the queue has no room left for it.
-//   - A profile that the server failed at five times (5xx) lets the others go first. It is given
-//     up if the server fails at it again after it has taken others. A profile that was refused five
-//     times for its rate, which Pyroscope 1.12 answers with 422, is given up, too.
-//   - A profile that is refused otherwise (other 3xx and 4xx) is dropped at once.
-//   - Each profile is counted once: sent, refused, unanswered, given up for want of room,
-//     or pending; see [Stats].
-//   - No label, whatever it holds, makes the server refuse a profile: names and values
-//     are made fit for it.
-//   - A profile's time is by the wall clock when it was taken, and its length by the
-//     monotonic clock: a clock that jumps counts from then on.
-//   - The log has a line when delivery begins to fail, and one when it works again, not one for
-//     every failure. A profile that is refused for what it is (400, 413, 422) has a line an hour
-//     for its kind and the reason. Passwords, header values and the part of an address before its
-//     host are never logged.
-//   - After [Pusher.Shutdown] nothing of it runs.
+//   - The program never waits for the server. Two goroutines take and deliver profiles, and
+//     [Config].QueueSize bounds the waiting ones.
+//   - Profiles are delivered oldest first.
+//   - The pusher sends a profile again if the server cannot take it now: no connection, or a
+//     status of 408, 429, 499 or 5xx other than 501. Pauses between attempts grow from 0.3 s
+//     to 3 s; the server may ask for longer ones. The profile waits until newer ones need its
+//     room in the queue.
+//   - A profile that the server failed at five times (429 without Retry-After, 499, 5xx) lets
+//     the others go first. It is given up if the server fails at it again after it has taken
+//     others.
+//   - A profile that the server refuses with another status is dropped at once.
+//   - Each profile is counted once: sent, refused, unanswered, dropped for want of room, or
+//     pending. See [Stats].
+//   - The server refuses no profile for its labels: the pusher makes names and values fit.
+//   - The time of a profile is by the wall clock. Its length is by the monotonic clock. A wall
+//     clock that jumps counts from the next profile on.
+//   - The log has one line when delivery begins to fail, and one when it works again. A profile
+//     that is refused for its content (400, 413, 422) has one line an hour for its kind and the
+//     reason. The log never has passwords, values of headers, or users in addresses.
+//   - After [Pusher.Shutdown] no goroutine and no connection is left.
 //
-// It does not guarantee that a profile arrives once only. One whose answer does not come in
-// time is not sent again, since the server may have taken it. One whose connection breaks is,
-// and arrives twice in the rare case that the server had taken it before; Pyroscope 1.12 keeps
-// one of them. Servers refuse profiles that are older than an hour, whatever the queue could
-// hold.
+// # Limitations
+//
+//   - A profile without an answer in time is not sent again, since the server may have taken
+//     it. A profile may arrive twice if the connection broke, or for 499, 502 and 504, where
+//     the server's own answer is not certain. Pyroscope 1.12 keeps one of the two.
+//   - Servers refuse profiles that are older than an hour, even if the queue kept them.
 //
 // # Variables
 //
-// A field of [Config] wins over its variable. Empty variables count as unset. A wrong
-// application name, list of labels or interval is logged, and its default counts. Other wrong
+// A field of [Config] wins over its variable. Empty variables count as unset. The pusher logs
+// a wrong application name, list of labels or interval, and uses the default. Other wrong
 // variables are errors of [Start].
 //
 //	PYROSCOPE_SERVER_ADDRESS       ServerAddress
@@ -83,5 +92,5 @@
 //	PYROSCOPE_HTTP_HEADERS         Headers, as a JSON object of strings
 //	PYROSCOPE_UPLOAD_INTERVAL      UploadInterval, as 15s
 //
-// PERFLINE_PROFILING=off forbids it, as it does all profiling. So does a wrong value.
+// PERFLINE_PROFILING=off, or any wrong value of it, forbids all profiling, this too.
 package pyroscope

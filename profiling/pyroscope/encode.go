@@ -9,15 +9,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Limits of what is sent at once. The server's own are 16,000 samples and, uncompressed, the
-// 2 MB that its rate limit allows in a burst; a profile that is beyond would be refused as a
-// whole.
+// Limits of one profile. The server's own are 16,000 samples, 4 MB uncompressed, and the 2 MB that its rate limit
+// allows in a burst. It refuses a profile beyond them as a whole.
 const (
 	maxSamples = 8000
 	maxBytes   = 3 << 19
 )
 
-// encode returns p in pprof's format, in as many parts as the server's limits ask for.
+// encode returns p in pprof's format, split into as many profiles as the server's limits ask for.
 func encode(p *profile.Profile) ([][]byte, error) {
 	var parts [][]byte
 	todo := [][]*profile.Sample{p.Sample}
@@ -29,7 +28,7 @@ func encode(p *profile.Profile) ([][]byte, error) {
 			todo = append([][]*profile.Sample{samples[:n], samples[n:]}, todo...)
 			continue
 		}
-		// The server keeps one profile of a series a millisecond: others it takes for copies.
+		// The server keeps one profile of a series for each millisecond: it takes others for copies.
 		var plain bytes.Buffer
 		if err := part(p, samples, time.Duration(len(parts))*time.Millisecond).WriteUncompressed(&plain); err != nil {
 			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w", len(samples), err)
@@ -47,7 +46,7 @@ func encode(p *profile.Profile) ([][]byte, error) {
 	return parts, nil
 }
 
-// part is a profile of some of p's samples, with the locations and functions of these.
+// part returns a profile of some of p's samples, with their locations and functions.
 func part(p *profile.Profile, samples []*profile.Sample, later time.Duration) *profile.Profile {
 	if len(samples) == len(p.Sample) {
 		return p
@@ -76,7 +75,7 @@ func part(p *profile.Profile, samples []*profile.Sample, later time.Duration) *p
 	return q
 }
 
-// compress favours the program's time over the network's.
+// compress returns plain in gzip's format. It saves the program's time rather than bytes.
 func compress(plain []byte) ([]byte, error) {
 	var to bytes.Buffer
 	w, err := gzip.NewWriterLevel(&to, gzip.BestSpeed)

@@ -1,4 +1,4 @@
-package pyroscope
+package pyroscope_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 // A faulty is a server whose handler the test changes.
@@ -73,16 +74,17 @@ func raw(answer string) http.HandlerFunc {
 // A flush gives three profiles: CPU, heap and goroutines.
 const perFlush = 3
 
-// Whatever a server does, each profile is counted once, it is said once, and when the
-// server works again what waits is delivered.
+// Each profile is counted once, whatever a server does. A fault has one line in the log. The waiting profiles are
+// delivered when the server works again.
 func TestFaults(t *testing.T) {
 	const down, refused, up = "profiles are not delivered", "profiles are refused and dropped", "profiles are delivered again"
-	refusedAll, waits, unknown := Stats{Accepted: perFlush, Refused: perFlush}, Stats{Accepted: perFlush, Pending: perFlush}, Stats{Accepted: perFlush, Unanswered: perFlush}
+	refusedAll, waits, unknown := pyroscope.Stats{Accepted: perFlush, Refused: perFlush}, pyroscope.Stats{Accepted: perFlush, Pending: perFlush}, pyroscope.Stats{Accepted: perFlush, Unanswered: perFlush}
+	sent, foreign := pyroscope.Stats{Accepted: perFlush, Sent: perFlush}, []string{"the receiver of profiles warns"}
 	turnedDown := []string{"turned down some profiles; more of them for the same reason are only counted", "reason=\"heap: ", "reason=\"goroutine: "}
 	for _, c := range []struct {
 		name    string
 		handler http.HandlerFunc
-		want    Stats
+		want    pyroscope.Stats
 		says    string
 		lines   []string
 	}{
@@ -90,31 +92,42 @@ func TestFaults(t *testing.T) {
 		{"400", status(400), refusedAll, "400 Bad Request", turnedDown},
 		{"401", status(401), refusedAll, "401 Unauthorized", []string{refused, up}},
 		{"403", status(403), refusedAll, "403 Forbidden", []string{refused, up}},
-		{"404", status(404), refusedAll, "404 Not Found", []string{refused, up}},
+		{"404", status(404), refusedAll, "404 Not Found: no xxxxx; pushing needs Pyroscope 1.0 or newer", []string{refused, up}},
 		{"408", status(408), waits, "408 Request Timeout", []string{down, up}},
 		{"413", status(413), refusedAll, "413 Request Entity Too Large", turnedDown},
 		{"422", status(422), refusedAll, "422 Unprocessable Entity", turnedDown},
-		{"422 for now", func(w http.ResponseWriter, r *http.Request) {
+		{"429 of Connect", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.WriteHeader(422)
-			fmt.Fprint(w, `{"code":3,"message":"resource_exhausted: push rate limit (4.0 MiB) exceeded while adding 3.0 MiB"}`)
-		}, waits, "push rate limit", []string{down, up}},
-		{"429", status(429, "Retry-After", "3600"), waits, "429 Too Many Requests", []string{down, up}},
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(429)
+			fmt.Fprint(w, `{"code":"resource_exhausted","message":"push rate limit (4.0 MiB) exceeded\nfor hun\u0074er2"}`)
+		}, waits, `429 Too Many Requests: resource_exhausted: push rate limit (4.0 MiB) exceeded\\u000afor xxxxx"`, []string{down, up}},
+		{"429", status(429), waits, "429 Too Many Requests", []string{down, up}},
+		{"499", status(499), waits, "499 ", []string{down, up}},
 		{"500", status(500), waits, "500 Internal Server Error", []string{down, up}},
+		{"501", status(501), refusedAll, "501 Not Implemented", []string{refused, up}},
+		{"502", status(502), waits, "502 Bad Gateway", []string{down, up}},
 		{"503", status(503), waits, "503 Service Unavailable", []string{down, up}},
+		{"504", status(504), waits, "504 Gateway Timeout", []string{down, up}},
 		{"no HTTP", raw("garbage\r\n\r\n"), waits, "malformed HTTP", []string{down, up}},
 		{"no answer", raw(""), waits, "EOF", []string{down, up}},
+		{"a connection cut while the profile is sent", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.CopyN(io.Discard, r.Body, 100)
+			raw("")(w, &http.Request{Body: http.NoBody})
+		}, waits, "", []string{down, up}},
 		{"an answer cut in its header", raw("HTTP/1.1 200 OK\r\nContent-Le"), waits, "connection broken", []string{down, up}},
 		{"too large a header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), waits, "", []string{down, up}},
-		{"an answer cut in its body", raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), Stats{Accepted: perFlush, Sent: perFlush}, "", nil},
-		{"another success", status(204), Stats{Accepted: perFlush, Sent: perFlush}, "", nil},
+		{"an answer cut in its body", raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), sent, "", foreign},
+		{"an answer of Pyroscope cut in its body", raw("HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\nContent-Length: 9\r\n\r\nx"), sent, "", nil},
+		{"another success", status(204), sent, "", nil},
+		{"a page", status(200, "Content-Type", "text/html"), sent, "its answer is not Pyroscope's: check ServerAddress", foreign},
 		{"endless body", func(w http.ResponseWriter, r *http.Request) {
 			for {
 				if _, err := w.Write(make([]byte, 4096)); err != nil {
 					return
 				}
 			}
-		}, Stats{Accepted: perFlush, Sent: perFlush}, "", nil},
+		}, sent, "", foreign},
 		{"slow", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
@@ -132,7 +145,7 @@ func TestFaults(t *testing.T) {
 				client = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{}}
 				defer client.CloseIdleConnections()
 			}
-			p := play(t, Config{
+			p := play(t, pyroscope.Config{
 				ServerAddress: strings.Replace(f.URL, "//", "//hunter2:hunter2@", 1), BasicAuthUser: "user", BasicAuthPassword: "hunter2",
 				Headers: map[string]string{"X-Token": "hunter2"}, HTTPClient: client, Logger: said.logger(),
 			}, time.Now, &played{})
@@ -166,7 +179,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the server took %d profiles, %d are counted", n, got.Sent)
 			}
 			said.want(t, c.lines...)
-			if text := said.buf.String(); !strings.Contains(text, c.says) && c.lines != nil || strings.Contains(text, "hunter2") || strings.Contains(text, "/ingest") {
+			if text := said.buf.String(); !strings.Contains(text, c.says) && c.lines != nil || strings.Contains(text, "hunter2") || strings.Contains(text, "PusherService") {
 				t.Errorf("log tells a secret, or not %q:\n%s", c.says, text)
 			}
 		})
@@ -182,7 +195,7 @@ func TestServerComesAndGoes(t *testing.T) {
 	address := l.Addr().String()
 	_ = l.Close()
 	var said testLog
-	p := play(t, Config{ServerAddress: "http://" + address, Logger: said.logger()}, time.Now, &played{})
+	p := play(t, pyroscope.Config{ServerAddress: "http://" + address, Logger: said.logger()}, time.Now, &played{})
 	var taken uint64
 	for round := range 2 {
 		if err := p.Flush(t.Context()); err == nil {
@@ -209,11 +222,41 @@ func TestServerComesAndGoes(t *testing.T) {
 	if !strings.Contains(said.buf.String(), "connection refused") {
 		t.Errorf("log does not say why:\n%s", said.buf.String())
 	}
-	if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "3 given up") {
+	if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "3 of 15 profiles did not reach") {
 		t.Errorf("Shutdown without a server: %v", err)
 	}
-	if s := p.Stats(); s.Pending != perFlush || s.Lost() != perFlush {
+	// A request may have been written to the connection before the end of the server closed it.
+	if s := p.Stats(); s.Pending+s.Unanswered != perFlush || s.Unanswered > 1 || s.Lost() != perFlush {
 		t.Errorf("counts in the end are %+v", s)
+	}
+}
+
+// A profile that waits at the end counts as unanswered if the server may have it.
+func TestUnansweredAtTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		handler    http.HandlerFunc
+		unanswered uint64
+	}{
+		{"499", status(499), 1},
+		{"500", status(500), 0},
+		{"502", status(502), 1},
+		{"503", status(503), 0},
+		{"504", status(504), 1},
+		{"the connection ends", raw(""), 1},
+		{"no HTTP", raw("garbage\r\n\r\n"), 1},
+		{"408", status(408), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // Shutdown pauses between attempts
+			f := newFaulty(t, (*httptest.Server).Start, c.handler)
+			p := play(t, pyroscope.Config{ServerAddress: f.URL}, time.Now, &played{})
+			if err := p.Shutdown(t.Context()); err == nil || strings.Contains(err.Error(), "1 not answered") != (c.unanswered > 0) {
+				t.Errorf("Shutdown: %v", err)
+			}
+			s := delivered(p)
+			wantStats(t, s, pyroscope.Stats{Accepted: perFlush, Unanswered: c.unanswered, Pending: perFlush - c.unanswered, PendingBytes: s.PendingBytes, Retries: s.Retries})
+		})
 	}
 }
 
@@ -222,7 +265,7 @@ func TestUnknownCertificate(t *testing.T) {
 		s.StartTLS()
 	}, status(200))
 	var said testLog
-	p := play(t, Config{ServerAddress: f.URL, Logger: said.logger()}, time.Now, &played{})
+	p := play(t, pyroscope.Config{ServerAddress: f.URL, Logger: said.logger()}, time.Now, &played{})
 	const why = "certificate signed by unknown authority"
 	if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("Shutdown: %v, want one that says %q", err, why)
@@ -243,8 +286,8 @@ func TestShutdownWhileAnUploadHangs(t *testing.T) {
 		<-r.Context().Done()
 	})
 	connecting := make(chan struct{}, 1)
-	connecting <- struct{}{}                        // once it is under way: nobody hears of it
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections are made, but nobody accepts them
+	connecting <- struct{}{}                        // at once: no event tells that a connection is being made
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel makes connections, but they are not accepted
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +303,7 @@ func TestShutdownWhileAnUploadHangs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := goleak.IgnoreCurrent()
 			var said testLog
-			p := play(t, Config{ServerAddress: c.address, Logger: said.logger()}, time.Now, &played{})
+			p := play(t, pyroscope.Config{ServerAddress: c.address, Logger: said.logger()}, time.Now, &played{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
 				defer cancel(context.DeadlineExceeded)

@@ -1,9 +1,8 @@
-package pyroscope
+package pyroscope_test
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,74 +14,53 @@ import (
 	"time"
 
 	pprofpb "github.com/google/pprof/profile"
-	"github.com/grafana/pyroscope-go/upstream"
 
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 // A received is a request as the server reads it.
 type received struct {
-	path, name, from, until, spy, rate, units, aggregation string
-	header                                                 http.Header
-	profile                                                *pprofpb.Profile
-	types                                                  map[string]*upstream.SampleType
+	path    string
+	host    string
+	header  http.Header
+	labels  map[string]string
+	id      string
+	profile *pprofpb.Profile
 }
 
-// kind tells profiles apart by the types of their values.
-func (r *received) kind() string {
-	switch r.profile.SampleType[0].Type {
-	case "samples":
-		return "cpu"
-	case "alloc_objects":
-		return "heap"
-	case "contentions":
-		return r.types["delay"].DisplayName
-	default:
-		return r.profile.SampleType[0].Type
-	}
-}
+// kinds are the names of kinds by the label __name__.
+var kinds = map[string]string{"process_cpu": "cpu", "memory": "heap", "goroutines": "goroutine", "mutex": "mutex", "block": "block"}
 
+func (r *received) kind() string { return kinds[r.labels["__name__"]] }
+
+// receive reads a request to push a profile, and nothing else.
 func receive(req *http.Request) (*received, error) {
-	q := req.URL.Query()
-	r := &received{
-		path: req.URL.Path, name: q.Get("name"), from: q.Get("from"), until: q.Get("until"), spy: q.Get("spyName"),
-		rate: q.Get("sampleRate"), units: q.Get("units"), aggregation: q.Get("aggregationType"), header: req.Header,
+	if typ := req.Header.Get("Content-Type"); req.Method != http.MethodPost || typ != "application/proto" || req.Header.Get("Connect-Protocol-Version") != "1" {
+		return nil, fmt.Errorf("%s of %q by Connect's protocol %q", req.Method, typ, req.Header.Get("Connect-Protocol-Version"))
 	}
-	form, err := req.MultipartReader()
+	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		part, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			return r, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		switch part.FormName() {
-		case "profile":
-			r.profile, err = pprofpb.Parse(part)
-		case "sample_type_config":
-			err = json.NewDecoder(part).Decode(&r.types)
-		default:
-			err = fmt.Errorf("part %q", part.FormName())
-		}
-		if err != nil {
-			return nil, err
-		}
+	labels, id, data, err := decodePush(body)
+	if err != nil {
+		return nil, err
 	}
+	r := &received{path: req.URL.Path, host: req.URL.Scheme + "://" + req.URL.Host, header: req.Header, labels: labels, id: id}
+	r.profile, err = pprofpb.ParseData(data)
+	return r, err
 }
 
-// A network is a server without one, so that it may be used in a bubble. What it got is
-// for the test to read when nothing is under way.
+// A network plays a server without a network, for tests in a bubble. A test reads the requests when none is under way.
 type network struct {
 	t      *testing.T
 	mu     sync.Mutex
 	got    []*received
 	at     []time.Time
-	answer func(kind string, n int) (status int, body string) // of request n of all; nil is 200
+	answer func(kind string, n int) (status int, body string) // to request n of all; nil is 200
+	asks   bool                                               // with a status of 429, for two minutes
 }
 
 // away is the status of a server that is not there.
@@ -105,7 +83,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("connection refused")
 	}
 	header := http.Header{}
-	if status == http.StatusTooManyRequests {
+	if n.asks && status == http.StatusTooManyRequests {
 		header.Set("Retry-After", "120")
 	}
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Header: header, Request: req}, nil
@@ -118,7 +96,7 @@ func (n *network) set(status int) {
 	n.answer = func(string, int) (int, string) { return status, "" }
 }
 
-// kinds are those of all requests.
+// kinds are the kinds of all requests.
 func (n *network) kinds() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,12 +118,16 @@ func (n *network) of(kind string) (got []*received) {
 	return got
 }
 
-// played is a session whose traces the test makes.
+const sampleInterval = 10 * time.Millisecond
+
+// played is a profiler whose traces the test makes.
 type played struct {
 	mu       sync.Mutex
 	at       time.Duration   // where the trace that comes next starts
 	lengths  []time.Duration // of the traces to come, then they are of a second
 	samples  int             // of each trace; 0 means 3
+	idle     bool            // there are none
+	cpuTime  time.Duration   // of each trace; 0 is unknown
 	stopped  bool
 	full     func()
 	err      error // of Stop
@@ -161,12 +143,15 @@ func (p *played) next() *profile.Trace {
 	}
 	t := &profile.Trace{
 		Frames: []profile.Frame{{Name: "main.work", ResourceID: profile.None}}, Stacks: []profile.Stack{{FrameID: 0, ParentID: profile.None}},
-		Origin: time.Unix(0, 0), Interval: sampleInterval, Started: p.at, Stopped: p.at + length,
+		Origin: time.Unix(0, 0), Interval: sampleInterval, Started: p.at, Stopped: p.at + length, CPUTime: p.cpuTime,
 		Stats: profile.Stats{Lost: 1, Gaps: 1, GapTime: time.Millisecond, BusyGaps: 1, BusyTime: time.Microsecond},
 	}
 	n := p.samples
 	if n == 0 {
 		n = 3
+	}
+	if p.idle {
+		n = 0
 	}
 	for range n {
 		t.Samples = append(t.Samples, profile.Sample{Timestamp: p.at, ContextID: profile.None, Count: 1, Weight: sampleInterval})
@@ -213,15 +198,12 @@ func (p *played) State() profiling.State {
 	return profiling.Started
 }
 
-func (p *played) Engine() string { return "played" }
+func (p *played) Engine() profile.Engine { return "played" }
 
 func (p *played) Fallback() string { return "a reason" }
 
-// quiet are the snapshots of a process that never blocked: another test may have.
-func quiet(fit fitter) []snapshot { return snapshots(fit)[:2] }
-
-// play starts a pusher with these sessions, one after the other, the last of which lasts.
-func play(t *testing.T, c Config, now func() time.Time, sessions ...*played) *Pusher {
+// play starts a pusher in a process that never blocked, since another test may have, with these profilers, one after the other, the last of which lasts.
+func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*played) *pyroscope.Pusher {
 	t.Helper()
 	if c.ServerAddress == "" {
 		c.ServerAddress = "http://server"
@@ -233,18 +215,18 @@ func play(t *testing.T, c Config, now func() time.Time, sessions ...*played) *Pu
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Resource = service("app")
-	p, err := start(c, process{now: now, snapshots: quiet, session: func(full func()) (session, error) {
-		s := sessions[0]
-		if len(sessions) > 1 {
-			sessions = sessions[1:]
+	p, err := pyroscope.StartProcess(c, pyroscope.Process{Now: now, Runtime: 2, Profiler: func(full func()) (pyroscope.Profiler, error) {
+		p := profilers[0]
+		if len(profilers) > 1 {
+			profilers = profilers[1:]
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.stopped {
-			return nil, fmt.Errorf("no more sessions")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.stopped {
+			return nil, fmt.Errorf("no more profilers")
 		}
-		s.full = full
-		return s, nil
+		p.full = full
+		return p, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +265,7 @@ func (l *testLog) want(t *testing.T, texts ...string) {
 }
 
 // wantStats fails unless each profile is counted once and the counts are these.
-func wantStats(t *testing.T, got, want Stats) {
+func wantStats(t *testing.T, got, want pyroscope.Stats) {
 	t.Helper()
 	if got.Accepted != got.Sent+got.Refused+got.Unanswered+got.Overflow+got.Pending {
 		t.Errorf("%+v do not add up", got)

@@ -10,31 +10,31 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// The labels of samples that the server or its users know.
+// The labels of samples that the server or its users know by name.
 const (
 	labelSpanID    = "span_id" // selects a span's profile; makes no series
 	labelSpanName  = "span_name"
 	labelTraceID   = "trace_id"
-	labelProfileID = "profile_id" // span_id's old name, which the server takes for it
+	labelProfileID = "profile_id" // the old name of span_id: the server renames it
 )
 
-// maxSampleLabels is how many labels a sample may have: each value of each makes a series.
+// maxSampleLabels is how many labels a sample may have. Each value of each label makes a series.
 const maxSampleLabels = 12
 
-// A fitter makes the labels of samples such that the server takes them. One that is not
-// fit would have it refuse the whole profile.
+// A fitter changes the labels of samples so that the server takes them. For one unfit label the server refuses the whole
+// profile.
 type fitter struct {
-	room     int  // labels a sample may have, beside span_id
+	room     int  // labels that a sample may have, beside span_id
 	traceIDs bool // trace_id is one
 	spanIDs  bool // span_id is one
 }
 
-// newFitter is for samples of a series with so many tags.
+// newFitter returns a fitter for samples of a series with so many tags.
 func newFitter(tags int, traceIDs bool) fitter {
-	return fitter{room: min(maxSampleLabels-1, maxSeriesLabels-serverLabels-tags), traceIDs: traceIDs, spanIDs: true}
+	return fitter{room: min(maxSampleLabels-1, maxSeriesLabels-ownLabels-tags), traceIDs: traceIDs, spanIDs: true}
 }
 
-// fit changes the strings of p that the server would not take.
+// fit changes the strings of p that the server does not take.
 func (f fitter) fit(p *profile.Profile) {
 	// Samples share their labels.
 	done := map[uintptr]map[string][]string{}
@@ -55,8 +55,8 @@ func (f fitter) fit(p *profile.Profile) {
 	}
 }
 
-// labels returns what a sample's labels become: those of its span, then as many of the
-// program's own as there is room for, by name. Of names that become equal the first stays.
+// labels returns the fit labels of a sample: the labels of its span, then as many of the program's own as there is room
+// for, by name. If names become equal, the first one stays.
 func (f fitter) labels(given map[string][]string) map[string][]string {
 	fit := make(map[string][]string, min(len(given), f.room+1))
 	add := func(name string, values []string) {
@@ -86,7 +86,7 @@ func (f fitter) labels(given map[string][]string) map[string][]string {
 	return fit
 }
 
-// fitName makes a name that the server takes; empty if there is nothing to make it of.
+// fitName returns a name that the server takes, made of name. It is empty if name is.
 func fitName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if isLetter(r) || isDigit(r) {
@@ -103,7 +103,7 @@ func fitName(name string) string {
 	return name[:min(len(name), maxNameBytes)] // ASCII by now
 }
 
-// fitValue makes a value that the server takes.
+// fitValue returns value, cut to a length that the server takes, and as UTF-8.
 func fitValue(value string) string {
 	value = strings.ToValidUTF8(value, "\uFFFD")
 	if len(value) <= maxValueBytes {

@@ -19,15 +19,14 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// lastTries is how many attempts in a row may fail before Flush and Shutdown give up.
+// lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
 const lastTries = 3
 
-// A Pusher profiles the program and delivers what it finds. Its methods may be called
-// concurrently.
+// A Pusher profiles the program and delivers the profiles to a server. Its methods may be called concurrently.
 type Pusher struct {
 	cpu       cpuProfile
 	snapshots []snapshot
-	series    string
+	labels    map[string]string // of all series
 	interval  time.Duration
 	now       func() time.Time
 	log       *slog.Logger
@@ -35,11 +34,12 @@ type Pusher struct {
 	queue     *queue.Queue[*upload]
 	to        string // the server, without secrets
 
-	last  time.Time       // when profiles were taken last; the loop's
-	said  map[string]bool // kinds that could not be taken, and were logged; the loop's
-	flush chan chan struct{}
-	stop  chan struct{} // closed by Shutdown
-	done  chan struct{} // closed when the loop has ended
+	releaseIDs func() // ends the attribute pyroscope.profile.id of spans
+
+	logged map[string]bool // events that have their one log line; the loop's
+	flush  chan chan struct{}
+	stop   chan struct{} // closed by Shutdown
+	done   chan struct{} // closed when the loop has ended
 
 	shutdown sync.Once
 	err      error // of Shutdown
@@ -48,28 +48,27 @@ type Pusher struct {
 	stats Stats      // of what is taken
 }
 
-// Start profiles from now on, and pushes a profile of each kind every
-// [Config].UploadInterval until Shutdown. It does not end with ctx. A server that is not there is no error.
+// Start profiles from now on, and pushes a profile of each kind every [Config].UploadInterval until Shutdown. It does
+// not end with ctx. Start succeeds when the server is away.
 //
-// Errors name the field or the variable, the value and the rule; they wrap
-// [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling. Wrong variables that
-// do no harm are logged.
+// Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if
+// PERFLINE_PROFILING forbids profiling. Start logs wrong variables that do no harm.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
-	return start(c, process{now: time.Now, snapshots: snapshots, session: func(full func()) (session, error) {
+	return start(c, process{now: time.Now, snapshots: snapshots, profiler: func(full func()) (profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.
 		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.Default()), profiling.Options{
 			SampleInterval:     sampleInterval,
 			MaxBufferSize:      bufferSize,
 			OnSampleBufferFull: func(*profiling.Profiler) { full() },
-			Scope:              cmp.Or(c.Scope, spanlabels.LocalRoots),
+			Spans:              c.Spans,
 		})
 	}})
 }
 
-// A process is what is profiled, which a test can play.
+// A process is the source of profiles. Tests have one of their own.
 type process struct {
 	now       func() time.Time
-	session   func(full func()) (session, error)
+	profiler  func(full func()) (profiler, error)
 	snapshots func(fitter) []snapshot
 }
 
@@ -78,26 +77,26 @@ func start(c Config, of process) (*Pusher, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := make([]byte, 8)
-	_, _ = rand.Read(id) // never fails
+	instance := make([]byte, 8) // the server asks for 16 hexadecimal digits
+	_, _ = rand.Read(instance)  // never fails
 	fit := newFitter(len(tags), c.TraceIDs)
 	p := &Pusher{
-		cpu:      cpuProfile{start: of.session, full: make(chan struct{}, 1), fit: fit},
-		series:   seriesName(c.ApplicationName, hex.EncodeToString(id), tags),
+		cpu:      cpuProfile{start: of.profiler, full: make(chan struct{}, 1), fit: fit},
+		labels:   seriesLabels(c.ApplicationName, hex.EncodeToString(instance), tags),
 		interval: c.UploadInterval, now: of.now, log: c.Logger,
 		client: newClient(c, of.now), to: secret.URL(c.ServerAddress),
-		last: of.now(), said: map[string]bool{}, flush: make(chan chan struct{}),
+		logged: map[string]bool{}, flush: make(chan chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := p.cpu.begin(); err != nil {
 		p.client.close()
 		return nil, err
 	}
+	p.releaseIDs = spanlabels.HoldProfileIDs(c.Spans)
 	p.snapshots = of.snapshots(fit)
 	for i := range p.snapshots {
-		// What was before is not of the first profile's time. That one cannot be taken is
-		// told when it is due.
-		_, _ = p.snapshots[i].uploads(of.now(), of.now())
+		// The first profile must not have what was before Start. An error will come again when the profile is due.
+		_, _ = p.snapshots[i].encode()
 	}
 	ready := make(chan struct{})
 	go func() {
@@ -113,8 +112,8 @@ func start(c Config, of process) (*Pusher, error) {
 	return p, nil
 }
 
-// unlabel has the profiler count the calling goroutine's time for nobody, instead of for
-// whoever started it.
+// unlabel takes away the labels that the calling goroutine has from the one that started it. The time of the pusher
+// must not count as a request's.
 func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
 
 // run takes profiles.
@@ -141,18 +140,10 @@ func (p *Pusher) run() {
 // take takes a profile of each kind and queues it.
 func (p *Pusher) take(last bool) {
 	p.takeCPU(last)
-	end := p.now()
-	begin := end.Add(-max(end.Sub(p.last), 0))
-	p.last = end
 	for i := range p.snapshots {
 		s := &p.snapshots[i]
-		uploads, err := s.uploads(begin, end)
-		if err != nil {
-			p.fail(s.kind, err)
-		}
-		for _, u := range uploads {
-			p.add(u)
-		}
+		profiles, err := s.encode()
+		p.add(s.kind, profiles, err)
 	}
 }
 
@@ -163,7 +154,7 @@ func (p *Pusher) takeCPU(last bool) {
 		p.mu.Lock()
 		p.stats.Restarts++
 		p.mu.Unlock()
-		p.once("restart", "perfline: the CPU session for the server ended and was started again; so will be others, which are counted", err)
+		p.once("restart", "perfline: CPU profiling ended and was restarted; further restarts are counted in Stats.Restarts but not logged", err)
 	} else if err != nil {
 		p.fail("cpu", err)
 	}
@@ -177,19 +168,19 @@ func (p *Pusher) takeCPU(last bool) {
 		p.stats.BusyGaps += t.Stats.BusyGaps
 		p.stats.BusyTime += t.Stats.BusyTime
 		p.mu.Unlock()
-		uploads, err := p.cpu.uploads(t, end)
-		if err != nil {
-			p.fail("cpu", err)
-		}
-		for _, u := range uploads {
-			p.add(u)
-		}
+		profiles, err := p.cpu.encode(t, end)
+		p.add("cpu", profiles, err)
 	}
 }
 
-func (p *Pusher) add(u *upload) {
-	u.job.Name = p.series
-	p.queue.Add(u)
+// add queues the profiles of a kind. There may be some although encoding ended with an error.
+func (p *Pusher) add(kind string, profiles [][]byte, err error) {
+	if err != nil {
+		p.fail(kind, err)
+	}
+	for _, data := range profiles {
+		p.queue.Add(newUpload(kind, p.labels, data))
+	}
 }
 
 // fail counts a profile that could not be taken.
@@ -197,15 +188,15 @@ func (p *Pusher) fail(kind string, err error) {
 	p.mu.Lock()
 	p.stats.Failed++
 	p.mu.Unlock()
-	p.once(kind, fmt.Sprintf("perfline: no %s profile could be taken; more of them may fail, which are counted", kind), err)
+	p.once(kind, fmt.Sprintf("perfline: taking a %s profile failed; further failures are counted in Stats.Failed but not logged", kind), err)
 }
 
-// once logs what need not be said twice.
-func (p *Pusher) once(what, message string, err error) {
-	if p.said[what] {
+// once logs the first event of its name.
+func (p *Pusher) once(event, message string, err error) {
+	if p.logged[event] {
 		return
 	}
-	p.said[what] = true
+	p.logged[event] = true
 	if err == nil {
 		p.log.Warn(message)
 		return
@@ -213,9 +204,9 @@ func (p *Pusher) once(what, message string, err error) {
 	p.log.Warn(message, "error", err)
 }
 
-// Flush takes profiles now, and returns when all that wait are delivered or lost. The error
-// says how many were lost and why. Profiles go on waiting when three attempts in a row failed,
-// or when ctx ended, which are errors, too. After Shutdown it does nothing.
+// Flush takes profiles now, and returns when all waiting profiles are delivered or lost. The error says how many were
+// lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait. After
+// Shutdown, Flush does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
 	taken, before := make(chan struct{}), p.queue.Stats()
 	select {
@@ -241,12 +232,12 @@ func (p *Pusher) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown takes the last profiles and delivers what waits. It gives up when ctx is over,
-// whatever is under way being cancelled, or when the server did not take profiles three
-// times in a row. If any profile since Start did not arrive, the error says how many, and
-// why. Further calls return the same; Stats are final then.
+// Shutdown takes the last profiles and delivers those that wait. It gives up when ctx ends, and cancels the request under
+// way, or when three attempts in a row fail. If any profile since Start did not arrive, the error says how many, and why.
+// Further calls return the same. Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
+		p.releaseIDs()
 		close(p.stop)
 		select {
 		case <-p.done:

@@ -1,4 +1,4 @@
-package pyroscope
+package pyroscope_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"regexp"
 	"runtime"
@@ -20,10 +21,11 @@ import (
 
 	pprofpb "github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 // Every interval a profile of each kind is pushed, of the time since the last.
@@ -31,29 +33,52 @@ func TestTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
 		began := time.Now()
-		p := play(t, Config{HTTPClient: &http.Client{Transport: n}, UploadInterval: 10 * time.Second}, time.Now, &played{lengths: []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 2 * time.Second}})
+		const interval = 10 * time.Second
+		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, UploadInterval: interval}, time.Now, &played{lengths: []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 2 * time.Second}})
 		time.Sleep(32 * time.Second)
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
 		s := p.Stats()
-		wantStats(t, s, Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
+		wantStats(t, s, pyroscope.Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
 			if len(got) != 4 {
 				t.Fatalf("%d profiles of kind %s, want 4", len(got), kind)
 			}
 			for i, r := range got {
-				from, until := p.interval*time.Duration(i), min(p.interval*time.Duration(i+1), 32*time.Second)
-				if r.from != fmt.Sprint(began.Add(from).UnixNano()) || r.until != fmt.Sprint(began.Add(until).UnixNano()) {
-					t.Errorf("%s profile %d is from %s until %s, want from %v until %v after %d", kind, i, r.from, r.until, from, until, began.UnixNano())
+				from, until := interval*time.Duration(i), min(interval*time.Duration(i+1), 32*time.Second)
+				at, length := began.Add(until), time.Duration(0) // a snapshot is of the time when it is taken
+				if kind == "cpu" {
+					at, length = began.Add(from), until-from
 				}
-				if kind == "cpu" && (r.profile.TimeNanos != began.Add(from).UnixNano() || r.profile.DurationNanos != int64(until-from)) {
-					t.Errorf("cpu profile %d is of %d, for %d ns", i, r.profile.TimeNanos, r.profile.DurationNanos)
+				if r.profile.TimeNanos != at.UnixNano() || r.profile.DurationNanos != int64(length) {
+					t.Errorf("%s profile %d is of %v, for %d ns, want of %v for %v", kind, i, time.Unix(0, r.profile.TimeNanos), r.profile.DurationNanos, at, length)
 				}
 			}
 		}
 	})
+}
+
+// The samples of a pushed profile stand for the CPU time of the process.
+func TestPushedSamplesStandForTheCPUTime(t *testing.T) {
+	n := &network{t: t}
+	p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{samples: 30, cpuTime: 450 * time.Millisecond})
+	if err := p.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, r := range n.of("cpu") {
+		var samples, cpu int64
+		for _, s := range r.profile.Sample {
+			samples, cpu = samples+s.Value[0], cpu+s.Value[1]
+		}
+		if samples != 30 || cpu != int64(450*time.Millisecond) {
+			t.Errorf("%d samples stand for %v, want 30 and 450ms", samples, time.Duration(cpu))
+		}
+	}
+	if len(n.of("cpu")) != 1 {
+		t.Errorf("%d profiles, want 1", len(n.of("cpu")))
+	}
 }
 
 // A wall clock that jumps counts from the next profile on, whose length it does not change.
@@ -68,7 +93,7 @@ func TestClockJumps(t *testing.T) {
 				defer mu.Unlock()
 				return wall
 			}
-			p := play(t, Config{HTTPClient: &http.Client{Transport: n}}, now, &played{lengths: []time.Duration{15 * time.Second, 15 * time.Second}})
+			p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}}, now, &played{lengths: []time.Duration{15 * time.Second, 15 * time.Second}})
 			want := []int64{}
 			for _, after := range []time.Duration{15 * time.Second, 15*time.Second + jump} {
 				mu.Lock()
@@ -80,21 +105,21 @@ func TestClockJumps(t *testing.T) {
 				}
 			}
 			for i, r := range n.of("cpu") {
-				if r.profile.TimeNanos != want[i] || r.profile.DurationNanos != int64(15*time.Second) || r.from != fmt.Sprint(want[i]) {
-					t.Errorf("profile %d is of %d and from %s, for %d ns, want of %d for 15 s", i, r.profile.TimeNanos, r.from, r.profile.DurationNanos, want[i])
+				if r.profile.TimeNanos != want[i] || r.profile.DurationNanos != int64(15*time.Second) {
+					t.Errorf("profile %d is of %d, for %d ns, want of %d for 15 s", i, r.profile.TimeNanos, r.profile.DurationNanos, want[i])
 				}
 			}
 		})
 	}
 }
 
-// A session that ends is sent whole and another takes its place, which is said once.
-func TestSessionEnds(t *testing.T) {
+// A profiler that ends is read to its end, and another takes its place. The log has one line.
+func TestProfilerEnds(t *testing.T) {
 	n := &network{t: t}
 	var log testLog
 	failed := errors.New("engine failed")
 	first, second, third := &played{stopNext: true, samples: 5}, &played{err: failed, samples: 4}, &played{}
-	p := play(t, Config{HTTPClient: &http.Client{Transport: n}, Logger: log.logger()}, time.Now, first, second, third)
+	p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, Logger: log.logger()}, time.Now, first, second, third)
 	counts := func(want ...int) {
 		t.Helper()
 		if err := p.Flush(t.Context()); err != nil {
@@ -120,28 +145,15 @@ func TestSessionEnds(t *testing.T) {
 	if s := p.Stats(); s.Restarts != 2 || s.Failed != 0 {
 		t.Errorf("counts are %+v", s)
 	}
-	log.want(t, "the CPU session for the server ended and was started again")
+	log.want(t, "CPU profiling ended and was restarted; further restarts are counted in Stats.Restarts but not logged")
 }
 
-// Neither part is sent twice, or not at all, when the session ends just after one was taken.
-func TestSessionEndsAfterACut(t *testing.T) {
-	sessions := []session{endsAfter{&played{}}, &played{}}
-	c := &cpuProfile{start: func(func()) (s session, _ error) { s, sessions = sessions[0], sessions[1:]; return s, nil }, full: make(chan struct{}, 1)}
-	if err := c.begin(); err != nil {
-		t.Fatal(err)
-	}
-	parts, restarted, err := c.cut(false)
-	if len(parts) != 2 || parts[0].Stopped != parts[1].Started || !restarted || err != nil {
-		t.Errorf("%d parts, restarted %t, error %v", len(parts), restarted, err)
-	}
-}
-
-// Its two parts are sent with the times that they are of.
-func TestTimesOfALastPart(t *testing.T) {
+// Each part is sent once, with its own times, when the profiler ends just after a cut.
+func TestProfilerEndsAfterACut(t *testing.T) {
 	n := &network{t: t}
 	first := true
-	p, err := start(Config{ServerAddress: "http://server", Resource: service("app"), Logger: slog.New(slog.DiscardHandler), HTTPClient: &http.Client{Transport: n}},
-		process{now: time.Now, snapshots: quiet, session: func(func()) (session, error) {
+	p, err := pyroscope.StartProcess(pyroscope.Config{ServerAddress: "http://server", Resource: service("app"), Logger: slog.New(slog.DiscardHandler), HTTPClient: &http.Client{Transport: n}},
+		pyroscope.Process{Now: time.Now, Runtime: 2, Profiler: func(func()) (pyroscope.Profiler, error) {
 			if first {
 				first = false
 				return endsAfter{&played{}}, nil
@@ -155,15 +167,18 @@ func TestTimesOfALastPart(t *testing.T) {
 		t.Error(err)
 	}
 	got := n.of("cpu")
-	if len(got) != 2 || got[1].profile.TimeNanos-got[0].profile.TimeNanos != int64(time.Second) {
+	if len(got) != 2 || got[1].profile.TimeNanos-got[0].profile.TimeNanos != int64(time.Second) || got[0].profile.DurationNanos != int64(time.Second) {
 		t.Errorf("%d profiles, want two that follow each other", len(got))
+	}
+	if s := p.Stats(); s.Restarts != 1 || s.Failed != 0 {
+		t.Errorf("counts are %+v", s)
 	}
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// endsAfter is a session that stops as soon as a trace was taken.
+// endsAfter is a profiler that stops as soon as a trace was taken.
 type endsAfter struct{ *played }
 
 func (e endsAfter) TakeTrace() (*profile.Trace, error) {
@@ -174,12 +189,12 @@ func (e endsAfter) TakeTrace() (*profile.Trace, error) {
 	return t, err
 }
 
-// While no session can be started the rest goes on, and each try is counted.
-func TestNoNewSession(t *testing.T) {
+// While no profiler can be started, other profiles are pushed, and each failure is counted.
+func TestNoNewProfiler(t *testing.T) {
 	n := &network{t: t}
 	var log testLog
 	only := &played{stopNext: true}
-	p := play(t, Config{HTTPClient: &http.Client{Transport: n}, Logger: log.logger()}, time.Now, only)
+	p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, Logger: log.logger()}, time.Now, only)
 	before := p.Stats().State
 	for range 2 {
 		if err := p.Flush(t.Context()); err != nil {
@@ -187,7 +202,7 @@ func TestNoNewSession(t *testing.T) {
 		}
 	}
 	if without := p.Stats().State; before != profiling.Started || without != profiling.Stopped {
-		t.Errorf("state %q before, %q without a session", before, without)
+		t.Errorf("state %q before, %q without a profiler", before, without)
 	}
 	only.mu.Lock()
 	only.stopped, only.stopNext, only.final = false, false, nil
@@ -206,15 +221,15 @@ func TestNoNewSession(t *testing.T) {
 	if s := p.Stats(); s.Failed != 2 || s.Restarts != 0 || s.State != profiling.Started {
 		t.Errorf("counts are %+v", s)
 	}
-	log.want(t, "no cpu profile could be taken; more of them may fail, which are counted\" error=\"no more sessions")
+	log.want(t, "taking a cpu profile failed; further failures are counted in Stats.Failed but not logged\" error=\"no more profilers")
 }
 
-// A session whose buffer is full is sent before its interval is over.
-func TestFullSession(t *testing.T) {
+// A profiler whose buffer is full is read before the interval is over.
+func TestFullProfiler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
 		first := &played{}
-		p := play(t, Config{HTTPClient: &http.Client{Transport: n}, UploadInterval: maxInterval}, time.Now, first, &played{})
+		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, UploadInterval: 30 * time.Minute}, time.Now, first, &played{})
 		first.mu.Lock()
 		first.stopped = true
 		first.mu.Unlock()
@@ -227,19 +242,17 @@ func TestFullSession(t *testing.T) {
 	})
 }
 
-// A kind that cannot be taken is said once, and does not keep others from being taken.
+// A kind that fails has one line in the log, and does not keep others from being taken.
 func TestSnapshotPanics(t *testing.T) {
 	var log testLog
 	taken := 0
-	p, err := start(Config{
+	p, err := pyroscope.StartProcess(pyroscope.Config{
 		ServerAddress: "http://server", ApplicationName: "app", Resource: service("app"), Logger: log.logger(), HTTPClient: &http.Client{Transport: takesAll{}},
-	}, process{now: time.Now, session: func(func()) (session, error) { return &played{}, nil }, snapshots: func(fitter) []snapshot {
-		return []snapshot{
-			{kind: "heap", take: func(io.Writer) error { panic("no such layout") }},
-			{kind: "mutex", take: func(io.Writer) error { return errors.New("no such profile") }},
-			{kind: "block", take: func(w io.Writer) error { taken++; _, err := io.WriteString(w, "x"); return err }},
-			{kind: "empty", take: func(io.Writer) error { return nil }},
-		}
+	}, pyroscope.Process{Now: time.Now, Profiler: func(func()) (pyroscope.Profiler, error) { return &played{}, nil }, Snapshots: []pyroscope.Snapshot{
+		{"heap", func(io.Writer) error { panic("no such layout") }},
+		{"mutex", func(io.Writer) error { return errors.New("no such profile") }},
+		{"block", func(w io.Writer) error { taken++; _, err := io.WriteString(w, "x"); return err }},
+		{"empty", func(io.Writer) error { return nil }},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +269,7 @@ func TestSnapshotPanics(t *testing.T) {
 	if s := p.Stats(); taken != 1+3 || s.Failed != 3*2 || s.Accepted != 3*2 {
 		t.Errorf("block was taken %d times, counts are %+v", taken, s)
 	}
-	log.want(t, `no heap profile could be taken; more of them may fail, which are counted" error="panic: no such layout"`, `no mutex profile could be taken; more of them may fail, which are counted" error="no such profile"`)
+	log.want(t, `taking a heap profile failed; further failures are counted in Stats.Failed but not logged" error="panic: no such layout"`, `taking a mutex profile failed; further failures are counted in Stats.Failed but not logged" error="no such profile"`)
 }
 
 // takesAll is a server that takes what it is sent.
@@ -266,62 +279,36 @@ func (takesAll) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
-// A large profile of the runtime's is sent in parts as well.
-func TestLargeSnapshot(t *testing.T) {
-	of := func(p *pprofpb.Profile) int {
-		s := snapshot{kind: "heap", take: p.Write}
-		all, err := s.uploads(time.Now(), time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(all)
-	}
-	if small, large := of(flat(100, 0)), of(flat(2*maxSamples, 0)); small != 1 || large != 2 {
-		t.Errorf("%d and %d parts, want 1 and 2", small, large)
-	}
-}
-
-// Without anything to tell no profile is taken.
-func TestEmptySnapshot(t *testing.T) {
-	for records, want := range map[int]int{0: 0, 1: 1} {
-		taken := 0
-		s := snapshot{take: unlessEmpty(
-			func([]runtime.BlockProfileRecord) (int, bool) { return records, false },
-			func(w io.Writer) error { taken++; _, err := io.WriteString(w, "x"); return err })}
-		all, err := s.uploads(time.Now(), time.Now())
-		if taken != want || len(all) != want || err != nil {
-			t.Errorf("with %d records it was taken %d times for %d uploads, error %v, want %d", records, taken, len(all), err, want)
-		}
-	}
-}
-
-// An idle program has nothing to say of its CPU.
+// An idle program sends no CPU profile.
 func TestNothingRan(t *testing.T) {
-	c := &cpuProfile{}
-	got, err := c.uploads(&profile.Trace{Stopped: time.Second}, time.Now())
-	if len(got) != 0 || err != nil {
-		t.Errorf("%d uploads, error %v", len(got), err)
+	n := &network{t: t}
+	p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{idle: true})
+	if err := p.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := n.kinds(); got != "heap goroutine" || p.Stats().Failed != 0 {
+		t.Errorf("the server was sent %s, counts are %+v", got, p.Stats())
 	}
 }
 
 func TestNotAllowed(t *testing.T) {
 	t.Setenv(profiling.EnvVariable, "off")
-	if _, err := Start(t.Context(), Config{ServerAddress: "http://127.0.0.1:1", Resource: service("app")}); !errors.Is(err, profiling.ErrNotAllowed) {
+	if _, err := pyroscope.Start(t.Context(), pyroscope.Config{ServerAddress: "http://127.0.0.1:1", Resource: service("app")}); !errors.Is(err, profiling.ErrNotAllowed) {
 		t.Errorf("error %v, want one of ErrNotAllowed", err)
 	}
 }
 
-// What the server gets is what its own client sends.
+// A request has the labels by which the server makes the series of pyroscope-go's profiles, and the configured headers.
 func TestRequests(t *testing.T) {
 	fraction := runtime.SetMutexProfileFraction(1)
 	runtime.SetBlockProfileRate(1)
 	defer runtime.SetMutexProfileFraction(fraction)
 	defer runtime.SetBlockProfileRate(0)
 	n := &network{t: t}
-	p, err := start(Config{
-		ServerAddress: "http://server/base", Resource: service("app"), ApplicationName: "shop", Tags: map[string]string{"zone": "a b&c", "k8s.pod": "x"}, TenantID: "tenant",
+	p, err := pyroscope.StartProcess(pyroscope.Config{
+		ServerAddress: "http://server/base", Resource: service("app"), ApplicationName: "shop", Tags: map[string]string{"zone": "a b&c,}", "k8s.pod": "x"}, TenantID: "tenant",
 		BasicAuthUser: "user", BasicAuthPassword: "pass", Headers: map[string]string{"X-A": "b"}, HTTPClient: &http.Client{Transport: n},
-	}, process{now: time.Now, snapshots: snapshots, session: func(func()) (session, error) { return &played{}, nil }})
+	}, pyroscope.Process{Now: time.Now, Runtime: 4, Profiler: func(func()) (pyroscope.Profiler, error) { return &played{}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,68 +333,61 @@ func TestRequests(t *testing.T) {
 	if err := p.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	series := regexp.MustCompile(`^shop\{__session_id__=[0-9a-f]{16},k8s_pod=x,zone=a b&c\}$`)
-	for _, c := range []struct {
-		kind, rate, units, aggregation string
-		types                          map[string]string // display name, units, aggregation
-	}{
-		{"cpu", "100", "samples", "sum", nil},
-		{"goroutine", "0", "goroutines", "average", map[string]string{"goroutine": "goroutines goroutines average"}},
-		{"heap", "0", "", "", map[string]string{
-			"alloc_objects": " objects ", "alloc_space": " bytes ", "inuse_objects": " objects average", "inuse_space": " bytes average",
-		}},
-		{"mutex_duration", "0", "", "", map[string]string{"contentions": "mutex_count lock_samples ", "delay": "mutex_duration lock_nanoseconds "}},
-		{"block_duration", "0", "", "", map[string]string{"contentions": "block_count lock_samples ", "delay": "block_duration lock_nanoseconds "}},
-	} {
-		got := n.of(c.kind)
+	for kind, name := range map[string]string{"cpu": "process_cpu", "heap": "memory", "goroutine": "goroutines", "mutex": "mutex", "block": "block"} {
+		got := n.of(kind)
 		if len(got) != 1 {
-			t.Errorf("%d profiles of kind %s, want 1", len(got), c.kind)
+			t.Errorf("%d profiles of kind %s, want 1", len(got), kind)
 			continue
 		}
 		r := got[0]
 		user, pass, _ := (&http.Request{Header: r.header}).BasicAuth()
-		if r.path != "/base/ingest" || user != "user" || pass != "pass" || r.header.Get("X-Scope-OrgID") != "tenant" || r.header.Get("X-A") != "b" {
-			t.Errorf("%s: to %s with %v", c.kind, r.path, r.header)
+		if r.path != "/base/push.v1.PusherService/Push" || user != "user" || pass != "pass" || r.header.Get("X-Scope-OrgID") != "tenant" || r.header.Get("X-A") != "b" {
+			t.Errorf("%s: to %s with %v", kind, r.path, r.header)
 		}
-		if !series.MatchString(r.name) {
-			t.Errorf("%s: series %s", c.kind, r.name)
+		want := map[string]string{
+			"__name__": name, "__delta__": "false", "__session_id__": r.labels["__session_id__"], "pyroscope_spy": "gospy",
+			"service_name": "shop", "k8s_pod": "x", "zone": "a b&c,}",
 		}
-		if r.spy != "gospy" || r.rate != c.rate || r.units != c.units || r.aggregation != c.aggregation || len(r.types) != len(c.types) {
-			t.Errorf("%s: spy %s, rate %s, units %s, aggregation %s, types %v", c.kind, r.spy, r.rate, r.units, r.aggregation, r.types)
-		}
-		for name, want := range c.types {
-			if ty := r.types[name]; ty == nil || fmt.Sprint(ty.DisplayName, " ", ty.Units, " ", ty.Aggregation) != want || ty.Cumulative {
-				t.Errorf("%s: type %s is shown as %+v, want %s", c.kind, name, ty, want)
-			}
+		if !maps.Equal(r.labels, want) {
+			t.Errorf("%s: labels %q, want %q", kind, r.labels, want)
 		}
 	}
 }
 
-// Two processes, or two pushers, are two series.
-func TestSessionID(t *testing.T) {
-	n := &network{t: t}
-	names := map[string]bool{}
+// Two processes, or two pushers, are two series. All profiles of a pusher are of one.
+func TestInstances(t *testing.T) {
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	instances, ids := map[string]bool{}, map[string]bool{}
 	for range 2 {
-		p := play(t, Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{})
-		id := strings.TrimSuffix(strings.TrimPrefix(p.series, "app{__session_id__="), "}")
-		if raw, err := hex.DecodeString(id); err != nil || len(raw) != 8 {
-			t.Errorf("series %s", p.series)
+		n := &network{t: t}
+		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{})
+		if err := p.Flush(t.Context()); err != nil {
+			t.Error(err)
 		}
-		names[p.series] = true
+		for _, r := range n.got {
+			instance := r.labels["__session_id__"]
+			if raw, err := hex.DecodeString(instance); err != nil || len(raw) != 8 {
+				t.Errorf("the instance is %q, want 16 hexadecimal digits", instance)
+			}
+			if !uuid.MatchString(r.id) {
+				t.Errorf("the profile's id is %q, want a random UUID", r.id)
+			}
+			instances[instance], ids[r.id] = true, true
+		}
 	}
-	if len(names) != 2 {
-		t.Errorf("series %v, want two", names)
+	if len(instances) != 2 || len(ids) != 2*perFlush {
+		t.Errorf("%d instances, %d ids of profiles, want 2 and %d", len(instances), len(ids), 2*perFlush)
 	}
 }
 
 // The whole of it over the real profiler: what ran arrives with its labels, made fit, and
-// goroutines with theirs but for ids. The pusher's own time is not that of whoever started it.
+// goroutines with theirs but for ids. The pusher's own time does not count for the goroutine that started it.
 func TestRealProfiler(t *testing.T) {
 	n := &network{t: t}
-	var p *Pusher
+	var p *pyroscope.Pusher
 	var err error
 	pprof.Do(t.Context(), pprof.Labels("starter", "x"), func(ctx context.Context) {
-		p, err = Start(ctx, Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
+		p, err = pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -474,7 +454,7 @@ func TestRealProfiler(t *testing.T) {
 	}
 }
 
-// A pusher that has no CPU profile because other code has the profiler says so, before and after
+// A pusher that has no CPU profile because other code has the profiler reports that in its counts, before and after
 // Shutdown.
 func TestProfilerInUseElsewhere(t *testing.T) {
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
@@ -483,7 +463,7 @@ func TestProfilerInUseElsewhere(t *testing.T) {
 	defer pprof.StopCPUProfile()
 	n := &network{t: t}
 	var log testLog
-	p, err := Start(t.Context(), Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app"), Logger: log.logger()})
+	p, err := pyroscope.Start(t.Context(), pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app"), Logger: log.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -502,7 +482,7 @@ func TestProfilerInUseElsewhere(t *testing.T) {
 	if got := n.of("cpu"); len(got) != 0 {
 		t.Errorf("%d CPU profiles", len(got))
 	}
-	log.want(t, "no cpu profile could be taken")
+	log.want(t, "taking a cpu profile failed")
 	log.want(t, profiling.ErrBusy.Error())
 }
 
@@ -510,7 +490,7 @@ func TestProfilerInUseElsewhere(t *testing.T) {
 func TestTimelineWithAClock(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return time.Hour }})
 	n := &network{t: t}
-	p, err := Start(observer.NewContext(t.Context(), tl), Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
+	p, err := pyroscope.Start(observer.NewContext(t.Context(), tl), pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -533,7 +513,7 @@ func TestTimelineWithAClock(t *testing.T) {
 func burn(d time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	used := sampling.ThreadCPU
+	used := cputime.Thread
 	if used() == 0 {
 		began := time.Now()
 		used = func() time.Duration { return time.Since(began) }
@@ -550,7 +530,7 @@ var sink int
 // Everything may be called from everywhere.
 func TestConcurrently(t *testing.T) {
 	n := &network{t: t}
-	p := play(t, Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{})
+	p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -575,11 +555,11 @@ func TestConcurrently(t *testing.T) {
 	}
 }
 
-// Shutdown does not wait for a session that does not end.
-func TestShutdownWhileASessionHangs(t *testing.T) {
+// Shutdown does not wait for a profiler that does not end.
+func TestShutdownWhileAProfilerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
-		p := play(t, Config{HTTPClient: &http.Client{Transport: &network{t: t}}}, time.Now, &played{hold: ended})
+		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: &network{t: t}}}, time.Now, &played{hold: ended})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -590,6 +570,5 @@ func TestShutdownWhileASessionHangs(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		close(ended)
-		<-p.done
 	})
 }

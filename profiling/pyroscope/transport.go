@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// newTransport is that of a client of our own: not http.DefaultTransport, which the
-// program may have given spans. Its connections do not outlive life. net/http alone would
-// go on connecting for a request that was cancelled.
+// newTransport returns a transport for the pusher's own HTTP client. It is not http.DefaultTransport, to which the
+// program may have added spans. Its connections end with life: net/http alone goes on connecting for a request that
+// was cancelled.
 func newTransport(life context.Context) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	return &http.Transport{
@@ -22,7 +22,7 @@ func newTransport(life context.Context) *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &mortal{conn, context.AfterFunc(life, func() { _ = conn.Close() })}, nil
+			return &boundConn{conn, context.AfterFunc(life, func() { _ = conn.Close() })}, nil
 		},
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
@@ -31,13 +31,13 @@ func newTransport(life context.Context) *http.Transport {
 	}
 }
 
-// A mortal is a connection that is closed when something else ends.
-type mortal struct {
+// A boundConn is a connection that a context closes at its end.
+type boundConn struct {
 	net.Conn
-	forget func() bool // lets go of it
+	release func() bool // from the context
 }
 
-func (m *mortal) Close() error {
-	m.forget()
-	return m.Conn.Close()
+func (c *boundConn) Close() error {
+	c.release()
+	return c.Conn.Close()
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/service"
@@ -47,7 +48,7 @@ func everyCall(t *testing.T, url string, id uint32, check func(t *testing.T, nam
 	}
 }
 
-// The policy's default is that nobody from outside may: neither start, nor see, nor release.
+// By default the policy refuses all clients outside the program: they may not start, see or release a session.
 func TestPolicyRefusesEverything(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	t.Cleanup(tl.Close)
@@ -123,10 +124,10 @@ func TestPagesOfOthersAreKeptOut(t *testing.T) {
 	}
 }
 
-// Who is on this machine comes in, and so does the page of an origin that is trusted.
+// Clients on this machine are allowed, and so are pages of a trusted origin.
 func TestLocalAndTrustedOrigins(t *testing.T) {
 	p := newProgram(t)
-	url := serve(t, p.Recorder, service.Config{Authorize: service.Local, TrustedOrigins: []string{"https://tools.example"}})
+	url := serve(t, p.Recorder, service.Config{Authorize: guard.Local, TrustedOrigins: []string{"https://tools.example"}})
 	for name, c := range map[string]struct {
 		header, value string
 		status        int

@@ -18,8 +18,8 @@ const (
 	maxString  = 1 << 10 // bytes of a string
 )
 
-// pageOf encodes as many events as fit into one message, from the first on, and says how
-// many these are. more says that there are others after them.
+// pageOf encodes as many events as fit into one message, and returns how many these are. more is set if others follow the
+// list.
 func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int) {
 	events = &profilerv1.Events{}
 	var hull sessions.Interval
@@ -67,7 +67,7 @@ func event(e *sessions.Event) *profilerv1.Event {
 	return out
 }
 
-// session encodes a session with the first timelines after that one, or from the first on.
+// session encodes a session with up to limit timelines, from the one that follows after on.
 func session(s *sessions.Session, after sessions.TimelineID, limit int) *profilerv1.Session {
 	stats := s.Stats()
 	out := &profilerv1.Session{
@@ -117,7 +117,7 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 	return out
 }
 
-// states are those of sessions.State on the wire.
+// states has the states on the wire.
 var states = map[sessions.State]profilerv1.State{
 	sessions.Waiting:    profilerv1.State_STATE_WAITING,
 	sessions.InProgress: profilerv1.State_STATE_RECORDING,
@@ -148,5 +148,5 @@ func interval(i sessions.Interval) *profilerv1.Interval {
 
 func milliseconds(d time.Duration) float64 { return observer.Milliseconds(d) }
 
-// cut is s as the schema allows it: valid UTF-8, and not long.
+// cut returns s as the schema allows it: valid UTF-8, and not long.
 func cut(s string) string { return strings.ToValidUTF8(text.Cut(s, maxString), "\uFFFD") }

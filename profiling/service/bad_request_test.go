@@ -13,7 +13,7 @@ import (
 	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 )
 
-// What makes no sense is Scope's BAD_REQUEST, and the text says what and why.
+// An invalid call is Scope's BAD_REQUEST, and the text names the value and the rule.
 func TestBadRequests_SP2_SP6_SP9_SP20_SP21_SP22_SP25(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, manyMarks(3)))
@@ -31,6 +31,8 @@ func TestBadRequests_SP2_SP6_SP9_SP20_SP21_SP22_SP25(t *testing.T) {
 	}
 	between := func(from, to float64) *pb.Interval { return &pb.Interval{Start: &from, End: &to} }
 	immediate := pb.StartMode_START_MODE_IMMEDIATE
+	notFound := []string{"stopping no session", "stopping an unknown session", "an unknown session", "timelines after an unknown one", "releasing an unknown session",
+		"events of an unknown session", "an unknown timeline", "no timeline", "an unknown event"}
 	for _, tt := range []struct {
 		name string
 		in   proto.Message
@@ -49,7 +51,7 @@ func TestBadRequests_SP2_SP6_SP9_SP20_SP21_SP22_SP25(t *testing.T) {
 		{"stopping an unknown session", &pb.StopProfilerArg{SessionId: 99}, "session 99"},
 		{"an unknown session", &pb.GetSessionArg{SessionId: 99}, "session 99"},
 		{"too many timelines", &pb.GetSessionArg{SessionId: id, Limit: 10_001}, "limit 10001: must be at most 10000"},
-		{"timelines after an unknown one", &pb.GetSessionArg{SessionId: id, AfterTimelineId: proto.Uint32(999)}, "afterTimelineID 999: session"},
+		{"timelines after an unknown one", &pb.GetSessionArg{SessionId: id, AfterTimelineId: proto.Uint32(999)}, "afterTimelineID 999: not found: session"},
 		{"releasing an unknown session", &pb.ReleaseSessionArg{SessionId: proto.Uint32(99)}, "session 99"},
 
 		{"events of an unknown session", get(func(a *pb.GetEventsArg) { a.SessionId = 99 }), "session 99"},
@@ -76,8 +78,12 @@ func TestBadRequests_SP2_SP6_SP9_SP20_SP21_SP22_SP25(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			method, out := methodOf(tt.in)
 			err := c.call(method, tt.in, out)
-			if got := failure(err); !strings.HasPrefix(got, "invalid_argument: ") || !strings.Contains(got, tt.want) {
-				t.Errorf("got %q, want invalid_argument with %q", got, tt.want)
+			code := "BAD_REQUEST invalid_argument: "
+			if slices.Contains(notFound, tt.name) {
+				code = "BAD_REQUEST not_found: "
+			}
+			if got := failure(err); !strings.HasPrefix(got, code) || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q with %q", got, code, tt.want)
 			}
 			if method != "GetEvents" {
 				return
@@ -111,7 +117,7 @@ func methodOf(in proto.Message) (method string, out proto.Message) {
 	}
 }
 
-// What a person types into JSON by mistake must not be half understood.
+// JSON with a typing mistake must not be half understood.
 func TestJSONThatIsNotTheSchemas_SP16_SP21(t *testing.T) {
 	p := newProgram(t)
 	p.recorded(t, manyMarks(3))

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 
 	"connectrpc.com/connect"
 
@@ -14,13 +15,13 @@ func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerA
 	if err != nil {
 		return nil, status(err)
 	}
-	giveBack, err := s.starts.take()
+	undo, err := s.starts.take()
 	if err != nil {
 		return nil, err
 	}
 	id, err := s.recorder.Start(ctx, options)
 	if err != nil {
-		giveBack()
+		undo()
 		return nil, status(err)
 	}
 	peer := ""
@@ -50,7 +51,7 @@ func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*pr
 	}
 	after := sessions.TimelineID(a.GetAfterTimelineId())
 	if _, known := stopped.Timeline(after); a.AfterTimelineId != nil && !known {
-		return nil, status(badRequest("afterTimelineID %d: session %d has no such timeline", after, stopped.ID()))
+		return nil, status(fmt.Errorf("afterTimelineID %d: %w: session %d has no such timeline", after, sessions.ErrNotFound, stopped.ID()))
 	}
 	return session(stopped, after, n), nil
 }
@@ -81,7 +82,7 @@ func (s *server) ReleaseSession(_ context.Context, a *profilerv1.ReleaseSessionA
 		return &profilerv1.Default{}, nil
 	}
 	if a.GetSessionId() == 0 {
-		return nil, status(badRequest("sessionID 0: ids are never 0: leave it out to release all sessions"))
+		return nil, status(invalid("sessionID 0: ids are never 0: leave it out to release all sessions"))
 	}
 	if err := s.recorder.Release(sessions.SessionID(a.GetSessionId())); err != nil {
 		return nil, status(err)

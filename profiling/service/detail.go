@@ -11,7 +11,7 @@ import (
 
 const maxDetails = 64
 
-// details encodes attributes, those of groups with the group's key before theirs.
+// details encodes attributes. The key of one in a group begins with the group's key.
 func details(attrs []slog.Attr) []*profilerv1.Detail {
 	return appendDetails(nil, "", attrs)
 }

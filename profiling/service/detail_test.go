@@ -1,21 +1,43 @@
-package service
+package service_test
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/service"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 )
+
+// detailOf returns what clients get of the attributes of a mark.
+func detailOf(t *testing.T, attrs ...slog.Attr) []*pb.Detail {
+	t.Helper()
+	p := newProgram(t)
+	id := uint32(p.recorded(t, func(ctx context.Context) { marks.Mark(ctx, "m", attrs...) }))
+	c := client(t, serve(t, p.Recorder, service.Config{}))
+	s, err := c.GetSession(t.Context(), &pb.GetSessionArg{SessionId: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := c.GetEvents(t.Context(), &pb.GetEventsArg{SessionId: id, TimelineId: theTimeline(s)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.GetEventList() {
+		if e.GetName() == "m" {
+			return e.GetDetail()
+		}
+	}
+	t.Fatal("there is no mark")
+	return nil
+}
 
 func TestDetails(t *testing.T) {
 	many := make([]any, 0, 200)
@@ -47,7 +69,7 @@ func TestDetails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got strings.Builder
-			for _, d := range details(observer.Freeze([]slog.Attr{tt.attr})) {
+			for _, d := range detailOf(t, tt.attr) {
 				b, err := protojson.Marshal(d)
 				if err != nil {
 					t.Fatal(err)
@@ -60,44 +82,7 @@ func TestDetails(t *testing.T) {
 			}
 		})
 	}
-	if n := len(details([]slog.Attr{slog.Group("g", many...), slog.Int("after", 1)})); n != 64 {
+	if n := len(detailOf(t, slog.Group("g", many...), slog.Int("after", 1))); n != 64 {
 		t.Errorf("%d of 101 details, want 64", n)
-	}
-}
-
-func FuzzCut(f *testing.F) {
-	for _, s := range []string{"", "a", "\xff", "é", strings.Repeat("a", 1024), strings.Repeat("a", 1025), strings.Repeat("é", 600), strings.Repeat("a", 1019) + "世界世界", strings.Repeat("\x80", 2000), strings.Repeat("a\xff", 2000)} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		got := cut(s)
-		if !utf8.ValidString(got) {
-			t.Fatalf("%q is not UTF-8", got)
-		}
-		if utf8.ValidString(s) && len(s) <= 1024 && got != s {
-			t.Errorf("%q became %q: it is as it should be", s, got)
-		}
-		if utf8.ValidString(s) && len(s) > 1024 {
-			if begin, is := strings.CutSuffix(got, "…"); !is || !strings.HasPrefix(s, begin) || len(got) > 1024 || len(got) <= 1024-utf8.UTFMax {
-				t.Errorf("%d bytes became %d, %q: want the first of them and an ellipsis, 1024 bytes or nearly", len(s), len(got), got)
-			}
-		}
-		if len(got) > 3*1024 {
-			t.Errorf("%d bytes became %d", len(s), len(got))
-		}
-		if _, err := proto.Marshal(&profilerv1.Event{Name: got}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestDurationsOnTheWire_SP8(t *testing.T) {
-	for ms, want := range map[float64]time.Duration{
-		0: 0, 1.5: 1500 * time.Microsecond, -2: -2 * time.Millisecond, 1e-6: 1,
-		1e300: math.MaxInt64, -1e300: math.MinInt64, math.Inf(1): math.MaxInt64,
-	} {
-		if got := duration(ms); got != want {
-			t.Errorf("%s: got %v, want %v", fmt.Sprint(ms, " ms"), got, want)
-		}
 	}
 }

@@ -6,38 +6,53 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// status is a recorder's error as one of the schema's codes.
-func status(err error) error {
-	var bad sessions.BadRequestError
-	var done *connect.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &done): // of sending, for example
-		return err
-	case errors.As(err, &bad):
-		return connect.NewError(connect.CodeInvalidArgument, err)
-	case errors.Is(err, profiling.ErrNotAllowed):
-		return connect.NewError(connect.CodePermissionDenied, err)
-	case errors.Is(err, shutdown.Err):
-		return connect.NewError(connect.CodeUnavailable, err)
-	case errors.Is(err, context.Canceled):
-		return connect.NewError(connect.CodeCanceled, err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return connect.NewError(connect.CodeDeadlineExceeded, err)
-	default:
-		return connect.NewError(connect.CodeInternal, err)
-	}
+// errorCodes are the codes of errors, by what they wrap. The first match counts.
+var errorCodes = []struct {
+	err        error
+	code       connect.Code
+	badRequest bool // Scope's BAD_REQUEST
+}{
+	{sessions.ErrInvalid, connect.CodeInvalidArgument, true},
+	{sessions.ErrNotFound, connect.CodeNotFound, true},
+	{sessions.ErrInProgress, connect.CodeFailedPrecondition, true},
+	{sessions.ErrState, connect.CodeFailedPrecondition, true},
+	{sessions.ErrFull, connect.CodeResourceExhausted, true},
+	{sessions.ErrClosed, connect.CodeUnavailable, false},
+	{profiling.ErrNotAllowed, connect.CodePermissionDenied, false},
+	{shutdown.Err, connect.CodeUnavailable, false},
+	{context.Canceled, connect.CodeCanceled, false},
+	{context.DeadlineExceeded, connect.CodeDeadlineExceeded, false},
 }
 
-// refuse tells who may not come why, in the terms of the protocol that is spoken.
+// status returns a recorder's error as one of the schema's codes. An error that has a code keeps it.
+func status(err error) error {
+	if done := (*connect.Error)(nil); err == nil || errors.As(err, &done) {
+		return err
+	}
+	for _, c := range errorCodes {
+		if errors.Is(err, c.err) {
+			answer := connect.NewError(c.code, err)
+			if c.badRequest {
+				// The error is without the detail only if that cannot be encoded, and an ErrorInfo can.
+				if d, err := connect.NewErrorDetail(&errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: "perfline.profiler.v1"}); err == nil {
+					answer.AddDetail(d)
+				}
+			}
+			return answer
+		}
+	}
+	return connect.NewError(connect.CodeInternal, err)
+}
+
+// refuse answers a client that is not allowed, in its protocol.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	// What cannot be written has nobody left to read it.
+	// An answer that cannot be written has no reader left.
 	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(connect.CodePermissionDenied, err))
 }

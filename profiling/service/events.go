@@ -7,9 +7,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// asked is the session that a question is about, the question to it, and how many events a
-// message may have.
-func (s *server) asked(a *profilerv1.GetEventsArg) (of *sessions.Session, q sessions.Query, length int, err error) {
+// resolve returns the session and the query of a call, and how many events a message may have.
+func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q sessions.Query, length int, err error) {
 	if q, length, err = query(a); err != nil {
 		return nil, q, 0, err
 	}
@@ -17,12 +16,10 @@ func (s *server) asked(a *profilerv1.GetEventsArg) (of *sessions.Session, q sess
 	return of, q, length, err
 }
 
-// maxReduced is how many virtual events a stream gives. They are put together at once, and of some
-// 150 bytes each.
+// maxReduced is how many virtual events a stream has. The query holds all of them, some 150 bytes each.
 const maxReduced = 50_000
 
-// events is of.Events(q), which goes through a whole timeline for virtual ones. Few are at work
-// at a time, and others wait.
+// events returns of.Events(q), which reads a whole timeline for virtual events. It waits while maxWork others do that.
 func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Query) (sessions.Events, error) {
 	select {
 	case s.work <- struct{}{}:
@@ -33,15 +30,15 @@ func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Qu
 	}
 }
 
-// page is the first of what is asked for.
+// page answers GetEvents.
 func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
-	of, q, length, err := s.asked(a)
+	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return nil, err
 	}
 	q.Limit = length
 	var answer sessions.Events
-	if q.Mode == sessions.All { // which ends when it has the page
+	if q.Mode == sessions.All { // which returns as soon as it has the page
 		answer, err = of.Events(ctx, q)
 	} else {
 		answer, err = s.events(ctx, of, q)
@@ -53,15 +50,15 @@ func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profile
 	return page, nil
 }
 
-// pages gives all of what is asked for, until give fails.
+// pages answers StreamEvents: it calls give with each page, until give fails.
 func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg, give func(*profilerv1.Events) error) error {
-	of, q, length, err := s.asked(a)
+	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return err
 	}
 	q.Limit = maxReduced
 	if q.Mode == sessions.All {
-		q.Limit = maxLimit // what the memory of one answer is bounded by, however short the messages
+		q.Limit = maxLimit // bounds the memory of an answer, however short the messages are
 	}
 	for {
 		answer, err := s.events(ctx, of, q)

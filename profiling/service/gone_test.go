@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"net"
@@ -116,7 +117,7 @@ func TestClientGoesAwayMidStream(t *testing.T) {
 	}
 }
 
-// A client that is there but takes nothing holds its place for SendTimeout only.
+// A client that is connected but reads nothing has its place for SendTimeout only.
 func TestClientTakesNothing(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, bigNames))
@@ -165,8 +166,7 @@ func (d deadlines) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// Each message has its time, and the deadline of the last one must not be that of what the
-// connection serves next.
+// Each message has a deadline. The next request on the connection must not have the last message's.
 func TestDeadlinesOfAStream(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, manyMarks(3)))
@@ -197,7 +197,7 @@ func TestDeadlinesOfAStream(t *testing.T) {
 	}
 }
 
-// Who watches sees the session end; who goes away is not watched for any longer.
+// A client that watches sees the session end. A client that disconnects ends its watch.
 func TestWatch(t *testing.T) {
 	p := newProgram(t)
 	served := make(chan string, 100)
@@ -264,7 +264,12 @@ func TestErrorsOfTheRecorder(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"makes no sense", sessions.BadRequestError("session 1: no"), "invalid_argument: session 1: no"},
+		{"invalid", fmt.Errorf("%w: limit -1", sessions.ErrInvalid), "BAD_REQUEST invalid_argument: invalid argument: limit -1"},
+		{"not found", fmt.Errorf("session 1: %w", sessions.ErrNotFound), "BAD_REQUEST not_found: session 1: not found"},
+		{"in progress", sessions.ErrInProgress, "BAD_REQUEST failed_precondition: another session is in progress"},
+		{"in another state", sessions.ErrState, "BAD_REQUEST failed_precondition: not possible in this state"},
+		{"full", sessions.ErrFull, "BAD_REQUEST resource_exhausted: no room for another session"},
+		{"closed", sessions.ErrClosed, "unavailable: the recorder is closed"},
 		{"at fault", errors.New("no memory"), "internal: no memory"},
 		{"its own time is over", context.DeadlineExceeded, "deadline_exceeded: context deadline exceeded"},
 		{"stopped itself", context.Canceled, "canceled: context canceled"},
@@ -283,7 +288,7 @@ func TestErrorsOfTheRecorder(t *testing.T) {
 	}
 }
 
-// A stop that nobody waits for any longer is not waited for.
+// StopProfiler ends when its client disconnects.
 func TestClientGoesAwayWhileStopping_SP3(t *testing.T) {
 	p := newProgram(t)
 	served, stopping := make(chan string, 1), make(chan struct{})

@@ -13,6 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -24,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The policy of whoever runs the tests must not decide them.
+	// The policy in the environment of the tests must not decide them.
 	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
 		panic(err)
 	}
@@ -111,18 +112,18 @@ func client(t *testing.T, url string) profilerv1connect.ProfilerServiceClient {
 	return profilerv1connect.NewProfilerServiceClient(httpClient(t, false), url)
 }
 
-// theTimeline is the timeline with the most events.
+// theTimeline is the timeline with the most events, except the garbage collector's: it may have any number.
 func theTimeline(s *profilerv1.Session) uint32 {
 	var id, most uint32
 	for _, tl := range s.GetTimelineList() {
-		if tl.GetEventCount() > most {
+		if tl.GetName() != "gc" && tl.GetEventCount() > most {
 			id, most = tl.GetTimelineId(), tl.GetEventCount()
 		}
 	}
 	return id
 }
 
-// failure is an error as clients of all protocols see it.
+// failure is an error as clients of all protocols see it: Scope's status if it is a detail, the code and the text.
 func failure(err error) string {
 	if err == nil {
 		return ""
@@ -131,7 +132,16 @@ func failure(err error) string {
 	if !errors.As(err, &ce) {
 		return err.Error()
 	}
-	return ce.Code().String() + ": " + ce.Message()
+	text := ce.Code().String() + ": " + ce.Message()
+	for _, d := range ce.Details() {
+		m, err := d.Value()
+		info, ok := m.(*errdetails.ErrorInfo)
+		if err != nil || !ok || info.GetDomain() != "perfline.profiler.v1" {
+			return fmt.Sprintf("%s, with the detail %v, %v", text, m, err)
+		}
+		text = info.GetReason() + " " + text
+	}
+	return text
 }
 
 func drain(r io.ReadCloser) []byte {

@@ -11,47 +11,45 @@ import (
 	"connectrpc.com/connect"
 )
 
-// A rate lets so many through in any minute.
+// A rate limits what happens in any minute.
 type rate struct {
 	most int
-	now  func() time.Time
 
 	mu   sync.Mutex
-	last []time.Time // of those let through, the oldest first; mu guards it
+	last []time.Time // of each take, the oldest first; mu guards it
 }
 
-func newRate(perMinute int, now func() time.Time) *rate {
-	return &rate{most: max(0, perMinute), now: now}
+func newRate(perMinute int) *rate {
+	return &rate{most: max(0, perMinute)}
 }
 
-// take lets one through until giveBack is called, which is for what did not come to pass, or
-// says when to come again.
-func (r *rate) take() (giveBack func(), err error) {
+// take counts one use, or returns an error that says when to try again. undo takes the use back.
+func (r *rate) take() (undo func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.most == 0 {
 		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("starts: none are allowed here"))
 	}
-	now := r.now()
+	now := time.Now()
 	r.last = slices.DeleteFunc(r.last, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	if len(r.last) >= r.most {
 		return nil, connect.NewError(connect.CodeResourceExhausted,
 			fmt.Errorf("starts: %d in a minute are allowed: try again in %v", r.most, (time.Minute-now.Sub(r.last[0])).Round(time.Second)))
 	}
 	r.last = append(r.last, now)
-	return func() { r.giveBack(now) }, nil
+	return func() { r.undo(now) }, nil
 }
 
-func (r *rate) giveBack(taken time.Time) {
+func (r *rate) undo(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i := slices.Index(r.last, taken); i >= 0 {
+	if i := slices.Index(r.last, at); i >= 0 {
 		r.last = slices.Delete(r.last, i, i+1)
 	}
 }
 
-// stream takes a place for a stream until done is called. Its context is request, and ends at the
-// server's shutdown, too. send is for use before each message: the client has so long to take it.
+// stream takes a place for a stream until done is called. Its context also ends when the server shuts down. The caller
+// calls send before each message: it sets the deadline by which the client must have read the message.
 func (s *server) stream(request context.Context) (ctx context.Context, send, done func(), err error) {
 	select {
 	case s.streams <- struct{}{}:
@@ -60,19 +58,18 @@ func (s *server) stream(request context.Context) (ctx context.Context, send, don
 			fmt.Errorf("streams: %d at a time are allowed: try again when one has ended", cap(s.streams)))
 	}
 	controller, _ := request.Value(controllerKey{}).(*http.ResponseController)
-	// A server or a recorder of tests without deadlines has none: nothing can be done about that.
+	// A response writer without deadlines, as in tests, returns an error.
 	send = func() { _ = controller.SetWriteDeadline(time.Now().Add(s.sendTimeout)) }
 	ctx, unwatch := s.servers.Context(request)
 	done = func() {
 		unwatch()
 		<-s.streams
-		_ = controller.SetWriteDeadline(time.Time{}) // the connection may serve others now
+		_ = controller.SetWriteDeadline(time.Time{}) // the connection may serve other requests now
 	}
 	return ctx, send, done, nil
 }
 
-// controllerKey is the key in a request's context of how to set its deadlines, which
-// connect does not tell.
+// controllerKey is the key of the response controller in a request's context. Connect does not pass it on.
 type controllerKey struct{}
 
 func withController(next http.Handler) http.Handler {

@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
 )
 
-// What would be large to read is refused, also when it comes small.
+// A request that is large when decompressed is refused, also if its bytes are few.
 func TestHugeRequests(t *testing.T) {
 	p := newProgram(t)
 	url := serve(t, p.Recorder, service.Config{})
@@ -34,7 +34,7 @@ func TestHugeRequests(t *testing.T) {
 	}
 }
 
-// What is negative in the configuration allows none.
+// A negative limit in the configuration allows nothing.
 func TestNoneAllowed(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, manyMarks(1)))

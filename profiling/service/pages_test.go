@@ -18,7 +18,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// ids are those of events, in their order.
+// ids returns the ids of events, in their order.
 func ids(pages ...*pb.Events) (list []uint32) {
 	for _, p := range pages {
 		for _, e := range p.GetEventList() {
@@ -260,7 +260,7 @@ func TestPagesOfTimelines_SP7(t *testing.T) {
 	}
 }
 
-// What a stream of virtual events is put together in is bounded, and the last message says so.
+// The virtual events of a stream are bounded, and the last message has more set if events are missing.
 func TestStreamOfVirtualEventsIsCut(t *testing.T) {
 	const most = 50_000
 	p := newProgram(t)

@@ -3,8 +3,10 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/service"
@@ -31,7 +34,7 @@ const prefix = "/" + profilerv1connect.ProfilerServiceName + "/"
 type protocol struct {
 	name string
 	call func(method string, in, out proto.Message) error
-	// stream gives all messages of StreamEvents, or of WatchSession; nil where nobody does it.
+	// stream returns all messages of StreamEvents, or of WatchSession; nil for protocols without streams here.
 	stream func(method string, in proto.Message) ([]proto.Message, error)
 }
 
@@ -129,10 +132,25 @@ func fromGRPC(err error) error {
 		return nil
 	}
 	st := status.Convert(err)
-	return connect.NewError(connect.Code(st.Code()), errors.New(st.Message()))
+	out := connect.NewError(connect.Code(st.Code()), errors.New(st.Message()))
+	for _, d := range st.Details() {
+		m, ok := d.(proto.Message)
+		if !ok || addDetail(out, m) != nil {
+			return fmt.Errorf("detail %v of %w", d, err)
+		}
+	}
+	return out
 }
 
-// curl posts JSON as somebody at a terminal does.
+func addDetail(to *connect.Error, m proto.Message) error {
+	d, err := connect.NewErrorDetail(m)
+	if err == nil {
+		to.AddDetail(d)
+	}
+	return err
+}
+
+// curl posts JSON, as curl does.
 func curl(t *testing.T, url string) func(string, proto.Message, proto.Message) error {
 	c := httpClient(t, false)
 	return func(method string, in, out proto.Message) error {
@@ -157,7 +175,13 @@ func post(c *http.Client, url, method string, body []byte) ([]byte, error) {
 	if res.StatusCode == http.StatusOK {
 		return answer, nil
 	}
-	var wire struct{ Code, Message string }
+	var wire struct {
+		Code, Message string
+		Details       []struct {
+			Type  string
+			Value string // base64 without padding
+		}
+	}
 	if err := json.Unmarshal(answer, &wire); err != nil {
 		return nil, errors.New(res.Status + ": " + string(answer))
 	}
@@ -165,7 +189,17 @@ func post(c *http.Client, url, method string, body []byte) ([]byte, error) {
 	if err := code.UnmarshalText([]byte(wire.Code)); err != nil {
 		return nil, err
 	}
-	return nil, connect.NewError(code, errors.New(wire.Message))
+	out := connect.NewError(code, errors.New(wire.Message))
+	for _, d := range wire.Details {
+		value, err := base64.RawStdEncoding.DecodeString(d.Value)
+		if err != nil {
+			return nil, err
+		}
+		if err := addDetail(out, &anypb.Any{TypeUrl: "type.googleapis.com/" + d.Type, Value: value}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, out
 }
 
 // asJSON is a message in the one form in which all are compared.
@@ -218,9 +252,9 @@ func TestProtocolsAnswerTheSame(t *testing.T) {
 		{"everything", "GetEvents", &pb.GetEventsArg{SessionId: id, TimelineId: tl, Mode: pb.Mode_MODE_REDUCE_ALL.Enum()}, `"EVENT_TYPE_GENERIC"`, false},
 		{"a page", "GetEvents", &pb.GetEventsArg{SessionId: id, TimelineId: tl, Limit: 2}, `"more":true`, false},
 		{"all sessions", "ListSessions", &pb.ListSessionsArg{}, `"STATE_READY"`, false},
-		{"an unknown session", "GetSession", &pb.GetSessionArg{SessionId: 99}, "invalid_argument: ", true},
-		{"no such depth", "GetEvents", &pb.GetEventsArg{SessionId: id, TimelineId: tl, MaxDepth: proto.Uint32(0)}, "invalid_argument: maxDepth 0: must be 1", true},
-		{"nothing to stop", "StopProfiler", &pb.StopProfilerArg{SessionId: id}, "invalid_argument: ", true},
+		{"an unknown session", "GetSession", &pb.GetSessionArg{SessionId: 99}, "BAD_REQUEST not_found: ", true},
+		{"no such depth", "GetEvents", &pb.GetEventsArg{SessionId: id, TimelineId: tl, MaxDepth: proto.Uint32(0)}, "BAD_REQUEST invalid_argument: invalid argument: maxDepth 0: must be 1", true},
+		{"a session that was stopped", "StopProfiler", &pb.StopProfilerArg{SessionId: id}, "BAD_REQUEST failed_precondition: ", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var want string
@@ -250,7 +284,7 @@ func TestProtocolsAnswerTheSame(t *testing.T) {
 	}{
 		{"events, streamed", "StreamEvents", &pb.GetEventsArg{SessionId: id, TimelineId: tl, Limit: 2}, 2, `"cache.miss"`},
 		{"a session, watched", "WatchSession", &pb.WatchSessionArg{SessionId: id}, 1, `"STATE_READY"`},
-		{"an unknown session, watched", "WatchSession", &pb.WatchSessionArg{SessionId: 99}, 0, "invalid_argument: "},
+		{"an unknown session, watched", "WatchSession", &pb.WatchSessionArg{SessionId: 99}, 0, "BAD_REQUEST not_found: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var want string
@@ -286,9 +320,9 @@ func TestSessionFromOutside_SP1_SP2_SP3_SP4_SP5_SP6(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := id.GetSessionId()
-			refused(t, "a second start", proto.call("StartProfiler", start, &pb.SessionID{}), "invalid_argument: ")
-			refused(t, "release while under way", proto.call("ReleaseSession", &pb.ReleaseSessionArg{SessionId: &n}, &pb.Default{}), "invalid_argument: ")
-			refused(t, "reading while under way", proto.call("GetSession", &pb.GetSessionArg{SessionId: n}, &pb.Session{}), "invalid_argument: ")
+			refused(t, "a second start", proto.call("StartProfiler", start, &pb.SessionID{}), "BAD_REQUEST failed_precondition: ")
+			refused(t, "release while under way", proto.call("ReleaseSession", &pb.ReleaseSessionArg{SessionId: &n}, &pb.Default{}), "BAD_REQUEST failed_precondition: ")
+			refused(t, "reading while under way", proto.call("GetSession", &pb.GetSessionArg{SessionId: n}, &pb.Session{}), "BAD_REQUEST failed_precondition: ")
 
 			marks.Mark(p.ctx, "before the stop")
 			var s, again pb.Session
@@ -299,7 +333,7 @@ func TestSessionFromOutside_SP1_SP2_SP3_SP4_SP5_SP6(t *testing.T) {
 			if s.GetSessionId() != n || s.GetWindowId() != 1 || s.GetLength() <= 0 {
 				t.Errorf("stopped: %s, want session %d of window 1 with a length", asJSON(t, &s), n)
 			}
-			refused(t, "a second stop", proto.call("StopProfiler", &pb.StopProfilerArg{SessionId: n}, &pb.Session{}), "invalid_argument: ")
+			refused(t, "a second stop", proto.call("StopProfiler", &pb.StopProfilerArg{SessionId: n}, &pb.Session{}), "BAD_REQUEST failed_precondition: ")
 			if err := proto.call("GetSession", &pb.GetSessionArg{SessionId: n}, &again); err != nil || asJSON(t, &again) != asJSON(t, &s) {
 				t.Errorf("GetSession: %v, %s, want what StopProfiler gave: %s", err, asJSON(t, &again), asJSON(t, &s))
 			}
@@ -314,9 +348,9 @@ func TestSessionFromOutside_SP1_SP2_SP3_SP4_SP5_SP6(t *testing.T) {
 			if err := proto.call("ReleaseSession", &pb.ReleaseSessionArg{SessionId: &n}, &pb.Default{}); err != nil {
 				t.Fatal(err)
 			}
-			refused(t, "reading what was released", proto.call("GetSession", &pb.GetSessionArg{SessionId: n}, &pb.Session{}), "invalid_argument: ")
-			refused(t, "events of what was released", proto.call("GetEvents", &pb.GetEventsArg{SessionId: n, TimelineId: theTimeline(&s)}, &pb.Events{}), "invalid_argument: ")
-			refused(t, "releasing it again", proto.call("ReleaseSession", &pb.ReleaseSessionArg{SessionId: &n}, &pb.Default{}), "invalid_argument: ")
+			refused(t, "reading what was released", proto.call("GetSession", &pb.GetSessionArg{SessionId: n}, &pb.Session{}), "BAD_REQUEST not_found: ")
+			refused(t, "events of what was released", proto.call("GetEvents", &pb.GetEventsArg{SessionId: n, TimelineId: theTimeline(&s)}, &pb.Events{}), "BAD_REQUEST not_found: ")
+			refused(t, "releasing it again", proto.call("ReleaseSession", &pb.ReleaseSessionArg{SessionId: &n}, &pb.Default{}), "BAD_REQUEST not_found: ")
 		})
 	}
 }
@@ -339,7 +373,7 @@ func TestReleaseAll_SP5(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.ReleaseSession(t.Context(), &pb.ReleaseSessionArg{SessionId: proto.Uint32(0)})
-	refused(t, "0 in so many words", err, "invalid_argument: ")
+	refused(t, "0 in so many words", err, "BAD_REQUEST invalid_argument: ")
 	if list, err := c.ListSessions(t.Context(), &pb.ListSessionsArg{}); err != nil || len(list.GetStatusList()) != 3 {
 		t.Fatalf("%v, %v, want 3 sessions before the release", list, err)
 	}

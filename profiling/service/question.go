@@ -10,49 +10,50 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// How many events or timelines an answer has when the question does not say, and at most.
+// How many events or timelines an answer has by default, and at most.
 const (
 	defaultLimit = 1000
 	maxLimit     = 10_000
 )
 
-// theWindow is the only window there is: the program.
+// theWindow is the id of the only window, the program.
 const theWindow = 1
 
-func badRequest(format string, args ...any) error {
-	return sessions.BadRequestError(fmt.Sprintf(format, args...))
+// invalid returns an error that wraps sessions.ErrInvalid.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{sessions.ErrInvalid}, args...)...)
 }
 
-// startOptions decodes what a session is to record.
+// startOptions decodes the options of a session.
 func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
 	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(), Remote: true}
 	if w := a.GetWindowId(); w > theWindow {
-		return o, badRequest("windowID %d: must be %d, which is the program, or left out", w, theWindow)
+		return o, invalid("windowID %d: must be %d, which is the program, or left out", w, theWindow)
 	}
 	route := strings.TrimSpace(a.GetRoute())
 	switch mode := a.GetStartMode(); mode {
 	case profilerv1.StartMode_START_MODE_IMMEDIATE:
 		if route != "" {
-			return o, badRequest("route %q: is for %s, not for %s", route, profilerv1.StartMode_START_MODE_URL, mode)
+			return o, invalid("route %q: is for %s, not for %s", route, profilerv1.StartMode_START_MODE_URL, mode)
 		}
 	case profilerv1.StartMode_START_MODE_URL:
 		if route == "" {
-			return o, badRequest("startMode %s: needs a route to wait for, as %q", mode, "GET /products/{id}")
+			return o, invalid("startMode %s: needs a route to wait for, as %q", mode, "GET /products/{id}")
 		}
 		o.Route = route
 	default:
-		return o, badRequest("startMode %s: must be %s or %s", mode,
+		return o, invalid("startMode %s: must be %s or %s", mode,
 			profilerv1.StartMode_START_MODE_IMMEDIATE, profilerv1.StartMode_START_MODE_URL)
 	}
 	interval := a.GetSampleInterval()
 	if math.IsNaN(interval) || interval < 0 || interval > float64(time.Hour/time.Millisecond) {
-		return o, badRequest("sampleInterval %v: must be from 0 to an hour, in milliseconds", interval)
+		return o, invalid("sampleInterval %v: must be from 0 to an hour, in milliseconds", interval)
 	}
 	o.SampleInterval = duration(interval)
 	return o, nil
 }
 
-// query decodes what events are asked for, and how many of them a message may have.
+// query decodes a query, and how many events a message may have.
 func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error) {
 	q = sessions.Query{
 		Timeline: sessions.TimelineID(a.GetTimelineId()),
@@ -66,25 +67,25 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 		q.Mode = sessions.All
 	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS, profilerv1.Mode_MODE_REDUCE_ALL:
 		if a.AfterEventId != nil {
-			return q, 0, badRequest("afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
+			return q, 0, invalid("afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
 		}
 	default:
-		return q, 0, badRequest("mode %d: is not known", a.GetMode())
+		return q, 0, invalid("mode %d: is not known", a.GetMode())
 	}
 	for _, id := range []struct {
 		name string
 		v    *uint32
 	}{{"eventID", a.EventId}, {"afterEventID", a.AfterEventId}} {
 		if id.v != nil && *id.v == 0 {
-			return q, 0, badRequest("%s 0: ids are never 0: leave it out", id.name)
+			return q, 0, invalid("%s 0: ids are never 0: leave it out", id.name)
 		}
 	}
 	if a.MaxDepth != nil && a.GetMaxDepth() == 0 {
-		return q, 0, badRequest("maxDepth 0: must be 1, for the children of the root, or more; left out means all")
+		return q, 0, invalid("maxDepth 0: must be 1, for the children of the root, or more; left out means all")
 	}
 	for _, t := range a.GetEventTypeList() {
 		if _, known := profilerv1.EventType_name[int32(t)]; !known || t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
-			return q, 0, badRequest("eventTypeList: type %d is not known", t)
+			return q, 0, invalid("eventTypeList: type %d is not known", t)
 		}
 		q.Types = append(q.Types, sessions.EventType(t))
 	}
@@ -95,7 +96,7 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 	return q, length, err
 }
 
-// sides decodes an interval in a question, nil being an open side.
+// sides decodes the interval of a query. An open side is nil.
 func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	start, end := math.Inf(-1), math.Inf(1)
 	if i != nil && i.Start != nil {
@@ -105,7 +106,7 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 		end = i.GetEnd()
 	}
 	if math.IsNaN(start) || math.IsNaN(end) || start > end || math.IsInf(start, 1) || math.IsInf(end, -1) {
-		return nil, nil, badRequest("interval from %v to %v: must be numbers of milliseconds, and not end before it starts", start, end)
+		return nil, nil, invalid("interval from %v to %v: must be numbers of milliseconds, and not end before it starts", start, end)
 	}
 	if !math.IsInf(start, -1) {
 		from = new(duration(start))
@@ -116,10 +117,10 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	return from, to, nil
 }
 
-// limit decodes how much an answer may have.
+// limit decodes how many elements an answer may have.
 func limit(n uint32) (int, error) {
 	if n > maxLimit {
-		return 0, badRequest("limit %d: must be at most %d", n, maxLimit)
+		return 0, invalid("limit %d: must be at most %d", n, maxLimit)
 	}
 	if n == 0 {
 		return defaultLimit, nil
@@ -127,7 +128,7 @@ func limit(n uint32) (int, error) {
 	return int(n), nil
 }
 
-// duration is a number of milliseconds that is not NaN; what is out of range is the nearest there is.
+// duration returns ms milliseconds, which must not be NaN, or the nearest duration.
 func duration(ms float64) time.Duration {
 	ns := ms * float64(time.Millisecond)
 	switch {

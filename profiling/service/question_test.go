@@ -1,7 +1,10 @@
 package service
 
 import (
+	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -47,4 +50,15 @@ func FuzzQuery(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestDurationsOnTheWire_SP8(t *testing.T) {
+	for ms, want := range map[float64]time.Duration{
+		0: 0, 1.5: 1500 * time.Microsecond, -2: -2 * time.Millisecond, 1e-6: 1,
+		1e300: math.MaxInt64, -1e300: math.MinInt64, math.Inf(1): math.MaxInt64,
+	} {
+		if got := duration(ms); got != want {
+			t.Errorf("%s: got %v, want %v", fmt.Sprint(ms, " ms"), got, want)
+		}
+	}
 }

@@ -51,10 +51,10 @@ func TestStreamsEndAtShutdown(t *testing.T) {
 				t.Fatalf("no stream: %v", err)
 			}
 			defer stream.Close()
-			server, told, over := <-servers, make(chan struct{}), make(chan error)
-			server.RegisterOnShutdown(func() { close(told) })
+			server, notified, over := <-servers, make(chan struct{}), make(chan error)
+			server.RegisterOnShutdown(func() { close(notified) })
 			go func() { over <- server.Shutdown(ctx) }()
-			<-told
+			<-notified
 			for stream.Receive() {
 			}
 			if got := failure(stream.Err()); got != "unavailable: the server shuts down" {

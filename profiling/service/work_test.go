@@ -7,25 +7,39 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// kept is a recorder that has one session.
-type kept struct {
+// emptySession is a session without timelines.
+func emptySession(t *testing.T) *sessions.Session {
+	t.Helper()
+	r := sessions.NewRecorder(sessions.Config{Timeline: observer.NewTimeline(observer.TimelineOptions{})})
+	defer r.Close()
+	id, err := r.Start(t.Context(), sessions.StartOptions{Route: "GET /nobody", NoSamples: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Stop(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A recorderOf is a recorder that has one session.
+type recorderOf struct {
 	Recorder
 	s *sessions.Session
 }
 
-func (k kept) Session(sessions.SessionID) (*sessions.Session, error) { return k.s, nil }
+func (k recorderOf) Session(sessions.SessionID) (*sessions.Session, error) { return k.s, nil }
 
 // Queries that go through whole timelines wait for each other, two at a time, and are given up
 // with who asked; a page of events does not wait.
 func TestWorkIsBounded(t *testing.T) {
-	empty, err := sessions.Of(sessions.Recording{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := emptySession(t)
 	reduced := &profilerv1.GetEventsArg{SessionId: 1, TimelineId: 1, Mode: profilerv1.Mode_MODE_REDUCE_ALL.Enum()}
 	page := &profilerv1.GetEventsArg{SessionId: 1, TimelineId: 1}
 	for _, c := range []struct {
@@ -39,9 +53,9 @@ func TestWorkIsBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &server{recorder: kept{s: empty}, work: make(chan struct{}, maxWork)}
+				s := &server{recorder: recorderOf{s: empty}, work: make(chan struct{}, maxWork)}
 				s.work <- struct{}{}
-				answered := func(err error) bool { return connect.CodeOf(err) == connect.CodeInvalidArgument } // it has no timeline
+				answered := func(err error) bool { return connect.CodeOf(err) == connect.CodeNotFound } // it has no timeline
 				if err := c.ask(t.Context(), s); !answered(err) {
 					t.Fatalf("beside one other: %v", err)
 				}

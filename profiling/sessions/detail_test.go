@@ -11,13 +11,13 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// What a type of events has of its own is with events of that type only.
+// Data of a type is with events of that type only.
 func TestDetail_SP24(t *testing.T) {
 	p := newTape(t)
 	child := p.NewChild()
 	fetch := slog.String(observer.InitiatorKey, "fetch")
 	p.add(child, of{}, observer.Navigation, "/x/7", 0, 100*ms, slog.String("method", "GET"), slog.String("route", "/x/{id}"))
-	p.add(child, of{}, observer.Resource, "http://api.test/q?a=b", 10*ms, 20*ms, fetch, slog.String("method", "POST"))
+	p.add(child, of{}, observer.Resource, "http://api.test/q?a="+strings.Repeat("b", 2000), 10*ms, 20*ms, fetch, slog.String("method", "POST"))
 	p.add(child, of{}, observer.Server, "db", 10*ms, 15*ms)
 	p.add(child, of{}, observer.Resource, "select", 30*ms, 40*ms, slog.String(observer.InitiatorKey, "db"))
 	p.add(child, of{}, observer.Measure, "work", 50*ms, 60*ms, slog.Int("n", 1), slog.Any("", value{}))

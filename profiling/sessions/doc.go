@@ -1,7 +1,6 @@
-// Package sessions records what a program did between a start and a stop, and answers
-// questions about it afterwards. It is Opera's Scope Profiler 1.0 for Go: what happened
-// (requests, calls, measures, marks, collections of garbage) as trees of events, from the
-// timeline, with the code that ran in each, from the sampler.
+// Package sessions records what a program does between a start and a stop, and answers queries about it afterwards. It is
+// Opera's Scope Profiler 1.0 for Go. A session has requests, calls, measures, marks and garbage collections as trees of
+// events, from the program's timeline, and the code that ran in each event, from the sampler.
 //
 //	recorder := sessions.NewRecorder(sessions.Config{})
 //	defer recorder.Close()
@@ -21,58 +20,53 @@
 //
 // # Timelines
 //
-// The specification has a timeline for each frame of a window. Here the window is the
-// program and a frame is a request, whatever its protocol; what belongs to no request is
-// the process's own frame, and collections of garbage have one, too. Events of one
-// timeline form a tree by call containment: a parent was on the call stack when its child
-// began. What a request's goroutines do at the same time cannot be one call stack, so
-// that a frame has further timelines, with the same FrameID, for what overlaps:
+// The specification has a timeline for each frame of a window. Here the window is the program, and a frame is a request of
+// any protocol. The process has a frame for what belongs to no request, and the garbage collector has one. The
+// events of a timeline are a tree of calls: a parent was on the call stack when its child began. Goroutines of a
+// request that run at the same time have several call stacks. So a frame has further timelines with the same
+// FrameID for events that overlap:
 //
-//   - An event is below another one if it lies within it and was recorded under its span,
-//     or under the same span as a measure of marks.Time, which has none.
-//   - A span that has no parent is below no other span: two background jobs are beside each
-//     other.
-//   - Of what was recorded under a span that no event of its frame is (of another process, or one
-//     that has not ended, or one of a provider that takes no span processors), or under none, it is not known what called it. It counts as called by
-//     what it lies within most tightly, unless that is or lies in a span that was recorded under the
-//     same one. That is a guess: it may have run on another goroutine.
-//   - Which goroutine a measure of marks.Time ran on is not known: of two that were made
-//     under the same span, one within the other counts as called by it. Give work on
-//     further goroutines a span, by marks.Start, to have it told apart.
-//   - A measure between two marks (marks.Measure) was on no call stack. Such ones are on
-//     timelines of their own, 64 of a frame at most, see [Measure].
-//   - What was recorded under a span of the frame that had ended, or that ends before it does, has no
-//     parent: it is at the top level, though something caused it.
+//   - An event is below another one if it lies within that in time and was recorded under its span. Measures of marks.Time have
+//     no span: an event within one is below it if both were recorded under the same span.
+//   - A span without a parent is below no other span. Two background jobs are on two timelines.
+//   - If an entry's parent span has no event in this frame, its caller is unknown. The parent may be in another process, may
+//     not have ended, or may be unknown to the bridge. The entry is below the tightest event that encloses it in time,
+//     except siblings under the same parent. This is a guess: the entry may have run on another goroutine.
+//   - The goroutine of a marks.Time measure is unknown. Of two such measures under the same span, one within the other counts as
+//     called by it. Give work on further goroutines a span, by marks.Start, to tell it apart.
+//   - A measure between two marks (marks.Measure) was on no call stack. A frame has up to 64 timelines for
+//     such measures, see [Measure].
+//   - An entry that was recorded under a span that had ended, or that ends before the entry does, is at the top level.
 //
 // # Times
 //
-// All times are since the session began (milliseconds on the wire). An event that began
-// before that has a negative start. Event.Time is self time: without the events below, and
-// without Overhead, which passes only because somebody profiles. That is what taking a
-// sample keeps the code for, labelling goroutines for spans, and recording what nobody else
-// wants; each was measured in this program, by the session. Time and Overhead of an event and all
-// below add up to the length of its interval, but for events of type Samples.
+// All times are since the session began, in milliseconds on the wire. An event that began before has a negative start.
+// Event.Time is self time, without the events below and without Overhead.
 //
-// Which code ran is in these, an estimate: a sample stands for the time since the
-// one before, up to the interval, as far as no other event was there. A sampler by the wall clock
-// (Wall) sees many goroutines at once. These share the time that they were seen in an event, by their weight,
-// so that it still adds up; the groups of different functions then overlap each other.
+// Event.Overhead is an estimate of the time that the session itself took, from counts: [Stats].EntryCost for each entry directly
+// below the event, and Stats.Profiling.SampleCost for each sample. Recorder and sampler measure both while they work. Overhead is
+// at most the event's own time. Time and Overhead of an event and of all events below add up to the length of its interval,
+// except for events of type Samples.
 //
-// # What it guarantees
+// Samples events say which code ran, as an estimate. A sample stands for the time since the one before, up to the interval,
+// in which no other event was open. A sampler by the wall clock (Wall) takes samples of many goroutines at once. They share
+// the time of their event by their weight, so that times still add up; groups of different functions then overlap.
 //
-//   - Stop ends the recording at once. What was recorded before it on any goroutine is in
-//     the session.
+// # Guarantees
+//
+//   - Stop ends the recording at once. The session has what was recorded before, on any goroutine.
 //   - A session is immutable. All functions and methods may be called concurrently.
-//   - Memory is bounded by Config; what does not fit is counted in Stats.
-//   - Nobody outside the program can start a session, see or release one unless
-//     Config.Policy or PERFLINE_PROFILING allows it.
+//   - Memory is bounded by Config. Stats counts what did not fit.
+//   - Clients outside the program cannot start, see or release a session unless Config.Policy or
+//     PERFLINE_PROFILING allows it.
+//   - A session is built on one goroutine, which the scheduler preempts like any other. It ends soon after the session is
+//     released.
 //
-// # What it does not
+// # Limitations
 //
-//   - A request that is under way at the stop has no event of its own, as it has not
-//     ended: what it did until then is at the top level of its timeline.
-//   - Samples that ran for no span are on a timeline of their own, the process's last, as
-//     it is not known what they ran in; a sampler by the wall clock (Wall) sees all
-//     goroutines at once, of which one that works for a request may wait for another.
-//   - The overhead of Wall samples is not known, and counts as none.
+//   - A request that runs at the stop has no event, because it has not ended. Its entries so far are at the
+//     top level of its timeline.
+//   - Samples without a span are on the last timeline of the process. Wall samples show all goroutines at once: one that
+//     works for a request may wait for another.
+//   - The cost of Wall samples is unknown, and counts as no overhead.
 package sessions

@@ -1,8 +1,8 @@
 package sessions
 
 import (
-	"cmp"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -14,23 +14,25 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A record is what is kept of an entry. It does not refer to the entry's timeline, with
-// which a whole request would stay in memory.
+// A record is what is stored of an entry. It does not refer to the entry's timeline, which would keep
+// the whole request in memory.
 type record struct {
-	start, end   time.Duration // since the zero of its log
+	start, end   time.Duration // on the timeline of the recording, later since the session began
 	name         string
 	detail       []slog.Attr
-	self, parent trace.SpanID
-	frame        uint32 // index in the log's frames
+	span, parent trace.SpanID // the span that it is, and the one it was recorded under
+	frame        *frame
 	typ          EventType
-	ours         bool // nobody but the session wanted it
-	apart        bool // it was on no call stack: a measure between two moments that had passed
+	betweenMarks bool // a measure between two moments that had passed, which was on no call stack
 }
 
-func (r *record) point() bool { return r.end == r.start }
+func (r *record) isMoment() bool { return r.end == r.start }
 
-// moment leaves the start of what took some time, and tells how long it took in the detail.
-func (r *record) moment() {
+// isRootSpan reports whether the record is a span without a parent.
+func (r *record) isRootSpan() bool { return r.span.IsValid() && !r.parent.IsValid() }
+
+// collapse makes the record a moment at its start, and puts its duration into the detail.
+func (r *record) collapse() {
 	r.detail = append([]slog.Attr{slog.Duration("duration", r.end-r.start)}, r.detail...)
 	r.end = r.start
 }
@@ -39,186 +41,159 @@ func (r *record) moment() {
 type frame struct {
 	name    string
 	traceID trace.TraceID
-	root    trace.SpanID // the request's own
+	root    trace.SpanID // of the request
 }
 
-// The frames that every log has.
-const (
-	processFrame = iota
-	collectorFrame
-	firstRequest
-)
+// unnamedRequest is the name of a request until it ends.
+const unnamedRequest = "request"
 
-// unnamed is the name of a request while that is not known, which is until it has ended.
-const unnamed = "request"
-
-// Longer names and strings of details are cut: they may come from outside.
+// maxText is the most bytes of a name, and of a string in a detail: both may come from clients of the program.
 const maxText = 1024
 
 const chunkSize = 4096
 
-// An entryLog keeps the entries of a session. It is not safe for concurrent use.
-type entryLog struct {
-	max     int // records
-	frames  []frame
-	indexes map[weak.Pointer[observer.Timeline]]uint32
-	chunks  [][]record
-	count   int
-	dropped uint64
-	names   map[string]string // those that are made here, each once
-	attrs   []slog.Attr       // room for details
+// An entryStore holds the entries of a session. It is not safe for concurrent use.
+type entryStore struct {
+	max                int // records
+	process, collector *frame
+	requests           map[weak.Pointer[observer.Timeline]]*frame
+	chunks             [][]record
+	count              int
+	dropped            uint64
 }
 
-func newEntryLog(limit int) *entryLog {
-	return &entryLog{
+func newEntryStore(limit int) *entryStore {
+	return &entryStore{
 		max:     limit,
-		frames:  []frame{processFrame: {name: "process"}, collectorFrame: {name: "gc"}},
-		indexes: map[weak.Pointer[observer.Timeline]]uint32{},
-		names:   map[string]string{},
+		process: &frame{name: "process"}, collector: &frame{name: "gc"},
+		requests: map[weak.Pointer[observer.Timeline]]*frame{},
 	}
 }
 
-// add keeps an entry that began at a time since the log's zero. It returns nil if there are too many.
-func (l *entryLog) add(e *observer.Entry, start time.Duration, ours bool) *record {
-	if l.count >= l.max {
-		l.dropped++
+// add stores an entry that began at start. It returns nil if the store is full.
+func (s *entryStore) add(e *observer.Entry, start time.Duration) *record {
+	if s.count >= s.max {
+		s.dropped++
 		return nil
 	}
-	r := record{start: start, end: start + max(0, e.Duration()), ours: ours}
-	var id trace.TraceID
-	id, r.self, r.parent = spansOf(e)
-	r.frame = l.frameOf(e)
-	l.describe(&r, e)
-	if f := &l.frames[r.frame]; r.frame >= firstRequest {
+	// The ids are zero without a span, and if that is not recorded. The parent of a span is zero if it has none,
+	// and the span itself if its parent is not known.
+	ids := e.Span()
+	r := record{
+		start: start, end: start + max(0, e.Duration()),
+		span: trace.SpanID(ids.Self), parent: trace.SpanID(ids.Parent), frame: s.frameOf(e),
+	}
+	r.describe(e)
+	if f := r.frame; f != s.process && f != s.collector {
 		if !f.traceID.IsValid() {
-			f.traceID = id
+			f.traceID = ids.Trace
 		}
 		if r.typ == Request {
-			f.name, f.root = r.name, r.self
+			f.name, f.root = r.name, r.span
 		}
 	}
-	return l.keep(r)
+	return s.append(r)
 }
 
-// keep appends a record.
-func (l *entryLog) keep(r record) *record {
-	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1]) == chunkSize {
-		l.chunks = append(l.chunks, make([]record, 0, chunkSize))
+func (s *entryStore) append(r record) *record {
+	if len(s.chunks) == 0 || len(s.chunks[len(s.chunks)-1]) == chunkSize {
+		s.chunks = append(s.chunks, make([]record, 0, chunkSize))
 	}
-	l.count++
-	last := &l.chunks[len(l.chunks)-1]
+	s.count++
+	last := &s.chunks[len(s.chunks)-1]
 	*last = append(*last, r)
 	return &(*last)[len(*last)-1]
 }
 
-// since forgets what ended before a time.
-func (l *entryLog) since(at time.Duration) {
-	all := l.chunks
-	l.chunks, l.count = nil, 0
-	for _, c := range all {
-		for i := range c {
-			if c[i].end >= at {
-				l.keep(c[i])
+// retain forgets the records for which keep returns false, and the requests that have no other.
+func (s *entryStore) retain(keep func(*record) bool) {
+	all := s.chunks
+	s.chunks, s.count = nil, 0
+	used := map[*frame]bool{}
+	for _, chunk := range all {
+		for i := range chunk {
+			if keep(&chunk[i]) {
+				s.append(chunk[i])
+				used[chunk[i].frame] = true
 			}
 		}
 	}
+	maps.DeleteFunc(s.requests, func(_ weak.Pointer[observer.Timeline], f *frame) bool { return !used[f] })
 }
 
-func (l *entryLog) frameOf(e *observer.Entry) uint32 {
+func (s *entryStore) frameOf(e *observer.Entry) *frame {
 	switch tl := e.Timeline(); {
 	case e.Type() == observer.GC:
-		return collectorFrame
+		return s.collector
 	case tl == nil || tl.Parent() == nil:
-		return processFrame
+		return s.process
 	default:
 		key := weak.Make(tl)
-		i, known := l.indexes[key]
-		if !known {
-			i = uint32(len(l.frames))
-			l.indexes[key] = i
-			l.frames = append(l.frames, frame{name: unnamed})
+		f := s.requests[key]
+		if f == nil {
+			f = &frame{name: unnamedRequest}
+			s.requests[key] = f
 		}
-		return i
+		return f
 	}
 }
 
-// describe gives a record its type, name and detail.
-func (l *entryLog) describe(r *record, e *observer.Entry) {
+// describe sets the type, the name and the detail.
+func (r *record) describe(e *observer.Entry) {
 	switch e.Type() {
 	case observer.Navigation:
 		r.typ = Request
-		method, route := textOf(e, "method"), textOf(e, "route")
+		method, route := stringAttr(e, "method"), stringAttr(e, "route")
 		switch {
 		case method == "": // not HTTP
 			r.name = e.Name()
 		case route == "":
 			r.name = method
 		default:
-			r.name = l.name(method, " ", route)
+			r.name = method + " " + route
 		}
 		if r.name != e.Name() {
-			r.detail = l.detail(e, slog.String("path", e.Name()))
+			r.detail = copyAttrs(e, slog.String("path", e.Name()))
 		}
 	case observer.Resource:
 		r.typ, r.name = Call, e.Name()
-		if u, err := url.Parse(e.Name()); err == nil && u.Host != "" && textOf(e, observer.InitiatorKey) == "fetch" {
-			r.name = l.name(textOf(e, "method"), " ", u.Host)
-			r.detail = l.detail(e, slog.String("url", e.Name()))
+		if u, err := url.Parse(e.Name()); err == nil && u.Host != "" && stringAttr(e, observer.InitiatorKey) == "fetch" {
+			r.name = stringAttr(e, "method") + " " + u.Host
+			r.detail = copyAttrs(e, slog.String("url", e.Name()))
 		}
 	case observer.Server:
 		r.typ, r.name, r.end = Server, e.Name(), r.start
-		r.detail = l.detail(e, slog.Duration("duration", e.Duration()))
+		r.detail = copyAttrs(e, slog.Duration("duration", e.Duration()))
 	case observer.Mark:
 		r.typ, r.name = Mark, e.Name()
 	case observer.GC:
 		r.typ, r.name = GC, e.Name()
 	default:
 		r.typ, r.name = Measure, e.Name()
-		r.apart = e.RecordedAt()-e.StartTime() > e.Duration()
+		r.betweenMarks = e.RecordedAt()-e.StartTime() > e.Duration()
 	}
 	r.name = cut(r.name)
 	if r.detail == nil {
-		r.detail = l.detail(e)
+		r.detail = copyAttrs(e)
 	}
 }
 
-// name is the concatenation of parts, made once for all records that have it.
-func (l *entryLog) name(parts ...string) string {
-	var b [256]byte
-	text := b[:0]
-	for _, p := range parts {
-		text = append(text, p...)
-	}
-	s, known := l.names[string(text)]
-	if !known {
-		s = string(text)
-		l.names[s] = s
-	}
-	return s
-}
-
-// detail copies the attributes of an entry, with some before them.
-func (l *entryLog) detail(e *observer.Entry, before ...slog.Attr) []slog.Attr {
-	n := len(before) + e.NumAttrs()
-	if n == 0 {
+// copyAttrs returns first and the attributes of an entry, with long strings cut.
+func copyAttrs(e *observer.Entry, first ...slog.Attr) []slog.Attr {
+	if len(first)+e.NumAttrs() == 0 {
 		return nil
 	}
-	if cap(l.attrs)-len(l.attrs) < n {
-		l.attrs = make([]slog.Attr, 0, max(n, 1024))
-	}
-	from := len(l.attrs)
-	l.attrs = slices.AppendSeq(append(l.attrs, before...), e.Attrs())
-	own := l.attrs[from:len(l.attrs):len(l.attrs)]
-	for i := range own {
-		if own[i].Value.Kind() == slog.KindString {
-			own[i].Value = slog.StringValue(cut(own[i].Value.String()))
+	attrs := slices.AppendSeq(append(make([]slog.Attr, 0, len(first)+e.NumAttrs()), first...), e.Attrs())
+	for i := range attrs {
+		if v := &attrs[i].Value; v.Kind() == slog.KindString {
+			*v = slog.StringValue(cut(v.String()))
 		}
 	}
-	return own
+	return attrs
 }
 
-// textOf is the value of a string attribute, "" if there is none of that key.
-func textOf(e *observer.Entry, key string) string {
+// stringAttr returns the value of an attribute as text, or "" if the entry has none of that key.
+func stringAttr(e *observer.Entry, key string) string {
 	for a := range e.Attrs() {
 		if a.Key == key {
 			return a.Value.String()
@@ -227,35 +202,5 @@ func textOf(e *observer.Entry, key string) string {
 	return ""
 }
 
-// cut shortens what is too long, and does not keep the rest in memory.
+// cut shortens a long string to a copy, so that the rest does not stay in memory.
 func cut(s string) string { return text.Cut(s, maxText) }
-
-// takeOlder adds another log's entries, which came before. That log must not be used any more.
-func (l *entryLog) takeOlder(older *entryLog) {
-	frames := make([]uint32, len(older.frames))
-	for i := range frames {
-		frames[i] = uint32(min(i, firstRequest-1))
-	}
-	for key, i := range older.indexes {
-		to, known := l.indexes[key]
-		if !known {
-			to = uint32(len(l.frames))
-			l.indexes[key] = to
-			l.frames = append(l.frames, older.frames[i])
-		} else {
-			f, was := &l.frames[to], &older.frames[i]
-			f.traceID = cmp.Or(f.traceID, was.traceID)
-			if f.name == unnamed {
-				f.name, f.root = was.name, was.root
-			}
-		}
-		frames[i] = to
-	}
-	for _, c := range older.chunks {
-		for i := range c {
-			c[i].frame = frames[c[i].frame]
-		}
-	}
-	l.chunks = append(older.chunks[:len(older.chunks):len(older.chunks)], l.chunks...)
-	l.count += older.count
-}

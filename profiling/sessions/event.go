@@ -14,24 +14,20 @@ type EventType uint8
 
 // The event types.
 const (
-	Generic EventType = 1 // of all types, in answers of ReduceAll
+	Generic EventType = 1 // all types, in answers of ReduceAll
 	Process EventType = 2 // user and kernel time of the operating system's process, in answers of ReduceAll
 	Request EventType = 3 // an inbound request; its name is the method and the route
-	Call    EventType = 4 // an outbound request, or a query; its name is the method or what it is about
-	// Measure is a measure, or a span of other instrumentation. Of measures between two marks
-	// a frame shows 64 side by side: further ones that overlap these are moments at their start, with how long
-	// they took in the detail, first, under "duration".
+	Call    EventType = 4 // an outbound request, or a query; its name is the method and the host, or the entry's
+	// Measure is a measure, or a span of other instrumentation. A frame shows up to 64 overlapping measures between
+	// marks. Further ones are moments at their start, with "duration" first in the detail.
 	Measure EventType = 5
 	Mark    EventType = 6 // a moment, of no length
-	// Server is a Server-Timing metric that a call's response had: a moment at the call's start. How
-	// long it took in the other process is in the detail, under "duration".
+	// Server is a Server-Timing metric of a call's response: a moment at the call's start. Its time in the other process
+	// is in the detail, under "duration".
 	Server EventType = 7
-	GC     EventType = 8 // the program stood still for a collection of garbage
-	// Samples is a group of consecutive samples of the same function in the same event,
-	// by the function's name. Each sample stands for the time since the one before it, or
-	// for the session's interval if that was longer ago, as far as no other event was there: an estimate.
-	// Those that were taken at once, by the wall clock of several goroutines, share that time by their weight:
-	// Time is what the group has of it, and its interval may overlap other groups'.
+	GC     EventType = 8 // a garbage collection stopped the program
+	// Samples is a group of consecutive samples of a function in an event, with the function's name. Time is an
+	// estimate, see the package's comment. Groups of samples that were taken at once, by the wall clock, may overlap.
 	Samples EventType = 9
 )
 
@@ -48,7 +44,7 @@ func (t EventType) String() string {
 	return eventTypes[t]
 }
 
-// A Mode says how events are processed before they are given (Scope Profiler, Mode).
+// A Mode says how an answer sums up the events of the timeline (Scope Profiler, Mode).
 type Mode uint8
 
 // The modes.
@@ -56,9 +52,9 @@ const (
 	All                Mode = 1 // every event, with its name and detail; the default
 	ReduceUniqueTypes  Mode = 2 // a virtual event for each type
 	ReduceUniqueEvents Mode = 3 // a virtual event for each type and name
-	// ReduceAll is one virtual event of type Generic over everything and, where the system tells, one
-	// of type Process: the CPU time that the process used in that interval. Query.Types leaves that out
-	// unless Process is among them; with no other type it is the answer's only event.
+	// ReduceAll is one virtual event of type Generic for all events. Where the system tells, an event of type Process
+	// follows: the CPU time that the process used in that interval. With Query.Types it follows only if Process is among
+	// them; with no other type it is the only event.
 	ReduceAll Mode = 4
 )
 
@@ -74,32 +70,30 @@ func (m Mode) String() string {
 	return modes[m]
 }
 
-// A SessionID means a session of a recorder. Like all ids here it is never zero (Scope
-// Profiler).
+// A SessionID identifies a session of a recorder. Like all ids here it is never zero (Scope Profiler).
 type SessionID uint32
 
-// A TimelineID means a timeline of its session.
+// A TimelineID identifies a timeline of its session.
 type TimelineID uint32
 
-// A FrameID means a request, the process (1) or the garbage collector (2), in its session.
+// A FrameID identifies a request, the process (1) or the garbage collector (2), in its session.
 type FrameID uint32
 
-// An EventID means an event of its timeline.
+// An EventID identifies an event of its timeline.
 type EventID uint32
 
-// An Interval is from Start to End, since the session began.
+// An Interval lasts from Start to End, since the session began.
 type Interval struct{ Start, End time.Duration }
 
-// An Event is how long something took (Scope Profiler, Event). One that a Mode made of
-// several is virtual: it has no ID and no Aggregated, their Time, Overhead and Hits summed, and
-// their hull as Interval.
+// An Event is how long something took (Scope Profiler, Event). An event that a Mode makes of several is virtual. It has
+// the sums of their Time, Overhead and Hits, and the hull of their Intervals. It has no ID and no Aggregated times.
 type Event struct {
 	Type     EventType
 	Name     string        // type-specific: in modes All and ReduceUniqueEvents
-	Time     time.Duration // in itself, without the events below and without Overhead
-	Overhead time.Duration // time that passed because of profiling
-	Hits     uint32        // 1, or how many events a virtual one is made of
-	Interval Interval      // from when it first began to when it last ended
+	Time     time.Duration // self time, without the events below and without Overhead
+	Overhead time.Duration // of profiling, an estimate from counts, see the package's comment
+	Hits     uint32        // 1, or the number of events of a virtual one
+	Interval Interval
 
 	ID         EventID // 0 if virtual
 	ParentID   EventID // 0 at the top level
@@ -108,11 +102,10 @@ type Event struct {
 	AggregatedTime     time.Duration // of this event and all below
 	AggregatedOverhead time.Duration
 
-	SpanID trace.SpanID // the span that it is, zero if it is none; in mode All only
+	SpanID trace.SpanID // of the event's own span, zero without one; in mode All only
 
-	// Detail is what else is known: the attributes of a mark, say. In mode All only. Strings over
-	// 1024 bytes are cut, except in lists. observer.Freeze documents the kinds of values. The slice
-	// and the lists in it are shared: do not change them.
+	// Detail has the entry's attributes, in mode All only. Strings over 1024 bytes are cut, except in lists.
+	// observer.Freeze documents the kinds of values. The slice and the lists in it are shared: do not change them.
 	Detail []slog.Attr
 }
 
@@ -121,28 +114,26 @@ type Query struct {
 	Timeline TimelineID
 	Mode     Mode // 0 means All
 
-	// Event asks for what is below it instead of the whole timeline; it is not itself in the answer.
+	// Event asks for the events below it instead of the whole timeline. It is not in the answer.
 	Event EventID
-	// MaxDepth is how many levels are given: 1 is the children of the root only. 0 means all: who
-	// decodes a request in which 0 was said says BadRequestError.
+	// MaxDepth is how many levels the answer has: 1 is the children of the root only, 0 means all.
 	MaxDepth uint32
-	// Types are the types given; empty means all. Those below an event that is left out are
-	// given all the same, and keep their ParentID.
+	// Types are the types in the answer; empty means all. Events below an event of another type are in the answer, and
+	// keep their ParentID.
 	Types []EventType
-	// From and To leave out events that do not overlap the time between; nil is without
-	// limit. One that ends at From or begins at To does not overlap, but a moment at From does.
+	// From and To leave out events that do not overlap the time between; nil is no limit. An event that ends at
+	// From or begins at To does not overlap, but a moment at From does.
 	From, To *time.Duration
 
-	// Limit is how many events are given at most: 0 means all.
+	// Limit is the most events in the answer: 0 means all.
 	Limit int
-	// After, with mode All, gives those that come after that event, in the answer's order; it is the
-	// last event's ID of the page before.
+	// After, in mode All, asks for the events that follow that one. It is the ID of the last event of the page before.
 	After EventID
 }
 
 // Events are an answer (Scope Profiler, Events).
 type Events struct {
-	Interval *Interval // smallest that covers those of List; nil if that is empty
-	List     []Event   // by start of their intervals; virtual ones by descending time, then by type and name; Process comes last
-	More     bool      // there are events after these, see Query.Limit
+	Interval *Interval // the hull of List's intervals; nil if List is empty
+	List     []Event   // by start; virtual ones by descending time, then by type and name, with Process last
+	More     bool      // further events follow, see Query.Limit
 }

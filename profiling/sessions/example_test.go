@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// What happened between a start and a stop, and how often.
+// A session counts the marks between a start and a stop.
 func ExampleRecorder() {
 	timeline := observer.NewTimeline(observer.TimelineOptions{}) // without one, the process's
 	ctx := observer.NewContext(context.Background(), timeline)

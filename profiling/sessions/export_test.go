@@ -2,17 +2,65 @@ package sessions
 
 import (
 	"context"
+	"iter"
 	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
-// OfCosts is Of as if profiling had been found to cost so much: an entry, a label, a sample.
-func OfCosts(r Recording, entry, label, sample time.Duration) (*Session, error) {
-	in := &raw{
-		id: 1, started: r.Started, length: r.Length, trace: r.Trace, log: newEntryLog(defaultMaxEvents),
-		costs: costs{entry: entry, label: label, sample: sample},
+// A Recording is what a test builds a session from without a Recorder, with samples, readings and costs of its choice.
+type Recording struct {
+	Started   time.Time
+	Length    time.Duration
+	Entries   iter.Seq[observer.Entry]
+	Trace     *profile.Trace
+	EntryCost time.Duration
+	CPU       []Reading
+}
+
+// A Reading is a reading of the CPU time, since the session began.
+type Reading struct{ At, Used time.Duration }
+
+// Build builds session 1, and returns the share of the work that was done.
+func Build(ctx context.Context, r Recording) (*Session, float64, error) {
+	src := &source{
+		id: 1, started: r.Started, length: r.Length, trace: r.Trace, entryCost: r.EntryCost, entries: newEntryStore(1 << 20),
 	}
 	for e := range r.Entries {
-		in.log.add(&e, e.Time().Sub(r.Started), true)
+		src.entries.add(&e, e.Time().Sub(r.Started))
 	}
-	return in.build(&progress{ctx: context.Background()})
+	for _, c := range r.CPU {
+		src.cpu = append(src.cpu, reading{c.At, c.Used})
+	}
+	p := &progress{ctx: ctx}
+	s, err := src.build(p)
+	return s, float64(p.done.Load()) / float64(max(1, p.total.Load())), err
+}
+
+// Forget does what a session does each half a minute while it waits.
+func (r *Recorder) Forget(id SessionID) { r.recordings[id].forget() }
+
+// ForgetWhenFull is Forget in the moment in which the sampler's buffer becomes full.
+func (r *Recorder) ForgetWhenFull(id SessionID) {
+	s := r.recordings[id]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.earlier, _ = s.sampler.Stop()
+}
+
+// TakeTrace takes the samples of a session from its sampler.
+func (r *Recorder) TakeTrace(id SessionID) (*profile.Trace, error) {
+	return r.recordings[id].sampler.TakeTrace()
+}
+
+// SamplerStopped reports whether the sampler of a session takes no more samples.
+func (r *Recorder) SamplerStopped(id SessionID) bool { return r.recordings[id].sampler.Stopped() }
+
+// Readings returns how many readings of the CPU time a session holds.
+func (r *Recorder) Readings(id SessionID) int {
+	s := r.recordings[id]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.cpu)
 }

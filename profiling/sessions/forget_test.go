@@ -1,111 +1,89 @@
-package sessions
+package sessions_test
 
 import (
-	"log/slog"
-	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// waiting is a session that waits for a request to GET /search.
-func waiting(t *testing.T, samples bool) (*Recorder, *run) {
-	return run1(t, Config{MaxSamples: maxSamples}, StartOptions{Route: "GET /search", NoSamples: !samples})
+// A session that waits forgets what ended a minute ago, and keeps what ended in the last half minute, so that a
+// request has what belongs to it (SP-25).
+func TestForget_SP25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sessions.Config{})
+		id := s.start(toSearch)
+		other, search, unended := s.arrive(), s.arrive(), s.arrive()
+		search.mark("long ago")
+		s.tl.Deliver()
+		time.Sleep(61 * time.Second)
+		search.mark("first")
+		inTrace := observer.SpanIDs{Trace: [16]byte{1}, Self: observer.ID{2}}
+		other.tl.Show(inTrace, observer.Description{Type: observer.Navigation, Name: "/other", Start: other.tl.Origin(), End: time.Now()})
+		unended.mark("in unended")
+		s.tl.Deliver()
+		time.Sleep(29*time.Second + 500*ms)
+		search.mark("second")
+		other.mark("late")
+		search.leave("/search")
+		s.tl.Deliver()
+		time.Sleep(2 * time.Minute) // nothing is forgotten now
+		got := s.stop(id)
+		var all []string
+		for _, tl := range got.Timelines() {
+			all = append(all, tl.Title()+":")
+			if tl.Name == "/other" && (tl.TraceID != inTrace.Trace || tl.SpanID != trace.SpanID(inTrace.Self)) {
+				t.Errorf("the spans of %+v are forgotten", tl)
+			}
+			for e := range got.All(tl.ID) {
+				all = append(all, e.Name)
+			}
+		}
+		if got := strings.Join(all, " "); got != "/other: /other late GET /search: GET /search first second request: in unended" {
+			t.Errorf("got %q", got)
+		}
+		s.Close()
+	})
+}
+
+// Readings of the CPU time are kept as long as entries are.
+func TestForgetReadings_SP25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sessions.Config{})
+		id := s.start(toSearch)
+		time.Sleep(5*time.Minute + time.Second)
+		if n := s.Readings(id); n == 0 {
+			t.Log("the system does not tell the CPU time")
+		} else if n < 60*4 || n > 91*4 {
+			t.Errorf("%d readings after five minutes, want those of the last minute and up to half a minute more", n)
+		}
+		s.Close()
+	})
 }
 
 const maxSamples = 20
 
-// run1 is a recorder's first session.
-func run1(t *testing.T, c Config, o StartOptions) (*Recorder, *run) {
-	t.Helper()
-	c.Timeline, c.Logger = observer.NewTimeline(observer.TimelineOptions{}), slog.New(slog.DiscardHandler)
-	r := NewRecorder(c)
-	t.Cleanup(r.Close)
-	id, err := r.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, r.runs[id]
-}
-
-func mark(tl *observer.Timeline, name string) {
-	tl.Record(observer.Mark, name, tl.Now(), 0, nil)
-}
-
-func search(tl *observer.Timeline) {
-	tl.Record(observer.Navigation, "/search", 0, tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", "/search")})
-}
-
-func (s *run) pass() {
-	s.tl.Deliver()
-	s.forget()
-}
-
-// inTrace says where an entry that is a span belongs.
-var inTrace = observer.SpanIDs{Trace: [16]byte{1}, Self: observer.ID{2}}
-
-// What is recorded is forgotten at the second look after it, so that a request keeps what it
-// needs (SP-25).
-func TestForget_SP25(t *testing.T) {
-	r, s := waiting(t, false)
-	mark(s.tl, "long ago")
-	s.pass()
-	other, child, unended := s.tl.NewChild(), s.tl.NewChild(), s.tl.NewChild()
-	mark(child, "too long ago")
-	s.pass()
-	mark(child, "first")
-	other.Show(inTrace, observer.Description{Type: observer.Navigation, Name: "/other", Start: other.Origin(), End: time.Now()})
-	mark(unended, "unended")
-	s.pass()
-	mark(child, "second")
-	mark(other, "late")
-	mark(unended, "still")
-	search(child)
-	s.tl.Deliver()
-	s.pass() // which is not the time to forget any more
-	s.pass()
-	got, err := r.Stop(t.Context(), s.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, tl := range got.Timelines() {
-		if tl.Name == "gc" {
-			continue
-		}
-		all = append(all, tl.Title()+":")
-		if tl.Name == "/other" && (tl.TraceID != inTrace.Trace || tl.SpanID != trace.SpanID(inTrace.Self)) {
-			t.Errorf("it forgot the spans of %+v", tl)
-		}
-		for e := range got.All(tl.ID) {
-			all = append(all, e.Name)
-		}
-	}
-	if got := strings.Join(all, " "); got != "/other: /other late GET /search: GET /search first second request: unended still" {
-		t.Errorf("got %q", got)
-	}
-}
+var toSampledSearch = sessions.StartOptions{Route: "GET /search"}
 
 // Samples are kept as long as entries are.
 func TestForgetSamples_SP25(t *testing.T) {
-	r, s := waiting(t, true)
-	s.pass()
+	s := open(t, sessions.Config{MaxSamples: maxSamples})
+	id := s.start(toSampledSearch)
+	s.Forget(id)
 	profiling.ForceSample()
-	child := s.tl.NewChild()
+	search := s.arrive()
 	profiling.ForceSample()
-	s.pass()
-	passed := s.tl.Origin().Add(s.tl.Now())
+	s.Forget(id)
+	passed := time.Now()
 	profiling.ForceSample()
-	search(child)
-	got, err := r.Stop(t.Context(), s.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	search.leave("/search")
+	got := s.stop(id)
 	before, after := 0, 0
 	for _, sample := range got.Trace().Samples {
 		at := got.Since(sample)
@@ -123,40 +101,34 @@ func TestForgetSamples_SP25(t *testing.T) {
 	}
 }
 
-// Each sample is there once, also when the sampler's buffer is full before the request comes.
+// A session has each sample once, also when the sampler's buffer is full before the request comes.
 func TestForgetFullSampler_SP25(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		pass     func(*run)
+		forget   func(*studio, sessions.SessionID)
 		min, max int
 	}{
-		{"full when it is looked at", (*run).pass, maxSamples + 1, 2*maxSamples - 1}, // with those of before
-		{"full while it is looked at", func(s *run) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.before, _ = s.sampler.Stop()
-		}, 1, maxSamples},
+		{"before it forgets", func(s *studio, id sessions.SessionID) { s.Forget(id) }, maxSamples + 1, 2*maxSamples - 1}, // with the samples of before
+		{"while it forgets", func(s *studio, id sessions.SessionID) { s.ForgetWhenFull(id) }, 1, maxSamples},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, s := waiting(t, true)
-			child := s.tl.NewChild()
-			takeUntil(t, s.sampler, child.Origin().Add(time.Millisecond)) // what was sampled before the request is not the session's
+			s := open(t, sessions.Config{MaxSamples: maxSamples})
+			id := s.start(toSampledSearch)
+			search := s.arrive()
+			takeUntil(t, s, id, search.tl.Origin().Add(ms)) // the session has no samples of before the request
 			profiling.ForceSample()
-			s.pass()
+			s.Forget(id)
 			for range 1000 {
-				if profiling.ForceSample(); s.sampler.Stopped() {
+				if profiling.ForceSample(); s.SamplerStopped(id) {
 					break
 				}
 			}
-			if !s.sampler.Stopped() {
+			if !s.SamplerStopped(id) {
 				t.Skip("nothing is sampled here")
 			}
-			c.pass(s)
-			search(child)
-			got, err := r.Stop(t.Context(), s.id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.forget(s, id)
+			search.leave("/search")
+			got := s.stop(id)
 			if n := len(got.Trace().Samples); n < c.min || n > c.max || got.Stats().Samples != uint64(n) || got.Stats().Profiling.Samples != uint64(n) {
 				t.Errorf("%d samples, want %d to %d; %+v", n, c.min, c.max, got.Stats())
 			}
@@ -165,32 +137,16 @@ func TestForgetFullSampler_SP25(t *testing.T) {
 }
 
 // takeUntil takes samples until one was taken after the moment at. All later ones are, too: samples come in order.
-func takeUntil(t *testing.T, p *profiling.Profiler, at time.Time) {
+func takeUntil(t *testing.T, s *studio, id sessions.SessionID, at time.Time) {
 	t.Helper()
 	for range 1000 {
 		profiling.ForceSample()
-		trace, err := p.TakeTrace()
+		trace, err := s.TakeTrace(id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := len(trace.Samples); n > 0 && trace.Origin.Add(trace.Samples[n-1].Timestamp).After(at) {
 			return
 		}
-	}
-}
-
-// Readings of the CPU's time are kept as long as entries are.
-func TestForgetReadings_SP25(t *testing.T) {
-	_, s := waiting(t, false)
-	s.mu.Lock()
-	s.cpu = make([]reading, 1000)
-	last := reading{at: 1, used: 2}
-	s.cpu = append(s.cpu, last)
-	s.mu.Unlock()
-	s.forget()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.cpu); time.Duration(n)*tendEvery < 2*lookBack || n > 300 || !slices.Contains(s.cpu, last) {
-		t.Errorf("%d readings are left", n)
 	}
 }

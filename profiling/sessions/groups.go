@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"slices"
@@ -9,34 +10,34 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A taken is a sample of the code, as the trees see it.
-type taken struct {
-	at    time.Duration // since the session began
-	doing string
-	span  trace.SpanID
-	// weight is the CPU time that it stands for, or the wall time of all goroutines.
-	weight time.Duration
+// A sample is a sample of the session's trace, as grouping needs it.
+type sample struct {
+	at       time.Duration // since the session began
+	function string
+	span     trace.SpanID
+	weight   time.Duration // the CPU time that it stands for, or the wall time of all goroutines
 }
 
-// heft is how much of a tick is the sample's: traces read from JSON have no weights.
-func (t *taken) heft() time.Duration { return max(1, t.weight) }
+// shareWeight is the weight by which the sample has its share of a tick: forced samples weigh nothing.
+func (s *sample) shareWeight() time.Duration { return max(1, s.weight) }
 
-// A level is an open event while samples are put into groups, or the top level.
+// A level is an event that is open while samples are grouped, or the top level.
 type level struct {
 	node int32
 	end  time.Duration
 	span trace.SpanID
-	free time.Duration // until when its own time is given to groups, or to what is below
-	// ticks counts the ticks that had samples in it, and what ends its groups.
+	used time.Duration // up to here, groups or events below have the event's time
+	// ticks counts the ticks with samples in the event. The begin and the end of an event below count, too, so that they
+	// end the groups.
 	ticks int
 
-	// Of the tick that is looked at: the level's time that it stands for, the weight of its samples here,
-	// and of those that were given their share.
-	from, until   time.Duration
-	weight, given time.Duration
+	// The present tick stands for the event's own time between from and until. weight is the weight of all its samples in
+	// the event, and shared the weight of the samples that have their share already.
+	from, until    time.Duration
+	weight, shared time.Duration
 }
 
-// share is how much of a tick's time samples of some weight have.
+// share returns how much of the tick's time samples of that weight have.
 func (l *level) share(weight time.Duration) time.Duration {
 	return time.Duration(float64(l.until-l.from) * (float64(weight) / float64(l.weight)))
 }
@@ -44,159 +45,174 @@ func (l *level) share(weight time.Duration) time.Duration {
 // A group is a Samples event in the making.
 type group struct {
 	node
-	count  int
-	weight time.Duration
-	tick   int // of its level, in which it grew last
+	count    int
+	weight   time.Duration
+	lastTick int // of its level
 }
 
-// A function is what a group is of: code in an event.
-type function struct {
-	node int32
-	name string
+// A grouper goes through the nodes and the samples of a lane by time.
+type grouper struct {
+	nodes  []node
+	next   int     // the first node that has not begun
+	levels []level // the top level, and the open events
+	groups []group
+	newest map[groupKey]int // indexes in groups
 }
 
-// groupSamples makes groups of samples, which are sorted, for a lane. Those taken at the same time are a
-// tick: of the CPU one sample, by the wall clock one for each goroutine. A tick stands for the time
-// before it, up to interval, in which no other event was there, and its samples in an event share that
-// by their weight. A group is of a function in an event, as long as that is in each of the event's ticks.
-func groupSamples(nodes []node, samples []taken, interval, cost time.Duration) []group {
-	var groups []group
-	newest := map[function]int{}
-	levels := []level{{node: none, free: math.MinInt64}}
-	next := 0 // node
-	pop := func() {
-		top := levels[len(levels)-1]
-		levels = levels[:len(levels)-1]
-		up := &levels[len(levels)-1]
-		up.free = top.end
-		up.ticks++
-	}
+// A groupKey says what a group is of: a function in an event.
+type groupKey struct {
+	node     int32
+	function string
+}
+
+// groupSamples returns the groups for the samples of a lane, which are sorted by time. Samples that were taken at once are a
+// tick: one sample by the CPU's clock, one for each goroutine by the wall clock. A tick stands for the time before it,
+// up to interval, in which no other event was open. Its samples in an event share that time by their weight. A group
+// is of a function in an event, and lasts as long as each tick of the event has that function. Each sample
+// adds cost to the overhead.
+func groupSamples(nodes []node, samples []sample, interval, cost time.Duration) []group {
+	g := &grouper{nodes: nodes, levels: []level{{node: none, used: math.MinInt64}}, newest: map[groupKey]int{}}
 	var in []int // levels that the samples of a tick were taken in
 	for len(samples) > 0 {
-		at, n := samples[0].at, 1
-		for n < len(samples) && samples[n].at == at {
+		n := 1
+		for n < len(samples) && samples[n].at == samples[0].at {
 			n++
 		}
 		tick := samples[:n]
 		samples = samples[n:]
-		for ; next < len(nodes) && nodes[next].start <= at; next++ {
-			n := &nodes[next]
-			if n.end == n.start {
-				continue // a moment takes no time
-			}
-			for len(levels) > 1 && levels[len(levels)-1].node != n.parent {
-				pop()
-			}
-			up := &levels[len(levels)-1]
-			up.ticks++
-			span := n.span
-			if !span.IsValid() {
-				span = up.span
-			}
-			levels = append(levels, level{node: int32(next), end: n.end, span: span, free: n.start})
-		}
-		for len(levels) > 1 && levels[len(levels)-1].end < at {
-			pop()
-		}
+		g.advance(tick[0].at)
 		in = in[:0]
 		for i := range tick {
-			// The event that it was taken in: the innermost under its span.
-			span, k, until := tick[i].span, len(levels)-1, at
-			for span.IsValid() && k > 0 && levels[k].span != span {
-				until = min(until, nodes[levels[k].node].start)
-				k--
-			}
-			in = append(in, k)
-			l := &levels[k]
-			if l.weight == 0 { // the tick's first here
-				l.until = until
-				l.from = min(l.until, max(l.free, at-interval, 0))
-				l.free = l.until
-				l.ticks++
-			}
-			l.weight += tick[i].heft()
+			in = append(in, g.locate(&tick[i], interval))
 		}
 		for i := range tick {
-			s, l := &tick[i], &levels[in[i]]
-			of := function{l.node, s.doing}
-			id, known := newest[of]
-			if !known || groups[id].tick < l.ticks-1 {
-				id = len(groups)
-				newest[of] = id
-				depth := int32(1)
-				if l.node != none {
-					depth = nodes[l.node].depth + 1
-				}
-				groups = append(groups, group{node: node{
-					start: l.from, name: s.doing, typ: Samples, parent: l.node, size: 1, depth: depth,
-				}})
-			}
-			g := &groups[id]
-			g.tick = l.ticks
-			g.end = l.until
-			g.self -= l.share(l.given)
-			l.given += s.heft()
-			g.self += l.share(l.given)
-			g.overhead += cost
-			g.count++
-			g.weight += s.weight
-			if l.given == l.weight {
-				l.weight, l.given = 0, 0
-			}
+			g.add(&tick[i], &g.levels[in[i]], cost)
 		}
 	}
-	return groups
+	return g.groups
 }
 
-// merge puts groups among the nodes, in the order of the tree.
-func merge(nodes []node, groups []group, p *progress) ([]node, error) {
-	// The groups of each node, by start. Its other children are in the order of the tree.
-	slices.SortStableFunc(groups, func(a, b group) int { return int(a.parent - b.parent) })
-	of := func(parent int32) []group {
-		from, _ := slices.BinarySearchFunc(groups, parent, func(g group, p int32) int { return int(g.parent - p) })
-		to, _ := slices.BinarySearchFunc(groups, parent+1, func(g group, p int32) int { return int(g.parent - p) })
+// advance opens the events that have begun, and closes those that ended before.
+func (g *grouper) advance(at time.Duration) {
+	for ; g.next < len(g.nodes) && g.nodes[g.next].start <= at; g.next++ {
+		n := &g.nodes[g.next]
+		if n.end == n.start {
+			continue // a moment takes no time
+		}
+		for len(g.levels) > 1 && g.levels[len(g.levels)-1].node != n.parent {
+			g.pop()
+		}
+		up := &g.levels[len(g.levels)-1]
+		up.ticks++
+		span := n.span
+		if !span.IsValid() {
+			span = up.span
+		}
+		g.levels = append(g.levels, level{node: int32(g.next), end: n.end, span: span, used: n.start})
+	}
+	for len(g.levels) > 1 && g.levels[len(g.levels)-1].end < at {
+		g.pop()
+	}
+}
+
+func (g *grouper) pop() {
+	last := len(g.levels) - 1
+	up := &g.levels[last-1]
+	up.used = g.levels[last].end
+	up.ticks++
+	g.levels = g.levels[:last]
+}
+
+// locate returns the level of the event that a sample was taken in, the innermost one under its span, and adds the
+// sample to the level's tick.
+func (g *grouper) locate(s *sample, interval time.Duration) int {
+	k, until := len(g.levels)-1, s.at
+	for s.span.IsValid() && k > 0 && g.levels[k].span != s.span {
+		until = min(until, g.nodes[g.levels[k].node].start)
+		k--
+	}
+	l := &g.levels[k]
+	if l.weight == 0 { // the tick's first sample here
+		l.until = until
+		l.from = min(until, max(l.used, s.at-interval, 0))
+		l.used = until
+		l.ticks++
+	}
+	l.weight += s.shareWeight()
+	return k
+}
+
+// add puts a sample into the group of its function, or into a new one if the last tick was without that function.
+func (g *grouper) add(s *sample, l *level, cost time.Duration) {
+	key := groupKey{l.node, s.function}
+	i, known := g.newest[key]
+	if !known || g.groups[i].lastTick < l.ticks-1 {
+		i = len(g.groups)
+		g.newest[key] = i
+		depth := int32(1)
+		if l.node != none {
+			depth = g.nodes[l.node].depth + 1
+		}
+		g.groups = append(g.groups, group{node: node{start: l.from, name: s.function, typ: Samples, parent: l.node, depth: depth}})
+	}
+	to := &g.groups[i]
+	to.lastTick = l.ticks
+	to.end = l.until
+	to.self -= l.share(l.shared)
+	l.shared += s.shareWeight()
+	to.self += l.share(l.shared)
+	to.overhead += cost
+	to.count++
+	to.weight += s.weight
+	if l.shared == l.weight { // the tick's last sample here
+		l.weight, l.shared = 0, 0
+	}
+}
+
+// mergeGroups returns the nodes and the groups in the order of the tree.
+func mergeGroups(nodes []node, groups []group) []node {
+	// The groups of a node are sorted by start, as are its other children.
+	byParent := func(g group, parent int32) int { return cmp.Compare(g.parent, parent) }
+	slices.SortStableFunc(groups, func(a, b group) int { return byParent(a, b.parent) })
+	groupsOf := func(parent int32) []group {
+		from, _ := slices.BinarySearchFunc(groups, parent, byParent)
+		to, _ := slices.BinarySearchFunc(groups, parent+1, byParent)
 		return groups[from:to]
 	}
 	merged := make([]node, 0, len(nodes)+len(groups))
-	type pending struct {
-		old  int32 // node whose groups these are
-		new  int32 // where it is in merged
-		rest []group
+	type openNode struct {
+		from, to int32   // its index in nodes, and in merged
+		groups   []group // that are not merged yet
 	}
-	stack := []pending{{old: none, new: none, rest: of(none)}}
-	flush := func(p *pending, until time.Duration, all bool) {
-		for len(p.rest) > 0 && (all || p.rest[0].start <= until) {
-			g := p.rest[0]
-			p.rest = p.rest[1:]
-			g.parent = p.new
-			if p.new != none {
-				merged[p.new].children++
+	stack := []openNode{{from: none, to: none, groups: groupsOf(none)}}
+	flush := func(until time.Duration) {
+		top := &stack[len(stack)-1]
+		for len(top.groups) > 0 && top.groups[0].start <= until {
+			g := top.groups[0]
+			top.groups = top.groups[1:]
+			g.parent = top.to
+			if top.to != none {
+				merged[top.to].children++
 			}
 			g.detail = []slog.Attr{slog.Int("samples", g.count), slog.Duration("weight", g.weight)}
 			merged = append(merged, g.node)
 		}
 	}
-	for i := range nodes {
-		if i%sliceSize == 0 {
-			if err := p.rest(); err != nil {
-				return nil, err
-			}
-		}
-		n := nodes[i]
-		for stack[len(stack)-1].old != n.parent {
-			flush(&stack[len(stack)-1], 0, true)
-			stack = stack[:len(stack)-1]
-		}
-		top := &stack[len(stack)-1]
-		flush(top, n.start, false)
-		n.parent = top.new
-		id := int32(len(merged))
-		merged = append(merged, n)
-		stack = append(stack, pending{old: int32(i), new: id, rest: of(int32(i))})
-	}
-	for len(stack) > 0 {
-		flush(&stack[len(stack)-1], 0, true)
+	pop := func() {
+		flush(math.MaxInt64)
 		stack = stack[:len(stack)-1]
 	}
-	return merged, nil
+	for i, n := range nodes {
+		for stack[len(stack)-1].from != n.parent {
+			pop()
+		}
+		flush(n.start)
+		n.parent = stack[len(stack)-1].to
+		stack = append(stack, openNode{from: int32(i), to: int32(len(merged)), groups: groupsOf(int32(i))})
+		merged = append(merged, n)
+	}
+	for len(stack) > 0 {
+		pop()
+	}
+	return merged
 }

@@ -100,10 +100,15 @@ func (p *tape) between(name string, i sessions.Interval, attrs ...slog.Attr) {
 // session is what was recorded, as a session of an hour.
 func (p *tape) session(tr *profile.Trace) *sessions.Session {
 	p.t.Helper()
+	return p.build(sessions.Recording{Trace: tr})
+}
+
+// build completes r by what was recorded, and builds the session.
+func (p *tape) build(r sessions.Recording) *sessions.Session {
+	p.t.Helper()
 	p.Deliver()
-	s, err := sessions.Of(sessions.Recording{
-		Started: p.Origin().Add(p.zero), Length: time.Hour, Entries: slices.Values(p.entries), Trace: tr,
-	})
+	r.Started, r.Length, r.Entries = p.time(0), time.Hour, slices.Values(p.entries)
+	s, _, err := sessions.Build(context.Background(), r)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestMaxSessions(t *testing.T) {
 	s.stop(first)
 	s.stop(s.start(entriesOnly))
 	_, err := s.Start(s.ctx, entriesOnly)
-	wantBad(t, err, "2 sessions are kept")
+	wantErr(t, err, sessions.ErrFull, "2 sessions are kept")
 	if err := s.Release(first); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A session that nobody stops ends at MaxLength, can be stopped once, and is forgotten after Keep.
+// A session without a stop ends at MaxLength, can be stopped once, and is forgotten after Keep.
 func TestMaxLengthAndKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, sessions.Config{MaxLength: time.Minute, Keep: time.Hour})
@@ -82,7 +82,7 @@ func TestMaxLengthAndKeep(t *testing.T) {
 			t.Errorf("%v long, %q", got.Length(), eventsOf(got))
 		}
 		_, err := s.Stop(s.ctx, id)
-		wantBad(t, err, "session 1 is not in progress, session 2 is")
+		wantErr(t, err, sessions.ErrState, "session 1", "stopped before")
 		if got := s.state(second); got != sessions.InProgress {
 			t.Errorf("the other session is %q", got)
 		}
@@ -100,7 +100,7 @@ func TestMaxLengthAndKeep(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		_, err = s.Session(id)
-		wantBad(t, err, "has expired")
+		wantErr(t, err, sessions.ErrNotFound, "has expired")
 		if got, want := s.Stats(), (sessions.RecorderStats{Started: 2, Stopped: 2, Overlong: 1, Released: 1, Expired: 1}); got != want {
 			t.Errorf("counts are %+v, want %+v", got, want)
 		}
@@ -141,9 +141,9 @@ func TestRequestsAreNotKept(t *testing.T) {
 	s.tl.Deliver()
 	runtime.GC()
 	runtime.GC()
-	kept := slices.DeleteFunc(some, func(p weak.Pointer[observer.Timeline]) bool { return p.Value() == nil })
-	if len(kept) > 1 { // the last may be in a pool's memory
-		t.Errorf("%d of %d timelines are still in memory", len(kept), n/500)
+	alive := slices.DeleteFunc(some, func(p weak.Pointer[observer.Timeline]) bool { return p.Value() == nil })
+	if len(alive) > 1 { // the last may be in a pool's memory
+		t.Errorf("%d of %d timelines are still in memory", len(alive), n/500)
 	}
 	got := s.stop(id)
 	frames := map[sessions.FrameID]bool{}

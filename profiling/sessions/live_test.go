@@ -154,7 +154,7 @@ func TestLive_SP7_SP11(t *testing.T) {
 		root + "/left", root + "/left/in left",
 	}
 	foreign := []string{root + "/outer/foreign", root + "/outer/foreign/in foreign"}
-	unseen := []string{root + "/outer/in foreign"} // nobody tells the timeline of the foreign span
+	unseen := []string{root + "/outer/in foreign"} // the timeline does not know the foreign span
 	beside := []string{"GET /shop/{id} · 2/right", "GET /shop/{id} · 2/right/in right"}
 	within := []string{root + "/left/right", root + "/left/right/in right"} // what they run on cannot be told
 	for _, c := range []struct {

@@ -55,7 +55,7 @@ var traces = rapid.Custom(func(t *rapid.T) *profile.Trace {
 	for id := range byte(3) {
 		for span := range byte(35) {
 			sc := spanContext(id+1, span)
-			tr.Contexts = append(tr.Contexts, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
+			tr.Contexts = append(tr.Contexts, profile.SampleContext{TraceID: sc.TraceID(), SpanID: sc.SpanID()})
 		}
 	}
 	for range rapid.IntRange(0, 20).Draw(t, "samples") {
@@ -70,8 +70,8 @@ var traces = rapid.Custom(func(t *rapid.T) *profile.Trace {
 	return tr
 })
 
-// costs of an entry, of a label and of a sample.
-const entryCost, labelCost, sampleCost = 100 * time.Microsecond, 200 * time.Microsecond, 300 * time.Microsecond
+// The costs of an entry and of a sample.
+const entryCost, sampleCost = 100 * time.Microsecond, 300 * time.Microsecond
 
 func sessionOf(t *testing.T, all []input, tr *profile.Trace) *sessions.Session {
 	p := newTape(t)
@@ -79,18 +79,10 @@ func sessionOf(t *testing.T, all []input, tr *profile.Trace) *sessions.Session {
 	for i, in := range all {
 		p.add(frames[in.frame], of{byte(in.frame + 1), in.self, in.parent}, in.typ, in.name, in.start, in.end, slog.Int("n", i))
 	}
-	p.Deliver()
-	started := p.Origin().Add(p.zero)
 	if tr != nil {
-		tr.Origin = started
+		tr.Origin, tr.Stats.SampleCost = p.time(0), sampleCost
 	}
-	s, err := sessions.OfCosts(sessions.Recording{
-		Started: started, Length: time.Hour, Entries: slices.Values(p.entries), Trace: tr,
-	}, entryCost, labelCost, sampleCost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return p.build(sessions.Recording{Trace: tr, EntryCost: entryCost})
 }
 
 // A model is a timeline's events as a list, of which everything is computed in the simplest way.
@@ -137,9 +129,6 @@ func (m model) own(e sessions.Event) time.Duration {
 func (m model) overhead(e sessions.Event) (o time.Duration) {
 	if e.Type == sessions.Samples {
 		return time.Duration(e.Detail[0].Value.Int64()) * sampleCost
-	}
-	if e.SpanID.IsValid() {
-		o += labelCost
 	}
 	for _, c := range m.below(e.ID) {
 		if c.Type != sessions.Samples {
@@ -289,7 +278,7 @@ func TestModel_SP10_SP11_SP12_SP13_SP14_SP15(t *testing.T) {
 	})
 }
 
-// What is below an event was recorded under its span, or under the same as it if it has none.
+// An event below another one was recorded under its span, or under the same span if it has none.
 func TestModelParents_SP11(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all := inputs.Draw(rt, "inputs")
@@ -350,7 +339,7 @@ func above(in input, known map[byte]input) (input, bool) {
 	return input{}, false
 }
 
-// A call tree of one goroutine is one timeline, and its tree is that of the calls.
+// The calls of one goroutine are one timeline, and its tree is the call tree.
 func TestModelNested_SP11(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []input

@@ -4,21 +4,22 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 )
 
-// Events answers a query (Scope Profiler, GetEvents). The error is a [BadRequestError], or wraps
-// ctx's cause: a query goes through all of its timeline's events, which takes some milliseconds
-// for a hundred thousand. Its memory is that of its answer, which Query.Limit bounds; in mode
-// ReduceUniqueEvents some 150 bytes for each type and name besides, while it is worked on.
+// Events answers a query (Scope Profiler, GetEvents). The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query goes
+// through all events of its timeline, which takes some milliseconds for a hundred thousand. A query needs the memory
+// of its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for each type and name
+// until it returns.
 func (s *Session) Events(ctx context.Context, q Query) (Events, error) {
 	if q.Mode > ReduceAll {
-		return Events{}, BadRequestError(fmt.Sprintf("mode %d: must be ALL (1) to REDUCE_ALL (4)", q.Mode))
+		return Events{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)", ErrInvalid, q.Mode)
 	}
 	t := s.timeline(q.Timeline)
 	if t == nil {
-		return Events{}, BadRequestError(fmt.Sprintf("timeline %d: %s", q.Timeline, s.hasTimelines()))
+		return Events{}, fmt.Errorf("timeline %d: %w: %s", q.Timeline, ErrNotFound, s.timelineIDs())
 	}
 	w, err := t.window(q)
 	if err != nil {
@@ -27,49 +28,45 @@ func (s *Session) Events(ctx context.Context, q Query) (Events, error) {
 	var all Events
 	switch q.Mode {
 	case ReduceUniqueTypes:
-		all, err = t.reduce(ctx, w, q.Limit, func(n *node) kind { return kind{typ: n.typ} })
+		all = t.reduce(ctx, w, func(n *node) kind { return kind{typ: n.typ} })
 	case ReduceUniqueEvents:
-		all, err = t.reduce(ctx, w, q.Limit, func(n *node) kind { return kind{n.typ, n.name} })
+		all = t.reduce(ctx, w, func(n *node) kind { return kind{n.typ, n.name} })
 	case ReduceAll:
-		all, err = s.reduceAll(ctx, t, w, q.Limit)
+		all = s.reduceAll(ctx, t, w)
 	default:
-		all, err = t.list(ctx, w, q.Limit)
+		all = t.list(ctx, w)
 	}
-	if err != nil {
-		return Events{}, fmt.Errorf("sessions: session %d: not all events were looked at: %w", s.id, err)
+	if ctx.Err() != nil {
+		return Events{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id, context.Cause(ctx))
 	}
 	return all, nil
 }
 
 // reduceAll is the answer of mode ReduceAll.
-func (s *Session) reduceAll(ctx context.Context, t *timeline, w window, limit int) (Events, error) {
+func (s *Session) reduceAll(ctx context.Context, t *timeline, w window) Events {
 	everything := func(*node) kind { return kind{typ: Generic} }
-	all, err := t.reduce(ctx, w, limit, everything)
-	if err != nil || w.types != 0 && w.types&(1<<Process) == 0 {
-		return all, err
+	all := t.reduce(ctx, w, everything)
+	if w.types != 0 && w.types&(1<<Process) == 0 {
+		return all
 	}
-	of := all.Interval
-	if of == nil { // of those that are of other types
+	hull := all.Interval
+	if hull == nil { // Process stands for the events of other types
 		w.types = 0
-		others, err := t.reduce(ctx, w, limit, everything)
-		if err != nil {
-			return all, err
-		}
-		of = others.Interval
+		hull = t.reduce(ctx, w, everything).Interval
 	}
-	p, ok := s.process(w, of)
+	p, ok := s.process(w, hull)
 	switch {
 	case !ok:
-	case limit > 0 && len(all.List) == limit:
+	case w.limit > 0 && len(all.List) == w.limit:
 		all.More = true
 	default:
 		all.add(p)
 	}
-	return all, nil
+	return all
 }
 
-// hasTimelines says which there are.
-func (s *Session) hasTimelines() string {
+// timelineIDs says which ids of timelines there are.
+func (s *Session) timelineIDs() string {
 	if len(s.timelines) == 0 {
 		return fmt.Sprintf("session %d has no timelines: it has no events", s.id)
 	}
@@ -78,18 +75,19 @@ func (s *Session) hasTimelines() string {
 
 // A window is the part of a timeline that a query is about.
 type window struct {
-	first, end int   // nodes
-	depth      int32 // the deepest that is given, 0 for all
-	types      uint16
+	first, end int    // nodes
+	depth      int32  // the deepest that is given, 0 for all
+	types      uint16 // as bits, 0 for all
 	from, to   *time.Duration
+	limit      int // 0 for all
 }
 
 func (t *timeline) window(q Query) (window, error) {
-	w := window{end: len(t.nodes), from: q.From, to: q.To}
+	w := window{end: len(t.nodes), from: q.From, to: q.To, limit: q.Limit}
 	top := int32(0)
 	if q.Event != 0 {
 		if uint64(q.Event) > uint64(len(t.nodes)) {
-			return w, BadRequestError(fmt.Sprintf("event %d: timeline %d has events 1 to %d", q.Event, t.ID, len(t.nodes)))
+			return w, fmt.Errorf("event %d: %w: timeline %d has events 1 to %d", q.Event, ErrNotFound, t.ID, len(t.nodes))
 		}
 		root := &t.nodes[q.Event-1]
 		w.first, w.end, top = int(q.Event), int(q.Event)+int(root.size)-1, root.depth
@@ -99,85 +97,74 @@ func (t *timeline) window(q Query) (window, error) {
 	}
 	for _, typ := range q.Types {
 		if typ < Generic || typ > Samples {
-			return w, BadRequestError(fmt.Sprintf("event type %d: must be GENERIC (1) to SAMPLES (9)", typ))
+			return w, fmt.Errorf("%w: event type %d: must be GENERIC (1) to SAMPLES (9)", ErrInvalid, typ)
 		}
 		w.types |= 1 << typ
 	}
 	if q.From != nil && q.To != nil && *q.From > *q.To {
-		return w, BadRequestError(fmt.Sprintf("interval from %v to %v: must not end before it starts", *q.From, *q.To))
+		return w, fmt.Errorf("%w: interval from %v to %v: must not end before it starts", ErrInvalid, *q.From, *q.To)
 	}
 	if q.Limit < 0 {
-		return w, BadRequestError(fmt.Sprintf("limit %d: must not be negative", q.Limit))
+		return w, fmt.Errorf("%w: limit %d: must not be negative", ErrInvalid, q.Limit)
 	}
 	if q.After != 0 && q.Mode > All {
-		return w, BadRequestError(fmt.Sprintf("after event %d: mode %d gives virtual events, which have no ids", q.After, q.Mode))
+		return w, fmt.Errorf("%w: after event %d: mode %d gives virtual events, which have no ids", ErrInvalid, q.After, q.Mode)
 	}
 	if q.After != 0 {
 		if uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end) {
-			return w, BadRequestError(fmt.Sprintf("after event %d: is not among those asked for", q.After))
+			return w, fmt.Errorf("%w: after event %d: is not among those asked for", ErrInvalid, q.After)
 		}
 		w.first = int(q.After)
 	}
 	return w, nil
 }
 
-// lookEvery is after how many nodes a query looks whether somebody still waits for it.
-const lookEvery = 4096
-
-// each goes through the nodes that a query is about, until ctx ends: it returns its cause.
-func (t *timeline) each(ctx context.Context, w window, yield func(i int, n *node) bool) error {
-	looked := 0
-	for i := w.first; i < w.end; {
-		if looked++; looked%lookEvery == 1 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		n := &t.nodes[i]
-		if w.to != nil && n.start >= *w.to {
-			return nil // so are all that come
-		}
-		skip := int(n.size)
-		switch {
-		case w.depth != 0 && n.depth > w.depth:
-			i += skip
-			continue
-		case w.from != nil && (n.end < *w.from || n.end == *w.from && n.start < n.end):
-			// What is below lies within, but for a moment at its end.
-			if n.end < *w.from {
-				i += skip
+// selected yields the nodes that a query is about with their indexes, until ctx ends. The caller checks ctx afterwards.
+func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node] {
+	return func(yield func(int, *node) bool) {
+		for i, visited := w.first, 0; i < w.end; visited++ {
+			if visited%checkEvery == 0 && ctx.Err() != nil {
+				return
+			}
+			n := &t.nodes[i]
+			switch {
+			case w.to != nil && n.start >= *w.to:
+				return // so do all further ones
+			case w.depth != 0 && n.depth > w.depth, w.from != nil && n.end < *w.from:
+				i += int(n.size) // what is below it is deeper, and ends before
 				continue
+			case w.from != nil && n.end == *w.from && n.start < n.end: // a moment at its end may be below it
+			case w.types == 0 || w.types&(1<<n.typ) != 0:
+				if !yield(i, n) {
+					return
+				}
 			}
-		case w.types == 0 || w.types&(1<<n.typ) != 0:
-			if !yield(i, n) {
-				return nil
-			}
+			i++
 		}
-		i++
 	}
-	return nil
 }
 
 // list is the answer of mode All.
-func (t *timeline) list(ctx context.Context, w window, limit int) (Events, error) {
+func (t *timeline) list(ctx context.Context, w window) Events {
 	var all Events
-	err := t.each(ctx, w, func(i int, _ *node) bool {
-		if limit > 0 && len(all.List) == limit {
+	for i := range t.selected(ctx, w) {
+		if w.limit > 0 && len(all.List) == w.limit {
 			all.More = true
-			return false
+			break
 		}
 		all.add(t.event(i))
-		return true
-	})
-	return all, err
+	}
+	return all
 }
 
-// kind is what events have in common that become one.
+// A kind is what the events that become one virtual event have in common.
 type kind struct {
 	typ  EventType
 	name string
 }
 
-// A merged is a virtual event in the making: an Event is three times as large, and most of
-// those that a long session has are not given.
+// A merged is a virtual event in the making. An Event is three times as large, and an answer has few of those that a
+// long session has.
 type merged struct {
 	first          int32 // node of its kind
 	hits           uint32
@@ -185,12 +172,12 @@ type merged struct {
 	interval       Interval
 }
 
-// reduce makes a virtual event of all that are of one kind.
-func (t *timeline) reduce(ctx context.Context, w window, limit int, of func(*node) kind) (Events, error) {
+// reduce makes a virtual event of each kind.
+func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind) Events {
 	indexes := map[kind]int32{}
 	var list []merged
-	err := t.each(ctx, w, func(i int, n *node) bool {
-		k := of(n)
+	for i, n := range t.selected(ctx, w) {
+		k := kindOf(n)
 		at, known := indexes[k]
 		if !known {
 			at = int32(len(list))
@@ -202,28 +189,24 @@ func (t *timeline) reduce(ctx context.Context, w window, limit int, of func(*nod
 		m.overhead += n.overhead
 		m.hits++
 		m.interval.cover(Interval{n.start, n.end})
-		return true
-	})
-	if err != nil {
-		return Events{}, err
 	}
 	slices.SortFunc(list, func(a, b merged) int {
 		if a.time != b.time {
 			return cmp.Compare(b.time, a.time)
 		}
-		ka, kb := of(&t.nodes[a.first]), of(&t.nodes[b.first])
+		ka, kb := kindOf(&t.nodes[a.first]), kindOf(&t.nodes[b.first])
 		return cmp.Or(cmp.Compare(ka.typ, kb.typ), cmp.Compare(ka.name, kb.name))
 	})
 	var all Events
-	if limit > 0 && limit < len(list) {
-		list, all.More = list[:limit], true
+	if w.limit > 0 && w.limit < len(list) {
+		list, all.More = list[:w.limit], true
 	}
 	all.List = make([]Event, 0, len(list)+1) // and perhaps the process
 	for _, m := range list {
-		k := of(&t.nodes[m.first])
+		k := kindOf(&t.nodes[m.first])
 		all.add(Event{Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits, Interval: m.interval})
 	}
-	return all, nil
+	return all
 }
 
 func (a *Events) add(e Event) {
@@ -239,39 +222,32 @@ func (i *Interval) cover(other Interval) {
 	i.Start, i.End = min(i.Start, other.Start), max(i.End, other.End)
 }
 
-// process is the event of type Process for the time that is asked about, else that of
-// the events, as far as the session was recording. ok is false where the system does not tell, and
-// when there are no events.
-func (s *Session) process(w window, events *Interval) (Event, bool) {
-	if events == nil || len(s.cpu) < 2 {
+// process returns the event of type Process for the interval of a query, else for the hull of its events, as far
+// as the session recorded. ok is false where the system does not tell, and without events.
+func (s *Session) process(w window, hull *Interval) (e Event, ok bool) {
+	if hull == nil || len(s.cpu) < 2 {
 		return Event{}, false
 	}
-	within := *events
+	within := *hull
 	if w.from != nil {
 		within.Start = *w.from
 	}
 	if w.to != nil {
 		within.End = *w.to
 	}
-	first, last := s.cpu[0], s.cpu[len(s.cpu)-1]
-	within.Start, within.End = max(within.Start, first.at, 0), min(within.End, last.at)
+	within.Start, within.End = max(within.Start, s.cpu[0].at, 0), min(within.End, s.cpu[len(s.cpu)-1].at)
 	if within.End < within.Start {
 		return Event{}, false
 	}
-	return Event{
-		Type: Process, Time: s.used(within.End) - s.used(within.Start), Hits: 1, Interval: within,
-	}, true
+	return Event{Type: Process, Time: s.cpuAt(within.End) - s.cpuAt(within.Start), Hits: 1, Interval: within}, true
 }
 
-// used is the CPU time that the process had used at some time, between two readings as if
-// it had used it evenly.
-func (s *Session) used(at time.Duration) time.Duration {
+// cpuAt returns how much CPU time the process had used, interpolated between two readings. at is between the first
+// reading and the last.
+func (s *Session) cpuAt(at time.Duration) time.Duration {
 	i, exact := slices.BinarySearchFunc(s.cpu, at, func(r reading, at time.Duration) int { return cmp.Compare(r.at, at) })
-	if exact || i == 0 {
+	if exact {
 		return s.cpu[i].used
-	}
-	if i == len(s.cpu) {
-		return s.cpu[i-1].used
 	}
 	a, b := s.cpu[i-1], s.cpu[i]
 	return a.used + time.Duration(float64(b.used-a.used)*float64(at-a.at)/float64(b.at-a.at))

@@ -1,7 +1,6 @@
 package sessions_test
 
 import (
-	"errors"
 	"log/slog"
 	"math"
 	"strings"
@@ -116,10 +115,11 @@ func TestBadQueries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := s.Events(t.Context(), c.q)
-			var bad sessions.BadRequestError
-			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want a BadRequestError with %q", err, c.want)
+			rule := sessions.ErrInvalid
+			if strings.HasPrefix(c.name, "unknown timeline") || strings.HasPrefix(c.name, "no timeline") || c.name == "unknown event" || c.name == "largest ids" {
+				rule = sessions.ErrNotFound
 			}
+			wantErr(t, err, rule, c.want)
 		})
 	}
 	for range s.All(9) {
@@ -163,14 +163,11 @@ func TestTimelineByID(t *testing.T) {
 	}
 }
 
-func TestOfBadLength(t *testing.T) {
-	if _, err := sessions.Of(sessions.Recording{Length: -1}); err == nil || !strings.Contains(err.Error(), "-1ns") {
-		t.Errorf("got %v", err)
+func TestEmptySession(t *testing.T) {
+	s := newTape(t).session(nil)
+	if len(s.Timelines()) != 0 || s.Trace() != nil {
+		t.Errorf("a session of nothing has %+v and samples %+v", s.Timelines(), s.Trace())
 	}
-	s, err := sessions.Of(sessions.Recording{Started: time.Now()})
-	if err != nil || len(s.Timelines()) != 0 || s.Trace() != nil || s.ID() != 1 {
-		t.Errorf("of nothing: %v, %v", s, err)
-	}
-	_, err = s.Events(t.Context(), sessions.Query{Timeline: 1})
-	wantBad(t, err, "session 1 has no timelines")
+	_, err := s.Events(t.Context(), sessions.Query{Timeline: 1})
+	wantErr(t, err, sessions.ErrNotFound, "session 1 has no timelines")
 }

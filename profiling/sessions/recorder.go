@@ -16,50 +16,49 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// A BadRequestError is the error for what the specification answers with BAD_REQUEST: what is
-// asked for makes no sense now. Its text names the value and the rule.
-type BadRequestError string
+// The errors of a [Recorder] and of [Session.Events] wrap one of these; their texts name the value and the rule.
+// The specification has BAD_REQUEST for the first five.
+var (
+	ErrInProgress = errors.New("another session is in progress")
+	ErrFull       = errors.New("no room for another session")
+	ErrState      = errors.New("not possible in this state")
+	ErrNotFound   = errors.New("not found")
+	ErrInvalid    = errors.New("invalid argument")
+	ErrClosed     = errors.New("the recorder is closed")
+)
 
-func (e BadRequestError) Error() string { return string(e) }
-
-// Config configures a [Recorder]. Zero fields mean what their comments say.
+// Config configures a [Recorder].
 type Config struct {
-	// Timeline is what is recorded, with all its requests; nil means observer.Default(). One that has a Clock
-	// of its own is not for sessions: samples have times of the monotonic clock.
+	// Timeline is recorded, with all its requests; nil means observer.Default().
 	Timeline *observer.Timeline
-	Policy   profiling.Policy // what somebody outside the program may do
+	Policy   profiling.Policy // what clients outside the program may do
 	Logger   *slog.Logger     // nil means slog.Default()
 
-	SampleInterval time.Duration // of sessions that do not say; 0, and what is negative, means 10 ms
-	MaxSamples     int           // of a session; 0 means 200 000. A sample takes some 50 bytes
+	SampleInterval time.Duration // of sessions without one of their own; 0 and negative values mean profiling.DefaultSampleInterval
+	MaxSamples     int           // of a session; 0 means profiling.DefaultMaxBufferSize. A sample takes some 50 bytes
 
-	// MaxEvents is how many entries a session keeps; 0 means 1 000 000. One takes some 300 bytes, and its
-	// attributes. A session that waits for a request holds up to twice as many, and then has
-	// those that ended after the request came, and all further ones up to MaxEvents.
+	// MaxEvents is how many entries a session keeps, at most 2³⁰; 0 means 1 000 000. An entry takes some 300 bytes, and its
+	// attributes. A session that waits for a request holds up to twice as many. When the request has come, the session has
+	// those that ended after the request began, and all further ones up to MaxEvents.
 	MaxEvents int
 
-	MaxLength   time.Duration // after which a session stops by itself, counted from its beginning or its wait's; 0 means 10 minutes
-	MaxSessions int           // kept at a time, the one in progress included; 0 means 8
-	Keep        time.Duration // how long a session that was stopped is kept; 0 means 1 hour, negative for ever
+	MaxLength   time.Duration // after which a session stops by itself, from its beginning or its wait's; 0 means 10 minutes
+	MaxSessions int           // kept at a time, including the one in progress; 0 means 8
+	Keep        time.Duration // how long a stopped session is kept; 0 means 1 hour, negative for ever
 }
-
-const (
-	defaultInterval  = 10 * time.Millisecond
-	defaultMaxEvents = 1_000_000
-)
 
 // StartOptions say what a session records (Scope Profiler, StartProfilerArg).
 type StartOptions struct {
-	// Route has the session wait for the next request with that name, as "GET /search", and
-	// begin when that began (StartMode URL). Empty begins at once (IMMEDIATE). See [Recorder.Start].
+	// Route lets the session wait for the next request with that name, as "GET /search", and begin when that
+	// began (StartMode URL). Empty begins at once (IMMEDIATE). See [Recorder.Start].
 	Route string
 
 	SampleInterval time.Duration // as in profiling.Options; 0 means Config.SampleInterval
 	Modules        []string      // as in profiling.Options
 	Wall           bool          // as in profiling.Options
-	NoSamples      bool          // entries of the timeline only
+	NoSamples      bool          // only entries are recorded
 
-	// Remote says that somebody outside the program asks: Config.Policy decides.
+	// Remote marks a start by a client outside the program: Config.Policy decides.
 	Remote bool
 }
 
@@ -68,15 +67,14 @@ type StartOptions struct {
 type Recorder struct {
 	c Config
 
-	mu       sync.Mutex // guards what follows
-	runs     map[SessionID]*run
-	current  *run            // in progress
-	gone     <-chan struct{} // closed when the newest session has let go of timeline and profiler
-	starting bool
-	last     SessionID
-	stats    RecorderStats
-	closed   bool
-	work     sync.WaitGroup // goroutines of runs, and a start that is under way
+	mu         sync.Mutex // guards what follows
+	recordings map[SessionID]*recording
+	current    *recording // in progress, or nil
+	starting   bool       // a session is being started, without the lock
+	last       SessionID
+	stats      RecorderStats
+	closed     bool
+	work       sync.WaitGroup // goroutines of recordings
 }
 
 // NewRecorder makes a recorder. It does nothing, and costs nothing, until a session starts.
@@ -84,13 +82,13 @@ func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.Default()
 	}
-	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), defaultInterval)
-	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), 200_000)
-	c.MaxEvents = cmp.Or(max(0, c.MaxEvents), defaultMaxEvents)
+	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), profiling.DefaultSampleInterval)
+	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), profiling.DefaultMaxBufferSize)
+	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<30)
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
-	return &Recorder{c: c, runs: map[SessionID]*run{}}
+	return &Recorder{c: c, recordings: map[SessionID]*recording{}}
 }
 
 func (r *Recorder) log() *slog.Logger {
@@ -100,20 +98,17 @@ func (r *Recorder) log() *slog.Logger {
 	return slog.Default()
 }
 
-// CheckRemote says why nobody outside the program may use the recorder, nil if they may. The
+// CheckRemote returns an error if clients outside the program may not use the recorder. The
 // error wraps profiling.ErrNotAllowed.
-func (r *Recorder) CheckRemote() error { return r.c.Policy.Check() }
+func (r *Recorder) CheckRemote() error { return r.c.Policy.CheckRemote() }
 
-// Start begins a session (Scope Profiler, StartProfiler). The error is a [BadRequestError]
-// while another session is in progress, when MaxSessions are kept, and for options that are
-// not valid; it wraps profiling.ErrNotAllowed when profiling is not allowed. The session
-// does not end with ctx. Start waits until the session before, if that was stopped just now, has
-// ended its recording, see Stop.
+// Start begins a session (Scope Profiler, StartProfiler). The session does not end with ctx. The error wraps [ErrInProgress]
+// while another session is in progress, [ErrFull] when MaxSessions are kept, [ErrInvalid] for options that are
+// not valid, [ErrClosed], or profiling.ErrNotAllowed.
 //
-// With Route the session records from now on, but forgets what is older than half a minute
-// to a minute, or than the last MaxEvents entries. When a request of that name that arrived after Start has ended, the session
-// has begun with that request's arrival, and what was before is forgotten. A request's name
-// is known when it ends: of one that took longer the beginning is missing.
+// With Route the session waits for a request of that name that arrives after Start. A request's name is known when it
+// ends: then the session has begun with the request's arrival. While it waits, it forgets what ended half a
+// minute to a minute ago, and all but the last MaxEvents entries. So the beginning of a longer request is missing.
 func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
 	id, err := r.start(ctx, o)
 	if err != nil {
@@ -125,155 +120,182 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 	return id, nil
 }
 
-func (r *Recorder) start(ctx context.Context, o StartOptions) (SessionID, error) {
+func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
+	check := profiling.CheckEnvironment
 	if o.Remote {
-		if err := r.c.Policy.Check(); err != nil {
-			return 0, err
-		}
-	} else if err := profiling.Check(); err != nil {
+		check = r.CheckRemote
+	}
+	if err := check(); err != nil {
 		return 0, err
 	}
 	if o.SampleInterval < 0 {
-		return 0, BadRequestError(fmt.Sprintf("SampleInterval %v: must not be negative", o.SampleInterval))
+		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative", ErrInvalid, o.SampleInterval)
 	}
-	id, err := r.reserve()
-	if err != nil {
+	if id, err = r.reserve(); err != nil {
 		return 0, err
 	}
-	defer r.work.Done()
-	if r.gone != nil { // which changes where starting is set only
-		<-r.gone // that session was stopped, but what it wants would look like what others want
-	}
-	s, err := begin(ctx, r, id, o)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.starting = false
-	if err != nil {
+	var s *recording // nil unless begin succeeds: the timeline's clock, which is the program's, may panic
+	defer func() {
+		if closed := r.settle(s); closed && err == nil {
+			id, err = 0, ErrClosed
+		}
+	}()
+	if s, err = begin(ctx, r, id, o); err != nil {
 		return 0, err
 	}
-	r.gone = s.gone
-	r.work.Go(s.tend)
-	if r.closed { // meanwhile
-		s.cancel()
-		s.end()
-		return 0, errClosed
-	}
-	r.current, r.runs[id] = s, s
-	r.stats.Started++
 	return id, nil
 }
 
-var errClosed = errors.New("the recorder is closed: the service is disabled")
-
-// reserve makes sure that the session may start, and that no other does meanwhile.
+// reserve returns the id of a session that may start. No other can start until settle is called, and Close waits for it.
 func (r *Recorder) reserve() (SessionID, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
-		return 0, errClosed
+		return 0, ErrClosed
 	case r.starting:
-		return 0, BadRequestError("another session is being started: only one can be in progress")
+		return 0, fmt.Errorf("%w: it is being started", ErrInProgress)
 	case r.current != nil:
-		return 0, BadRequestError(fmt.Sprintf("session %d is in progress: only one can be", r.current.id))
-	case len(r.runs) >= r.c.MaxSessions:
-		return 0, BadRequestError(fmt.Sprintf("%d sessions are kept, which is the most: release one", len(r.runs)))
+		return 0, fmt.Errorf("%w: stop session %d first", ErrInProgress, r.current.id)
+	case len(r.recordings) >= r.c.MaxSessions:
+		return 0, fmt.Errorf("%w: %d sessions are kept, which is the most: release one", ErrFull, len(r.recordings))
 	}
 	r.starting = true
-	r.work.Add(1) // Close waits for the start, too
-	r.last++
-	return r.last, nil
+	r.work.Add(1)
+	return r.last + 1, nil
 }
 
-// Stop ends a session at once, and waits until its events are put together (Scope
-// Profiler, StopProfiler). When ctx ends before that, its error is returned and the
-// session is there some time later: see Session and Watch. It is a [BadRequestError] to stop what
-// is not in progress; what has stopped by itself, at MaxLength, can be stopped once.
-//
-// A session that has no samples because other code had the CPU profiler is no error: see
-// Stats.Profiling, BusyTime, and Status.Sampler.
-//
-// What was recorded comes to the session after the callbacks of the timeline's observers that
-// run have returned. After a second it goes on without them, and says so in the log. An observer's own callback
-// may call Stop, but then waits for itself that long.
-func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
+// settle ends a start with the recording that it made, or nil. It returns true if Close was called meanwhile: then it ends
+// the recording.
+func (r *Recorder) settle(s *recording) (closed bool) {
 	r.mu.Lock()
-	s := r.runs[id]
-	if s == nil || s.wasStopped {
-		current := r.current
-		r.mu.Unlock()
-		if current != nil {
-			return nil, BadRequestError(fmt.Sprintf("sessions: session %d is not in progress, session %d is", id, current.id))
+	defer r.work.Done()
+	r.starting, closed = false, r.closed
+	if s != nil {
+		r.last = s.id
+		r.work.Go(s.run)
+		if !closed {
+			r.current, r.recordings[s.id] = s, s
+			r.stats.Started++
 		}
-		return nil, BadRequestError(fmt.Sprintf("sessions: session %d is not in progress, nor is any other", id))
-	}
-	s.wasStopped = true
-	r.stats.Stopped++
-	records := r.current == s // else it has stopped by itself
-	if records {
-		r.current = nil
 	}
 	r.mu.Unlock()
-
-	if records {
-		s.end()
+	if s != nil && closed {
+		s.cancel()
+		s.stop()
 	}
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		select {
-		case <-s.ready: // which of the two is found does not depend on chance
-		default:
-			return nil, fmt.Errorf("sessions: session %d is stopped, its events are still put together: %w", id, context.Cause(ctx))
-		}
-	}
-	return s.result()
+	return closed
 }
 
-// overlong notes that a session has reached MaxLength, unless it was stopped in that moment.
-func (r *Recorder) overlong(s *run) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.current != s {
-		return false
-	}
-	r.current = nil
-	r.stats.Overlong++
-	return true
-}
-
-// Session is a session that was stopped. The error is a [BadRequestError] for an unknown id and
-// while the session is not ready.
-func (r *Recorder) Session(id SessionID) (*Session, error) {
-	s, err := r.run(id)
+// Stop ends a session at once, and waits until its events are ready (Scope Profiler, StopProfiler). When ctx ends before that,
+// Stop returns its error, and the session is ready some time later: see Session and Watch. A session that stopped by
+// itself, at MaxLength, can be stopped once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound] for an
+// unknown id.
+//
+// A session without samples because other code had the CPU profiler is no error: see
+// Stats.Profiling, BusyTime, and Status.Sampler.
+//
+// Entries reach the session after the running callbacks of the timeline's observers have returned. After a second it goes on
+// without these, and logs a warning. An observer's own callback may call Stop, which then takes that long.
+func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
+	s, err := r.stop(id)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-s.ready:
-		return s.result()
-	default:
-		return nil, BadRequestError(fmt.Sprintf("sessions: session %d is %s: it has no events yet", id, s.status().State))
+	case <-ctx.Done():
+		select {
+		case <-s.ready: // if both have happened, the result does not depend on chance
+		default:
+			return nil, fmt.Errorf("sessions: session %d is stopped, its events are not ready yet: %w", id, context.Cause(ctx))
+		}
 	}
+	return s.session, s.err
 }
 
-func (r *Recorder) run(id SessionID) (*run, error) {
+// stop ends the recording of a session that Stop is called for, unless it has ended at MaxLength.
+func (r *Recorder) stop(id SessionID) (*recording, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.runs[id]
-	if s == nil {
-		return nil, BadRequestError(fmt.Sprintf("sessions: session %d is not known: it was never started, was released, or has expired", id))
+	s, err := r.find(id)
+	if err == nil && s.stopCalled {
+		err = fmt.Errorf("sessions: session %d: %w: it was stopped before", id, ErrState)
+	}
+	if err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	s.stopCalled = true
+	r.stats.Stopped++
+	ends := r.end(s)
+	r.mu.Unlock()
+	if ends {
+		s.stop()
 	}
 	return s, nil
 }
 
-// ReleaseAll forgets all sessions but the one in progress, and tells how many that were
+// end makes room for the next session. It returns false if the recording of this one has ended before. Otherwise the caller
+// stops the recording, without the lock: that reads the timeline's clock, which is the program's. r.mu is held.
+func (r *Recorder) end(s *recording) bool {
+	if s == nil || r.current != s {
+		return false
+	}
+	r.current = nil
+	return true
+}
+
+// endTooLong is end for a session that has reached MaxLength.
+func (r *Recorder) endTooLong(s *recording) bool {
+	r.mu.Lock()
+	ends := r.end(s)
+	if ends {
+		r.stats.Overlong++
+	}
+	r.mu.Unlock()
+	if ends {
+		s.stop()
+	}
+	return ends
+}
+
+// Session returns a session that was stopped. The error wraps [ErrNotFound] for an unknown id, and [ErrState] while the
+// session is not ready.
+func (r *Recorder) Session(id SessionID) (*Session, error) {
+	s, err := r.recording(id)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.ready:
+		return s.session, s.err
+	default:
+		return nil, fmt.Errorf("sessions: session %d: %w: it is %s, and has no events yet", id, ErrState, s.status().State)
+	}
+}
+
+func (r *Recorder) recording(id SessionID) (*recording, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.find(id)
+}
+
+// find returns the recording of a session. r.mu is held.
+func (r *Recorder) find(id SessionID) (*recording, error) {
+	s := r.recordings[id]
+	if s == nil {
+		return nil, fmt.Errorf("sessions: session %d: %w: it never started, was released, or has expired", id, ErrNotFound)
+	}
+	return s, nil
+}
+
+// ReleaseAll forgets all sessions except the one in progress, and returns how many those were
 // (Scope Profiler, ReleaseSession without an id).
 func (r *Recorder) ReleaseAll() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
-	for _, s := range r.runs {
+	for _, s := range r.recordings {
 		if s != r.current && r.forget(s) {
 			n++
 		}
@@ -282,31 +304,29 @@ func (r *Recorder) ReleaseAll() int {
 	return n
 }
 
-// Release forgets a session that was stopped, also while its events are put together (Scope
-// Profiler, ReleaseSession). The error is a [BadRequestError] for an unknown id, of which 0 is
-// always one, and for a session in progress.
+// Release forgets a session that was stopped, also before it is ready (Scope Profiler, ReleaseSession). The error
+// wraps [ErrNotFound] for an unknown id, as 0 always is, and [ErrState] for the session in progress.
 func (r *Recorder) Release(id SessionID) error {
-	s, err := r.run(id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := r.find(id)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if s == r.current {
-		return BadRequestError(fmt.Sprintf("sessions: session %d is in progress: stop it before it is released", id))
+		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first", id, ErrState)
 	}
-	if r.forget(s) {
-		r.stats.Released++
-	}
+	r.forget(s)
+	r.stats.Released++
 	return nil
 }
 
-// forget lets go of a session. r.mu is held.
-func (r *Recorder) forget(s *run) bool {
-	if r.runs[s.id] != s {
+// forget removes a session. It returns false if that was removed before. r.mu is held.
+func (r *Recorder) forget(s *recording) bool {
+	if r.recordings[s.id] != s {
 		return false
 	}
-	delete(r.runs, s.id)
+	delete(r.recordings, s.id)
 	s.cancel()
 	if s.expiry != nil {
 		s.expiry.Stop()
@@ -314,11 +334,11 @@ func (r *Recorder) forget(s *run) bool {
 	return true
 }
 
-// expire forgets a session after Keep, unless somebody has released it by then.
-func (r *Recorder) expire(s *run) {
+// expire forgets a session after Keep, unless it is released before.
+func (r *Recorder) expire(s *recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.c.Keep < 0 || r.runs[s.id] != s {
+	if r.c.Keep < 0 || r.recordings[s.id] != s {
 		return
 	}
 	s.expiry = time.AfterFunc(r.c.Keep, func() {
@@ -330,14 +350,14 @@ func (r *Recorder) expire(s *run) {
 	})
 }
 
-// A State is where a session is.
+// A State is how far a session is.
 type State string
 
 // The states, in their order.
 const (
 	Waiting    State = "waiting"    // for a request to StartOptions.Route
 	InProgress State = "recording"  // entries and samples are taken
-	Processing State = "processing" // events are put together
+	Processing State = "processing" // the trees of events are built
 	Ready      State = "ready"
 )
 
@@ -351,38 +371,36 @@ type Status struct {
 	Started  time.Time
 	Length   time.Duration // so far
 	Progress float64       // of Processing, 0 to 1
-	// Sampler is the engine and its state, as "cpu, paused", and after the end why samples are
-	// missing, if they are; empty without samples.
+	// Sampler is the engine and its state, as "cpu, paused", and after the end the reason if samples are
+	// missing. It is empty without samples.
 	Sampler string
 
 	Entries, Samples, Dropped uint64 // so far
 }
 
-// Statuses are those of all sessions, by id.
+// Statuses returns the statuses of all sessions, by id.
 func (r *Recorder) Statuses() []Status {
 	r.mu.Lock()
-	runs := slices.SortedFunc(maps.Values(r.runs), func(a, b *run) int { return cmp.Compare(a.id, b.id) })
+	recordings := slices.SortedFunc(maps.Values(r.recordings), func(a, b *recording) int { return cmp.Compare(a.id, b.id) })
 	r.mu.Unlock()
-	all := make([]Status, len(runs))
-	for i, s := range runs {
+	all := make([]Status, len(recordings))
+	for i, s := range recordings {
 		all[i] = s.status()
 	}
 	return all
 }
 
-// watchEvery is how often those who watch are told.
-const watchEvery = 100 * time.Millisecond
+const watchInterval = 100 * time.Millisecond
 
-// Watch gives a session's status now and every 100 ms if it has changed, and ends when the
-// session is Ready. It ends with a [BadRequestError] when the session is not known, or is released,
-// and with ctx's error when ctx ends.
+// Watch yields a session's status now and every 100 ms if it has changed, until the session is Ready. It ends with an error that
+// wraps [ErrNotFound] if the session is not known or is released, and with ctx's error when ctx ends.
 func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
-		tick := time.NewTicker(watchEvery)
+		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
 		var last Status
 		for {
-			s, err := r.run(id)
+			s, err := r.recording(id)
 			if err != nil {
 				yield(last, err)
 				return
@@ -403,14 +421,14 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 	}
 }
 
-// RecorderStats count sessions.
+// RecorderStats counts sessions.
 type RecorderStats struct {
 	Started  uint64
 	Refused  uint64 // starts that failed
 	Stopped  uint64
 	Overlong uint64 // that reached MaxLength
 	Released uint64
-	Expired  uint64 // forgotten after Keep, because nobody released them
+	Expired  uint64 // forgotten after Keep
 }
 
 // Stats returns the counts.
@@ -420,19 +438,19 @@ func (r *Recorder) Stats() RecorderStats {
 	return r.stats
 }
 
-// Close stops and forgets all sessions, and waits for what it runs, for observers' callbacks a second,
-// as Stop does. The service is disabled then: Start fails. Closing twice does nothing.
+// Close stops and forgets all sessions, and waits for the recorder's goroutines. Like Stop, it waits a second for observers'
+// callbacks. Start fails afterwards. Closing twice does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true
-	for _, s := range r.runs {
+	for _, s := range r.recordings {
 		r.forget(s)
 	}
 	current := r.current
-	r.current = nil
+	ends := r.end(current)
 	r.mu.Unlock()
-	if current != nil {
-		current.end()
+	if ends {
+		current.stop()
 	}
 	r.work.Wait()
 }

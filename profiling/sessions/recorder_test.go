@@ -3,7 +3,7 @@ package sessions_test
 import (
 	"context"
 	"errors"
-	"strings"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,20 +18,20 @@ import (
 func TestOneAtATime_SP1_SP2_SP9(t *testing.T) {
 	s := open(t, sessions.Config{})
 	_, err := s.Stop(s.ctx, 1)
-	wantBad(t, err, "session 1 is not in progress")
+	wantErr(t, err, sessions.ErrNotFound, "session 1")
 	first := s.start(entriesOnly)
 	if first == 0 {
 		t.Error("an id is 0")
 	}
 	_, err = s.Start(s.ctx, entriesOnly)
-	wantBad(t, err, "session 1 is in progress")
+	wantErr(t, err, sessions.ErrInProgress, "stop session 1 first")
 	_, err = s.Session(first)
-	wantBad(t, err, "recording")
+	wantErr(t, err, sessions.ErrState, "recording")
 	_, err = s.Stop(s.ctx, first+1)
-	wantBad(t, err, "session 2 is not in progress, session 1 is")
+	wantErr(t, err, sessions.ErrNotFound, "session 2")
 	s.stop(first)
 	_, err = s.Stop(s.ctx, first)
-	wantBad(t, err, "session 1 is not in progress")
+	wantErr(t, err, sessions.ErrState, "session 1")
 	if got, err := s.Session(first); err != nil || got.ID() != first {
 		t.Errorf("the session that was stopped: %v, %v", got, err)
 	}
@@ -53,7 +53,7 @@ func TestConcurrentStarts_SP1(t *testing.T) {
 			if err == nil {
 				started.Add(1)
 			} else {
-				wantBad(t, err)
+				wantErr(t, err, sessions.ErrInProgress)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func testStop(t *testing.T) {
 		t.Errorf("state is %q", got)
 	}
 	_, err := s.Session(id)
-	wantBad(t, err, "processing")
+	wantErr(t, err, sessions.ErrState, "processing")
 	time.Sleep(ms)
 	marks.Mark(s.ctx, "after")
 	second := s.start(entriesOnly) // the recorder is free
@@ -132,20 +132,18 @@ func TestStopHasEverything_SP3(t *testing.T) {
 // Close is the service's end: nothing runs after it, and nothing is kept (SP-4).
 func TestClose_SP4_SP6(t *testing.T) {
 	s := open(t, sessions.Config{})
-	kept := s.start(entriesOnly)
-	s.stop(kept)
+	stopped := s.start(entriesOnly)
+	s.stop(stopped)
 	id := s.start(sessions.StartOptions{})
 	s.Close()
 	s.Close()
 	_, err := s.Start(s.ctx, entriesOnly)
-	if err == nil || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("Start: %v", err)
-	}
-	for _, id := range []sessions.SessionID{kept, id} {
+	wantErr(t, err, sessions.ErrClosed)
+	for _, id := range []sessions.SessionID{stopped, id} {
 		_, err = s.Session(id)
-		wantBad(t, err, "not known")
+		wantErr(t, err, sessions.ErrNotFound)
 		_, err = s.Stop(s.ctx, id)
-		wantBad(t, err)
+		wantErr(t, err, sessions.ErrNotFound)
 	}
 	for _, typ := range observer.SupportedEntryTypes() {
 		if s.tl.Observed(typ) {
@@ -168,4 +166,56 @@ func TestCloseWhileStarting(t *testing.T) {
 		}
 		wg.Wait()
 	}
+}
+
+// A start calls the program's clock, which may use the recorder: no lock is held. A clock that panics leaves the recorder as
+// it was, and Close during a start ends the session.
+func TestClockUsesTheRecorder(t *testing.T) {
+	var inClock atomic.Pointer[func()] // called once
+	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration {
+		if f := inClock.Swap(nil); f != nil {
+			(*f)()
+		}
+		return time.Second
+	}})
+	r := sessions.NewRecorder(sessions.Config{Timeline: tl})
+	next := func(f func()) { inClock.Store(&f) }
+	start := func() (sessions.SessionID, error) {
+		return r.Start(t.Context(), sessions.StartOptions{NoSamples: true})
+	}
+
+	next(func() { panic("broken") })
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = start()
+	}()
+	next(func() {
+		if all := r.Statuses(); len(all) != 0 {
+			t.Errorf("while a session starts, the statuses are %+v", all)
+		}
+		_, err := start()
+		wantErr(t, err, sessions.ErrInProgress, "being started")
+	})
+	id, err := start()
+	if err != nil || id != 1 {
+		t.Fatalf("session %d, %v; want session 1", id, err)
+	}
+	next(func() { _ = r.Stats() })
+	if _, err := r.Stop(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+
+	closed := make(chan struct{})
+	next(func() {
+		go func() {
+			defer close(closed)
+			r.Close()
+		}()
+		for _, err := r.Session(id); err == nil; _, err = r.Session(id) { // until Close has released it
+			runtime.Gosched()
+		}
+	})
+	_, err = start()
+	wantErr(t, err, sessions.ErrClosed)
+	<-closed
 }

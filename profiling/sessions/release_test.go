@@ -14,23 +14,23 @@ import (
 func TestRelease_SP4_SP5_SP6(t *testing.T) {
 	s := open(t, sessions.Config{MaxSessions: 3})
 	a := s.start(entriesOnly)
-	wantBad(t, s.Release(a), "in progress")
-	wantBad(t, s.Release(9), "session 9 is not known")
-	kept := s.stop(a)
+	wantErr(t, s.Release(a), sessions.ErrState, "in progress")
+	wantErr(t, s.Release(9), sessions.ErrNotFound, "session 9")
+	session := s.stop(a)
 	s.stop(s.start(entriesOnly))
 	c := s.start(entriesOnly)
 	_, err := s.Start(s.ctx, entriesOnly)
-	wantBad(t, err)
+	wantErr(t, err, sessions.ErrInProgress)
 	if err := s.Release(a); err != nil {
 		t.Error(err)
 	}
 	_, err = s.Session(a)
-	wantBad(t, err, "session 1 is not known")
-	wantBad(t, s.Release(a))
-	if kept.ID() != a || len(s.Statuses()) != 2 {
+	wantErr(t, err, sessions.ErrNotFound, "session 1")
+	wantErr(t, s.Release(a), sessions.ErrNotFound)
+	if session.ID() != a || len(s.Statuses()) != 2 {
 		t.Errorf("%+v", s.Statuses())
 	}
-	wantBad(t, s.Release(0), "session 0 is not known")
+	wantErr(t, s.Release(0), sessions.ErrNotFound, "session 0")
 	if n := s.ReleaseAll(); n != 1 { // but for the one in progress
 		t.Errorf("%d released at once", n)
 	}
@@ -61,7 +61,7 @@ func TestReleaseFreesMemory_SP5(t *testing.T) {
 	if err := s.Release(id); err != nil {
 		t.Fatal(err)
 	}
-	// What put it together may not have returned yet, and a busy machine takes its time.
+	// The goroutine that built it may not have returned yet, and a busy machine takes its time.
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		runtime.GC()
 		if session.Value() == nil {
@@ -97,5 +97,5 @@ func TestReleaseWhileProcessing_SP5(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	wantBad(t, <-stopped, "was released")
+	wantErr(t, <-stopped, sessions.ErrNotFound, "was released")
 }

@@ -60,7 +60,7 @@ func TestRemote(t *testing.T) {
 func TestStartOptions(t *testing.T) {
 	s := open(t, sessions.Config{})
 	_, err := s.Start(s.ctx, sessions.StartOptions{SampleInterval: -1})
-	wantBad(t, err, "-1ns")
+	wantErr(t, err, sessions.ErrInvalid, "-1ns")
 	odd := open(t, sessions.Config{SampleInterval: -1}) // as 0: a default of the program's is not the caller's fault
 	odd.stop(odd.start(sessions.StartOptions{}))
 	ctx, cancel := context.WithCancel(s.ctx)

@@ -35,7 +35,7 @@ func (v visit) leave(route string) {
 // With a route a session waits, and begins with the arrival of the next request to it.
 func TestRoute_SP25(t *testing.T) {
 	s := open(t, sessions.Config{})
-	running := s.arrive()
+	earlier := s.arrive()
 	id := s.start(toSearch)
 	wantState := func(want sessions.State) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestRoute_SP25(t *testing.T) {
 	}
 	wantState(sessions.Waiting)
 	marks.Mark(s.ctx, "before")
-	running.leave("/search")
+	earlier.leave("/search")
 	wantState(sessions.Waiting) // that request was under way
 	other := s.arrive()
 	other.mark("in other")
@@ -62,7 +62,7 @@ func TestRoute_SP25(t *testing.T) {
 	search.leave("/search")
 	wantState(sessions.InProgress)
 	_, err := s.Start(s.ctx, entriesOnly)
-	wantBad(t, err, "in progress")
+	wantErr(t, err, sessions.ErrInProgress)
 	marks.Mark(s.ctx, "after")
 	around.leave("/around")
 	got := s.stop(id)
@@ -89,7 +89,7 @@ func TestRouteThatNobodyVisits_SP25(t *testing.T) {
 	}
 }
 
-// What was before the request takes no room from what comes, and is not counted.
+// Entries from before the request take no room from later ones, and are not counted.
 func TestRouteMaxEvents_SP25(t *testing.T) {
 	for _, c := range []struct {
 		name                  string

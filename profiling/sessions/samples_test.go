@@ -34,7 +34,7 @@ func (p *tape) traceOf(shots ...shot) *profile.Trace {
 		if s.trace != 0 {
 			sc := spanContext(s.trace, s.span)
 			sample.ContextID = len(tr.Contexts)
-			tr.Contexts = append(tr.Contexts, profile.Context{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "GET /running"})
+			tr.Contexts = append(tr.Contexts, profile.SampleContext{TraceID: sc.TraceID(), SpanID: sc.SpanID(), SpanName: "GET /running"})
 		}
 		tr.Samples = append(tr.Samples, sample)
 	}
@@ -146,7 +146,7 @@ func TestSampleGroups(t *testing.T) {
 			c.record(p)
 			tr := p.traceOf(c.shots...)
 			for i := range tr.Samples {
-				tr.Samples[i].Weight = 0 // as those of a trace that was read
+				tr.Samples[i].Weight = 0 // as in a trace that was read
 			}
 			for what, tr := range map[string]*profile.Trace{"with weights": p.traceOf(c.shots...), "without": tr} {
 				if got := drawSamples(p.session(tr)); !slices.Equal(got, c.want) {

@@ -7,13 +7,11 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Session is what was recorded between a start and a stop (Scope Profiler, Session).
-// It does not change, and lives as long as it is referred to, also when its Recorder has
-// released it.
+// A Session is what was recorded between a start and a stop (Scope Profiler, Session). It does not change. It stays valid
+// when its Recorder releases it.
 type Session struct {
 	id        SessionID
 	started   time.Time
@@ -32,29 +30,29 @@ type timeline struct {
 	samples []int32 // indexes in the session's trace
 }
 
-// A Timeline is a tree of events (Scope Profiler, Timeline): of a request, of something that a
-// request did at the same time, of the process, or of the garbage collector.
+// A Timeline is a tree of events (Scope Profiler, Timeline): of a request, of concurrent work of a
+// request, of the process, or of the garbage collector.
 type Timeline struct {
 	ID      TimelineID
 	FrameID FrameID // timelines with the same one belong to one request
 	Name    string  // of the request, as "GET /products/{id}", else "process" or "gc"
-	Lane    int     // from 0, among the timelines of its frame; 0 has the request itself
-	// BetweenMarks says that its events are measures between two marks, which were on no call stack.
+	Lane    int     // from 0, among the timelines of its frame; lane 0 has the request itself
+	// BetweenMarks is set if the events are measures between two marks, which were on no call stack.
 	BetweenMarks bool
 
-	TraceID trace.TraceID // of the request, zero if it had no span that was sampled
+	TraceID trace.TraceID // of the request, zero without a sampled span
 	SpanID  trace.SpanID
 
 	Interval           Interval // of all its events
-	Events             int      // how many there are
-	Samples            int      // how many samples were taken in them
-	ChildCount         uint32   // of them at the top level
+	Events             int      // number of events
+	Samples            int      // number of samples in them
+	ChildCount         uint32   // events at the top level
 	AggregatedTime     time.Duration
 	AggregatedOverhead time.Duration
 }
 
-// Title tells the timelines of a frame apart: it is Name, and what the timeline is beside the
-// first, as "POST /orders · 2" or "POST /orders · between marks".
+// Title returns a name that tells the timelines of a frame apart, as "POST /orders", "POST /orders · 2" or
+// "POST /orders · between marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:
@@ -65,44 +63,37 @@ func (t Timeline) Title() string {
 	return t.Name
 }
 
-// Stats count what a session met.
+// Stats counts what a session recorded and lost.
 type Stats struct {
 	Events      uint64 // in all timelines, groups of samples included
-	Entries     uint64 // of the timeline that were taken
+	Entries     uint64 // of the program's timeline
 	Dropped     uint64 // entries over Config.MaxEvents
-	Lost        uint64 // entries lost before they came to the session: it was behind, or the timeline's buffers were full
+	Lost        uint64 // entries that did not reach the session: the recorder was behind, or the timeline's buffers were full
 	Samples     uint64
 	Profiling   profile.Stats // of the sampler
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
+	// EntryCost is how long the recorder worked on an entry, on average: what an entry adds to Overhead.
+	EntryCost time.Duration
 }
 
-// A Recording is what a session is made of.
-type Recording struct {
-	Started time.Time     // must carry a monotonic reading, as time.Now does, if the entries' times do
-	Length  time.Duration // must not be negative
-	Entries iter.Seq[observer.Entry]
-	Trace   *profile.Trace // nil without samples
-}
-
-// ID is the session's.
+// ID returns the id that Recorder.Start gave.
 func (s *Session) ID() SessionID { return s.id }
 
-// Started is when it began, the zero of its times.
+// Started returns when the session began, the zero of its times.
 func (s *Session) Started() time.Time { return s.started }
 
-// Length is how long it recorded.
+// Length returns how long the session recorded.
 func (s *Session) Length() time.Duration { return s.length }
 
-// Stats are its counts.
+// Stats returns the counts.
 func (s *Session) Stats() Stats { return s.stats }
 
-// Trace has the samples, nil if there were none to be had. Its timestamps are since its own
-// Origin, see [Session.Since]. It is shared: change a copy.
+// Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin, see
+// [Session.Since]. The trace is shared: change a copy.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
-// Timelines are all timelines that have events: first those of the process, then the garbage
-// collector's, then those of requests by their start, each frame's lanes together. The slice
-// is the caller's.
+// Timelines returns all timelines that have events, first of the process, then of the garbage collector, then of requests by
+// start. A frame's lanes follow each other. The slice is the caller's.
 func (s *Session) Timelines() []Timeline {
 	all := make([]Timeline, len(s.timelines))
 	for i := range s.timelines {
@@ -111,10 +102,10 @@ func (s *Session) Timelines() []Timeline {
 	return all
 }
 
-// NumTimelines is how many timelines there are. Their ids are 1 to that.
+// NumTimelines returns the number of timelines. Their ids are 1 to that number.
 func (s *Session) NumTimelines() int { return len(s.timelines) }
 
-// Timeline is one of the timelines, in whose order their ids are; ok is false for an unknown id.
+// Timeline returns the timeline of an id. ok is false for an unknown id.
 func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
 	t := s.timeline(id)
 	if t == nil {
@@ -123,7 +114,7 @@ func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
 	return t.Timeline, true
 }
 
-// All goes through all events of a timeline, as mode All has them; none for an unknown id.
+// All yields all events of a timeline, as mode All has them, and none for an unknown id.
 func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		t := s.timeline(id)
@@ -138,9 +129,8 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	}
 }
 
-// Samples goes through the samples taken in a timeline's events, in the order of time. Each
-// sample of Trace is of one timeline. Those that ran for no request are of the process's last,
-// where they have no event above them: it is not known what they were taken in.
+// Samples yields the samples of a timeline by time. Each sample of Trace is in one timeline. Samples without a span are in
+// the last timeline of the process, at the top level.
 func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		t := s.timeline(id)
@@ -155,7 +145,7 @@ func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	}
 }
 
-// Since is when a sample of Trace was taken, since the session began.
+// Since returns when a sample of Trace was taken, since the session began.
 func (s *Session) Since(sample profile.Sample) time.Duration { return sample.Timestamp + s.offset }
 
 func (s *Session) timeline(id TimelineID) *timeline {
@@ -165,7 +155,7 @@ func (s *Session) timeline(id TimelineID) *timeline {
 	return &s.timelines[id-1]
 }
 
-// event is a node as it is seen from outside.
+// event returns the event of a node.
 func (t *timeline) event(i int) Event {
 	n := &t.nodes[i]
 	return Event{
@@ -177,8 +167,8 @@ func (t *timeline) event(i int) Event {
 	}
 }
 
-// summarise makes the timeline the root of its events.
-func (t *timeline) summarise() {
+// sum adds up what the timeline has of its events at the top level.
+func (t *timeline) sum() {
 	for i := 0; i < len(t.nodes); i += int(t.nodes[i].size) {
 		n := &t.nodes[i]
 		if i == 0 {

@@ -61,11 +61,11 @@ func (s *studio) state(id sessions.SessionID) sessions.State {
 	return "unknown"
 }
 
-func wantBad(t *testing.T, err error, texts ...string) {
+// wantErr checks which error err wraps, and that it has the texts.
+func wantErr(t *testing.T, err, want error, texts ...string) {
 	t.Helper()
-	var bad sessions.BadRequestError
-	if !errors.As(err, &bad) {
-		t.Errorf("got %v, want a BadRequestError", err)
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want an error that wraps %q", err, want)
 		return
 	}
 	for _, text := range texts {

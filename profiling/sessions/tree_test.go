@@ -211,7 +211,7 @@ func TestFrames_SP7_SP9(t *testing.T) {
 	}
 }
 
-// Two requests that overlap on one timeline, as nobody should record them, harm nothing.
+// Two requests that overlap on one timeline, which is a mistake, harm nothing.
 func TestTwoRequestsOnOneTimeline(t *testing.T) {
 	p := newTape(t)
 	child := p.NewChild()

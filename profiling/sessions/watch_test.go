@@ -2,7 +2,6 @@ package sessions_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -41,10 +40,10 @@ func TestWatchEnds(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		end  func(s *studio, id sessions.SessionID, cancel func())
-		want func(error) bool
+		want error
 	}{
-		{"with its context", func(_ *studio, _ sessions.SessionID, cancel func()) { cancel() }, func(err error) bool { return errors.Is(err, context.Canceled) }},
-		{"when the recorder is closed", func(s *studio, _ sessions.SessionID, _ func()) { s.Close() }, isBad},
+		{"with its context", func(_ *studio, _ sessions.SessionID, cancel func()) { cancel() }, context.Canceled},
+		{"when the recorder is closed", func(s *studio, _ sessions.SessionID, _ func()) { s.Close() }, sessions.ErrNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -60,22 +59,20 @@ func TestWatchEnds(t *testing.T) {
 					}
 					last = err
 				}
-				if !c.want(last) {
-					t.Errorf("after %d statuses: %v", n, last)
-				}
+				wantErr(t, last, c.want)
 				s.Close()
 			})
 		})
 	}
 	s := open(t, sessions.Config{})
 	for _, err := range s.Watch(t.Context(), 7) {
-		wantBad(t, err, "session 7")
+		wantErr(t, err, sessions.ErrNotFound, "session 7")
 	}
 	for _, err := range s.Watch(t.Context(), s.start(entriesOnly)) {
 		if err != nil {
 			t.Error(err)
 		}
-		break // who has seen enough
+		break
 	}
 }
 
@@ -86,7 +83,7 @@ func TestWatchTellsChanges(t *testing.T) {
 		id := s.start(entriesOnly)
 		release := s.hold()
 		_, _ = s.Stop(over, id)
-		time.AfterFunc(time.Second, release)
+		time.AfterFunc(950*ms, release) // between two ticks
 		var states []sessions.State
 		for st, err := range s.Watch(t.Context(), id) {
 			if err != nil {
@@ -101,12 +98,7 @@ func TestWatchTellsChanges(t *testing.T) {
 	})
 }
 
-func isBad(err error) bool {
-	var bad sessions.BadRequestError
-	return errors.As(err, &bad)
-}
-
-// Who watches a session that is released while it is put together is told.
+// Watch ends with an error when the session is released while it is processed.
 func TestWatchReleased(t *testing.T) {
 	s := open(t, sessions.Config{})
 	id := s.start(entriesOnly)
@@ -125,5 +117,5 @@ func TestWatchReleased(t *testing.T) {
 		}
 		last = err
 	}
-	wantBad(t, last, "not known")
+	wantErr(t, last, sessions.ErrNotFound)
 }

@@ -2,16 +2,33 @@
 
 // The race detector allocates on its own account.
 
-package spanlabels
+package spanlabels_test
 
 import (
+	"context"
+	"runtime/pprof"
 	"testing"
 	"unsafe"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-func TestAllocs(t *testing.T) {
+// keyProbe is a context that learns the key by which runtime/pprof has labels in contexts.
+type keyProbe struct {
+	context.Context
+	key any
+}
+
+func (p *keyProbe) Value(key any) any {
+	p.key = key
+	return nil
+}
+
+func TestSpanAllocs(t *testing.T) {
 	ctx := t.Context()
-	pair := func() { Set(ctx, spanContext([16]byte{1}, [8]byte{1}), "a span of a usual name", false).end(1, "") }
+	traceID := [16]byte{1}
+	pair := func() { spanlabels.Set(ctx, spanContext(traceID, [8]byte{1}), "a span of a usual name", false).End("") }
 	check := func(what string, want float64, f func()) {
 		t.Helper()
 		if got := testing.AllocsPerRun(1000, f); got != want {
@@ -19,22 +36,29 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	check("Set and End, off", 0, pair)
-	check("NewContext, off", 0, func() { NewContext(ctx, nil) })
+	check("NewContext, off", 0, func() { spanlabels.NewContext(ctx, nil) })
 	on(t)
 	check("Set and End", 1, pair)
-	s := Set(ctx, spanContext([16]byte{1}, [8]byte{2}), "around", true)
+	s := spanlabels.Set(ctx, spanContext(traceID, [8]byte{2}), "around", true)
+	around := spanlabels.Tag()
 	check("Set and End inside another", 1, pair)
-	check("Resolve", 0, func() { Resolve(Tag(), 1) })
-	check("inContext of another", 0, func() { inContext(ctx) })
-	c := NewContext(ctx, s)
-	check("inContext", 0, func() { inContext(c) })
-	check("Value of the labels", 0, func() { s.Value(ctx, labelsKey()) })
+	check("Resolve", 0, func() { spanlabels.Resolve(spanlabels.Tag(), 1) })
+	probe := &keyProbe{Context: ctx}
+	pprof.Label(probe, "")
+	check("Value of the labels", 0, func() { s.Value(ctx, probe.key) })
 	check("Value of something else", 0, func() { s.Value(ctx, ctx) })
-	s.end(1, "")
+	c := spanlabels.NewContext(ctx, s)
+	goruntime.SetLabels(nil)
+	inContext := func() { spanlabels.Set(c, spanContext(traceID, [8]byte{1}), "a span of a usual name", false).End("") }
+	check("Set and End under a context that carries another", 1, inContext)
+	traceID[0] = 3
+	check("Set and End of another trace under that context", 1, inContext)
+	goruntime.SetLabels(around)
+	s.End("")
 	label("app", "shop")
 	check("Set and End among labels of the program's", 3, pair)
-	setCurrent(nil)
-	if size := unsafe.Sizeof(Span{}); size > 240 {
+	goruntime.SetLabels(nil)
+	if size := unsafe.Sizeof(spanlabels.Span{}); size > 240 {
 		t.Errorf("a Span has %d bytes, want at most 240, a size class", size)
 	}
 }
@@ -50,11 +74,11 @@ func BenchmarkSetEnd(b *testing.B) {
 				on(b)
 			}
 			label(c.user...)
-			defer setCurrent(nil)
+			defer goruntime.SetLabels(nil)
 			ctx, span := b.Context(), spanContext([16]byte{1}, [8]byte{1})
 			b.ReportAllocs()
 			for b.Loop() {
-				Set(ctx, span, "a span of a usual name", false).End("")
+				spanlabels.Set(ctx, span, "a span of a usual name", false).End("")
 			}
 		})
 	}

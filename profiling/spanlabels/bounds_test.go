@@ -1,21 +1,35 @@
 //go:build !perfline_portable
 
-package spanlabels
+package spanlabels_test
 
 import (
 	"runtime"
 	"runtime/pprof"
+	"slices"
+	"strconv"
 	"testing"
 	"unsafe"
+	"weak"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// chain counts the spans that the goroutine's labels keep, through labels of the
-// program's too.
-func chain() (n int) {
-	for s := find(current()); s != nil; s = s.next() {
-		n++
-	}
-	return n
+const maxDepth = 1 << 10 // spans without an end that a goroutine keeps
+
+// A census counts the spans that are in memory.
+type census []weak.Pointer[spanlabels.Span]
+
+func (c *census) add(s *spanlabels.Span) *spanlabels.Span {
+	*c = append(*c, weak.Make(s))
+	return s
+}
+
+func (c *census) count() int {
+	runtime.GC()
+	runtime.GC()
+	*c = slices.DeleteFunc(*c, func(p weak.Pointer[spanlabels.Span]) bool { return p.Value() == nil })
+	return len(*c)
 }
 
 func heap() uint64 {
@@ -29,22 +43,22 @@ func heap() uint64 {
 // Goroutines that begin spans that end in other places, for as long as they live, keep
 // few more of them than are live at a time.
 func TestChainsAreBounded(t *testing.T) {
-	const total = 100_000
+	const total = 20_000
 	for name, c := range map[string]struct {
 		most int
-		run  func(t *testing.T, end func(*Span))
+		run  func(t *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span))
 	}{
-		"each ended before the next": {2, func(_ *testing.T, end func(*Span)) {
+		"each ended before the next": {2, func(_ *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span)) {
 			for range total {
 				end(begin(1))
 			}
 		}},
-		"five at a time, first in first out": {7, func(_ *testing.T, end func(*Span)) {
-			var live []*Span
+		"five at a time, first in first out": {7, func(_ *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span)) {
+			var live []*spanlabels.Span
 			for range total {
 				if live = append(live, begin(1)); len(live) == 5 {
 					end(live[0])
-					live = live[1:]
+					live = slices.Delete(live, 0, 1)
 				}
 			}
 			for _, s := range live {
@@ -52,38 +66,38 @@ func TestChainsAreBounded(t *testing.T) {
 			}
 		}},
 		"some live for long": {301, // 100, with at most 2 others live each
-			func(_ *testing.T, end func(*Span)) {
-				var long, short []*Span
+			func(_ *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span)) {
+				var long, short []*spanlabels.Span
 				for i := range total {
-					if i%1000 == 0 {
+					if i%(total/100) == 0 {
 						long = append(long, begin(1))
 					}
 					if short = append(short, begin(2)); len(short) == 3 {
 						end(short[1])
 						end(short[0])
-						short = short[2:]
+						short = slices.Delete(short, 0, 2)
 					}
 				}
 				for _, s := range append(long, short...) {
 					end(s)
 				}
 			}},
-		"labels of the program's merged with each": {4, func(t *testing.T, end func(*Span)) {
+		"labels of the program's merged with each": {4, func(t *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span)) {
 			for range total {
 				s := begin(1)
-				pprof.SetGoroutineLabels(pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels("a", "b")))
+				pprof.SetGoroutineLabels(pprof.WithLabels(spanlabels.NewContext(t.Context(), s), pprof.Labels("a", "b")))
 				end(s)
 			}
 		}},
-		"labels of the program's merged with each, under one that goes on": {5, func(t *testing.T, end func(*Span)) {
+		"labels of the program's merged with each, under one that goes on": {5, func(t *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span)) {
 			defer end(begin(9))
 			for range total {
 				s := begin(1)
-				pprof.SetGoroutineLabels(pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels("a", "b")))
+				pprof.SetGoroutineLabels(pprof.WithLabels(spanlabels.NewContext(t.Context(), s), pprof.Labels("a", "b")))
 				end(s)
 			}
 		}},
-		"none ever ended": {maxDepth + 1, func(*testing.T, func(*Span)) {
+		"none ever ended": {maxDepth + 1, func(_ *testing.T, begin func(byte) *spanlabels.Span, _ func(*spanlabels.Span)) {
 			for range total {
 				begin(1)
 			}
@@ -91,30 +105,33 @@ func TestChainsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t)
-			defer setCurrent(nil)
-			ends := make(chan *Span)
+			defer goruntime.SetLabels(nil)
+			ends := make(chan *spanlabels.Span)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
 				for s := range ends {
-					s.end(1, "")
+					s.End("")
 					ends <- nil
 				}
 			}()
 			before := heap()
-			most := 0
-			c.run(t, func(s *Span) {
-				most = max(most, chain())
+			var spans census
+			most, ended := 0, 0
+			c.run(t, func(n byte) *spanlabels.Span { return spans.add(begin(n)) }, func(s *spanlabels.Span) {
+				if ended++; ended%(total/20) == 0 {
+					most = max(most, spans.count())
+				}
 				ends <- s
 				<-ends
 			})
 			close(ends)
 			<-done
-			most = max(most, chain())
+			most = max(most, spans.count())
 			if most > c.most {
-				t.Errorf("a chain of %d spans, want at most %d", most, c.most)
+				t.Errorf("%d spans are kept, want at most %d", most, c.most)
 			}
-			if after, room := heap(), uint64(c.most+1000)*2*uint64(unsafe.Sizeof(Span{})); after > before+room {
+			if after, room := heap(), uint64(c.most+1000)*2*uint64(unsafe.Sizeof(spanlabels.Span{})); after > before+room {
 				t.Errorf("the heap grew from %d to %d bytes, want at most %d more", before, after, room)
 			}
 		})
@@ -123,17 +140,19 @@ func TestChainsAreBounded(t *testing.T) {
 
 // However many came and went on a goroutine, it goes on under what is around.
 func TestChainsAreNotCutShort(t *testing.T) {
-	on(t)
-	outer := begin(1)
-	last := begin(2)
-	for range 3 * maxDepth { // each begins before the other ends
-		next := begin(2)
-		elsewhere(func() { last.end(1, "") })
-		last = next
-		if below := last.next(); below.nearest(goroutine()) != outer {
-			t.Fatalf("around the last is %v", name(below.nearest(goroutine())))
-		}
+	for _, n := range []int{1, maxDepth - 2, maxDepth - 1, maxDepth, 3 * maxDepth} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			on(t)
+			outer := begin(1)
+			last := begin(2)
+			for range n { // each begins before the other ends
+				next := begin(2)
+				elsewhere(func() { last.End("") })
+				last = next
+			}
+			elsewhere(func() { last.End("") })
+			wantSpan(t, "around the last", outer)
+			outer.End("")
+		})
 	}
-	last.end(1, "")
-	outer.end(1, "")
 }

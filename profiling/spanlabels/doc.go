@@ -35,6 +35,8 @@
 //   - Names are cut at 128 bytes, and invalid UTF-8 in them is replaced.
 //   - Spans are labelled through runtime/pprof if a release of Go has labels with another layout in memory,
 //     and with the build tag perfline_portable. Then they stand beside the labels of their context, not the
-//     goroutine's. Goroutines cannot be told apart: one that outlives its span keeps the span's labels.
+//     goroutine's.
+//   - In that case, and on processors other than amd64 and arm64, goroutines cannot be told apart: one that
+//     outlives its span keeps the span's labels.
 //   - Text alone ([FromText]) does not tell whether the span has ended, nor which code set the labels.
 package spanlabels

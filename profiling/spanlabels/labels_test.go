@@ -1,4 +1,4 @@
-package spanlabels
+package spanlabels_test
 
 import (
 	"encoding/hex"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // FuzzFromText compares with a naive reading of the same labels.
@@ -24,18 +26,18 @@ func FuzzFromText(f *testing.F) {
 		if more {
 			model[key] = value
 		}
-		var list, rest []Label
+		var list, rest []spanlabels.Label
 		for k, v := range model {
-			list = append(list, Label{k, v})
+			list = append(list, spanlabels.Label{k, v})
 			if k != "span_id" && k != "span_name" && k != "trace_id" {
-				rest = append(rest, Label{k, v})
+				rest = append(rest, spanlabels.Label{k, v})
 			}
 		}
 		valid := true
 		for k, re := range ids {
 			valid = valid && re.MatchString(model[k]) && strings.Trim(model[k], "0") != ""
 		}
-		traceID, spanID, gotName, user, ok := FromText(list)
+		traceID, spanID, gotName, user, ok := spanlabels.FromText(list)
 		switch {
 		case ok != valid:
 			t.Fatalf("%q is a span's: %v, want %v", list, ok, valid)
@@ -50,12 +52,17 @@ func FuzzFromText(f *testing.F) {
 	})
 }
 
-func FuzzLabelName(f *testing.F) {
+const maxName = 128 // bytes of a name, as the package's documentation says
+
+func FuzzNames(f *testing.F) {
 	for _, s := range []string{"", "a", strings.Repeat("é", maxName), strings.Repeat("\xff", maxName), strings.Repeat("x", maxName-1) + "\xf0\x9f\x92"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		got := labelName(name)
+		defer spanlabels.Hold(spanlabels.EverySpan)()
+		s := spanlabels.Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), name, true)
+		defer s.End("")
+		got := s.Name()
 		if !utf8.ValidString(got) || len(got) > maxName {
 			t.Errorf("%q becomes %q", name, got)
 		}

@@ -1,32 +1,26 @@
-package spanlabels
+package spanlabels_test
 
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/google/pprof/profile"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // withPprof has spans labelled through runtime/pprof during a test.
 func withPprof(t testing.TB) {
 	t.Helper()
-	known := layoutKnown
-	layoutKnown = func() bool { return false }
-	t.Cleanup(func() {
-		layoutKnown = known
-		for i := range byTag {
-			for j := range byTag[i] {
-				byTag[i][j].Store(nil)
-			}
-		}
-	})
+	t.Cleanup(spanlabels.WithPprof())
 }
 
 // labelled returns the labels of the calling goroutine, as profiles have them.
@@ -43,7 +37,7 @@ func labelled(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for _, s := range p.Sample {
 		if slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
-			return strings.HasSuffix(l.Line[0].Function.Name, "/spanlabels.labelled")
+			return strings.HasSuffix(l.Line[0].Function.Name, "/spanlabels_test.labelled")
 		}) {
 			for k, v := range s.Label {
 				found[k] = v[0]
@@ -58,8 +52,34 @@ func spanContext(traceID [16]byte, spanID [8]byte) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID})
 }
 
-func beginIn(ctx context.Context, n byte) *Span {
-	return Set(ctx, spanContext([16]byte{n}, [8]byte{n}), string('0'+n), false)
+func beginIn(ctx context.Context, n byte) *spanlabels.Span {
+	return spanlabels.Set(ctx, spanContext([16]byte{n}, [8]byte{n}), string('0'+n), false)
+}
+
+// carries reports whether ctx carries s: whether a span of its trace that another goroutine begins under ctx has its root.
+func carries(ctx context.Context, s *spanlabels.Span) bool {
+	result := make(chan bool)
+	go func() {
+		pprof.SetGoroutineLabels(context.Background())
+		child := spanlabels.Set(ctx, spanContext(s.TraceID(), [8]byte{9}), "child", false)
+		defer child.End("")
+		result <- child.Root() == s.Root()
+	}()
+	return <-result
+}
+
+// isLocalRoot reports whether s is the first span of its trace here: the ones that carry profile ids while local roots do.
+func isLocalRoot(s *spanlabels.Span) bool {
+	defer spanlabels.HoldProfileIDs(spanlabels.LocalRoots)()
+	_, ok := s.ProfileID()
+	return ok
+}
+
+// isSpan reports whether s labels for its own span, and not for the local root: the ones that carry profile ids while all do.
+func isSpan(s *spanlabels.Span) bool {
+	defer spanlabels.HoldProfileIDs(spanlabels.EverySpan)()
+	_, ok := s.ProfileID()
+	return ok
 }
 
 func TestWithPprof(t *testing.T) {
@@ -68,7 +88,7 @@ func TestWithPprof(t *testing.T) {
 	if s := beginIn(ctx, 1); s != nil {
 		t.Error("a span although nothing wants labels")
 	}
-	defer Hold(EverySpan)()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	want := func(what, span, app string) {
 		t.Helper()
 		if got := labelled(t); got["span_name"] != span || got["app"] != app {
@@ -81,62 +101,62 @@ func TestWithPprof(t *testing.T) {
 	b := beginIn(pprof.WithLabels(ctx, pprof.Labels("app", "b's")), 2)
 	c := beginIn(pprof.WithLabels(ctx, pprof.Labels("app", "c's")), 3)
 	want("inside", "3", "c's")
-	var text []Label
+	var text []spanlabels.Label
 	for k, v := range labelled(t) {
-		text = append(text, Label{k, v})
+		text = append(text, spanlabels.Label{k, v})
 	}
-	if trace, span, name, user, ok := FromText(text); !ok || trace != c.TraceID() || span != c.SpanID() || name != "3" || len(user) != 1 {
+	if trace, span, name, user, ok := spanlabels.FromText(text); !ok || trace != c.TraceID() || span != c.SpanID() || name != "3" || len(user) != 1 {
 		t.Errorf("%v reads as %v %v %q %v %v", text, trace, span, name, user, ok)
 	}
-	b.end(0, "")
+	b.End("")
 	want("with the outer ended", "3", "c's")
-	c.end(0, "")
+	c.End("")
 	want("after the inner", "1", "shop")
-	pprof.Do(NewContext(ctx, a), pprof.Labels("step", "pay"), func(ctx context.Context) {
+	pprof.Do(spanlabels.NewContext(ctx, a), pprof.Labels("step", "pay"), func(ctx context.Context) {
 		if got := labelled(t); got["step"] != "pay" || got["span_name"] != "1" || got["app"] != "shop" {
 			t.Errorf("in Do the goroutine is labelled %v", got)
 		}
-		if inContext(ctx) != a {
+		if !carries(ctx, a) {
 			t.Error("Do's context has no span")
 		}
 	})
 	want("after Do", "1", "shop")
 	inner := beginIn(ctx, 2)
-	pprof.Do(NewContext(ctx, a), pprof.Labels(), func(context.Context) { want("in Do with the outer span's context", "2", "shop") })
-	inner.end(0, "")
+	pprof.Do(spanlabels.NewContext(ctx, a), pprof.Labels(), func(context.Context) { want("in Do with the outer span's context", "2", "shop") })
+	inner.End("")
 	want("after the second span inside", "1", "shop")
-	pprof.Do(NewContext(pprof.WithLabels(ctx, pprof.Labels("user", "7")), a), pprof.Labels(), func(context.Context) {
+	pprof.Do(spanlabels.NewContext(pprof.WithLabels(ctx, pprof.Labels("user", "7")), a), pprof.Labels(), func(context.Context) {
 		if got := labelled(t); got["user"] != "7" || got["span_name"] != "1" {
 			t.Errorf("in Do with more labels in the context the goroutine is labelled %v", got)
 		}
 	})
-	pprof.SetGoroutineLabels(NewContext(ctx, a))
-	if _, user := Resolve(Tag(), 0); user != nil {
+	pprof.SetGoroutineLabels(spanlabels.NewContext(ctx, a))
+	if _, user := spanlabels.Resolve(spanlabels.Tag(), 0); user != nil {
 		t.Errorf("labels %v were read from memory of an unknown layout", user)
 	}
-	if Innermost() != a {
+	if spanlabels.Innermost() != a {
 		t.Error("the span is not the goroutine's innermost")
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("theirs", "x")))
-		a.end(0, "")
+		a.End("")
 		if got := labelled(t); got["theirs"] != "x" {
 			t.Errorf("the goroutine that ended it is labelled %v", got)
 		}
 	}()
 	<-done
-	if inContext(NewContext(ctx, a)) != nil {
+	if carries(spanlabels.NewContext(ctx, a), a) {
 		t.Error("a context has a span that has ended")
 	}
-	if Innermost() != nil {
+	if spanlabels.Innermost() != nil {
 		t.Error("a span that has ended is the goroutine's innermost")
 	}
 	d := beginIn(ctx, 4)
 	e := beginIn(context.Background(), 5)
-	d.end(0, "")
-	e.end(0, "")
+	d.End("")
+	e.End("")
 	want("after those that began later", "", "shop")
 }
 
@@ -144,16 +164,16 @@ func TestWithPprof(t *testing.T) {
 // the span's context does not carry them.
 func TestWithPprofRestoresTheProgramsLabels(t *testing.T) {
 	withPprof(t)
-	defer Hold(EverySpan)()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("app", "shop")))
 	defer pprof.SetGoroutineLabels(context.Background())
 	before := goruntime.Labels()
 	outer := beginIn(t.Context(), 1)
-	beginIn(t.Context(), 2).end(0, "")
-	if Innermost() != outer {
+	beginIn(t.Context(), 2).End("")
+	if spanlabels.Innermost() != outer {
 		t.Error("the outer span's labels are not restored")
 	}
-	outer.end(0, "")
+	outer.End("")
 	if got := goruntime.Labels(); got != before {
 		t.Errorf("the labels after a span are %p, and were %p before: %v", got, before, labelled(t))
 	}
@@ -162,8 +182,8 @@ func TestWithPprofRestoresTheProgramsLabels(t *testing.T) {
 // A goroutine without labels that ends a span of another one gets none.
 func TestWithPprofEndElsewhere(t *testing.T) {
 	withPprof(t)
-	defer Hold(EverySpan)()
-	began, end := make(chan *Span), make(chan struct{})
+	defer spanlabels.Hold(spanlabels.EverySpan)()
+	began, end := make(chan *spanlabels.Span), make(chan struct{})
 	go func() {
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("app", "shop")))
 		began <- beginIn(context.Background(), 1)
@@ -171,7 +191,7 @@ func TestWithPprofEndElsewhere(t *testing.T) {
 	}()
 	defer close(end)
 	s := <-began
-	s.end(0, "")
+	s.End("")
 	if goruntime.Labels() != nil {
 		t.Errorf("it is labelled %v now", labelled(t))
 	}
@@ -180,15 +200,15 @@ func TestWithPprofEndElsewhere(t *testing.T) {
 // A span is not forgotten for spans that have ended.
 func TestWithPprofKnowsALongSpan(t *testing.T) {
 	withPprof(t)
-	defer Hold(EverySpan)()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	long := beginIn(t.Context(), 1)
 	for range 10_000 {
-		beginIn(t.Context(), 2).end(0, "")
+		beginIn(t.Context(), 2).End("")
 	}
-	if Innermost() != long {
+	if spanlabels.Innermost() != long {
 		t.Error("after 10000 spans inside, the span is not the goroutine's innermost")
 	}
-	long.end(0, "")
+	long.End("")
 	if goruntime.Labels() != nil {
 		t.Errorf("the goroutine is left with labels %v", labelled(t))
 	}
@@ -197,26 +217,26 @@ func TestWithPprofKnowsALongSpan(t *testing.T) {
 // Spans without an end do not keep memory for ever.
 func TestWithPprofIsBounded(t *testing.T) {
 	withPprof(t)
-	defer Hold(EverySpan)()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	defer pprof.SetGoroutineLabels(context.Background())
-	for range 100_000 {
-		beginIn(context.Background(), 1)
+	const total = 30_000
+	var spans []weak.Pointer[spanlabels.Span]
+	for range total {
+		spans = append(spans, weak.Make(beginIn(context.Background(), 1)))
 	}
-	kept := map[*Span]bool{}
-	for i := range byTag {
-		for j := range byTag[i] {
-			if e := byTag[i][j].Load(); e != nil {
-				for s := e.span; s != nil && !kept[s]; s = s.prev.Load() {
-					kept[s] = true
-				}
-			}
+	runtime.GC()
+	runtime.GC()
+	kept := 0
+	for _, s := range spans {
+		if s.Value() != nil {
+			kept++
 		}
 	}
-	if most := 5 * len(byTag) * len(byTag[0]); len(kept) > most {
-		t.Errorf("of 100000 spans that never end %d are kept, want at most %d", len(kept), most)
+	if most := 5 * 1024; kept > most {
+		t.Errorf("of %d spans that never end %d are kept, want at most %d", total, kept, most)
 	}
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("app", "shop")))
-	if s := Innermost(); s != nil {
+	if s := spanlabels.Innermost(); s != nil {
 		t.Errorf("labels of the program's lead to the span %q", s.Name())
 	}
 }
@@ -224,29 +244,29 @@ func TestWithPprofIsBounded(t *testing.T) {
 func TestWithPprofRoots(t *testing.T) {
 	withPprof(t)
 	bg := t.Context()
-	of := func(ctx context.Context, trace, span byte, local bool) *Span {
-		return Set(ctx, spanContext([16]byte{trace}, [8]byte{span}), string('0'+span), local)
+	of := func(ctx context.Context, trace, span byte, local bool) *spanlabels.Span {
+		return spanlabels.Set(ctx, spanContext([16]byte{trace}, [8]byte{span}), string('0'+span), local)
 	}
 	elsewhere := func(f func()) {
 		done := make(chan struct{})
 		go func() { defer close(done); pprof.SetGoroutineLabels(bg); f() }()
 		<-done
 	}
-	release := Hold(LocalRoots)
+	release := spanlabels.Hold(spanlabels.LocalRoots)
 	root := of(bg, 1, 1, true)
 	if of(bg, 1, 2, false) != nil {
 		t.Error("a child labels the goroutine of its root")
 	}
 	elsewhere(func() {
-		s := of(NewContext(bg, root), 1, 2, false)
+		s := of(spanlabels.NewContext(bg, root), 1, 2, false)
 		if s == nil {
 			t.Error("a child elsewhere does not label its goroutine")
 			return
 		}
-		if id := s.SpanID(); id != [8]byte{1} || s.Name() != "1" || s.isSpan() || s.isLocalRoot() {
+		if id := s.SpanID(); id != [8]byte{1} || s.Name() != "1" || isSpan(s) || isLocalRoot(s) {
 			t.Errorf("a child elsewhere labels for span %v %q", id, s.Name())
 		}
-		s.end(0, "")
+		s.End("")
 	})
 	other := of(bg, 2, 3, true)
 	under := of(bg, 1, 4, false)
@@ -254,16 +274,16 @@ func TestWithPprofRoots(t *testing.T) {
 		t.Error("a child under another trace's span is not of its root")
 	}
 	release()
-	defer Hold(EverySpan)()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	child := of(bg, 1, 5, false)
-	if child == nil || child.Root() != root.Root() || child.SpanID() != [8]byte{5} || child.isLocalRoot() || !root.isLocalRoot() || !other.isLocalRoot() {
+	if child == nil || child.Root() != root.Root() || child.SpanID() != [8]byte{5} || isLocalRoot(child) || !isLocalRoot(root) || !isLocalRoot(other) {
 		t.Errorf("a child is %+v, its root %+v", child, root)
 	}
-	for _, s := range []*Span{child, under, other} {
-		s.end(0, "")
+	for _, s := range []*spanlabels.Span{child, under, other} {
+		s.End("")
 	}
-	root.end(0, "GET /{id}")
-	root.end(0, "later")
+	root.End("GET /{id}")
+	root.End("later")
 	if root.Name() != "GET /{id}" || child.Root().Name() != "GET /{id}" || child.Name() != "5" {
 		t.Errorf("in the end they are called %q, %q and %q", root.Name(), child.Root().Name(), child.Name())
 	}
@@ -274,9 +294,9 @@ func TestWithPprofRoots(t *testing.T) {
 
 func BenchmarkWithPprof(b *testing.B) {
 	withPprof(b)
-	defer Hold(EverySpan)()
+	defer spanlabels.Hold(spanlabels.EverySpan)()
 	b.ReportAllocs()
 	for b.Loop() {
-		beginIn(b.Context(), 1).end(1, "")
+		beginIn(b.Context(), 1).End("")
 	}
 }

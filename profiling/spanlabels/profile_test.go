@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package spanlabels
+package spanlabels_test
 
 import (
 	"bytes"
@@ -8,15 +8,18 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What runtime/pprof writes of a goroutine that works for a span.
 func TestProfilesHaveTheLabels(t *testing.T) {
 	on(t)
 	label("app", "shop")
-	defer setCurrent(nil)
-	s := Set(t.Context(), spanContext([16]byte{1}, [8]byte{0x99}), "na\xffme", false)
-	defer s.end(1, "")
+	defer goruntime.SetLabels(nil)
+	s := spanlabels.Set(t.Context(), spanContext([16]byte{1}, [8]byte{0x99}), "na\xffme", false)
+	defer s.End("")
 	var buf bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&buf, 0); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,14 @@
 //go:build !perfline_portable
 
-package spanlabels
+package spanlabels_test
 
 import (
 	"runtime"
 	"testing"
+	"unsafe"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A span that began on a goroutine that is gone ends on another one, which the runtime may
@@ -13,7 +17,7 @@ func TestEndOnAGoroutineThatCameLater(t *testing.T) {
 	on(t)
 	wrong := 0
 	for range 1000 {
-		began := make(chan *Span)
+		began := make(chan *spanlabels.Span)
 		go func() {
 			label("app", "shop")
 			began <- begin(1)
@@ -21,11 +25,11 @@ func TestEndOnAGoroutineThatCameLater(t *testing.T) {
 		}()
 		s := <-began
 		runtime.Gosched() // let it exit
-		ended := make(chan *set)
+		ended := make(chan unsafe.Pointer)
 		go func() {
-			setCurrent(nil)
-			s.end(1, "")
-			ended <- current()
+			goruntime.SetLabels(nil)
+			s.End("")
+			ended <- spanlabels.Tag()
 		}()
 		if <-ended != nil {
 			wrong++

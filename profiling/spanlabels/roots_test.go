@@ -1,24 +1,28 @@
 //go:build !perfline_portable
 
-package spanlabels
+package spanlabels_test
 
 import (
 	"context"
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // of begins a span of a trace.
-func of(ctx context.Context, trace, span byte, local bool) *Span {
-	return Set(ctx, spanContext([16]byte{trace}, [8]byte{span}), "span "+string('0'+span), local)
+func of(ctx context.Context, trace, span byte, local bool) *spanlabels.Span {
+	return spanlabels.Set(ctx, spanContext([16]byte{trace}, [8]byte{span}), "span "+string('0'+span), local)
 }
 
-func wantRoot(t *testing.T, what string, s, want *Span, itself bool) {
+func wantRoot(t *testing.T, what string, s, want *spanlabels.Span, itself bool) {
 	t.Helper()
-	if s.Root().SpanID() != want.SpanID() || s.isLocalRoot() != itself {
-		t.Errorf("%s: the root is %v, want %v; it is one itself: %v", what, s.Root().SpanID(), want.SpanID(), s.isLocalRoot())
+	if s.Root().SpanID() != want.SpanID() || isLocalRoot(s) != itself {
+		t.Errorf("%s: the root is %v, want %v; it is one itself: %v", what, s.Root().SpanID(), want.SpanID(), isLocalRoot(s))
 	}
 }
 
@@ -28,40 +32,42 @@ func TestRoots(t *testing.T) {
 	root := of(bg, 1, 1, true)
 	wantRoot(t, "a local root", root, root, true)
 	child := of(bg, 1, 2, false)
+	childTag := spanlabels.Tag()
 	wantRoot(t, "a child", child, root, false)
 	wantRoot(t, "a grandchild", of(bg, 1, 3, false), root, false)
-	setCurrent(&child.set)
+	goruntime.SetLabels(childTag)
 	other := of(bg, 2, 4, true)
 	wantRoot(t, "another trace's root", other, other, true)
 	wantRoot(t, "its child", of(bg, 2, 5, false), other, false)
 	wantRoot(t, "a child under another trace's", of(bg, 1, 6, false), root, false)
 	elsewhere(func() {
 		wantRoot(t, "a child of an inheritor", of(bg, 1, 7, false), root, false)
-		setCurrent(nil)
+		goruntime.SetLabels(nil)
 		unknown := of(bg, 1, 8, false)
 		wantRoot(t, "a child of nobody known", unknown, unknown, true)
 		wantRoot(t, "the child of that", of(bg, 1, 9, false), unknown, false)
-		setCurrent(nil)
-		wantRoot(t, "a child by its context", of(NewContext(bg, child), 1, 7, false), root, false)
-		setCurrent(nil)
-		unknown = of(NewContext(bg, child), 3, 7, false)
+		goruntime.SetLabels(nil)
+		wantRoot(t, "a child by its context", of(spanlabels.NewContext(bg, child), 1, 7, false), root, false)
+		goruntime.SetLabels(nil)
+		unknown = of(spanlabels.NewContext(bg, child), 3, 7, false)
 		wantRoot(t, "a child of another trace than its context's", unknown, unknown, true)
 	})
-	setCurrent(nil)
-	again := of(NewContext(bg, child), 1, 2, false) // as Do does
-	child.end(1, "at the end")
-	if again.isSpan() || again.Name() != "at the end" {
-		t.Errorf("another label of a span is called %q, and is the span's own: %v", again.Name(), again.isSpan())
+	goruntime.SetLabels(nil)
+	again := of(spanlabels.NewContext(bg, child), 1, 2, false) // as Do does
+	child.End("at the end")
+	if isSpan(again) || again.Name() != "at the end" {
+		t.Errorf("another label of a span is called %q, and is the span's own: %v", again.Name(), isSpan(again))
 	}
-	setCurrent(nil)
+	goruntime.SetLabels(nil)
 }
 
 // While local roots are enough, one label does for what is under it.
 func TestLocalRootsOnly(t *testing.T) {
-	t.Cleanup(Hold(LocalRoots))
-	defer setCurrent(nil)
+	t.Cleanup(spanlabels.Hold(spanlabels.LocalRoots))
+	defer goruntime.SetLabels(nil)
 	bg := t.Context()
 	root := of(bg, 1, 1, true)
+	rootLabels := labelsOf(spanlabels.Tag())
 	if s := of(bg, 1, 2, false); s != nil {
 		t.Error("a child labels the goroutine of its root")
 	}
@@ -69,16 +75,17 @@ func TestLocalRootsOnly(t *testing.T) {
 		if s := of(bg, 1, 2, false); s != nil {
 			t.Error("a child labels an inheritor")
 		}
-		setCurrent(nil)
-		s := of(NewContext(bg, root), 1, 2, false)
-		if id := s.SpanID(); id != root.SpanID() || s.own[0].Value != root.own[0].Value || s.own[1].Value != "span 1" || s.isSpan() || s.isLocalRoot() {
-			t.Errorf("a child of a pool's worker labels for %v, %q, as itself: %v", id, s.own, s.isSpan())
+		goruntime.SetLabels(nil)
+		s := of(spanlabels.NewContext(bg, root), 1, 2, false)
+		list := labelsOf(spanlabels.Tag())
+		if id := s.SpanID(); id != root.SpanID() || !slices.Equal(list, rootLabels) || list[1].Value != "span 1" || isSpan(s) || isLocalRoot(s) {
+			t.Errorf("a child of a pool's worker labels for %v, %q, as itself: %v", id, list, isSpan(s))
 		}
 		if of(bg, 1, 3, false) != nil {
 			t.Error("and its child labels too")
 		}
-		s.end(1, "child")
-		wantLabels(t, "after the child", nil)
+		s.End("child")
+		wantTag(t, "after the child", nil)
 		if s.Name() != "span 1" {
 			t.Errorf("it is called %q", s.Name())
 		}
@@ -88,14 +95,14 @@ func TestLocalRootsOnly(t *testing.T) {
 	other := of(bg, 2, 5, true)
 	under := of(bg, 1, 6, false)
 	wantRoot(t, "under another trace's", under, root, false)
-	release := Hold(EverySpan)
+	release := spanlabels.Hold(spanlabels.EverySpan)
 	if of(bg, 1, 7, false) == nil {
 		t.Error("a child labels nothing though every span is wanted")
 	}
 	release()
-	under.end(1, "")
-	other.end(1, "")
-	root.end(1, "")
+	under.End("")
+	other.End("")
+	root.End("")
 }
 
 func TestNamesAtTheEnd(t *testing.T) {
@@ -108,15 +115,16 @@ func TestNamesAtTheEnd(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			for _, around := range []bool{false, true} {
 				if around {
-					defer of(bg, 2, 9, true).end(9, "")
+					defer of(bg, 2, 9, true).End("")
 				}
 				s := of(bg, 1, 1, true)
+				label := labelsOf(spanlabels.Tag())[1].Value
 				child := of(bg, 1, 2, false)
-				child.end(1, "")
-				s.end(2, c.end)
-				s.end(3, "later")
-				if s.Name() != c.want || child.Root().Name() != c.want || s.own[1].Value != "span 1" {
-					t.Errorf("it is called %q, the child's root %q, the label %q; want %q", s.Name(), child.Root().Name(), s.own[1].Value, c.want)
+				child.End("")
+				s.End(c.end)
+				s.End("later")
+				if s.Name() != c.want || child.Root().Name() != c.want || label != "span 1" {
+					t.Errorf("it is called %q, the child's root %q, the label %q; want %q", s.Name(), child.Root().Name(), label, c.want)
 				}
 			}
 		})
@@ -136,21 +144,21 @@ func TestRootsKeepNothingAround(t *testing.T) {
 		child := of(bg, byte(i), 2, false)
 		if i == total {
 			grown = heap()
-			child.end(1, "")
+			child.End("")
 			close(step)
 			return
 		}
 		root := of(bg, byte(i+1), 1, true)
 		begun := make(chan struct{})
 		go func() { // as a worker of a pool, that has the root from a context only
-			setCurrent(nil)
-			of(NewContext(bg, root), byte(i+1), 3, false)
+			goruntime.SetLabels(nil)
+			of(spanlabels.NewContext(bg, root), byte(i+1), 3, false)
 			close(begun)
 			run(i + 1)
 		}()
 		<-begun
-		root.end(1, "")
-		child.end(1, "")
+		root.End("")
+		child.End("")
 	}
 	go run(0)
 	<-step
@@ -159,20 +167,28 @@ func TestRootsKeepNothingAround(t *testing.T) {
 	}
 }
 
-func TestEncode(t *testing.T) {
+// The labels have the ids as text.
+func TestIDsOfLabels(t *testing.T) {
+	on(t)
 	for range 1000 {
-		var id [16]byte
-		for i := range id {
-			id[i] = byte(rand.IntN(256))
+		traceID, spanID := [16]byte{0: 1}, [8]byte{7: 1}
+		for i := range traceID[1:] {
+			traceID[i+1] = byte(rand.IntN(256))
 		}
-		var got [32]byte
-		encode(got[:], id[:])
-		if want := hex.EncodeToString(id[:]); string(got[:]) != want {
-			t.Fatalf("%x encodes as %s", id, got)
+		for i := range spanID[:7] {
+			spanID[i] = byte(rand.IntN(256))
 		}
-		encode(got[:16], id[:8])
-		if want := hex.EncodeToString(id[:8]); string(got[:16]) != want {
-			t.Fatalf("%x encodes as %s", id[:8], got[:16])
+		s := spanlabels.Set(t.Context(), spanContext(traceID, spanID), "s", true)
+		list := labelsOf(spanlabels.Tag())
+		if got, want := list[0].Value, hex.EncodeToString(spanID[:]); got != want {
+			t.Fatalf("the span's id is %s, want %s", got, want)
 		}
+		if got, want := list[2].Value, hex.EncodeToString(traceID[:]); got != want {
+			t.Fatalf("the trace's id is %s, want %s", got, want)
+		}
+		if s.SpanID() != spanID || s.TraceID() != traceID {
+			t.Fatalf("the ids are %v and %v, want %x and %x", s.SpanID(), s.TraceID(), spanID, traceID)
+		}
+		s.End("")
 	}
 }

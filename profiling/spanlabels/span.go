@@ -64,7 +64,7 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 	if _, ok := ctx.(without); ok {
 		return nil
 	}
-	traceID, spanID, want := span.TraceID(), span.SpanID(), wanted.Load()
+	traceID, spanID, every := span.TraceID(), span.SpanID(), labels.every()
 	var traceText [len(text{}.trace)]byte
 	encode(traceText[:], traceID[:])
 	g := goroutine()
@@ -73,7 +73,7 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 	var around *Span // one of the same trace
 	if !root {
 		if around = below.nearest(g); around != nil && around.text.trace == traceText {
-			if want < everySpan {
+			if !every {
 				return nil
 			}
 		} else {
@@ -83,7 +83,7 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 	s := &Span{g: g}
 	s.text.secret = *secret()
 	s.text.trace = traceText
-	if around != nil && want < everySpan {
+	if around != nil && !every {
 		s.text.span = around.root.text.span
 		s.named, name = around.root, around.root.begunName()
 	} else {

@@ -1,45 +1,49 @@
 //go:build !perfline_portable
 
-package spanlabels
+package spanlabels_test
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 func TestSpanLabelsTheGoroutine(t *testing.T) {
 	on(t)
 	s := begin(1)
-	want := []Label{{"span_id", "0000000000000001"}, {"span_name", "span 1"}, {"trace_id", "ab000000000000000000000000000001"}}
-	if got := current().list; !slices.Equal(got, want) {
+	want := []spanlabels.Label{{"span_id", "0000000000000001"}, {"span_name", "span 1"}, {"trace_id", "ab000000000000000000000000000001"}}
+	if got := labelsOf(spanlabels.Tag()); !slices.Equal(got, want) {
 		t.Errorf("labels are %v, want %v", got, want)
 	}
 	wantSpan(t, "inside", s)
-	s.end(1, "")
-	wantLabels(t, "after", nil)
+	s.End("")
+	wantTag(t, "after", nil)
 }
 
 func TestNothingIsLabelledUnlessHeld(t *testing.T) {
-	if s := begin(1); s != nil || current() != nil {
-		t.Errorf("a span %v and labels %v", s, current())
+	if s := begin(1); s != nil || spanlabels.Tag() != nil {
+		t.Errorf("a span %v and labels %v", s, labelsOf(spanlabels.Tag()))
 	}
-	a, b := Hold(EverySpan), Hold(EverySpan)
+	a, b := spanlabels.Hold(spanlabels.EverySpan), spanlabels.Hold(spanlabels.EverySpan)
 	a()
 	a()
-	if !Enabled() {
+	if !spanlabels.Enabled() {
 		t.Error("off although one holds it")
 	}
 	b()
-	if Enabled() {
+	if spanlabels.Enabled() {
 		t.Error("on although nobody holds it")
 	}
-	var none *Span
-	none.end(1, "") // does nothing
-	if ctx := NewContext(t.Context(), none); ctx != t.Context() {
+	var none *spanlabels.Span
+	none.End("") // does nothing
+	if ctx := spanlabels.NewContext(t.Context(), none); ctx != t.Context() {
 		t.Error("no span made a context")
 	}
 }
@@ -50,22 +54,27 @@ func TestEndsInAnyOrder(t *testing.T) {
 		for _, user := range []bool{false, true} {
 			t.Run(fmt.Sprint(order, " user labels: ", user), func(t *testing.T) {
 				on(t)
-				var before *set
+				var before unsafe.Pointer
 				if user {
 					before = label("app", "shop", "user", "7")
-					defer setCurrent(nil)
+					defer goruntime.SetLabels(nil)
 				}
-				spans := []*Span{begin(1), begin(2), begin(3)}
+				var spans []*spanlabels.Span
+				tags := map[*spanlabels.Span]unsafe.Pointer{}
+				for n := range byte(3) {
+					s, tag := beginTag(n + 1)
+					spans, tags[s] = append(spans, s), tag
+				}
 				live := slices.Clone(spans)
 				for _, i := range order {
-					spans[i].end(1, "")
-					live = slices.DeleteFunc(live, func(s *Span) bool { return s == spans[i] })
+					spans[i].End("")
+					live = slices.DeleteFunc(live, func(s *spanlabels.Span) bool { return s == spans[i] })
 					if len(live) > 0 {
 						wantSpan(t, fmt.Sprint("after ", i), live[len(live)-1])
-						wantLabels(t, fmt.Sprint("after ", i), &live[len(live)-1].set)
+						wantTag(t, fmt.Sprint("after ", i), tags[live[len(live)-1]])
 					}
 				}
-				wantLabels(t, "after all", before)
+				wantTag(t, "after all", before)
 			})
 		}
 	}
@@ -74,93 +83,101 @@ func TestEndsInAnyOrder(t *testing.T) {
 func TestEndElsewhere(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setCurrent(nil)
-	outer, inner := begin(1), begin(2)
+	defer goruntime.SetLabels(nil)
+	outer, outerTag := beginTag(1)
+	inner, innerTag := beginTag(2)
+	beforeEnd := goruntime.Nanotime() - 1
 	elsewhere(func() {
 		theirs := label("theirs", "x")
-		inner.end(10, "")
-		wantLabels(t, "on the goroutine that ends it", theirs)
+		inner.End("")
+		wantTag(t, "on the goroutine that ends it", theirs)
 	})
-	wantLabels(t, "on the goroutine that began it", &inner.set)
+	afterEnd := goruntime.Nanotime()
+	wantTag(t, "on the goroutine that began it", innerTag)
 	wantSpan(t, "where its labels stay", outer)
-	if got, _ := Resolve(unsafe.Pointer(current()), 9); got != inner {
+	if got, _ := spanlabels.Resolve(spanlabels.Tag(), beforeEnd); got != inner {
 		t.Errorf("before its end, %v", name(got))
 	}
-	if got, _ := Resolve(unsafe.Pointer(current()), 10); got != outer {
-		t.Errorf("at its end, %v", name(got))
+	if got, _ := spanlabels.Resolve(spanlabels.Tag(), afterEnd); got != outer {
+		t.Errorf("after its end, %v", name(got))
 	}
 	next := begin(3)
-	next.end(11, "")
-	wantLabels(t, "after the next", &outer.set)
-	inner.end(12, "") // did already
-	if got, _ := Resolve(unsafe.Pointer(&inner.set), 11); got != outer {
+	next.End("")
+	wantTag(t, "after the next", outerTag)
+	for goruntime.Nanotime() == afterEnd { // a clock of coarse ticks
+		runtime.Gosched()
+	}
+	inner.End("") // did already
+	if got, _ := spanlabels.Resolve(innerTag, afterEnd); got != outer {
 		t.Errorf("after a second End, between the two, %v", name(got))
 	}
-	outer.end(12, "")
-	wantLabels(t, "after all", before)
+	outer.End("")
+	wantTag(t, "after all", before)
 }
 
 // The goroutine that a span was handed to ends it, as with `go func() { defer
 // span.End() … }()`: the one that began it goes on under what is around.
 func TestEndOnAnInheritor(t *testing.T) {
 	on(t)
-	outer, inner := begin(1), begin(2)
+	outer := begin(1)
+	inner, innerTag := beginTag(2)
 	elsewhere(func() {
 		wantSpan(t, "the inheritor", inner)
-		inner.end(1, "")
-		wantLabels(t, "the inheritor after its end", &inner.set)
+		inner.End("")
+		wantTag(t, "the inheritor after its end", innerTag)
 	})
 	wantSpan(t, "the goroutine that began it", outer)
 	next := begin(3)
-	next.end(2, "")
-	outer.end(3, "")
-	wantLabels(t, "after all", nil)
+	next.End("")
+	outer.End("")
+	wantTag(t, "after all", nil)
 }
 
 // The end of a span restores the labels of before also under spans that others ended.
 func TestEndUnderASpanEndedElsewhere(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setCurrent(nil)
-	outer, inner, innermost := begin(1), begin(2), begin(3)
+	defer goruntime.SetLabels(nil)
+	outer, inner := begin(1), begin(2)
+	innermost, innermostTag := beginTag(3)
 	elsewhere(func() {
-		inner.end(1, "")
-		innermost.end(2, "")
+		inner.End("")
+		innermost.End("")
 	})
-	wantLabels(t, "before the end", &innermost.set)
-	outer.end(3, "")
-	wantLabels(t, "after it", before)
+	wantTag(t, "before the end", innermostTag)
+	outer.End("")
+	wantTag(t, "after it", before)
 }
 
 // A goroutine that outlives the spans it was started under belongs to none.
 func TestInheritorOutlives(t *testing.T) {
 	on(t)
 	before := label("app", "shop")
-	defer setCurrent(nil)
+	defer goruntime.SetLabels(nil)
 	outer, s := begin(1), begin(2)
 	ended, seen := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(seen)
-		for _, want := range []*Span{s, nil, nil} {
+		for _, want := range []*spanlabels.Span{s, nil, nil} {
 			<-ended
 			wantSpan(t, "the inheritor", want)
-			if _, user := Resolve(Tag(), 1<<60); !slices.Equal(user, before.list) {
-				t.Errorf("the program's labels are %v, want %v", user, before.list)
+			if _, user := spanlabels.Resolve(spanlabels.Tag(), 1<<60); !slices.Equal(user, labelsOf(before)) {
+				t.Errorf("the program's labels are %v, want %v", user, labelsOf(before))
 			}
 			own := begin(5)
 			wantSpan(t, "its own span", own)
-			own.end(5, "")
+			own.End("")
 			wantSpan(t, "the inheritor again", want)
 			seen <- struct{}{}
 		}
-		wantLabels(t, "after all have ended", before)
+		wantTag(t, "after all have ended", before)
 	}()
 	ended <- struct{}{}
 	<-seen
-	s.end(1, "")
+	s.End("")
 	ended <- struct{}{}
 	<-seen
-	outer.end(1, "")
+	outer.End("")
 	ended <- struct{}{}
 	<-seen
 	<-seen
@@ -168,15 +185,15 @@ func TestInheritorOutlives(t *testing.T) {
 
 func TestUserLabelsAreMerged(t *testing.T) {
 	on(t)
-	for name, c := range map[string]struct{ user, list, rest []Label }{
-		"around ours": {[]Label{{"app", "shop"}, {"span_idx", "1"}, {"zone", "b"}},
-			[]Label{{"app", "shop"}, {"span_id", "id"}, {"span_idx", "1"}, {"span_name", "span 1"}, {"trace_id", "id"}, {"zone", "b"}},
-			[]Label{{"app", "shop"}, {"span_idx", "1"}, {"zone", "b"}}},
-		"a key of ours": {[]Label{{"a", "b"}, {"span_name", "mine"}, {"trace_id", "mine"}},
-			[]Label{{"a", "b"}, {"span_id", "id"}, {"span_name", "span 1"}, {"trace_id", "id"}}, []Label{{"a", "b"}}},
-		"keys of ours only": {[]Label{{"span_id", "mine"}, {"trace_id", "mine"}},
-			[]Label{{"span_id", "id"}, {"span_name", "span 1"}, {"trace_id", "id"}}, nil},
-		"no value, no key": {[]Label{{"", ""}}, []Label{{"", ""}, {"span_id", "id"}, {"span_name", "span 1"}, {"trace_id", "id"}}, []Label{{"", ""}}},
+	for name, c := range map[string]struct{ user, list, rest []spanlabels.Label }{
+		"around ours": {[]spanlabels.Label{{"app", "shop"}, {"span_idx", "1"}, {"zone", "b"}},
+			[]spanlabels.Label{{"app", "shop"}, {"span_id", "id"}, {"span_idx", "1"}, {"span_name", "span 1"}, {"trace_id", "id"}, {"zone", "b"}},
+			[]spanlabels.Label{{"app", "shop"}, {"span_idx", "1"}, {"zone", "b"}}},
+		"a key of ours": {[]spanlabels.Label{{"a", "b"}, {"span_name", "mine"}, {"trace_id", "mine"}},
+			[]spanlabels.Label{{"a", "b"}, {"span_id", "id"}, {"span_name", "span 1"}, {"trace_id", "id"}}, []spanlabels.Label{{"a", "b"}}},
+		"keys of ours only": {[]spanlabels.Label{{"span_id", "mine"}, {"trace_id", "mine"}},
+			[]spanlabels.Label{{"span_id", "id"}, {"span_name", "span 1"}, {"trace_id", "id"}}, nil},
+		"no value, no key": {[]spanlabels.Label{{"", ""}}, []spanlabels.Label{{"", ""}, {"span_id", "id"}, {"span_name", "span 1"}, {"trace_id", "id"}}, []spanlabels.Label{{"", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var kv []string
@@ -184,27 +201,25 @@ func TestUserLabelsAreMerged(t *testing.T) {
 				kv = append(kv, l.Key, l.Value)
 			}
 			before := label(kv...)
-			defer setCurrent(nil)
+			defer goruntime.SetLabels(nil)
 			for range 2 { // nested, the second merges with the first
 				s := begin(1)
-				defer func() {
-					s.end(1, "")
-				}()
-				got := slices.Clone(s.list)
+				defer s.End("")
+				got := labelsOf(spanlabels.Tag())
 				for i, l := range got {
-					if l.Key == spanIDKey || l.Key == traceIDKey {
+					if l.Key == "span_id" || l.Key == "trace_id" {
 						got[i].Value = "id"
 					}
 				}
 				if !slices.Equal(got, c.list) {
 					t.Errorf("labels are %v, want %v", got, c.list)
 				}
-				if r, user := Resolve(Tag(), 0); r != s || !slices.Equal(user, c.rest) {
+				if r, user := spanlabels.Resolve(spanlabels.Tag(), 0); r != s || !slices.Equal(user, c.rest) {
 					t.Errorf("it is %v with %v, want the span with %v", name, user, c.rest)
 				}
 			}
-			if !slices.Equal(before.list, c.user) {
-				t.Errorf("the program's labels are %v now, were %v", before.list, c.user)
+			if list := labelsOf(before); !slices.Equal(list, c.user) {
+				t.Errorf("the program's labels are %v now, were %v", list, c.user)
 			}
 		})
 	}
@@ -225,10 +240,10 @@ func TestNames(t *testing.T) {
 		"only continuation bytes": {string(slices.Repeat([]byte("\x80"), 2*maxName)), "\uFFFD"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), c.name, false)
-			defer s.end(1, "")
-			if s.Name() != c.want || s.list[1].Value != c.want {
-				t.Errorf("it is called %q, labelled %q, want %q", s.Name(), s.list[1].Value, c.want)
+			s := spanlabels.Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), c.name, false)
+			defer s.End("")
+			if label := labelsOf(spanlabels.Tag())[1].Value; s.Name() != c.want || label != c.want {
+				t.Errorf("it is called %q, labelled %q, want %q", s.Name(), label, c.want)
 			}
 		})
 	}
@@ -236,8 +251,11 @@ func TestNames(t *testing.T) {
 
 // A long name is not retained for its beginning.
 func TestNamesAreNotRetained(t *testing.T) {
+	on(t)
 	long := strings.Repeat("x", 10*maxName)
-	if got := labelName(long); unsafe.StringData(got) == unsafe.StringData(long) {
+	s := spanlabels.Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), long, false)
+	defer s.End("")
+	if unsafe.StringData(s.Name()) == unsafe.StringData(long) {
 		t.Error("the label is a part of the name")
 	}
 }
@@ -246,19 +264,19 @@ func TestNamesAreNotRetained(t *testing.T) {
 // they would without us, and what they name has ended.
 func TestLabelsLeftInside(t *testing.T) {
 	on(t)
-	defer setCurrent(nil)
+	defer goruntime.SetLabels(nil)
 	s := begin(1)
-	ctx := pprof.WithLabels(NewContext(t.Context(), s), pprof.Labels("route", "/"))
+	ctx := pprof.WithLabels(spanlabels.NewContext(t.Context(), s), pprof.Labels("route", "/"))
 	pprof.SetGoroutineLabels(ctx)
-	left := current()
+	left := spanlabels.Tag()
 	wantSpan(t, "inside", s)
-	s.end(1, "")
-	wantLabels(t, "after", left)
+	s.End("")
+	wantTag(t, "after", left)
 	wantSpan(t, "after", nil)
-	if _, user := Resolve(Tag(), 2); !slices.Equal(user, []Label{{"route", "/"}}) {
+	if _, user := spanlabels.Resolve(spanlabels.Tag(), 2); !slices.Equal(user, []spanlabels.Label{{"route", "/"}}) {
 		t.Errorf("the program's labels are %v", user)
 	}
 	next := begin(2)
-	next.end(2, "")
-	wantLabels(t, "after the next", left)
+	next.End("")
+	wantTag(t, "after the next", left)
 }

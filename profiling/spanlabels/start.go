@@ -7,7 +7,7 @@ import (
 )
 
 // Start starts a span with a tracer whose provider may label the calling goroutine for its spans, as
-// profiling.NewTracerProvider has the SDK's provider do. It returns the span's label, nil without one, and a context
+// [WrapTracerProvider] has the SDK's provider do. It returns the span's label, nil without one, and a context
 // that carries it.
 func Start(ctx context.Context, tracer trace.Tracer, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span, *Span) {
 	if !Enabled() {

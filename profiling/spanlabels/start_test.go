@@ -1,6 +1,6 @@
 //go:build !perfline_portable
 
-package spanlabels
+package spanlabels_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // labelling is a tracer that labels for a span if it labels.
@@ -15,7 +17,7 @@ type labelling struct {
 	noop.Tracer
 	labels bool
 	other  bool // the label is of another trace
-	label  *Span
+	label  *spanlabels.Span
 }
 
 func (l *labelling) Start(ctx context.Context, name string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
@@ -25,7 +27,7 @@ func (l *labelling) Start(ctx context.Context, name string, _ ...trace.SpanStart
 		if l.other {
 			of = spanContext([16]byte{3}, [8]byte{4})
 		}
-		l.label = Set(ctx, of, name, true)
+		l.label = spanlabels.Set(ctx, of, name, true)
 	}
 	ctx = trace.ContextWithSpanContext(ctx, sc)
 	return ctx, trace.SpanFromContext(ctx)
@@ -45,11 +47,11 @@ func TestStart(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			if !c.off {
 				on(t)
-				around := Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), "around", true)
+				around := spanlabels.Set(t.Context(), spanContext([16]byte{1}, [8]byte{1}), "around", true)
 				defer around.End("")
 			}
 			tracer := &labelling{labels: c.labels, other: c.other}
-			ctx, span, label := Start(t.Context(), tracer, "span")
+			ctx, span, label := spanlabels.Start(t.Context(), tracer, "span")
 			defer tracer.label.End("")
 			if !span.SpanContext().IsValid() || trace.SpanContextFromContext(ctx).SpanID() != span.SpanContext().SpanID() {
 				t.Error("the span and the context are not the tracer's")
@@ -58,8 +60,9 @@ func TestStart(t *testing.T) {
 			if !c.want {
 				want = nil
 			}
-			if label != want || inContext(ctx) != want {
-				t.Errorf("the label is %v and the context carries %v, want %v", name(label), name(inContext(ctx)), name(want))
+			carried, _ := inContext(ctx)
+			if label != want || carried != want {
+				t.Errorf("the label is %v and the context carries %v, want %v", name(label), name(carried), name(want))
 			}
 		})
 	}
@@ -68,12 +71,12 @@ func TestStart(t *testing.T) {
 // Set labels nothing with the very context of Without.
 func TestWithout(t *testing.T) {
 	on(t)
-	ctx := Without(t.Context())
-	if s := Set(ctx, spanContext([16]byte{1}, [8]byte{1}), "span", true); s != nil || current() != nil {
-		t.Errorf("Set returned %v, and the goroutine has the labels %v", name(s), current())
+	ctx := spanlabels.Without(t.Context())
+	if s := spanlabels.Set(ctx, spanContext([16]byte{1}, [8]byte{1}), "span", true); s != nil || spanlabels.Tag() != nil {
+		t.Errorf("Set returned %v, and the goroutine has the labels %v", name(s), labelsOf(spanlabels.Tag()))
 	}
 	inside := trace.ContextWithSpanContext(ctx, spanContext([16]byte{1}, [8]byte{1}))
-	s := Set(inside, spanContext([16]byte{1}, [8]byte{2}), "span", false)
+	s := spanlabels.Set(inside, spanContext([16]byte{1}, [8]byte{2}), "span", false)
 	wantSpan(t, "under a context over it", s)
 	if s == nil {
 		t.Error("a span under a context over it does not label")

@@ -1,16 +1,15 @@
-// Package cpuprof takes samples from the runtime's log of CPU-profile signals, which
-// holds what runtime/pprof throws away: when each sample was taken. It leans on the
-// runtime of one Go version and on what linux and darwin have; elsewhere [New] says
-// so, as an engine's Start does when the runtime is not what it should be.
+// Package cpuprof takes samples from the log of the runtime's CPU profiler, which has the time of each
+// sample. runtime/pprof discards the times. The package depends on internals of the Go runtime, and
+// on Linux or macOS. On other systems [New] returns an error, as Start does when the runtime fails the
+// engine's test.
 //
-// The log has one reader at a time. How an engine becomes it, and how it makes room
-// for others who profile through runtime/pprof, is told at type owner.
+// The log has one reader at a time. Type owner documents how an engine becomes the reader, and how it
+// makes room for other code that profiles through runtime/pprof.
 package cpuprof
 
 import "errors"
 
-// ErrUnsupported is wrapped by the errors that tell why there is no engine: another
-// one has to be used.
+// ErrUnsupported is wrapped by errors after which the engine cannot be used.
 var ErrUnsupported = errors.New("the runtime's CPU-profile log cannot be read")
 
 // ErrTransient is wrapped, beside [ErrUnsupported], by errors whose cause may pass: the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 const (
@@ -63,33 +64,31 @@ func New(symbols *sampling.Symbols) (*Engine, error) {
 }
 
 // Name is "cpu".
-func (e *Engine) Name() string { return "cpu" }
+func (e *Engine) Name() profile.Engine { return profile.EngineCPU }
 
-// Period is how often Tick is to be called. That keeps the log, of 1 900 deep stacks at
-// least, from getting full, and others who stop us from waiting for long.
+// Period is the time between calls of Tick. It keeps the log, which holds at least 1 900 deep stacks,
+// from getting full. Other code that stops our profile waits no longer than that.
 func (e *Engine) Period() time.Duration { return period }
 
-// Lost counts samples that found the log full, and what the runtime or the engine could
-// not make out.
+// Lost returns how many samples were dropped because the log was full or undecodable.
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// Cost is how long a sample keeps the thread that it is taken of, 0 while that is not known:
-// the shortest time that sending ourselves the signal has taken, the sending included.
+// Cost returns how long a sample stops its thread: the shortest time that sending ourselves the signal
+// has taken, the sending included. It is 0 before the first signal.
 func (e *Engine) Cost() time.Duration { return e.cost }
 
-// Interval is a whole fraction of a second: 1 s at the longest, and the kernel's tick at
-// the shortest, since timers of CPU time are looked at then only.
-func (e *Engine) Interval(asked time.Duration) time.Duration {
-	return time.Second / time.Duration(e.rate(asked))
+// Interval returns a whole fraction of a second: 1 s at most, and at least the kernel's tick, because
+// the kernel looks at timers of CPU time only then.
+func (e *Engine) Interval(requested time.Duration) time.Duration {
+	return time.Second / time.Duration(e.rate(requested))
 }
 
-// rate is how often a second to sample for an interval that is not longer than asked.
-func (e *Engine) rate(asked time.Duration) int {
-	asked = min(max(asked, e.shortest), time.Second)
-	// The lowest n for which 1 s / n, rounded down, is at most asked: what Interval
-	// returns must be its own interval. A tick that is no whole fraction must not be
-	// undercut.
-	return int(min(time.Second/(asked+1)+1, time.Second/e.shortest))
+// rate returns how often a second to sample for an interval that is not longer than requested.
+func (e *Engine) rate(requested time.Duration) int {
+	requested = min(max(requested, e.shortest), time.Second)
+	// The lowest n for which 1 s / n, rounded down, is at most requested: Interval must return the same
+	// interval for its own result. The interval must not be shorter than a tick that is no whole fraction.
+	return int(min(time.Second/(requested+1)+1, time.Second/e.shortest))
 }
 
 // Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap
@@ -114,7 +113,7 @@ func (e *Engine) Start(interval time.Duration) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sampling.ErrTaken):
-		return fmt.Errorf("%w: %w", sampling.ErrBusy, e.taken())
+		return fmt.Errorf("%w: %w", sampling.ErrBusy, e.handOver())
 	default:
 		e.Stop(discard)
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -130,7 +129,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	err := e.read(emit)
 	switch {
 	case errors.Is(err, sampling.ErrTaken):
-		err = fmt.Errorf("%w: %w", sampling.ErrTaken, e.taken())
+		err = fmt.Errorf("%w: %w", sampling.ErrTaken, e.handOver())
 	case err != nil:
 		e.Stop(emit)
 		err = fmt.Errorf("%w: %w", sampling.ErrTaken, err)
@@ -138,10 +137,10 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return err
 }
 
-// taken makes room for other code, which ended the log, and returns how it did.
-func (e *Engine) taken() error {
+// handOver leaves the log to the other code that ended it, and returns the call that did.
+func (e *Engine) handOver() error {
 	e.interval = 0
-	return e.owner.taken()
+	return e.owner.handOver()
 }
 
 // Flush is Tick.
@@ -150,7 +149,7 @@ func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) 
 // Stop ends sampling.
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	if e.interval == 0 {
-		e.owner.withdraw()
+		e.owner.cancelRequest()
 		return
 	}
 	runtime.SetCPUProfileRate(0)

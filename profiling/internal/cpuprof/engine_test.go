@@ -5,7 +5,9 @@ package cpuprof
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"runtime/pprof"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/cpushare"
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -136,13 +139,13 @@ func TestInterval(t *testing.T) {
 	})
 }
 
-// What is seen is what ran, when it ran, as often as it ran.
+// Samples are of the function that ran, at the time when it ran.
 func TestSamples(t *testing.T) {
 	began := sampling.Now()
 	e := started(t)
 	counts := map[string]int{}
 	total, last := 0, began
-	sampled(t, e, "burnBoth", 150, burnBoth, func(s *sampling.Sample) {
+	sampled(t, e, "burnBoth", 50, burnBoth, func(s *sampling.Sample) {
 		switch {
 		case s.At < last || s.At > sampling.Now():
 			t.Errorf("a sample at %d: the one before is at %d, and it is %d", s.At, last, sampling.Now())
@@ -157,20 +160,37 @@ func TestSamples(t *testing.T) {
 		if root := s.Stack[len(s.Stack)-1].Name; root != "testing.tRunner" {
 			t.Errorf("the stack's outermost is %s, want testing.tRunner, as runtime/pprof has it", root)
 		}
-		for _, f := range s.Stack {
-			counts[strings.TrimPrefix(f.Name, here)] += s.Count
-		}
+		countFunctions(counts, s)
 		total += s.Count
 	})
-	if share := float64(counts["burn60"]) / float64(total); share < 0.45 || share > 0.75 {
-		t.Errorf("burn60 has %.2f of %d samples, want about 0.60", share, total)
-	}
 	if counts["burn60"]+counts["burn40"] < total*9/10 {
 		t.Errorf("of %d samples burn60 has %d and burn40 %d: they do all the work", total, counts["burn60"], counts["burn40"])
 	}
 	if e.Lost() > 0 {
 		t.Errorf("%d samples were lost", e.Lost())
 	}
+}
+
+// countFunctions adds a sample to the count of each function on its stack.
+func countFunctions(counts map[string]int, s *sampling.Sample) {
+	for _, f := range s.Stack {
+		counts[strings.TrimPrefix(f.Name, here)] += s.Count
+	}
+}
+
+// A function has as many samples as its part of the time.
+func TestSplit_CPUShare(t *testing.T) {
+	cpushare.Check(t, func() error {
+		e := started(t)
+		defer e.Stop(discard)
+		counts := map[string]int{}
+		sampled(t, e, "burnBoth", 300, burnBoth, func(s *sampling.Sample) { countFunctions(counts, s) })
+		// Four standard deviations of 300 samples.
+		if share := float64(counts["burn60"]) / float64(counts["burnBoth"]); math.Abs(share-0.6) > 0.12 {
+			return fmt.Errorf("burn60 has %.2f of %d samples, want about 0.60", share, counts["burnBoth"])
+		}
+		return nil
+	})
 }
 
 func TestDeepStacks(t *testing.T) {
@@ -289,7 +309,7 @@ func TestTaken(t *testing.T) {
 	pprof.StopCPUProfile()
 }
 
-// SetCPUProfileRate(0) is not taken for StopCPUProfile, and the profiler is free afterwards.
+// SetCPUProfileRate(0) is not taken for StopCPUProfile, and the CPU profiler is free afterwards.
 func TestTakenByARateOfZero(t *testing.T) {
 	e := started(t)
 	runtime.SetCPUProfileRate(0)

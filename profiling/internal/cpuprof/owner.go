@@ -16,109 +16,109 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// An owner makes the runtime's log ours, and gives it back. Two readers of one log
-// corrupt it, and runtime/pprof panics; so we only read while runtime/pprof believes
+// An owner takes the log of the runtime's CPU profiler, and gives it back. Two readers of one log
+// corrupt it, and runtime/pprof panics. So we read the log only while runtime/pprof believes
 // that it profiles for us, and its own reader has ended:
 //
 //   - acquire starts a CPU profile that is written to a gate, and turns the rate off.
 //     The profile's reader gets EOF, and then waits in the gate's Write. Now the log is
-//     off, and it is ours: others' StartCPUProfile fails, and their StopCPUProfile
+//     off, and it is ours: StartCPUProfile of other code fails, and their StopCPUProfile
 //     waits, with runtime/pprof's lock, until that reader ends, which takes an open
-//     gate. We turn the rate on again.
-//   - A StopCPUProfile of somebody else's turns the rate off, and we read EOF. Then
-//     taken opens the gate, and they go on; we must not stop anything, since it may be
+//     gate. Then acquire turns the rate on again.
+//   - When other code calls StopCPUProfile, the rate is off, and we read EOF. Then
+//     handOver opens the gate, and the other code goes on. We must not stop anything, since it may be
 //     their next profile.
-//   - A SetCPUProfileRate(0) of other code turns the rate off, too. runtime/pprof takes our
-//     profile for running then, and only we can end it: taken finds no goroutine in
+//   - When other code calls SetCPUProfileRate(0), the rate is off, too. runtime/pprof still takes our
+//     profile for running, and only we can end it: handOver finds no goroutine in
 //     StopCPUProfile, and releases the log.
 //   - release stops our profile: rate off, log read to EOF, StopCPUProfile, gate open.
 //
-// What comes in between:
+// Calls of other code may come in between:
 //
-//   - Stop while acquire waits for the reader, or until it turns the rate on: they wait
-//     at the gate, but the log that they turned off is on again, and we would never see
-//     EOF. So acquire asks by a StartCPUProfile of its own, with the rate on. That it is
-//     refused means that nobody has the lock while our profile runs: any later Stop
-//     turns our log off. Else it waits for the lock. Then we look whether a goroutine is
-//     in StopCPUProfile and waits for the reader; our own never is at that time. If so we
-//     give it all up. What we asked for is then refused because they profile, or it is
-//     a new profile of ours, which acquire begins anew with.
-//   - Stop while we release: release asks in the same way before it stops, so that it
-//     never queues up behind a Stop: the next profile of theirs would be the one that is
-//     stopped. Left is the time between the refusal and the lock's being ours, some
-//     100 ns when nobody queues for it: after a Stop that gets the lock in it, and a
-//     Start that gets it before us, we end that profile early, though not broken.
-//   - Start and Stop, one Stop after another, Stop then Start, all repeated: as long as
-//     the gate is closed at most one Stop can be past the lock, so each of the above
+//   - StopCPUProfile while acquire waits for the reader, or until it turns the rate on. It waits
+//     at the gate, but the log that it turned off is on again, and we would never see
+//     EOF. So acquire calls StartCPUProfile once more, with the rate on. If that is
+//     refused, nobody has the lock while our profile runs: any later StopCPUProfile
+//     turns our log off. If it is not answered, it waits for the lock. Then we look whether a goroutine is
+//     in StopCPUProfile and waits for the reader; our own never does at that time. If so, we
+//     give up the log. Our second call is then refused because other code profiles, or it is
+//     a new profile of ours, with which acquire begins anew.
+//   - StopCPUProfile while we release. release checks in the same way before it stops, so that it
+//     never queues up behind another StopCPUProfile: it would end the next profile of the other
+//     code. What is left is the time between the refusal and the moment at which we have the lock, some
+//     100 ns when nobody queues for it. If a StopCPUProfile gets the lock in that time, and a
+//     StartCPUProfile gets it before us, we end that profile early, though not broken.
+//   - StartCPUProfile and StopCPUProfile in any order, repeated. As long as
+//     the gate is closed, at most one StopCPUProfile can be past the lock. So each case above
 //     happens at most once for each profile of ours.
-//   - SetCPUProfileRate(0) while we acquire or release: the log is off sooner, or EOF is
-//     what the first read finds.
-//   - An execution trace has its own log; its samples of the CPU come from our signals.
+//   - SetCPUProfileRate(0) while we acquire or release. The log is off sooner, or the first read
+//     finds EOF.
+//   - An execution trace. It has its own log; its samples of the CPU come from our signals.
 //
-// While somebody waits in StopCPUProfile for us to see EOF we keep them waiting; that
-// ends with the next read.
+// While other code waits in StopCPUProfile for us to see EOF, it waits until the
+// next read.
 type owner struct {
-	gate     *gate  // that our profile is written to; nil when the log is not ours
-	asked    *asked // what StartCPUProfile has not answered yet; nil when nothing
-	stopping func() // nil, or what a test does while our StopCPUProfile waits for the gate
+	gate       *gate         // that our profile is written to; nil when the log is not ours
+	request    *startRequest // without an answer yet; nil for none
+	onStopping func()        // nil, or what a test does while our StopCPUProfile waits for the gate
 }
 
 const (
-	// soon is when an answer is normally there. After patience, and twice as long, and so
-	// on, it is worth while to look at all goroutines for what keeps it.
-	soon     = 50 * time.Microsecond
-	patience = 2 * time.Millisecond
-	// unanswered is when acquire returns without an answer.
-	unanswered = 100 * time.Millisecond
+	// An answer normally takes less than usualAnswer. After firstLook, and twice as long, and so
+	// on, we look at all goroutines for one that prevents the answer.
+	usualAnswer = 50 * time.Microsecond
+	firstLook   = 2 * time.Millisecond
+	// acquire returns without an answer after answerTimeout.
+	answerTimeout = 100 * time.Millisecond
 )
 
-// An asked is a StartCPUProfile under way. It waits while a StopCPUProfile writes
-// somebody's profile, for as long as their writer takes.
-type asked struct {
+// A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes
+// a profile of other code, for as long as their writer takes.
+type startRequest struct {
 	gate   *gate
 	answer chan error
 }
 
-func ask() *asked {
-	a := &asked{gate: newGate(), answer: make(chan error, 1)}
-	go func() { a.answer <- pprof.StartCPUProfile(a.gate) }()
-	return a
+func requestStart() *startRequest {
+	r := &startRequest{gate: newGate(), answer: make(chan error, 1)}
+	go func() { r.answer <- pprof.StartCPUProfile(r.gate) }()
+	return r
 }
 
-// withdraw ends what was asked for, should it be granted.
-func (o *owner) withdraw() {
-	a := o.asked
-	if a == nil {
+// cancelRequest ends the profile of a request without an answer, once the profile starts.
+func (o *owner) cancelRequest() {
+	r := o.request
+	if r == nil {
 		return
 	}
-	o.asked = nil
+	o.request = nil
 	go func() {
-		if <-a.answer == nil {
+		if <-r.answer == nil {
 			runtime.SetCPUProfileRate(0)
-			<-a.gate.parked
-			(&owner{gate: a.gate}).release()
+			<-r.gate.reached
+			(&owner{gate: r.gate}).release()
 		}
 	}()
 }
 
-// acquire makes the log ours, on at hz, or returns an error that wraps
-// [sampling.ErrBusy], or [ErrUnsupported] if the profile's reader may not have ended. When that is because there is no answer yet, the next call gets
-// it, or withdraw.
+// acquire takes the log, and turns it on at hz. Its error wraps
+// [sampling.ErrBusy], or [ErrUnsupported] if the profile's reader may not have ended. If it is busy because
+// the request has no answer yet, the next call gets the answer, or cancelRequest does.
 func (o *owner) acquire(hz int) error {
-	if o.asked == nil {
-		o.asked = ask()
+	if o.request == nil {
+		o.request = requestStart()
 	}
-	g := o.asked.gate
+	g := o.request.gate
 	var err error
 	select {
-	case err = <-o.asked.answer:
-		o.asked = nil
-	case <-time.After(unanswered):
+	case err = <-o.request.answer:
+		o.request = nil
+	case <-time.After(answerTimeout):
 		return fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
 	}
 	for err == nil {
 		runtime.SetCPUProfileRate(0)
-		<-g.parked
+		<-g.reached
 		if g.caller != afterEOF {
 			g.open()
 			pprof.StopCPUProfile()
@@ -131,7 +131,7 @@ func (o *owner) acquire(hz int) error {
 			defer close(answered)
 			err = pprof.StartCPUProfile(next)
 		}()
-		if comes(answered) { // a refusal: it runs
+		if waitForRefusal(answered) { // our profile runs
 			o.gate = g
 			return nil
 		}
@@ -144,9 +144,9 @@ func (o *owner) acquire(hz int) error {
 	return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
 }
 
-// comes waits for an answer, or until somebody is found to wait for us.
-func comes(answered <-chan struct{}) bool {
-	for wait := patience; ; wait *= 2 {
+// waitForRefusal returns true when the answer is there, and false when a StopCPUProfile waits for us.
+func waitForRefusal(answered <-chan struct{}) bool {
+	for wait := firstLook; ; wait *= 2 {
 		select {
 		case <-answered:
 			return true
@@ -158,8 +158,9 @@ func comes(answered <-chan struct{}) bool {
 	}
 }
 
-// taken gives the log up, of which EOF was read unasked, and returns what ended it.
-func (o *owner) taken() error {
+// handOver leaves the log to the other code that ended it: an EOF was read before we turned the rate off. It
+// returns the call that ended the log.
+func (o *owner) handOver() error {
 	if !sampling.Stopped() {
 		o.release()
 		return errors.New("SetCPUProfileRate(0) was called")
@@ -169,36 +170,36 @@ func (o *owner) taken() error {
 	return errors.New("StopCPUProfile was called")
 }
 
-// release gives the log up, whose rate is off and of which EOF was read.
+// release ends our profile. The rate is off, and EOF was read.
 func (o *owner) release() {
 	for o.gate != nil {
 		o.gate = o.stop()
 	}
 }
 
-// stop ends the profile at the gate. If somebody else did that and, by asking, we got a
-// new one, it returns the gate of that, with the log in the state it had.
+// stop ends the profile at the gate. If other code ended it, and our check started a
+// new profile, stop returns the new profile's gate, with the log in the same state.
 func (o *owner) stop() *gate {
-	const asking, stopping, passed = 0, 1, 2
+	const checking, stopping, otherStops = 0, 1, 2
 	var state atomic.Int32
 	var err error
 	next := newGate()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err = pprof.StartCPUProfile(next); err != nil && state.CompareAndSwap(asking, stopping) {
+		if err = pprof.StartCPUProfile(next); err != nil && state.CompareAndSwap(checking, stopping) {
 			pprof.StopCPUProfile() // at once, see owner
 		}
 	}()
-	time.Sleep(soon)
-	for wait := patience; state.Load() == asking; wait *= 2 {
+	time.Sleep(usualAnswer)
+	for wait := firstLook; state.Load() == checking; wait *= 2 {
 		time.Sleep(wait)
-		if state.Load() == asking && sampling.StopWaits() && state.CompareAndSwap(asking, passed) {
+		if state.Load() == checking && sampling.StopWaits() && state.CompareAndSwap(checking, otherStops) {
 			break
 		}
 	}
-	if o.stopping != nil && state.Load() == stopping {
-		o.stopping()
+	if o.onStopping != nil && state.Load() == stopping {
+		o.onStopping()
 	}
 	o.gate.open()
 	<-done
@@ -206,7 +207,7 @@ func (o *owner) stop() *gate {
 		return nil
 	}
 	runtime.SetCPUProfileRate(0)
-	<-next.parked
+	<-next.reached
 	return next
 }
 
@@ -214,17 +215,17 @@ func (o *owner) stop() *gate {
 // was read to its end.
 const afterEOF = "runtime/pprof.(*profileBuilder).build"
 
-// A gate is the writer of a CPU profile that is dropped. The first Write waits until
-// it is open.
+// A gate is the writer of a CPU profile, which it drops. The first Write waits until
+// the gate is open.
 type gate struct {
-	parked chan struct{} // closed at the first Write
-	opened chan struct{}
-	once   sync.Once
-	caller string // afterEOF, or what else of runtime/pprof called Write; set before parked
+	reached chan struct{} // closed at the first Write
+	opened  chan struct{}
+	once    sync.Once
+	caller  string // the function of runtime/pprof that called Write, normally afterEOF; set before reached
 }
 
 func newGate() *gate {
-	return &gate{parked: make(chan struct{}), opened: make(chan struct{})}
+	return &gate{reached: make(chan struct{}), opened: make(chan struct{})}
 }
 
 func (g *gate) open() { close(g.opened) }
@@ -233,7 +234,7 @@ func (g *gate) open() { close(g.opened) }
 func (g *gate) Write(p []byte) (int, error) {
 	g.once.Do(func() {
 		g.caller = writer()
-		close(g.parked)
+		close(g.reached)
 	})
 	<-g.opened
 	return len(p), nil

@@ -84,7 +84,7 @@ func overtaken() bool {
 
 // Whatever others do at whatever moment, they get whole profiles, nothing waits for
 // ever, and we resume.
-func TestConflicts(t *testing.T) { testConflicts(t, 1000, false) }
+func TestConflicts(t *testing.T) { testConflicts(t, 300, false) }
 
 // The same while the rate is set to 0 at any time, which ends their profiles early, too.
 func TestConflictsAndRateZero(t *testing.T) {
@@ -102,7 +102,7 @@ func TestConflictsAndRateZero(t *testing.T) {
 			}
 		}
 	})
-	testConflicts(t, 500, true)
+	testConflicts(t, 150, true)
 	close(over)
 	interloper.Wait()
 	started(t).Stop(discard)
@@ -122,7 +122,7 @@ func testConflicts(t *testing.T, conflicts int, interloper bool) {
 		early   atomic.Int64
 	)
 	inWindow := int64(0) // see owner
-	e.owner.stopping = func() {
+	e.owner.onStopping = func() {
 		if overtaken() {
 			inWindow++
 		}
@@ -260,11 +260,11 @@ func TestReleaseWhileSomebodyWaits(t *testing.T) {
 
 // Should runtime/pprof write before the log's end, we must not read beside it.
 func TestWriterThatDoesNotWaitForTheEnd(t *testing.T) {
-	a := &asked{gate: newGate(), answer: make(chan error, 1)}
+	a := &startRequest{gate: newGate(), answer: make(chan error, 1)}
 	go func() { _, _ = a.gate.Write(nil) }() // not from where a profile is written at its end
-	<-a.gate.parked
+	<-a.gate.reached
 	a.answer <- pprof.StartCPUProfile(a.gate)
-	o := &owner{asked: a}
+	o := &owner{request: a}
 	if err := o.acquire(100); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "another function writes") {
 		t.Errorf("acquire: %v; want an error that wraps ErrUnsupported and says why", err)
 	}

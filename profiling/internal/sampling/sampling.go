@@ -33,10 +33,10 @@ func Now() int64 { return goruntime.Nanotime() }
 //     Stack's calls, which are valid as long as anybody refers to them.
 type Engine interface {
 	// Name says which engine it is, for reports.
-	Name() string
-	// Interval is the interval that is used when asked is wanted: asked itself, else the
-	// next shorter one that is supported, else the shortest.
-	Interval(asked time.Duration) time.Duration
+	Name() profile.Engine
+	// Interval returns the interval for a requested one: that interval, else the
+	// next shorter one that the engine supports, else its shortest.
+	Interval(requested time.Duration) time.Duration
 	Period() time.Duration
 	Start(interval time.Duration) error
 	Tick(emit func(*Sample)) error

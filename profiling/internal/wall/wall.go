@@ -46,8 +46,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 const (
@@ -110,14 +112,14 @@ func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engin
 }
 
 // Name implements [sampling.Engine].
-func (e *Engine) Name() string { return "wall" }
+func (e *Engine) Name() profile.Engine { return profile.EngineWall }
 
 // Fallback is why the engine takes the profiles that runtime/pprof writes, nil if it
 // takes the runtime's records.
 func (e *Engine) Fallback() error { return e.fallback }
 
 // Interval implements [sampling.Engine]: any of a millisecond or more will do.
-func (e *Engine) Interval(asked time.Duration) time.Duration { return max(asked, shortest) }
+func (e *Engine) Interval(requested time.Duration) time.Duration { return max(requested, shortest) }
 
 // Period is the real interval: the one that Start was given, or the shortest above
 // it that stays inside the budget, up to a minute.
@@ -184,7 +186,7 @@ func (e *Engine) Lost() uint64 { return e.lost }
 // cpuTime is the CPU time of the calling thread; where that is not known, the wall clock,
 // which runs no slower.
 func cpuTime() time.Duration {
-	if t := sampling.ThreadCPU(); t != 0 {
+	if t := cputime.Thread(); t != 0 {
 		return t
 	}
 	return time.Duration(sampling.Now())

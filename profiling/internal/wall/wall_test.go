@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/cpushare"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -71,25 +73,25 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A goroutine that works at two things in turn and one that sleeps: the samples say
-// what the clock says. On a busy machine the kernel may stop both the sampling goroutine and
-// the working one. The next function then gets the time of both. One of three tries must succeed.
-func TestSplit(t *testing.T) {
-	const tries = 3
-	for try := range tries {
-		got, want := split(t)
+// A goroutine that works at two things in turn and one that sleeps: each has samples for the time that passed.
+func TestSamples(t *testing.T) { split(t, 100) }
+
+// The samples of the two things stand for their parts of the time. On a busy machine the kernel may stop both the sampling
+// goroutine and the working one, and the next function gets the time of both.
+func TestSplit_CPUShare(t *testing.T) {
+	cpushare.Check(t, func() error {
+		// Of so many samples 0.06 are four standard deviations.
+		got, want := split(t, 1000)
 		t.Logf("share of work70: %.1f %% of samples, %.1f %% of time", got*100, want*100)
-		if math.Abs(got-want) <= 0.06 {
-			return
+		if math.Abs(got-want) > 0.06 {
+			return fmt.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.06", got, want)
 		}
-		if try == tries-1 {
-			t.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.06", got, want)
-		}
-	}
+		return nil
+	})
 }
 
-// split returns the share of work70 in the samples, and in the time.
-func split(t *testing.T) (got, want float64) {
+// split returns the share of work70 in the weight of so many samples, and in the time.
+func split(t *testing.T, samples int) (ofSamples, ofTime float64) {
 	t.Helper()
 	var (
 		stop      atomic.Bool
@@ -113,12 +115,8 @@ func split(t *testing.T) (got, want float64) {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	var in70, in30, sleeping time.Duration
-	var squares float64 // of the weights of the one that works
-	var sleeps, ticks int
-	// Of so many samples 0.06 are four standard deviations. On a busy machine some come late and
-	// stand for others, and are as if they were fewer: then it takes more of them.
-	enough := func() bool { return ticks >= 1000 && float64(in70+in30)*float64(in70+in30) >= 930*squares }
-	for deadline := time.Now().Add(30 * time.Second); !enough() && time.Now().Before(deadline); ticks++ {
+	var sleeps int
+	for range samples {
 		<-ticker.C
 		for _, s := range tick(t, e) {
 			if began == 0 {
@@ -127,10 +125,8 @@ func split(t *testing.T) (got, want float64) {
 			switch {
 			case on(s, "work70"):
 				in70 += s.Weight
-				squares += float64(s.Weight) * float64(s.Weight)
 			case on(s, "work30"):
 				in30 += s.Weight
-				squares += float64(s.Weight) * float64(s.Weight)
 			case on(s, "asleep"):
 				sleeping += s.Weight
 				sleeps += s.Count
@@ -144,8 +140,8 @@ func split(t *testing.T) (got, want float64) {
 	close(wake)
 	wg.Wait()
 	elapsed := time.Duration(e.last - began)
-	if sleeps != ticks || sleeping != elapsed {
-		t.Errorf("the goroutine that sleeps: Count %d, Weight %v; want %d and all of %v", sleeps, sleeping, ticks, elapsed)
+	if sleeps != samples || sleeping != elapsed {
+		t.Errorf("the goroutine that sleeps: Count %d, Weight %v; want %d and all of %v", sleeps, sleeping, samples, elapsed)
 	}
 	// Between two calls the one that works is in neither.
 	if worked := in70 + in30; worked > elapsed || worked < elapsed*9/10 {

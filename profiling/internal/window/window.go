@@ -17,7 +17,7 @@
 // stops the window and starts a profile inside it has that profile ended.
 //
 // SetCPUProfileRate(0) ends the window, too, though runtime/pprof takes it for running. The
-// window's writer finds no goroutine in StopCPUProfile then, and calls it: the profiler is free.
+// window's writer finds no goroutine in StopCPUProfile then, and calls it: the CPU profiler is free.
 package window
 
 import (
@@ -35,16 +35,16 @@ import (
 )
 
 const (
-	interval = 10 * time.Millisecond // runtime/pprof's
-	period   = time.Second
-	patience = 100 * time.Millisecond // with who has the profiler
-	deepest  = 64                     // calls that the runtime's CPU profiler sees
+	interval      = 10 * time.Millisecond // runtime/pprof's
+	period        = time.Second
+	answerTimeout = 100 * time.Millisecond // of StartCPUProfile, which waits for a StopCPUProfile
+	deepest       = 64                     // calls that the runtime's CPU profiler sees
 )
 
 // An Engine is the fallback's [sampling.Engine].
 type Engine struct {
-	window  *window      // the one under way, nil when there is none
-	asked   chan granted // answers a Start that was busy because there was no answer yet; nil for none
+	window  *window          // the current one; nil while the engine does not run
+	request chan startAnswer // gets the answer for a Start that was busy without one; nil for none
 	symbols *sampling.Symbols
 	lost    uint64
 	sample  sampling.Sample // the one that is emitted, to reuse its memory
@@ -56,7 +56,7 @@ var _ sampling.Engine = (*Engine)(nil)
 func New(symbols *sampling.Symbols) *Engine { return &Engine{symbols: symbols} }
 
 // Name implements [sampling.Engine].
-func (e *Engine) Name() string { return "window" }
+func (e *Engine) Name() profile.Engine { return profile.EngineWindow }
 
 // Interval is always 10 ms.
 func (e *Engine) Interval(time.Duration) time.Duration { return interval }
@@ -70,31 +70,31 @@ func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
 		return nil
 	}
-	// It waits while a StopCPUProfile writes somebody's profile, for as long as their writer
-	// takes.
-	if e.asked == nil {
-		answer := make(chan granted, 1)
+	// StartCPUProfile waits while a StopCPUProfile writes a profile of other code, for as long as their
+	// writer takes.
+	if e.request == nil {
+		answer := make(chan startAnswer, 1)
 		go func() {
 			w, err := begin()
-			answer <- granted{w, err}
+			answer <- startAnswer{w, err}
 		}()
-		e.asked = answer
+		e.request = answer
 	}
 	select {
-	case g := <-e.asked:
-		e.asked = nil
-		if g.err != nil {
-			return fmt.Errorf("%w: %w", sampling.ErrBusy, g.err)
+	case s := <-e.request:
+		e.request = nil
+		if s.err != nil {
+			return fmt.Errorf("%w: %w", sampling.ErrBusy, s.err)
 		}
-		e.window = g.window
+		e.window = s.window
 		return nil
-	case <-time.After(patience):
+	case <-time.After(answerTimeout):
 		return fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
 	}
 }
 
-// granted is what came of asking for a window.
-type granted struct {
+// A startAnswer is the answer to the request of a window.
+type startAnswer struct {
 	window *window
 	err    error
 }
@@ -122,11 +122,11 @@ func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) 
 
 // Stop implements [sampling.Engine].
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
-	if asked := e.asked; asked != nil {
-		e.asked = nil
+	if request := e.request; request != nil {
+		e.request = nil
 		go func() {
-			if g := <-asked; g.err == nil {
-				g.window.end()
+			if s := <-request; s.err == nil {
+				s.window.end()
 			}
 		}()
 	}
@@ -139,7 +139,7 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	e.sample = sampling.Sample{}
 }
 
-// Lost implements [sampling.Engine]: what the profiles themselves say was lost, and
+// Lost implements [sampling.Engine]. It counts the samples that the profiles count as lost, and
 // one for a profile that could not be read.
 func (e *Engine) Lost() uint64 { return e.lost }
 

@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -16,6 +17,8 @@ import (
 	pprofpb "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/cpushare"
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -35,14 +38,30 @@ func TestIntervalIsFixed(t *testing.T) {
 	}
 }
 
-// Two functions that share the CPU time 70 to 30, under labels of their own, over
-// several windows.
-func TestSplit(t *testing.T) {
+// Two functions under labels of their own, over two windows: each sample has the labels and the stack of its function.
+func TestSamples(t *testing.T) { split(t, 2) }
+
+// Each function has its part of the samples.
+func TestSplit_CPUShare(t *testing.T) {
+	cpushare.Check(t, func() error {
+		// Counts are small: 200 samples.
+		got, want := split(t, 4)
+		t.Logf("share of work70: %.1f %% of samples, %.1f %% of time", got*100, want*100)
+		if math.Abs(got-want) > 0.1 {
+			return fmt.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.1", got, want)
+		}
+		return nil
+	})
+}
+
+// split returns the share of work70 in the samples, and in the time.
+func split(t *testing.T, windows int) (ofSamples, ofTime float64) {
+	t.Helper()
 	e := start(t)
 	began := sampling.Now()
 	c := &collected{}
 	var long, all time.Duration
-	for range 4 {
+	for range windows {
 		for range 5 { // half a second of CPU time
 			pprof.Do(t.Context(), pprof.Labels("part", "70", "at", "x"), func(context.Context) { long += work70(70 * time.Millisecond) })
 			pprof.Do(t.Context(), pprof.Labels("part", "30"), func(context.Context) { all += work30(30 * time.Millisecond) })
@@ -91,15 +110,10 @@ func TestSplit(t *testing.T) {
 			}
 		}
 	}
-	// Counts are small: 200 samples.
-	got, want := float64(in70)/float64(in70+in30), float64(long)/float64(all)
-	t.Logf("share of work70: %.1f %% of %v, %.1f %% of time", got*100, in70+in30, want*100)
-	if math.Abs(got-want) > 0.1 {
-		t.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.1", got, want)
-	}
 	if e.Lost() != 0 {
 		t.Errorf("Lost() = %d, want 0", e.Lost())
 	}
+	return float64(in70) / float64(in70+in30), float64(long) / float64(all)
 }
 
 //go:noinline
@@ -121,7 +135,7 @@ func work(d time.Duration) time.Duration { return burn(d) }
 func burn(d time.Duration) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	used := sampling.ThreadCPU
+	used := cputime.Thread
 	if used() == 0 {
 		began := time.Now()
 		used = func() time.Duration { return time.Since(began) }

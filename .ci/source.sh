@@ -1,0 +1,83 @@
+# What needs no test run: source, documents, linter.
+
+part_source() {
+	step "formatting" formatted || return 1
+	step "modules are tidy" in_each go mod tidy -diff || return 1
+	step "generated code is the schema's" schema || return 1
+	step "plain English: counts of findings fall, and do not rise" go run -C tools/language . || return 1
+	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint/go.mod" actionlint || return 1
+	step "the API since the last release (a test holds docs/api.txt against the code)" api_changes || return 1
+}
+
+part_lint() {
+	step "linter, with vet" lint_each || return 1
+	step "vet for other systems" other_systems || return 1
+	step "known vulnerabilities" vulnerabilities || return 1
+}
+
+formatted() {
+	local files
+	# gofmt lists nothing when it cannot parse: its status counts as well.
+	files=$(git ls-files '*.go' | xargs gofmt -l) || return 1
+	[ -z "$files" ] || { echo "not gofmt'd: $files"; return 1; }
+}
+
+# Generated code is what the schema gives, with the plugins of go.mod's versions.
+schema() {
+	local made=$logs/generated
+	go tool -modfile=tools/buf/go.mod buf lint || return 1
+	go tool -modfile=tools/buf/go.mod buf format -d --exit-code || return 1
+	go tool -modfile=tools/buf/go.mod buf generate -o "$made" || return 1
+	diff -r "$made/profiling/service/profilerv1" profiling/service/profilerv1 ||
+		{ echo "the schema has changed: see Commands in CONTRIBUTING.md"; return 1; }
+}
+
+# The lines of the API's listing against those of the last release.
+api_changes() {
+	local tags last
+	tags=$(git -c versionsort.suffix=- tag --list 'v[0-9]*' --merged HEAD --sort=-version:refname) || return 1
+	read -r last <<<"$tags"
+	[ -n "$last" ] || { echo "NOTE: there is no release tag here to compare with"; return; }
+	if ! git cat-file -e "$last:docs/api.txt" 2>/dev/null; then
+		echo "NOTE: $last had no docs/api.txt"
+	elif git diff --quiet "$last" -- docs/api.txt; then
+		echo "NOTE: the API is that of $last"
+	else
+		echo "NOTE: since $last (-: was, +: is):"
+		git diff --no-color -U0 "$last" -- docs/api.txt | sed -n '/^[-+][^-+]/s/^/NOTE: /p'
+	fi
+}
+
+# The linter runs vet, with more checks than go vet has on.
+lint_each() {
+	in_each go tool -modfile="$PWD/tools/go.mod" golangci-lint run --allow-parallel-runners --config "$PWD/.golangci.yml" ./...
+}
+
+# Many files of the profiler are for one system.
+other_systems() {
+	local target
+	for target in darwin/arm64 windows/amd64 freebsd/amd64 linux/386 linux/arm64; do
+		echo "--- $target"
+		GOOS=${target%/*} GOARCH=${target#*/} go vet ./profiling/... ./internal/... || return 1
+	done
+}
+
+# Known vulnerabilities that our code or its tests reach. A run without the database says so, and
+# does not fail. PERFLINE_VULNDB is another database, as file:///folder.
+vulnerabilities() {
+	local m status log=$logs/vulnerabilities database=${PERFLINE_VULNDB:-https://vuln.go.dev} govulncheck
+	govulncheck=$(go tool -modfile=tools/go.mod -n govulncheck) || return 1
+	for m in "${modules[@]}"; do
+		echo "--- $m"
+		status=0
+		(cd "$m" && "$govulncheck" -db "$database" -test ./...) >"$log" 2>&1 || status=$?
+		cat "$log"
+		[ $status != 0 ] || continue
+		# 3 is findings, 1 any other failure (golang.org/x/vuln/internal/scan/errors.go).
+		if [ -z "${PERFLINE_VULNDB:-}" ] && [ $status = 1 ] && grep -q '^govulncheck: fetching vulnerabilities: ' "$log"; then
+			echo "NOTE: NOT RUN: $database cannot be reached: nobody looked for known vulnerabilities from module $m on"
+			return 0
+		fi
+		return 1
+	done
+}

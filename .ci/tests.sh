@@ -1,0 +1,83 @@
+# The module's own tests. They run without vet: the linter runs it.
+
+part_module() {
+	step "tests with the race detector" go test -race -vet=off ./... || return 1
+	step "allocation budgets (not countable with the race detector)" budgets || return 1
+	step "the profiler without the runtime's internals" go test -race -vet=off -tags perfline_portable ./profiling ./profiling/spanlabels ./profiling/internal/... || return 1
+	# With the machine's processors, they have run above, over other providers and beside the SDK, too.
+	step "again with 8 processors" go test -race -vet=off -cpu 8 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
+	step "again with 1 processor, where no two goroutines race" go test -vet=off -cpu 1 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
+	step "benchmarks run" go test -vet=off -run '^$' -bench . -benchtime 100x ./marks || return 1
+}
+
+# Other releases of Go differ in what perfline links to. A data race in our code is one under each
+# release: the race detector runs again only where code and runtime share memory.
+part_releases() {
+	local release
+	for release in "${go_releases[@]:1}"; do
+		step "$release: tests, with allocation budgets" in_release "$release" go test -vet=off ./... || return 1
+		step "$release: the profiler with the race detector" in_release "$release" go test -race -vet=off ./profiling/... ./internal/goruntime || return 1
+		step "$release: the profiler without the runtime's internals" in_release "$release" go test -vet=off -tags perfline_portable ./profiling/... || return 1
+	done
+}
+
+# in_release RELEASE COMMAND…: run it under a release of Go, and see that it is that one
+in_release() {
+	local release=$1 found
+	shift
+	found=$(GOTOOLCHAIN=$release go env GOVERSION) || return 1
+	[[ $found == "$release" ]] || { echo "the go command runs $found where $release was asked for"; return 1; }
+	GOTOOLCHAIN=$release "$@"
+}
+
+# folders_of PATTERN: the packages of this module with tests whose names have the pattern
+folders_of() {
+	local others=() m
+	for m in "${modules[@]}"; do
+		[[ $m == . ]] || others+=(":!$m")
+	done
+	git grep -lE "^func Test\w*$1\w*\(t " -- '*_test.go' "${others[@]}" | xargs -r -n1 dirname | sort -u | sed 's|^|./|'
+}
+
+# The budgets are behind a build tag: a run of no test must not pass unnoticed.
+budgets() {
+	local folders
+	mapfile -t folders < <(folders_of Alloc)
+	echo "${folders[*]}"
+	((${#folders[@]} >= 7)) || { echo "too few packages have allocation tests"; return 1; }
+	go test -count=1 -vet=off -run Alloc "${folders[@]}" >"$logs/budgets" 2>&1 || { cat "$logs/budgets"; return 1; }
+	cat "$logs/budgets"
+	! grep 'no tests to run' "$logs/budgets" || { echo "no allocation test ran there"; return 1; }
+}
+
+# The assembler, labels of goroutines and the log of samples on arm64; 64-bit atomics on 386. QEMU
+# passes signals of timers on, slowly. A test of long chains is left out, which takes a minute there.
+part_processors() {
+	local user=qemu-aarch64-static
+	step "QEMU is there" installed $user qemu-user-static || return 1
+	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -exec $user -skip TestChainsAreBounded \
+		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
+	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./observer ./marks ./internal/queue || return 1
+}
+
+part_shares() {
+	step "tests that need the processors for themselves" cpu_shares || return 1
+}
+
+# Each test of CPU shares has to pass, or to be skipped for a busy machine; one at least has to pass.
+cpu_shares() {
+	local folders log=$logs/shares all passed skipped reason
+	mapfile -t folders < <(folders_of CPUShare)
+	all=$(git grep -hE '^func Test\w*_CPUShare\(' -- "${folders[@]/%//*_test.go}" | wc -l)
+	((all > 0)) || { echo "there are no tests of CPU shares"; return 1; }
+	go test -p 1 -count=1 -vet=off -v -run CPUShare "${folders[@]}" -args -cpushare.wait 60s >"$log" 2>&1 || { cat "$log"; return 1; }
+	cat "$log"
+	passed=$(grep -c '^--- PASS: .*_CPUShare ' "$log") || true
+	skipped=$(grep -c '^--- SKIP: .*_CPUShare ' "$log") || true
+	((passed + skipped == all)) || { echo "$passed passed and $skipped were skipped of $all"; return 1; }
+	while read -r reason; do
+		[[ $reason == *": busy machine: "* ]] || { echo "a test was skipped for another reason: $reason"; return 1; }
+		echo "NOTE: skipped, $reason"
+	done < <(grep -B1 '^--- SKIP' "$log" | grep -v '^--')
+	((passed > 0)) || { echo "all were skipped"; return 1; }
+}

@@ -1,0 +1,140 @@
+package service
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/pyroscope"
+)
+
+// ten is the account of ten requests, all delivered.
+func ten() Account {
+	return Account{Begun: 10, Answered: 10, Stats: perfline.Stats{
+		Timeline: observer.Stats{
+			observer.Mark:    {Recorded: 10 * Marks},
+			observer.Measure: {Recorded: 10 * Measures},
+		},
+		Bridge:   bridge.Stats{Events: 10 * Marks, Measures: 10 * Measures, Spans: 10},
+		Delivery: exporter.Stats{Accepted: 30, Delivered: 30},
+		Profiles: pyroscope.Stats{Accepted: 4, Sent: 4},
+	}}
+}
+
+func TestCheckBalance(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Account)
+		want   string // in the error; "" means none
+	}{
+		{"all delivered", func(*Account) {}, ""},
+		{"each cause", func(a *Account) {
+			a.Stats.Delivery = exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1}
+			a.Stats.Profiles = pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1}
+		}, ""},
+		{"a span too few", func(a *Account) { a.Stats.Delivery.Delivered-- }, "spans: 30 accepted"},
+		{"a span too many", func(a *Account) { a.Stats.Delivery.Pending++ }, "spans: 30 accepted"},
+		{"a profile too few", func(a *Account) { a.Stats.Profiles.Sent-- }, "profiles: 4 accepted"},
+		{"less than nothing pending", func(a *Account) { a.Stats.Delivery.Delivered++; a.Stats.Delivery.Pending-- }, "spans: 18446744073709551615 are pending, the queue holds 8192"},
+		{"a full queue", func(a *Account) {
+			a.Begun, a.Stats.Delivery = 3000, exporter.Stats{Accepted: 8192, Pending: 8192}
+		}, ""},
+		{"more than the queue holds", func(a *Account) {
+			a.Begun, a.Stats.Delivery = 3000, exporter.Stats{Accepted: 8193, Pending: 8193}
+		}, "8193 are pending, the queue holds 8192"},
+		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Sent++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
+		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = pyroscope.DefaultQueueSize + 1 }, "with 16777217 bytes"},
+		{"less than no bytes of profiles", func(a *Account) { a.Stats.Profiles.PendingBytes = -1 }, "with -1 bytes"},
+		{"more spans than requests make", func(a *Account) { a.Stats.Delivery.Accepted, a.Stats.Delivery.Delivered = 31, 31 }, "the 10 requests that began make 30 at most"},
+		{"more answers than requests", func(a *Account) { a.Begun-- }, "10 requests were answered of 9"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := ten()
+			c.change(&a)
+			wants(t, a.CheckBalance(), c.want)
+		})
+	}
+}
+
+func TestCheckComplete(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		delivers bool
+		change   func(*Account)
+		want     string // in the error; "" means none
+	}{
+		{"all delivered", true, func(*Account) {}, ""},
+		{"all lost", true, func(a *Account) { a.Stats.Delivery = exporter.Stats{Accepted: 30, Dropped: 30} }, ""},
+		{"no backend for spans", false, func(a *Account) { a.Stats.Delivery = exporter.Stats{} }, ""},
+		{"a request under way", true, func(a *Account) { a.Begun++ }, "of 11 requests, 10 of them"},
+		{"a mark not recorded", true, func(a *Account) {
+			a.Stats.Timeline[observer.Mark] = observer.TypeStats{Recorded: 10*Marks - 1}
+		}, "49 entries were recorded (want 50)"},
+		{"an entry lost on the timeline", true, func(a *Account) {
+			a.Stats.Timeline[observer.Mark] = observer.TypeStats{Recorded: 10 * Marks, Overflow: 1}
+		}, "1 entries were lost on the timeline"},
+		{"an event not handed over", true, func(a *Account) { a.Stats.Bridge.Events-- }, "29 as events (want 30)"},
+		{"a measure not handed over", true, func(a *Account) { a.Stats.Bridge.Measures-- }, "29 were handed over as spans (want 30)"},
+		{"a mark lost at the bridge", true, func(a *Account) { a.Stats.Bridge.Late++ }, "1 at the bridge"},
+		{"a span not accepted", true, func(a *Account) { a.Stats.Delivery.Accepted-- }, "29 spans accepted"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := ten()
+			c.change(&a)
+			wants(t, a.CheckComplete(c.delivers), c.want)
+		})
+	}
+}
+
+func TestCheckLosses(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		spans, profiles uint64
+		says, want      string
+	}{
+		{"nothing lost", 0, 0, "", ""},
+		{"spans, told", 2, 0, "lost 2 spans", ""},
+		{"spans, not told", 2, 0, "", "2 spans and profiles were lost"},
+		{"a profile, not told", 0, 1, "", "1 spans and profiles were lost"},
+		{"told, not counted", 0, 0, "deadline exceeded", `0 spans and profiles were lost, and the end says "deadline exceeded"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := Final{Account: ten(), Err: c.says}
+			f.Stats.Delivery.Delivered -= c.spans
+			f.Stats.Profiles.Sent -= c.profiles
+			wants(t, f.CheckLosses(), c.want)
+		})
+	}
+}
+
+func wants(t *testing.T, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q in it", err, want)
+	}
+}
+
+func TestBook(t *testing.T) {
+	s := perfline.Stats{
+		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1, Unanswered: 2},
+		Profiles: pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1, Retries: 7},
+	}
+	for _, c := range []struct {
+		name                                              string
+		book                                              Book
+		accepted, delivered, pending, settled, unanswered uint64
+		causes                                            string
+	}{
+		{"spans", Spans(s), 10, 4, 1, 9, 2, "3 failed, 2 dropped"},
+		{"profiles", Profiles(s), 15, 5, 1, 14, 3, "4 refused, 3 unanswered, 2 overflow"},
+		{"nothing", Spans(perfline.Stats{}), 0, 0, 0, 0, 0, "0"},
+	} {
+		b := c.book
+		if b.Accepted != c.accepted || b.Delivered != c.delivered || b.Pending != c.pending || b.Settled() != c.settled || b.Unanswered != c.unanswered || b.Causes() != c.causes {
+			t.Errorf("%s: the book is %+v, %d settled, causes %q", c.name, b, b.Settled(), b.Causes())
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/integration/load"
+	"github.com/perfline/perfline/integration/trial/internal/service"
+)
+
+// A result is what a row found.
+type result struct {
+	name            string
+	notMade         error
+	healthy, faulty phase
+	requests        load.Results // in all phases
+	goroutinesAfter int
+	heap, heapAfter uint64
+	book            service.Book
+	arrived         int // at the backend
+	recovered       time.Duration
+	recoveredMeans  string // of what the time is, if not of that
+	notes           []string
+	wrong           []error
+	text            string // the report of the random schedule
+}
+
+func (r *result) fail(err error) {
+	if err != nil {
+		r.wrong = append(r.wrong, err)
+	}
+}
+
+func (r *result) note(text string) { r.notes = append(r.notes, text) }
+
+func (r *result) verdict() string {
+	switch {
+	case len(r.wrong) > 0:
+		return fmt.Sprintf("NOT WELL: %v", errors.Join(r.wrong...))
+	case r.notMade != nil:
+		return r.notMade.Error()
+	}
+	return "ok"
+}
+
+// slower is by how much the p99 may grow without being pointed at.
+const slower = 3
+
+// writeTables writes two tables of the fixed schedules, as Markdown: what a service pays, and
+// what becomes of what it records.
+func writeTables(w io.Writer, results []*result, set settings) {
+	results = slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.name == randomName })
+	at := "one row at a time"
+	if set.parallel > 1 {
+		at = fmt.Sprintf("%d rows at a time, which share them", set.parallel)
+	}
+	fmt.Fprintf(w, "%d requests/s, each of %d spans; each fault lasts %v; profiles every %v, spans every second; %d processors, %s.\n\n",
+		set.rate, service.SpansOfRequest, set.length, uploadEvery, runtime.GOMAXPROCS(0), at)
+	fmt.Fprint(w, "| what fails | p50, p99 healthy | in the fault | requests (failed) | memory peak, MiB | live heap, MiB | goroutines |\n|---|---|---|---:|---|---|---|\n")
+	for _, r := range results {
+		if r.notMade == nil {
+			fmt.Fprintln(w, r.pays())
+		}
+	}
+	fmt.Fprint(w, "\nLatencies are those of requests that were answered, from when they were due; requests are all of the row's. "+
+		"Memory is what the service's runtime has of the system, its peak before → in the fault; the live heap is after a garbage collection, before → after all; "+
+		"goroutines are those that are not a connection's, before → after all (peak of all in the fault).\n\n")
+	fmt.Fprint(w, "| what fails | accepted | = delivered | + lost | + pending | at the backend | recovered | |\n|---|---:|---:|---|---:|---:|---:|---|\n")
+	for _, r := range results {
+		fmt.Fprintln(w, r.books())
+	}
+	fmt.Fprint(w, "\nAccepted are spans, with Pyroscope profiles, at the service's end; at the backend are spans in Jaeger, each once, or profiles that Pyroscope has answered with success. "+
+		"Recovered is the time from the end of the fault until all that was accepted before is delivered or lost and something accepted since is delivered; "+
+		"a backend that was killed is back before the fault's end. With SIGTERM it is the time until the service has ended.\n")
+}
+
+// writeRandom writes the report of the random schedule.
+func writeRandom(w io.Writer, results []*result) {
+	for _, r := range results {
+		if r.name == randomName {
+			fmt.Fprint(w, r.text)
+		}
+	}
+}
+
+// pays is the row of the first table.
+func (r *result) pays() string {
+	return fmt.Sprintf("| %s | %s | %s | %d (%d) | %s → %s | %s → %s | %s → %s (%d) |",
+		r.name, latencies(r.healthy.requests), latencies(r.faulty.requests), r.requests.Answered+r.requests.Failed, r.requests.Failed,
+		mib(r.healthy.memory), mib(r.faulty.memory), mib(r.heap), mib(r.heapAfter),
+		number(r.healthy.goroutinesIdle), number(r.goroutinesAfter), r.faulty.goroutines)
+}
+
+// books is the row of the second table.
+func (r *result) books() string {
+	notes := r.notes
+	if r.notMade != nil {
+		notes = append(notes, r.notMade.Error())
+	} else if before, during := r.healthy.requests.P(0.99), r.faulty.requests.P(0.99); before > 0 && during > slower*before {
+		notes = append(notes, fmt.Sprintf("p99 is over %d times the healthy one", slower))
+	}
+	for _, err := range r.wrong {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		notes = append(notes, "NOT WELL: "+first)
+	}
+	// An error's text may have anything in it.
+	note := strings.ReplaceAll(strings.Join(notes, "; "), "|", `\|`)
+	if r.notMade != nil {
+		return fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 6), note)
+	}
+	recovered := fmt.Sprintf("%.1f s", r.recovered.Seconds())
+	if r.recovered == 0 {
+		recovered = "–"
+	} else if r.recoveredMeans != "" {
+		recovered = r.recoveredMeans + ": " + recovered
+	}
+	return fmt.Sprintf("| %s | %s | %d | %s | %s |", r.name, sums(r.book), r.arrived, recovered, note)
+}
+
+// sums are a book's cells.
+func sums(b service.Book) string {
+	return fmt.Sprintf("%d | %d | %s | %d", b.Accepted, b.Delivered, b.Causes(), b.Pending)
+}
+
+func latencies(r load.Results) string {
+	if r.Answered == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%v, %v", r.P(0.5).Round(10*time.Microsecond), r.P(0.99).Round(10*time.Microsecond))
+}
+
+func mib(bytes uint64) string {
+	if bytes == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", float64(bytes)/(1<<20))
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package cpushare
+
+const raceDetector = false

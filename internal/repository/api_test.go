@@ -1,0 +1,154 @@
+package repository_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// docs/api.txt has all that other modules can use, a line each, so that every change of it shows in a diff.
+func TestAPIDocumented(t *testing.T) {
+	atRoot(t)
+	var all strings.Builder
+	fset := token.NewFileSet()
+	packages, exports := published(t)
+	imported := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, errors.New("it was not built")
+		}
+		return os.Open(exports[path])
+	})
+	for _, path := range packages {
+		p, err := imported.Import(path)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, line := range apiOf(p) {
+			fmt.Fprintln(&all, line)
+		}
+		fmt.Fprintln(&all)
+	}
+	documented(t, "docs/api.txt", "", strings.TrimSuffix(all.String(), "\n"))
+}
+
+// published returns the packages of this module that others can import, and the files with the
+// compiler's account of these packages and of their dependencies. It leaves out the code that
+// protoc-gen-go and protoc-gen-connect-go generate: the schema in proto describes it.
+func published(t *testing.T) (packages []string, exports map[string]string) {
+	t.Helper()
+	exports = map[string]string{}
+	const format = `{{.ImportPath}}|{{.Export}}|{{if .Module}}{{.Module.Main}}{{end}}`
+	for entry := range strings.Lines(list(t, "", format, "-export", "-deps", "./...")) {
+		fields := strings.Split(strings.TrimSuffix(entry, "\n"), "|")
+		path := fields[0]
+		exports[path] = fields[1]
+		if fields[2] != "true" || strings.Contains(path, "/internal/") || strings.Contains(path, "/profilerv1") {
+			continue
+		}
+		packages = append(packages, path)
+	}
+	slices.Sort(packages)
+	return packages, exports
+}
+
+// apiOf lists the exported names of a package in their order. A type's exported fields and methods follow it, also
+// the methods of embedded types.
+func apiOf(p *types.Package) []string {
+	var lines []string
+	for _, name := range p.Scope().Names() {
+		if !ast.IsExported(name) {
+			continue
+		}
+		switch o := p.Scope().Lookup(name).(type) {
+		case *types.Const:
+			typ := " " + types.TypeString(o.Type(), brief)
+			if b, ok := o.Type().(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
+				typ = ""
+			}
+			lines = append(lines, fmt.Sprintf("const %s.%s%s = %s", brief(p), name, typ, o.Val().ExactString()))
+		case *types.Func:
+			lines = append(lines, fmt.Sprintf("func %s.%s%s", brief(p), name, signature(o.Signature())))
+		case *types.TypeName:
+			lines = append(lines, typeLines(o)...)
+		default:
+			lines = append(lines, types.ObjectString(o, brief))
+		}
+	}
+	return lines
+}
+
+// brief says which package a name is of, for all that appear in the API.
+func brief(p *types.Package) string {
+	if p.Path() == module {
+		return p.Name()
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(p.Path(), module+"/"), "go.opentelemetry.io/")
+}
+
+// typeLines are a type's line, then one for each field and method.
+func typeLines(o *types.TypeName) []string {
+	if o.IsAlias() {
+		return []string{types.ObjectString(o, brief)}
+	}
+	name := types.TypeString(o.Type(), brief) // with its type parameters
+	var kind string
+	var fields []string
+	hasMethods := types.Type(types.NewPointer(o.Type()))
+	switch u := o.Type().Underlying().(type) {
+	case *types.Struct:
+		kind = "struct"
+		for f := range u.Fields() {
+			switch {
+			case f.Exported() && f.Embedded():
+				fields = append(fields, fmt.Sprintf("field %s: embeds %s", name, types.TypeString(f.Type(), brief)))
+			case f.Exported():
+				fields = append(fields, fmt.Sprintf("field %s.%s %s", name, f.Name(), types.TypeString(f.Type(), brief)))
+			}
+		}
+	case *types.Interface:
+		kind, hasMethods = "interface", o.Type()
+		for m := range u.Methods() {
+			if !m.Exported() {
+				kind = "interface that only its package implements"
+			}
+		}
+	default:
+		kind = types.TypeString(u, brief)
+	}
+	lines := append([]string{fmt.Sprintf("type %s %s", name, kind)}, fields...)
+	values := types.NewMethodSet(o.Type())
+	for m := range types.NewMethodSet(hasMethods).Methods() {
+		if !m.Obj().Exported() {
+			continue
+		}
+		receiver := name
+		if values.Lookup(m.Obj().Pkg(), m.Obj().Name()) == nil {
+			receiver = "*" + name
+		}
+		lines = append(lines, fmt.Sprintf("func (%s) %s%s", receiver, m.Obj().Name(), signature(m.Type().(*types.Signature))))
+	}
+	return lines
+}
+
+// signature is a function's without "func". Results without a name have one in the compiler's account of functions
+// that it inlines, which is not part of the API.
+func signature(s *types.Signature) string {
+	var text bytes.Buffer
+	types.WriteSignature(&text, s, brief)
+	if r := s.Results(); r.Len() == 1 && strings.HasPrefix(r.At(0).Name(), "#") {
+		return strings.TrimSuffix(strings.Replace(text.String(), "("+r.At(0).Name()+" ", "", 1), ")")
+	}
+	return inlined.ReplaceAllString(text.String(), "")
+}
+
+var inlined = regexp.MustCompile(`#rv[0-9]+ `)

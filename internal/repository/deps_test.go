@@ -1,0 +1,196 @@
+package repository_test
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed says which folders of this module a folder may import. A package follows the rule
+// of the longest folder that has it, so that a sub-package without a rule of its own follows
+// its parent's. Data flows one way. The folder exporter is for every program that sends
+// spans, and must not cost it the profiler, the requests in memory or the files for viewers.
+// Requests in memory read profiles, and must not cost a program the sampler.
+var allowed = map[string][]string{
+	"observer":             {},
+	"marks":                {"observer"},
+	"bridge":               {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc"},
+	"bridge/bridgehttp":    {"internal", "observer", "bridge", "profiling/spanlabels"},
+	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
+	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
+	"profiling/profile":    {"observer"},
+	"profiling/spanlabels": {"internal"},
+	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
+	"exporter":             {"internal", "exporter/otlpenc"},
+	"exporter/otlpenc":     {},
+	"exporter/requests":    {"internal", "profiling/profile", "exporter/otlpenc"},
+	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
+	"exporter/live": {"internal", "observer", "guard", "profiling/profile", "profiling/sessions", "profiling/service",
+		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
+	"guard":                  {"internal"},
+	"internal":               {},
+	"internal/outputs":       {"internal", "exporter"},
+	"internal/spantest":      {"observer"},                                                       // for tests of observer
+	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
+}
+
+// onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
+// is perfline itself. A program that mounts no handler must not pay for one.
+var onlyFor = map[string][]string{
+	"connectrpc.com/":             {"profiling/service", "exporter/live"},
+	"github.com/grafana/":         {"profiling/pyroscope"},
+	module + "/exporter/live":     {"exporter/live"},
+	module + "/profiling/service": {"profiling/service", "exporter/live"},
+
+	"go.opentelemetry.io/contrib/exporters/":             {"internal/outputs"},
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric": {"internal/outputs"},
+	"go.opentelemetry.io/otel/exporters/prometheus":      {"internal/outputs"},
+	"go.opentelemetry.io/otel/exporters/stdout/":         {"internal/outputs"},
+	module + "/internal/outputs":                         {""}, // perfline.Start
+}
+
+// standardOnly are the folders whose import costs the standard library only.
+var standardOnly = []string{
+	"observer", "marks", "bridge/bridgehttp/internal/servertiming",
+	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+}
+
+func TestImportDirection(t *testing.T) {
+	atRoot(t)
+	// A file for one system only must not hide an import from the others.
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		t.Run(goos, func(t *testing.T) { testImportDirection(t, goos) })
+	}
+}
+
+func testImportDirection(t *testing.T, goos string) {
+	// Package, then its imports; then the same with all it depends on.
+	for line := range strings.Lines(list(t, goos, `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		from := folder(pkg)
+		rule, ok := allowed[from]
+		if !ok {
+			t.Errorf("package %s: no folder of it is in the table: say what it may import", pkg)
+		}
+		for _, imported := range strings.Fields(imports) {
+			for prefix, dirs := range onlyFor {
+				isOwn := func(dir string) bool {
+					return dir == "" && pkg == module || dir != "" && strings.HasPrefix(pkg+"/", module+"/"+dir+"/")
+				}
+				if strings.HasPrefix(imported, prefix) && !slices.ContainsFunc(dirs, isOwn) {
+					t.Errorf("%s imports %s: only %q may", pkg, imported, dirs)
+				}
+			}
+			if own := module + "/profiling/pyroscope"; imported == own && from == "profiling" {
+				t.Errorf("%s imports %s: who profiles on demand needs no server's client", pkg, own)
+			}
+			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
+				t.Errorf("%s imports %s: only profiling itself may", pkg, imported)
+			}
+			if !strings.HasPrefix(imported+"/", module+"/") {
+				continue
+			}
+			if to := folder(imported); to != from && !slices.Contains(rule, to) {
+				t.Errorf("%s imports %s: %q may import %q only", pkg, imported, from, rule)
+			}
+		}
+	}
+	args := []string{"-deps"}
+	for _, dir := range standardOnly {
+		args = append(args, "./"+dir+"/...")
+	}
+	for dep := range strings.Lines(list(t, goos, `{{if not .Standard}}{{.ImportPath}}{{end}}`, args...)) {
+		if dep = strings.TrimSpace(dep); !strings.HasPrefix(dep+"/", module+"/") {
+			t.Errorf("one of %v reaches %s: they may use the standard library only", standardOnly, dep)
+		}
+	}
+}
+
+// Every package may encode spans without a client of OTLP and without the messages of protobuf.
+func TestEncoderIsLight(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", "./exporter/otlpenc")) {
+		for _, heavy := range []string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "go.opentelemetry.io/proto/", "go.opentelemetry.io/otel/exporters/"} {
+			if strings.HasPrefix(dep, heavy) {
+				t.Errorf("exporter/otlpenc reaches %s", strings.TrimSpace(dep))
+			}
+		}
+	}
+}
+
+// Code that makes spans may label goroutines without the formats of profiles and the sampler.
+func TestSpanLabelsAreLight(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/spanlabels")) {
+		switch dep = strings.TrimSpace(dep); {
+		case dep == "", dep == module+"/profiling/spanlabels", dep == module+"/internal/goruntime", dep == module+"/internal/underway":
+		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "github.com/google/pprof"):
+			t.Errorf("profiling/spanlabels reaches %s", dep)
+		}
+	}
+}
+
+// No folder may import another in a circle: Go refuses a circle of packages, but not of folders.
+func TestImportRulesHaveNoCircle(t *testing.T) {
+	var visit func(dir string, above []string)
+	visit = func(dir string, above []string) {
+		if slices.Contains(above, dir) {
+			t.Errorf("the table has a circle: %q", append(above, dir))
+			return
+		}
+		rule, ok := allowed[dir]
+		if !ok {
+			t.Errorf("%q may import %q, which has no rule", above[len(above)-1], dir)
+		}
+		for _, to := range rule {
+			visit(to, append(slices.Clone(above), dir))
+		}
+	}
+	for dir := range allowed {
+		visit(dir, nil)
+	}
+}
+
+// One package links to the runtime, so that a new release of Go is checked in one place.
+func TestOnlyGoruntimeLinksToTheRuntime(t *testing.T) {
+	atRoot(t)
+	const home = "internal/goruntime/"
+	links := 0
+	for path, text := range sources(t) {
+		if !strings.HasSuffix(path, ".s") && !strings.Contains(text, "\n//go:linkname ") {
+			continue
+		}
+		if links++; !strings.HasPrefix(path, home) {
+			t.Errorf("%s has a linkname or assembler: both belong in %s", path, home)
+		}
+	}
+	if links == 0 {
+		t.Errorf("no file in %s links to the runtime: the test sees nothing", home)
+	}
+}
+
+// folder is the longest folder with a rule that has a package of this module, or else the
+// package's path. The module's own package is "".
+func folder(pkg string) string {
+	own := strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/")
+	for dir := own; dir != "."; dir = path.Dir(dir) {
+		if _, ok := allowed[dir]; ok {
+			return dir
+		}
+	}
+	return own
+}
+
+// Dependencies of tests and examples must not reach the users of the module.
+func TestModuleStaysLight(t *testing.T) {
+	atRoot(t)
+	mod := read(t, "go.mod")
+	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "grafana/pyroscope ", "chromedp", "golangci"} {
+		if strings.Contains(string(mod), heavy) {
+			t.Errorf("go.mod requires %s: that belongs into a nested module", heavy)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package repository_test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what is made from the code into its documents")
+
+// documented fails t if a document does not have what is made from the code, or writes it there with
+// -update. The part of a document is between <!-- part --> and <!-- /part -->; "" is all of it.
+func documented(t *testing.T, document, part, want string) {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil && (part != "" || !*update) {
+		t.Fatal(err)
+	}
+	before, got, after, begin := "", string(text), "", ""
+	if part != "" {
+		begin = "<!-- " + part + " -->\n"
+		end := "<!-- /" + part + " -->"
+		var begins, ends bool
+		before, got, begins = strings.Cut(string(text), begin)
+		got, after, ends = strings.Cut(got, end)
+		if !begins || !ends {
+			t.Fatalf("%s lacks %q or %q", document, begin, end)
+		}
+		before, after = before+begin, end+after
+	}
+	if *update {
+		if err := os.WriteFile(document, []byte(before+want+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(gotLines), len(wantLines)) {
+		if g, w := line(gotLines, i), line(wantLines, i); g != w {
+			t.Fatalf("%s is not what the code gives: line %d after %q is\n%s\nand by the code\n%s\n(go test -run Documented ./internal/repository -update writes it; look at the diff)",
+				document, i+1, begin, g, w)
+		}
+	}
+}
+
+func line(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "not there"
+}

@@ -1,0 +1,62 @@
+package repository_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// Links between documents lead to files and headings of the repository.
+func TestLinks(t *testing.T) {
+	atRoot(t)
+	links := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if name := d.Name(); d.IsDir() && (name == "node_modules" || name == ".git") {
+			return fs.SkipDir
+		}
+		if err != nil || !strings.HasSuffix(file, ".md") {
+			return err
+		}
+		text := fenced.ReplaceAll(read(t, file), nil)
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(string(m[1]), "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			to := file
+			if target != "" {
+				to = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+			} else if anchor != "" && !anchors(t, to)[anchor] {
+				t.Errorf("%s links to %s: no such heading", file, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || links == 0 {
+		t.Errorf("%d links were found: %v", links, err)
+	}
+}
+
+// anchors are the names that GitHub gives to a document's headings.
+func anchors(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, m := range heading.FindAllSubmatch(fenced.ReplaceAll(read(t, file), nil), -1) {
+		name := strings.ReplaceAll(strings.ToLower(string(m[1])), " ", "-")
+		names[regexp.MustCompile(`[^\pL\pN_-]`).ReplaceAllString(name, "")] = true
+	}
+	return names
+}

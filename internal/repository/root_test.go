@@ -1,0 +1,66 @@
+package repository_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/perfline/perfline"
+
+// atRoot makes the root of the repository the working directory of t. TestMain cannot do it. The go command keeps the result of a
+// test until a file has changed that it opened, and does not see a change of directory before the tests begin.
+func atRoot(t *testing.T) {
+	t.Helper()
+	t.Chdir(filepath.Join("..", ".."))
+}
+
+// list runs the go command that runs the tests ("go test" puts it first in PATH).
+func list(t *testing.T, goos, format string, args ...string) string {
+	t.Helper()
+	sources(t) // the go command does not see which files a program opens that the test starts
+	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
+	cmd.Env = append(os.Environ(), "GOOS="+goos)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("GOOS=%s go list %v: %v\n%s", goos, args, err, &stderr)
+	}
+	return string(out)
+}
+
+// sources are the module's Go and assembler files, by path. Nested modules are not among them.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != "." {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(path, ".go"), strings.HasSuffix(path, ".s"):
+			all[filepath.ToSlash(path)] = string(read(t, path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

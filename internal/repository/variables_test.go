@@ -1,0 +1,122 @@
+package repository_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline/internal/environ"
+)
+
+// notHonoured are variables that linked code reads, but not for perfline.Start.
+var notHonoured = map[string]string{
+	"OTEL_LOGS_EXPORTER":       "perfline sends no logs",
+	"OTEL_EXPORTER_OTLP_LOGS_": "perfline sends no logs",
+	"OTEL_BLRP_":               "perfline sends no logs",
+	"OTEL_LOGRECORD_":          "perfline sends no logs",
+}
+
+// How code names variables: whole, or with what begins the name elsewhere.
+var (
+	wholeNames   = regexp.MustCompile(`"((?:OTEL|PYROSCOPE|PERFLINE)_[A-Z][A-Z_]*[A-Z])"`)
+	otlpReaders  = regexp.MustCompile(`[wW]ith\w+\(\s*"([A-Z_]+)"(?:,\s*"([A-Z_]+)")?`)
+	goXFeatures  = regexp.MustCompile(`newFeature\(\s*\[\]string\{([^}]*)\}`)
+	quoted       = regexp.MustCompile(`"([A-Z_]+)"`)
+	otlpPackages = regexp.MustCompile(`/otlp(trace|metric)(grpc|http)/internal/(otlpconfig|oconf)$`)
+)
+
+// readBy finds the variables that the code reads which perfline.Start links: which one by which packages.
+func readBy(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for line := range strings.Lines(list(t, "", "{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \" \"}}", "-deps", ".")) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		pkg, dir, files := fields[0], fields[1], strings.Fields(fields[2])
+		isOf := func(prefix string) bool { return strings.HasPrefix(pkg+"/", prefix) }
+		if pkg == module+"/internal/environ" || !slices.ContainsFunc([]string{module + "/", "go.opentelemetry.io/", "github.com/grafana/"}, isOf) {
+			continue
+		}
+		add := func(name string) {
+			if !slices.Contains(found[name], pkg) {
+				found[name] = append(found[name], pkg)
+			}
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range wholeNames.FindAllStringSubmatch(string(text), -1) {
+				add(m[1])
+			}
+			for _, m := range goXFeatures.FindAllStringSubmatch(string(text), -1) {
+				for _, suffix := range quoted.FindAllStringSubmatch(m[1], -1) {
+					add("OTEL_GO_X_" + suffix[1])
+				}
+			}
+			if !otlpPackages.MatchString(pkg) {
+				continue
+			}
+			for _, m := range otlpReaders.FindAllStringSubmatch(string(text), -1) {
+				for _, name := range m[1:] {
+					if name != "" {
+						add("OTEL_EXPORTER_OTLP_" + name)
+					}
+				}
+			}
+		}
+	}
+	delete(found, "OTEL_EXPORTER_OTLP") // begins names
+	return found
+}
+
+// The code reads and internal/environ lists the same variables. TestVariables tries them all.
+func TestVariablesAreComplete(t *testing.T) {
+	atRoot(t)
+	listed := map[string]bool{}
+	for _, v := range environ.Variables() {
+		for _, name := range v.Names() {
+			if listed[name] {
+				t.Errorf("%s is listed twice", name)
+			}
+			listed[name] = true
+		}
+	}
+	read := readBy(t)
+	for name, packages := range read {
+		excluded := false
+		for prefix := range notHonoured {
+			excluded = excluded || strings.HasPrefix(name, prefix)
+		}
+		if !listed[name] && !excluded {
+			t.Errorf("%s is read by %v and not listed: add it to internal/environ or say here why not", name, packages)
+		}
+	}
+	for name := range listed {
+		if _, ok := read[name]; !ok {
+			t.Errorf("%s is listed, but nothing reads it", name)
+		}
+	}
+}
+
+func TestVariablesDocumented(t *testing.T) {
+	atRoot(t)
+	var b strings.Builder
+	fmt.Fprintln(&b, "| variable | what it sets | a value | unset |\n|---|---|---|---|")
+	for _, v := range environ.Variables() {
+		name := "`" + v.Name + "`"
+		if v.Signals {
+			name += " ¹"
+		}
+		rule := strings.ReplaceAll(v.Rule(), "|", `\|`)
+		if v.Fatal {
+			rule += ". **Else Start fails**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, v.Sets, rule, v.Default)
+	}
+	documented(t, "docs/variables.md", "variables", b.String())
+}

@@ -1,0 +1,64 @@
+package profiling
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// useCPU uses some of the process's CPU time, with the clock's own calls.
+func useCPU(t *testing.T, length time.Duration) {
+	t.Helper()
+	before := cputime.Process()
+	if before == 0 {
+		t.Skip("the process's CPU time is not known on this system")
+	}
+	for cputime.Process()-before < length {
+	}
+}
+
+// A trace has the CPU time that the process used, unless its samples are not of that time.
+func TestCPUTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall  bool
+		size  int
+		known bool
+	}{
+		"a profiler of the CPU":         {false, 100, true},
+		"one whose buffer was full":     {false, 1, false},
+		"one of the wall clock":         {true, 100, false},
+		"one of the wall that was full": {true, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, c.wall)
+				p := d.startWith(Options{MaxBufferSize: c.size, Wall: c.wall})
+				useCPU(t, 20*time.Millisecond)
+				d.emit(1)
+				tr := d.stop(p)
+				if c.known && tr.CPUTime < 20*time.Millisecond || !c.known && tr.CPUTime != 0 {
+					t.Errorf("the trace has a CPU time of %v; known: %v, 20ms were used", tr.CPUTime, c.known)
+				}
+			})
+		})
+	}
+}
+
+// A change of the engine's interval after a profiler has stopped, before the hub removes
+// it, is no gap: the CPU time used until then stays.
+func TestCPUTimeBeforeTheEnd(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p := d.start(context.Background(), 10*time.Millisecond, 0)
+		useCPU(t, 20*time.Millisecond)
+		p.ended.Store(sampling.Now())
+		p.pause(sampling.Now())
+		p.resume(sampling.Now())
+		if tr := d.stop(p); tr.CPUTime < 20*time.Millisecond {
+			d.Errorf("the trace has a CPU time of %v, 20ms were used", tr.CPUTime)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package profiling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+// The values of zero [Options].
+const (
+	DefaultSampleInterval = 10 * time.Millisecond
+	DefaultMaxBufferSize  = 200_000
+	defaultWallBudget     = 0.01
+)
+
+// Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
+// Dictionary). The zero value is ready to use.
+type Options struct {
+	// SampleInterval is the time between samples. 0 means [DefaultSampleInterval]. The profiler uses
+	// this interval or the next shorter one that its engine supports, or the engine's shortest: with
+	// [profile.EngineCPU] the kernel's tick, often 4 ms. [Profiler.SampleInterval] returns it. It must
+	// not be negative.
+	SampleInterval time.Duration
+
+	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means
+	// [DefaultMaxBufferSize]. A sample takes 48 bytes.
+	MaxBufferSize int
+
+	// OnSampleBufferFull is called, on a goroutine of its own, when the profiler has
+	// stopped because it has MaxBufferSize samples (samplebufferfull). It may call Stop.
+	OnSampleBufferFull func(*Profiler)
+
+	// Modules are the modules whose frames are kept: [ModuleMain], [ModuleStandard] or
+	// paths; empty means all. Frames of other modules are left out of the stacks, and a
+	// sample that has no other frames has no stack.
+	Modules []string
+
+	// Spans says which spans the samples name. The zero value is [spanlabels.LocalRoots]: for a
+	// request its server span.
+	Spans spanlabels.Selection
+
+	// Wall samples all goroutines by the wall clock, also the waiting ones, instead of
+	// the code that runs by its CPU time.
+	Wall bool
+
+	// WallBudget is the share of one core that a Wall profiler may cost, over 0 to 1. 0
+	// means 0.01. Of several profilers the smallest counts.
+	WallBudget float64
+}
+
+// fill returns o with its defaults, or an error that names the option, its value and the rule.
+func (o Options) fill() (Options, error) {
+	switch {
+	case o.SampleInterval < 0:
+		return o, fmt.Errorf("profiling: SampleInterval %v: must not be negative", o.SampleInterval)
+	case o.MaxBufferSize < 0 || int64(o.MaxBufferSize) > math.MaxUint32:
+		return o, fmt.Errorf("profiling: MaxBufferSize %d: must be between 0 and %d", o.MaxBufferSize, uint32(math.MaxUint32))
+	case !(o.WallBudget >= 0 && o.WallBudget <= 1):
+		return o, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
+	case o.Spans > spanlabels.EverySpan:
+		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)", o.Spans, spanlabels.LocalRoots, spanlabels.EverySpan)
+	}
+	o.SampleInterval = cmp.Or(o.SampleInterval, DefaultSampleInterval)
+	o.MaxBufferSize = cmp.Or(o.MaxBufferSize, DefaultMaxBufferSize)
+	o.WallBudget = cmp.Or(o.WallBudget, defaultWallBudget)
+	return o, nil
+}

@@ -1,0 +1,235 @@
+package sessions
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxMarkLanes is how many lanes a frame has for measures between marks. A program that measures since its start
+// again and again would have a lane for each measure.
+const maxMarkLanes = 64
+
+// A frameBuilder arranges the records of a frame in lanes.
+type frameBuilder struct {
+	*frame
+	records   []*record
+	spans     map[trace.SpanID]*record // those records that are spans
+	lanes     []*lane
+	tops      []laneTop // of lanes
+	markLanes int       // how many lanes are for measures between marks
+}
+
+// A lane is a timeline in the making: records that may have been on one call stack.
+type lane struct {
+	records []*record
+	parents []int32 // of records: indexes, or none
+	stack   []openRecord
+	samples []int32 // indexes in the trace of the session
+
+	betweenMarks bool // its records were on no call stack
+	hasRequest   bool
+}
+
+// An openRecord is a record of a lane that has not ended when the next one begins.
+type openRecord struct {
+	index       int32
+	end, length time.Duration
+	span        trace.SpanID // that is active in it
+	parent      trace.SpanID // the span that it was recorded under, if it is a span
+}
+
+// A laneTop is the innermost open record of a lane: what a lane is chosen by. A frame may have a thousand
+// lanes, and a slice of tops is quick to search.
+type laneTop struct {
+	end, length  time.Duration
+	span         trace.SpanID // that is active in it
+	open         bool         // else the lane has no open record
+	betweenMarks bool         // the lane's
+}
+
+func (l *lane) top() laneTop {
+	t := laneTop{betweenMarks: l.betweenMarks}
+	if n := len(l.stack); n > 0 {
+		o := &l.stack[n-1]
+		t.end, t.length, t.span, t.open = o.end, o.length, o.span, true
+	}
+	return t
+}
+
+// sortRecords puts each record behind all records that it may be below.
+func (f *frameBuilder) sortRecords() {
+	f.spans = map[trace.SpanID]*record{}
+	for _, r := range f.records {
+		if r.span.IsValid() {
+			f.spans[r.span] = r
+		}
+	}
+	type sortKey struct {
+		r *record
+		i int
+		// late is set unless the record is the last moment of a span that began before: such a moment precedes
+		// the records that begin then.
+		late bool
+	}
+	keys := make([]sortKey, len(f.records))
+	for i, r := range f.records {
+		keys[i] = sortKey{r, i, true}
+		if r.isMoment() {
+			p := f.parent(r)
+			keys[i].late = p == nil || p.start >= r.start
+		}
+	}
+	slices.SortFunc(keys, func(a, b sortKey) int {
+		if c := cmp.Compare(a.r.start, b.r.start); c != 0 {
+			return c
+		}
+		if a.late != b.late {
+			if b.late {
+				return -1
+			}
+			return 1
+		}
+		// The longer one comes first. Of two with equal times, the caller was recorded last, as it ended last.
+		return cmp.Or(cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
+	})
+	for i := range keys {
+		f.records[i] = keys[i].r
+	}
+}
+
+// maxEmptySpans is how many spans of no length parent skips: wrong ids may form a circle.
+const maxEmptySpans = 64
+
+// parent returns the span that a record is below, or nil if no record of it can have one below.
+func (f *frameBuilder) parent(r *record) *record {
+	id := r.parent
+	for range maxEmptySpans {
+		p := f.spans[id]
+		if p == nil || p != r && !p.isMoment() {
+			return p
+		}
+		id = p.parent
+	}
+	return nil
+}
+
+// add puts a record into a lane, below the record that was on top of the call stack when it began.
+func (f *frameBuilder) add(r *record) {
+	var under trace.SpanID
+	if p := f.parent(r); p != nil {
+		under = p.span
+	}
+	i := f.laneFor(r, under)
+	f.lanes[i].push(r, under)
+	f.tops[i] = f.lanes[i].top()
+}
+
+// laneFor returns the index of the lane for a record. It is the lane whose top encloses the record most tightly,
+// under the span that the record was recorded under. If there is none, it is a lane without an open record.
+// A root span is enclosed by no other span. Measures between marks have lanes of their own, and enclose nothing.
+func (f *frameBuilder) laneFor(r *record, under trace.SpanID) int {
+	best, idle := -1, -1
+	anySpan := !under.IsValid()
+	isRoot, isMoment := r.isRootSpan(), r.isMoment()
+	for i := range f.tops {
+		t := &f.tops[i]
+		if t.betweenMarks != r.betweenMarks {
+			continue
+		}
+		if t.open && (t.end < r.start || t.end == r.start && !isMoment) {
+			f.lanes[i].pop(r)
+			*t = f.lanes[i].top()
+		}
+		switch {
+		case !t.open:
+			if idle < 0 {
+				idle = i
+			}
+		case r.betweenMarks || t.end < r.end || !anySpan && t.span != under:
+		case isRoot && t.span.IsValid():
+		case anySpan && r.parent.IsValid() && f.lanes[i].hasSibling(r.parent):
+		case best < 0 || t.length < f.tops[best].length:
+			best = i
+		}
+	}
+	switch {
+	case best >= 0:
+		return best
+	case idle >= 0:
+		return idle
+	case r.betweenMarks && f.markLanes == maxMarkLanes:
+		r.collapse()
+		return slices.IndexFunc(f.tops, func(t laneTop) bool { return t.betweenMarks })
+	case r.betweenMarks:
+		f.markLanes++
+	}
+	l := &lane{betweenMarks: r.betweenMarks}
+	f.lanes, f.tops = append(f.lanes, l), append(f.tops, l.top())
+	return len(f.lanes) - 1
+}
+
+// hasSibling reports whether an open span was recorded under parent. A record under the same parent is its
+// sibling, even if the parent has no record because it has not ended.
+func (l *lane) hasSibling(parent trace.SpanID) bool {
+	return slices.ContainsFunc(l.stack, func(o openRecord) bool { return o.parent == parent })
+}
+
+// pop takes the records that ended before r from the stack. A moment may belong to a record that ends then.
+func (l *lane) pop(r *record) {
+	for n := len(l.stack); n > 0; n-- {
+		if end := l.stack[n-1].end; end > r.start || end == r.start && r.isMoment() {
+			return
+		}
+		l.stack = l.stack[:n-1]
+	}
+}
+
+// push appends a record to the lane, below the top of its stack.
+func (l *lane) push(r *record, under trace.SpanID) {
+	parent, span := none, r.span
+	if n := len(l.stack); n > 0 && !l.betweenMarks {
+		parent = l.stack[n-1].index
+		if !under.IsValid() {
+			under = l.stack[n-1].span
+		}
+	}
+	if !span.IsValid() {
+		span = under
+	}
+	if !r.isMoment() {
+		o := openRecord{index: int32(len(l.records)), end: r.end, length: r.end - r.start, span: span}
+		if r.span.IsValid() {
+			o.parent = r.parent
+		}
+		l.stack = append(l.stack, o)
+	}
+	l.hasRequest = l.hasRequest || r.typ == Request
+	l.records, l.parents = append(l.records, r), append(l.parents, parent)
+}
+
+// sortLanes puts the lane of the request first, and lanes of measures between marks last.
+func (f *frameBuilder) sortLanes() {
+	rank := func(l *lane) int {
+		switch {
+		case l.hasRequest:
+			return 0
+		case l.betweenMarks:
+			return 2
+		default:
+			return 1
+		}
+	}
+	slices.SortStableFunc(f.lanes, func(a, b *lane) int { return rank(a) - rank(b) })
+	f.tops = nil
+}
+
+// start returns when the first record began, or when the first sample was taken if there is no record.
+func (f *frameBuilder) start(sampledAt func(sample int32) time.Duration) time.Duration {
+	if len(f.records) > 0 {
+		return f.records[0].start
+	}
+	return sampledAt(f.lanes[0].samples[0])
+}

@@ -1,0 +1,77 @@
+package sessions_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// overheadOf returns the overhead that an event has by its counts.
+func overheadOf(s *sessions.Session, e sessions.Event, entries int) time.Duration {
+	if e.Type == sessions.Samples {
+		return time.Duration(e.Detail[0].Value.Int64()) * s.Stats().Profiling.SampleCost
+	}
+	return time.Duration(entries) * s.Stats().EntryCost
+}
+
+// An event's overhead is the measured cost of its entries and samples, and at most its own time (SP-12).
+func TestOverhead_SP12(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(sessions.StartOptions{})
+	outer := marks.Time(s.ctx, "outer")
+	for range 10 {
+		inner := marks.Time(s.ctx, "inner")
+		marks.Mark(s.ctx, "leaf")
+		profiling.ForceSample()
+		inner.End()
+	}
+	outer.End()
+	got := s.stop(id)
+	if got.Stats().EntryCost <= 0 {
+		t.Fatalf("an entry costs nothing: %+v", got.Stats())
+	}
+	seen := map[string]int{}
+	for _, tl := range got.Timelines() {
+		var children []int
+		var all []sessions.Event
+		for e := range got.All(tl.ID) {
+			all, children = append(all, e), append(children, 0)
+			if e.ParentID != 0 && e.Type != sessions.Samples {
+				children[e.ParentID-1]++
+			}
+		}
+		for i, e := range all {
+			if want := overheadOf(got, e, children[i]); e.Overhead != min(want, e.Time+e.Overhead) {
+				t.Errorf("%+v has %d entries and overhead %v, want %v", e, children[i], e.Overhead, want)
+			}
+			if e.Overhead > 0 {
+				seen[e.Type.String()+" "+e.Name]++
+			}
+		}
+	}
+	if seen["MEASURE outer"] != 1 || seen["MEASURE inner"] == 0 || seen["MARK leaf"] != 0 {
+		t.Errorf("events with overhead are %v", seen)
+	}
+}
+
+// Samples have overhead where the sampler measures their cost (SP-12).
+func TestSampleCost_SP12(t *testing.T) {
+	s := open(t, sessions.Config{})
+	id := s.start(sessions.StartOptions{})
+	for range 50 {
+		profiling.ForceSample()
+	}
+	got := s.stop(id)
+	if st := got.Stats(); st.Samples == 0 || st.Profiling.SampleCost == 0 {
+		t.Skipf("nothing is sampled here, or it is not known at what cost: %+v", st)
+	}
+	for _, tl := range got.Timelines() {
+		if tl.Samples > 0 && tl.AggregatedOverhead > 0 {
+			return
+		}
+	}
+	t.Errorf("samples cost nothing: %+v", got.Timelines())
+}

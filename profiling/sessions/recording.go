@@ -1,0 +1,346 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+const (
+	// maxPending is how many entries may wait for the recorder's callback.
+	maxPending = 1 << 17
+	// readEvery is how often a session in progress reads the CPU time of the process.
+	readEvery = 250 * time.Millisecond
+	// lookBack is for how long, at least, a session that waits for a request remembers.
+	lookBack = 30 * time.Second
+	// deliveryTimeout is how long a session that ends waits for callbacks of the timeline's other observers.
+	deliveryTimeout = time.Second
+)
+
+// A recording is a session from its start until it is released.
+type recording struct {
+	id SessionID
+	o  StartOptions
+	r  *Recorder
+	tl *observer.Timeline
+
+	observer *observer.Observer
+	overflow uint64              // entries that the timeline had lost before the start
+	sampler  *profiling.Profiler // nil without samples
+
+	cancel   context.CancelFunc // of post-processing
+	progress progress
+	stopped  chan struct{} // closed when the recording ends
+	ready    chan struct{} // closed when session and err are set
+	session  *Session
+	err      error
+
+	stopCalled bool        // guarded by the recorder's mu, as is expiry
+	expiry     *time.Timer // nil until the session is ready
+
+	mu              sync.Mutex // guards what follows
+	state           State
+	waiting         bool          // for the request to the route, which may also be delivered in state Processing
+	zero            time.Duration // the session's zero, on tl; while it waits, when that began
+	end             time.Duration // on tl; 0 while it records
+	entries         *entryStore   // nil when the session is built
+	sealed          bool          // entries takes no more
+	callbackTime    time.Duration // in take, for callbackEntries
+	callbackEntries int
+	cpu             []reading // at times on tl
+	// earlier has the samples that the sampler gave while the session waited; nil if it gave none.
+	earlier *profile.Trace
+	// samplerErr says why samples are missing. samplerStatus is the last samplerState of a sampler that is gone.
+	samplerErr    error
+	samplerStatus string
+}
+
+// begin starts a recording.
+func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*recording, error) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &recording{
+		id: id, o: o, r: r, tl: r.c.Timeline,
+		cancel: cancel, progress: progress{ctx: work}, stopped: make(chan struct{}), ready: make(chan struct{}),
+		state: InProgress, entries: newEntryStore(r.c.MaxEvents),
+	}
+	if o.Route != "" {
+		s.state, s.waiting = Waiting, true
+		s.entries.max = 2 * r.c.MaxEvents
+	}
+	if err := s.startSampler(work); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.mu.Lock() // take waits until there is a beginning
+	defer s.mu.Unlock()
+	var err error
+	s.observer, err = s.tl.Observe(func(l observer.List) { s.take(l.Entries()) }, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxPending})
+	if err != nil {
+		cancel() // which stops the sampler
+		return nil, err
+	}
+	s.overflow = s.tl.Stats().Total().Overflow
+	s.zero = s.tl.Now()
+	s.readCPU()
+	return s, nil
+}
+
+func (s *recording) startSampler(ctx context.Context) (err error) {
+	if s.o.NoSamples {
+		return nil
+	}
+	o := profiling.Options{
+		SampleInterval: cmp.Or(s.o.SampleInterval, s.r.c.SampleInterval), MaxBufferSize: s.r.c.MaxSamples,
+		Modules: s.o.Modules, Wall: s.o.Wall, Spans: spanlabels.EverySpan,
+	}
+	start := profiling.Start
+	if s.o.Remote {
+		start = s.r.c.Policy.Start
+	}
+	s.sampler, err = start(observer.NewContext(ctx, s.tl), o)
+	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {
+		return fmt.Errorf("%w: %w", ErrInvalid, err) // begin has checked all else
+	}
+	return err
+}
+
+// take stores entries.
+func (s *recording) take(entries []observer.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed {
+		return
+	}
+	entered := time.Now()
+	for i := range entries {
+		e := &entries[i]
+		start := e.StartTime()
+		if s.state == Processing && e.RecordedAt() > s.end {
+			continue
+		}
+		if !s.waiting && start+max(0, e.Duration()) < s.zero {
+			continue // the entry must not take the room of another
+		}
+		if s.waiting && s.entries.count == s.entries.max { // the request must not find the store full
+			n := 0
+			s.entries.retain(func(*record) bool { n++; return n > s.r.c.MaxEvents })
+		}
+		r := s.entries.add(e, start)
+		if s.waiting && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.zero {
+			s.arrive(start)
+		}
+	}
+	s.callbackEntries += len(entries)
+	s.callbackTime += time.Since(entered)
+}
+
+// arrive ends the wait for a request that began at a time, and forgets what ended before. s.mu is held.
+func (s *recording) arrive(at time.Duration) {
+	s.waiting, s.zero = false, at
+	if s.state == Waiting {
+		s.state = InProgress
+	}
+	s.entries.max = s.r.c.MaxEvents
+	s.entries.retain(func(r *record) bool { return r.end >= at })
+}
+
+// run looks after the recording until its session is ready.
+func (s *recording) run() {
+	read := time.NewTicker(readEvery)
+	defer read.Stop()
+	forget := time.NewTicker(lookBack)
+	defer forget.Stop()
+	for {
+		select {
+		case <-s.stopped:
+			s.process()
+			return
+		case <-read.C:
+			if s.isTooLong() && s.r.endTooLong(s) {
+				s.r.log().Warn("perfline: a profiling session reached its maximum length and was stopped", "session", s.id, "length", s.r.c.MaxLength)
+			}
+		case <-forget.C:
+			s.forget()
+		}
+	}
+}
+
+// isTooLong reads the CPU time, and reports whether the session has reached its maximum length.
+func (s *recording) isTooLong() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readCPU()
+	return s.tl.Now()-s.zero >= s.r.c.MaxLength
+}
+
+// readCPU takes a reading. s.mu is held.
+func (s *recording) readCPU() {
+	if used := cputime.Process(); used > 0 {
+		s.cpu = append(s.cpu, reading{at: s.tl.Now(), used: used})
+	}
+}
+
+// forget drops what is older than lookBack while the session waits. Samples and readings may be twice as old.
+func (s *recording) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != Waiting {
+		return
+	}
+	now := s.tl.Now()
+	s.entries.retain(func(r *record) bool { return r.end >= now-lookBack })
+	s.cpu = slices.DeleteFunc(s.cpu, func(r reading) bool { return r.at < now-2*lookBack })
+	if s.sampler != nil && !s.sampler.Stopped() {
+		if t, err := s.sampler.TakeTrace(); err == nil {
+			s.earlier = t // the trace of Stop if the sampler's buffer became full right now
+		}
+	}
+}
+
+// stop ends the recording. It is called once.
+func (s *recording) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = s.tl.Now()
+	s.readCPU()
+	s.state = Processing
+	close(s.stopped)
+}
+
+// process builds the session.
+func (s *recording) process() {
+	defer s.cancel()
+	session, err := s.collect().build(&s.progress)
+	s.r.expire(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samplerStatus = s.samplerState()
+	s.entries, s.observer, s.sampler, s.earlier = nil, nil, nil, nil
+	if s.session = session; err == nil {
+		s.state = Ready
+	} else {
+		s.err = fmt.Errorf("sessions: session %d: %w: it was released before it was ready", s.id, ErrNotFound)
+	}
+	close(s.ready) // under the lock: a caller that sees Ready finds the session
+}
+
+// collect disconnects from the timeline and from the sampler, and returns what both have recorded.
+func (s *recording) collect() *source {
+	s.deliver()
+	lost := s.observer.Lost() + s.tl.Stats().Total().Overflow - s.overflow
+	s.observer.Disconnect()
+	var t *profile.Trace
+	var err error
+	if s.sampler != nil {
+		if t, err = s.sampler.Stop(); err != nil {
+			s.r.log().Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true // a callback may still run, with later entries
+	s.samplerErr = err
+	if s.waiting { // the request never came
+		s.zero, s.entries = s.end, newEntryStore(0)
+	}
+	src := &source{
+		id: s.id, started: s.tl.Origin().Add(s.zero), zero: s.zero, length: s.end - s.zero,
+		entries: s.entries, cpu: s.cpu, lost: lost, entryCost: s.callbackTime / time.Duration(max(1, s.callbackEntries)),
+	}
+	if t != nil {
+		src.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
+		if s.earlier != nil && s.earlier != t {
+			t = profile.Join(s.earlier, t)
+		}
+		src.trace = during(t, s.zero, s.end)
+	}
+	return src
+}
+
+// deliver brings all entries that were recorded before the end, on any goroutine, into the store.
+func (s *recording) deliver() {
+	delivered := make(chan struct{})
+	go func() { // which ends with the callbacks
+		defer close(delivered)
+		s.tl.Deliver()
+	}()
+	late := time.NewTimer(deliveryTimeout)
+	defer late.Stop()
+	select {
+	case <-delivered:
+		return
+	case <-late.C:
+	}
+	s.r.log().Warn("perfline: a profiling session goes on without an observer whose callback did not return: callbacks must not block",
+		"session", s.id, "after", deliveryTimeout)
+	s.tl.Flush() // twice, see there
+	s.tl.Flush()
+	s.take(s.observer.TakeRecords())
+}
+
+// during returns a trace without the samples that were taken outside of a session. EngineWindow gives
+// samples the time at which their profile ended, the last one after the session: those count as taken at its end.
+func during(t *profile.Trace, from, to time.Duration) *profile.Trace {
+	if t.Engine == profile.EngineWindow {
+		own := *t
+		own.Samples = slices.Clone(t.Samples)
+		for i := range own.Samples {
+			own.Samples[i].Timestamp = min(own.Samples[i].Timestamp, to)
+		}
+		t = &own
+	}
+	n := len(t.Samples)
+	if n == 0 || t.Samples[0].Timestamp >= from && t.Samples[n-1].Timestamp <= to {
+		return t
+	}
+	return t.Select(func(s profile.Sample) bool { return s.Timestamp >= from && s.Timestamp <= to })
+}
+
+func (s *recording) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := Status{
+		ID: s.id, State: s.state, Route: s.o.Route, Wall: s.o.Wall, Remote: s.o.Remote,
+		Started: s.tl.Origin().Add(s.zero), Length: s.end - s.zero, Progress: s.progress.fraction(),
+		Sampler: s.samplerState(),
+	}
+	switch s.state {
+	case Ready:
+		now.Progress = 1
+		stats := s.session.Stats()
+		now.Entries, now.Samples, now.Dropped = stats.Entries, stats.Samples, stats.Dropped
+		return now
+	case Waiting, InProgress:
+		now.Length, now.Progress = s.tl.Now()-s.zero, 0
+	default:
+	}
+	if s.entries != nil {
+		now.Entries, now.Dropped = uint64(s.entries.count), s.entries.dropped
+	}
+	if s.sampler != nil {
+		now.Samples = s.sampler.Stats().Samples
+	}
+	return now
+}
+
+// samplerState returns the sampler's engine and state, and why samples are missing if they are. s.mu is held.
+func (s *recording) samplerState() string {
+	if s.sampler == nil {
+		return s.samplerStatus
+	}
+	state := string(s.sampler.Engine()) + ", " + string(s.sampler.State())
+	if s.samplerErr != nil {
+		state += ": " + s.samplerErr.Error()
+	}
+	return state
+}

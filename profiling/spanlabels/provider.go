@@ -1,0 +1,150 @@
+package spanlabels
+
+import (
+	"context"
+	"sync/atomic"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+
+	"github.com/perfline/perfline/internal/underway"
+)
+
+// A TracerProvider makes another provider's spans label the goroutines that start them, so that samples name spans:
+//
+//	provider := sdktrace.NewTracerProvider(…)
+//	otel.SetTracerProvider(spanlabels.WrapTracerProvider(provider))
+//
+// perfline.Start sets one when a provider of the SDK makes the spans.
+//
+//   - Sampled spans that start while a profiler runs label their goroutine. Without a profiler, a span costs a look at
+//     a flag at its start and at its end.
+//   - While all profilers select [LocalRoots], local roots label. Other spans label only where the
+//     goroutine does not work for their trace yet, with the local root's name and id.
+//   - All spans of the other provider label, whichever of its tracers makes them. The contexts of this provider's
+//     tracers also carry the label: pprof.Do under them adds to it. Under a context that does not carry the label,
+//     pprof.Do replaces the label until it returns. Contexts of marks.Start, bridgehttp and bridgegrpc carry labels, too.
+//   - The spans are the other provider's own, and no wrappers.
+//   - Labels of spans that never end are bounded; see [TracerProvider.Unlabelled].
+//
+// A goroutine that is started inherits the labels. One that was there before, as in a pool of workers, is labelled
+// with [Do].
+//
+// All methods may be called concurrently.
+type TracerProvider struct {
+	embedded.TracerProvider
+	provider trace.TracerProvider
+	labels   *labeller // nil if the provider takes no span processors
+}
+
+var _ trace.TracerProvider = (*TracerProvider)(nil)
+
+// registry is the part of the SDK's provider that takes span processors.
+type registry interface {
+	RegisterSpanProcessor(sp sdktrace.SpanProcessor)
+	UnregisterSpanProcessor(sp sdktrace.SpanProcessor)
+}
+
+// WrapTracerProvider returns a provider that makes spans with tp, and registers a span processor with tp. The provider
+// must be the SDK's, or have its methods for span processors. Spans of another provider are not labelled: label their
+// work with [Do]. Spans of bridge.TracerProvider label without it.
+//
+// While a pyroscope.Pusher runs, the spans that its samples name also carry the attribute pyroscope.profile.id, see
+// [HoldProfileIDs].
+func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
+	p := &TracerProvider{provider: tp}
+	if r, ok := tp.(registry); ok {
+		p.labels = &labeller{}
+		r.RegisterSpanProcessor(p.labels)
+	}
+	return p
+}
+
+// Tracer implements [trace.TracerProvider].
+func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Tracer {
+	return &tracer{tracer: p.provider.Tracer(name, o...)}
+}
+
+// Unlabelled returns how many spans lost their label before their end, because too many had not ended: 16 384 at
+// most keep it.
+func (p *TracerProvider) Unlabelled() uint64 {
+	if p.labels == nil {
+		return 0
+	}
+	return p.labels.open.Forgotten()
+}
+
+// Stop removes the span processor from the other provider. Labels of spans that go on end, and new spans label nothing.
+// The tracers still make spans. The other provider's Shutdown does the same. Further calls do nothing.
+func (p *TracerProvider) Stop() {
+	if p.labels == nil {
+		return
+	}
+	p.provider.(registry).UnregisterSpanProcessor(p.labels)
+	_ = p.labels.Shutdown(context.Background()) // if the other provider has not done it, because its own Shutdown failed
+}
+
+type tracer struct {
+	embedded.Tracer
+	tracer trace.Tracer
+}
+
+func (t *tracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
+	ctx, span, _ := Start(ctx, t.tracer, name, o...)
+	return ctx, span
+}
+
+// A labeller is a span processor that labels the goroutines that start spans.
+type labeller struct {
+	open    underway.Table[Span]
+	used    atomic.Bool // open ever had a span
+	stopped atomic.Bool
+}
+
+var _ sdktrace.SpanProcessor = (*labeller)(nil)
+
+// OnStart labels the calling goroutine.
+func (l *labeller) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
+	if !Enabled() || l.stopped.Load() {
+		return
+	}
+	sc := s.SpanContext()
+	if !sc.IsSampled() {
+		return
+	}
+	above := s.Parent()
+	label := Set(parent, sc, s.Name(), !above.IsValid() || above.IsRemote())
+	if label == nil {
+		return
+	}
+	if id, ok := label.ProfileID(); ok {
+		s.SetAttributes(id)
+	}
+	if !l.used.Load() {
+		l.used.Store(true)
+	}
+	l.open.Put(sc, label).End("")
+	if l.stopped.Load() { // Shutdown may have missed this one
+		l.open.Take(sc).End("")
+	}
+}
+
+// OnEnd ends the label of the goroutine that began the span.
+func (l *labeller) OnEnd(s sdktrace.ReadOnlySpan) {
+	if l.used.Load() {
+		l.open.Take(s.SpanContext()).End(s.Name())
+	}
+}
+
+// Shutdown ends the labels of spans that go on: the provider does not tell their ends.
+func (l *labeller) Shutdown(context.Context) error {
+	l.stopped.Store(true)
+	for _, label := range l.open.TakeAll() {
+		label.End("")
+	}
+	return nil
+}
+
+// ForceFlush implements [sdktrace.SpanProcessor].
+func (*labeller) ForceFlush(context.Context) error { return nil }
