@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perfline/perfline/integration/firefox"
 )
 
 // Each of a session's files is saved by a click, and read by something that is not ours; all have
@@ -56,18 +58,12 @@ func TestFiles(t *testing.T) {
 					Handle string `json:"threadHandle"`
 				}
 			}
-			home, err := os.MkdirTemp("", "firefox") // short: a socket is in it
+			profiler, err := firefox.Open(t.Context(), modules, name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer os.RemoveAll(home)
-			t.Setenv("PROFILER_CLI_SESSION_DIR", home)
-			firefox := func(args ...string) string {
-				return output(t, "node", append([]string{filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")}, args...)...)
-			}
-			firefox("load", name, "--session", "test")
-			defer firefox("stop", "--all")
-			if err := json.Unmarshal([]byte(firefox("thread", "list", "--limit", "0", "--json", "--session", "test")), &list); err != nil {
+			defer profiler.Close()
+			if err := profiler.Ask(t.Context(), &list, "thread", "list", "--limit", "0"); err != nil {
 				t.Fatal(err)
 			}
 			if len(list.Threads) < 10 {

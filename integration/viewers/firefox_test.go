@@ -3,61 +3,15 @@ package viewers
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/perfline/perfline/integration/firefox"
 )
-
-// A firefox is the Firefox Profiler with a file open.
-type firefox struct {
-	ctx  context.Context // of the test that opened it
-	home string          // of its sessions
-}
-
-// openFirefox opens a file. The program behind it ends with the test.
-func openFirefox(ctx context.Context, t *testing.T, file []byte) (firefox, error) {
-	t.Helper()
-	// A socket's name is at most 104 characters long, which a test's folder alone may have.
-	home, err := os.MkdirTemp("", "firefox")
-	if err != nil {
-		return firefox{}, err
-	}
-	f := firefox{ctx, home}
-	t.Cleanup(func() {
-		stop := firefox{context.WithoutCancel(ctx), home}
-		if _, err := stop.run("stop", "--all"); err != nil {
-			t.Error(err)
-		}
-		if err := os.RemoveAll(home); err != nil {
-			t.Error(err)
-		}
-	})
-	_, err = f.run("load", save(t, "profile.json", file), "--session", "test")
-	return f, err
-}
-
-func (f firefox) run(args ...string) ([]byte, error) {
-	program := filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
-	cmd := exec.CommandContext(f.ctx, "node", append([]string{program}, args...)...)
-	cmd.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+f.home)
-	return output(cmd)
-}
-
-// ask asks about the file.
-func (f firefox) ask(into any, args ...string) error {
-	out, err := f.run(append(args, "--json", "--session", "test")...)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(out, into)
-}
 
 // A shownThread is what the Firefox Profiler shows of a thread.
 type shownThread struct {
@@ -88,8 +42,18 @@ func (m shownMarker) String() string {
 	return b.String()
 }
 
-// threads are what is shown of all of a file, in the file's order.
-func (f firefox) threads() ([]shownThread, error) {
+// shownThreads opens a file. It returns all threads that are shown of it, in the file's order.
+func shownThreads(ctx context.Context, t *testing.T, file []byte) ([]shownThread, error) {
+	t.Helper()
+	p, err := firefox.Open(ctx, modules, save(t, "profile.json", file))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	var list struct {
 		Threads []struct {
 			shownThread
@@ -97,7 +61,7 @@ func (f firefox) threads() ([]shownThread, error) {
 			Index  int    `json:"threadIndex"`
 		}
 	}
-	if err := f.ask(&list, "thread", "list", "--limit", "0"); err != nil {
+	if err := p.Ask(ctx, &list, "thread", "list", "--limit", "0"); err != nil {
 		return nil, err
 	}
 	threads := make([]shownThread, len(list.Threads))
@@ -105,7 +69,7 @@ func (f firefox) threads() ([]shownThread, error) {
 		var markers struct {
 			Flat []shownMarker `json:"flatMarkers"`
 		}
-		if err := f.ask(&markers, "thread", "markers", "--list", "--limit", "0", "--thread", th.Handle); err != nil {
+		if err := p.Ask(ctx, &markers, "thread", "markers", "--list", "--limit", "0", "--thread", th.Handle); err != nil {
 			return nil, err
 		}
 		var samples struct {
@@ -120,7 +84,7 @@ func (f firefox) threads() ([]shownThread, error) {
 				Self float64 `json:"selfSamples"`
 			} `json:"topFunctionsBySelf"`
 		}
-		if err := f.ask(&samples, "thread", "samples", "--include-idle", "--thread", th.Handle); err != nil {
+		if err := p.Ask(ctx, &samples, "thread", "samples", "--include-idle", "--thread", th.Handle); err != nil {
 			return nil, err
 		}
 		th.Markers = markers.Flat
@@ -142,11 +106,7 @@ func (f firefox) threads() ([]shownThread, error) {
 // checkFirefox compares what is shown with what the golden file's session has.
 func checkFirefox(ctx context.Context, t *testing.T, file []byte) error {
 	t.Helper()
-	f, err := openFirefox(ctx, t, file)
-	if err != nil {
-		return err
-	}
-	threads, err := f.threads()
+	threads, err := shownThreads(ctx, t, file)
 	if err != nil {
 		return err
 	}

@@ -113,11 +113,7 @@ func sessionInFirefox(ctx context.Context, t *testing.T, s *sessions.Session) {
 	if err := viewers.WriteFirefox(&file, s); err != nil {
 		t.Fatal(err)
 	}
-	f, err := openFirefox(ctx, t, file.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	threads, err := f.threads()
+	threads, err := shownThreads(ctx, t, file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
