@@ -50,14 +50,14 @@ budgets() {
 	! grep 'no tests to run' "$logs/budgets" || { echo "no allocation test ran there"; return 1; }
 }
 
-# The assembler, labels of goroutines and the log of samples on arm64; 64-bit atomics on 386. QEMU
+# The assembler, labels of goroutines and the log of samples on arm64; 64-bit atomics and labels on 386. QEMU
 # passes signals of timers on, slowly. A test of long chains is left out, which takes a minute there.
 part_processors() {
 	local user=qemu-aarch64-static
 	step "QEMU is there" installed $user qemu-user-static || return 1
 	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -exec $user -skip TestChainsAreBounded \
 		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
-	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./observer ./marks ./internal/queue || return 1
+	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./observer ./marks ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
 }
 
 part_shares() {

@@ -103,7 +103,7 @@ func TestServeProfileBesideATimelineWithAClock(t *testing.T) {
 	}
 }
 
-// wantBurnt wants most of a second of burn. A busy machine may have given it less.
+// wantBurnt wants most of the CPU time in burn: the process does little else, on a busy machine, too.
 func wantBurnt(t *testing.T, what string, data []byte) {
 	t.Helper()
 	p, err := profile.ParseData(data)
@@ -111,8 +111,9 @@ func wantBurnt(t *testing.T, what string, data []byte) {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	var got time.Duration
+	var all, got time.Duration
 	for _, s := range p.Sample {
+		all += time.Duration(s.Value[1])
 		if s.Value[1] != s.Value[0]*p.Period {
 			t.Errorf("%s: %d samples stand for %d ns, want as many intervals of %d ns", what, s.Value[0], s.Value[1], p.Period)
 		}
@@ -123,8 +124,8 @@ func wantBurnt(t *testing.T, what string, data []byte) {
 			}
 		}
 	}
-	if got < 100*time.Millisecond {
-		t.Errorf("%s has %v of CPU time in burn, want about a second", what, got)
+	if got == 0 || got < all/2 {
+		t.Errorf("%s has %v of CPU time in burn, of %v: want most", what, got, all)
 	}
 }
 

@@ -423,10 +423,8 @@ func TestRealProfiler(t *testing.T) {
 			}
 		}
 	}
-	// On a busy machine the kernel leaves out more than half of the samples, which is more than
-	// weights are made good for.
-	if labelled < 300*time.Millisecond || labelled < all/2 {
-		t.Errorf("%v of %v have the label, want most, and of the second that it took 300ms at least", labelled, all)
+	if labelled == 0 || labelled < all/2 {
+		t.Errorf("%v of %v have the label, want most: the process does little else", labelled, all)
 	}
 	found := false
 	for _, s := range n.of("goroutine")[0].profile.Sample {

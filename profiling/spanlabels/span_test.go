@@ -115,24 +115,6 @@ func TestEndElsewhere(t *testing.T) {
 	wantTag(t, "after all", before)
 }
 
-// The goroutine that a span was handed to ends it, as with `go func() { defer
-// span.End() … }()`: the one that began it goes on under what is around.
-func TestEndOnAnInheritor(t *testing.T) {
-	on(t)
-	outer := begin(1)
-	inner, innerTag := beginTag(2)
-	elsewhere(func() {
-		wantSpan(t, "the inheritor", inner)
-		inner.End("")
-		wantTag(t, "the inheritor after its end", innerTag)
-	})
-	wantSpan(t, "the goroutine that began it", outer)
-	next := begin(3)
-	next.End("")
-	outer.End("")
-	wantTag(t, "after all", nil)
-}
-
 // The end of a span restores the labels of before also under spans that others ended.
 func TestEndUnderASpanEndedElsewhere(t *testing.T) {
 	on(t)
@@ -147,40 +129,6 @@ func TestEndUnderASpanEndedElsewhere(t *testing.T) {
 	wantTag(t, "before the end", innermostTag)
 	outer.End("")
 	wantTag(t, "after it", before)
-}
-
-// A goroutine that outlives the spans it was started under belongs to none.
-func TestInheritorOutlives(t *testing.T) {
-	on(t)
-	before := label("app", "shop")
-	defer goruntime.SetLabels(nil)
-	outer, s := begin(1), begin(2)
-	ended, seen := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(seen)
-		for _, want := range []*spanlabels.Span{s, nil, nil} {
-			<-ended
-			wantSpan(t, "the inheritor", want)
-			if _, user := spanlabels.Resolve(spanlabels.Tag(), 1<<60); !slices.Equal(user, labelsOf(before)) {
-				t.Errorf("the program's labels are %v, want %v", user, labelsOf(before))
-			}
-			own := begin(5)
-			wantSpan(t, "its own span", own)
-			own.End("")
-			wantSpan(t, "the inheritor again", want)
-			seen <- struct{}{}
-		}
-		wantTag(t, "after all have ended", before)
-	}()
-	ended <- struct{}{}
-	<-seen
-	s.End("")
-	ended <- struct{}{}
-	<-seen
-	outer.End("")
-	ended <- struct{}{}
-	<-seen
-	<-seen
 }
 
 func TestUserLabelsAreMerged(t *testing.T) {
