@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/wall"
 )
@@ -61,7 +60,7 @@ func (h *hub) useFallback(reason error) error {
 	case errors.As(reason, &p):
 		h.panicked = reason // its state is not known
 		attrs = append(attrs, slog.String("stack", p.stack))
-	case errors.Is(reason, cpuprof.ErrTransient):
+	case errors.Is(reason, sampling.ErrTransient):
 		h.retryDelay = min(max(2*h.retryDelay, firstWait), longestWait)
 		h.retryAt = time.Now().Add(h.retryDelay)
 	}
@@ -191,7 +190,7 @@ func (h *hub) countEngine() {
 	n := h.engine.Lost() - h.lostCounted
 	h.lostCounted += n
 	var cost time.Duration
-	if e, ok := h.engine.(interface{ Cost() time.Duration }); ok {
+	if e, ok := h.engine.(sampling.CostMeter); ok {
 		cost = e.Cost()
 	}
 	for _, p := range h.profilers {

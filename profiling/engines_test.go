@@ -33,7 +33,7 @@ func (d *desk) wantEngine(p *Profiler, name profile.Engine, reason string) {
 // unsupported is an error of an engine that does not work here; it may work later.
 func unsupported(later bool) error {
 	if later {
-		return fmt.Errorf("%w: %w", cpuprof.ErrUnsupported, cpuprof.ErrTransient)
+		return fmt.Errorf("%w: %w", cpuprof.ErrUnsupported, sampling.ErrTransient)
 	}
 	return cpuprof.ErrUnsupported
 }

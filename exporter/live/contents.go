@@ -20,6 +20,7 @@ type sessionContents struct {
 	Samples   int           `json:"samples"` // in timelines
 	Routes    []recordedRow `json:"routes"`  // the one with the most samples first, then by requests
 	Cut       int           `json:"cut"`     // routes left out
+	Files     []format      `json:"files"`
 }
 
 // recordedRow is all requests of one name, whatever of it is shown, or the process, or the
@@ -47,7 +48,7 @@ func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
 const firstRequest sessions.FrameID = 3
 
 func newSessionContents(s *sessions.Session) sessionContents {
-	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines()}
+	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines(), Files: formatsOf(s)}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
 	for i := range c.Timelines {

@@ -19,6 +19,7 @@ type contents struct {
 	Timelines, Requests, Samples int
 	Routes                       []recordedRow
 	Cut                          int
+	Files                        []struct{ Format, Name, Use string }
 }
 
 type recordedRow struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -14,21 +15,41 @@ var errNoSamples = errors.New("this session took no samples")
 
 // A format is a file that a session can be had as.
 type format struct {
+	ID   string `json:"format"` // the last element of the path
+	Name string `json:"name"`
+	Use  string `json:"use"` // what is in it, and what opens it
+
 	contentType, extension string
-	samples                bool // is of these alone
+	samplesOnly            bool // has nothing of a session without samples
 	write                  func(io.Writer, *sessions.Session) error
 }
 
-// formats are by the last element of their paths.
-var formats = map[string]format{
-	"firefox":    {"application/json", "firefox.json", false, viewers.WriteFirefox},
-	"speedscope": {"application/json", "speedscope.json", false, viewers.WriteSpeedscope},
-	"json": {"application/json", "json", true, func(w io.Writer, s *sessions.Session) error {
-		return s.Trace().WriteJSON(w)
-	}},
-	"pprof": {"application/octet-stream", "pb.gz", true, func(w io.Writer, s *sessions.Session) error {
-		return s.Trace().WritePprof(w)
-	}},
+// formats are in the order in which the page lists them.
+var formats = []format{
+	{
+		"firefox", "Firefox Profiler", "marks, measures, samples and garbage collections on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
+		"application/json", "firefox.json", false, viewers.WriteFirefox,
+	},
+	{
+		"speedscope", "speedscope", "measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
+		"application/json", "speedscope.json", false, viewers.WriteSpeedscope,
+	},
+	{
+		"pprof", "pprof", "for go tool pprof -http=: FILE, with labels of spans.",
+		"application/octet-stream", "pb.gz", true, func(w io.Writer, s *sessions.Session) error { return s.Trace().WritePprof(w) },
+	},
+	{
+		"json", "JSON Self-Profiling", "the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
+		"application/json", "json", true, func(w io.Writer, s *sessions.Session) error { return s.Trace().WriteJSON(w) },
+	},
+}
+
+// has reports whether the format has anything of the session.
+func (f *format) has(s *sessions.Session) bool { return !f.samplesOnly || s.Trace() != nil }
+
+// formatsOf returns the formats that have something of the session.
+func formatsOf(s *sessions.Session) []format {
+	return slices.DeleteFunc(slices.Clone(formats), func(f format) bool { return !f.has(s) })
 }
 
 func (h *handler) download(w http.ResponseWriter, r *http.Request) {
@@ -37,12 +58,13 @@ func (h *handler) download(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("format")
-	f, ok := formats[name]
-	if !ok {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.ID == name })
+	if i < 0 {
 		refuse(w, http.StatusNotFound, "a session cannot be had as "+shown(name))
 		return
 	}
-	if f.samples && s.Trace() == nil {
+	f := &formats[i]
+	if !f.has(s) {
 		refuse(w, http.StatusNotFound, errNoSamples.Error())
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,7 +105,10 @@ func TestSession(t *testing.T) {
 	p.get("data/flame?session=1&route=999999", http.StatusNotFound, nil)
 	p.get("data/flame?session=1&route=GET+/work", http.StatusNotFound, nil)
 	p.get("data/flame?session=1&timeline=999999", http.StatusNotFound, nil)
-	p.files()
+	if got, want := p.files(), []string{"firefox", "speedscope", "pprof", "json"}; !slices.Equal(got, want) {
+		t.Errorf("the session has the files %q, want %q", got, want)
+	}
+	p.get("data/sessions/1/nothing", http.StatusNotFound, nil)
 	p.call("ReleaseSession", `{"sessionID":1}`, nil)
 	p.get("data/sessions/1/json", http.StatusNotFound, nil)
 	if d := p.detail(); d.Session != 0 || len(d.Rows[0].Hot) > 0 {
@@ -112,29 +116,40 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// files are those that session 1 can be had as.
-func (p *program) files() {
+// files gets each file that session 1 is listed to have, and returns their formats.
+func (p *program) files() (listed []string) {
 	p.t.Helper()
-	for name, check := range map[string]func([]byte) error{
-		"json": func(b []byte) error {
-			return json.Unmarshal(b, new(struct{ Resources, Frames, Stacks, Samples []any }))
-		},
-		"pprof":      func(b []byte) error { _, err := pprofpb.ParseData(b); return err },
-		"firefox":    func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
-		"speedscope": func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
-	} {
-		rec := p.do(ask(http.MethodGet, "data/sessions/1/"+name, ""))
-		if err := check(rec.Body.Bytes()); err != nil || rec.Code != http.StatusOK || !strings.HasPrefix(rec.Header().Get("Content-Disposition"), `attachment; filename="session-1.`) {
-			p.t.Errorf("%s: %v, status %d, %v", name, err, rec.Code, rec.Header())
+	var c contents
+	p.get("data/sessions/1", http.StatusOK, &c)
+	for _, f := range c.Files {
+		listed = append(listed, f.Format)
+		rec := p.do(ask(http.MethodGet, "data/sessions/1/"+f.Format, ""))
+		var err error
+		switch f.Format {
+		case "json":
+			err = json.Unmarshal(rec.Body.Bytes(), new(struct{ Resources, Frames, Stacks, Samples []any }))
+		case "pprof":
+			_, err = pprofpb.ParseData(rec.Body.Bytes())
+		default:
+			err = json.Unmarshal(rec.Body.Bytes(), new(map[string]any))
+		}
+		if err != nil || rec.Code != http.StatusOK || !strings.HasPrefix(rec.Header().Get("Content-Disposition"), `attachment; filename="session-1.`) {
+			p.t.Errorf("%s: %v, status %d, %v", f.Format, err, rec.Code, rec.Header())
+		}
+		if f.Name == "" || f.Use == "" {
+			p.t.Errorf("%s: has no name or no use: %+v", f.Format, f)
 		}
 	}
-	p.get("data/sessions/1/nothing", http.StatusNotFound, nil)
+	return listed
 }
 
 func TestSessionWithoutSamples(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	id := p.startSession(`{"startMode":"START_MODE_IMMEDIATE","noSamples":true}`)
 	p.call("StopProfiler", `{"sessionID":`+strconv.Itoa(int(id))+`}`, nil)
+	if got, want := p.files(), []string{"firefox", "speedscope"}; !slices.Equal(got, want) {
+		t.Errorf("the session has the files %q, want %q", got, want)
+	}
 	for _, path := range []string{"data/sessions/1/json", "data/sessions/1/pprof", "data/flame?session=1"} {
 		rec := p.do(ask(http.MethodGet, path, ""))
 		if rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "took no samples") || rec.Header().Get("Content-Disposition") != "" {

@@ -36,8 +36,8 @@
 //   - Spans are labelled through runtime/pprof if a release of Go has labels with another layout in memory,
 //     and with the build tag perfline_portable. Then they stand beside the labels of their context, not the
 //     goroutine's.
-//   - In that case, and on processors other than amd64 and arm64, goroutines cannot be told apart: one that
-//     outlives its span keeps the span's labels, and the end of a span does not set labels again that other
+//   - In that case, and on processors other than amd64 and arm64, goroutines cannot be told apart. One that
+//     outlives its span keeps the span's labels. The end of a span does not set labels again that other
 //     code took away.
 //   - Text alone ([FromText]) does not tell whether the span has ended, nor which code set the labels.
 package spanlabels

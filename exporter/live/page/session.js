@@ -7,13 +7,6 @@ import { act, complain, progress, release } from './control.js';
 import { timelines } from './timelines.js';
 import { howToAllow } from './sessions.js';
 
-const files = [
-  ['firefox', 'Firefox Profiler', 'marks, measures, samples and garbage collections on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.'],
-  ['speedscope', 'speedscope', 'samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.'],
-  ['pprof', 'pprof', 'for go tool pprof -http=: FILE, with labels of spans.'],
-  ['json', 'JSON Self-Profiling', 'the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.'],
-];
-
 const mostRoutes = 50;
 const retryAfter = 2000; // ms until a session that could not be had is asked for again
 
@@ -106,7 +99,7 @@ function lost(stats) {
 
 function downloads(id, about, alert) {
   return el('section', { 'aria-labelledby': 'files-title', id: 'files' }, el('h2', { id: 'files-title' }, 'Files'),
-    el('ul', { class: 'files' }, files.filter(([format]) => about.samples || format === 'firefox').map(([format, name, use]) =>
+    el('ul', { class: 'files' }, about.files.map(({ format, name, use }) =>
       el('li', {}, el('a', { href: `data/sessions/${id}/${format}`, download: '', data: { format }, onclick: (event) => save(event, id, alert) }, name), el('span', { class: 'muted' }, ` ${use}`)))));
 }
 

@@ -11,7 +11,3 @@ import "errors"
 
 // ErrUnsupported is wrapped by errors after which the engine cannot be used.
 var ErrUnsupported = errors.New("the runtime's CPU-profile log cannot be read")
-
-// ErrTransient is wrapped, beside [ErrUnsupported], by errors whose cause may pass: the
-// process was stopped for a while, or other code set the profiler's rate.
-var ErrTransient = errors.New("the cause may pass")

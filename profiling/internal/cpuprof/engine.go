@@ -93,7 +93,7 @@ func (e *Engine) rate(requested time.Duration) int {
 
 // Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap
 // [ErrUnsupported]: the log is not as expected, and nothing runs. Those that wrap
-// [ErrTransient], too, may have passed when Start is called again.
+// [sampling.ErrTransient], too, may have passed when Start is called again.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.interval != 0 {
 		return fmt.Errorf("it runs already, at an interval of %v", e.interval)
@@ -296,7 +296,8 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	s.Tag = nil
 }
 
-// A transient error wraps [ErrTransient], and has the text of another error.
+// A transient error wraps [sampling.ErrTransient], and has the text of another error. Its cause may pass: the
+// process was stopped for a while, or other code set the profiler's rate.
 type transient struct{ error }
 
-func (transient) Is(target error) bool { return target == ErrTransient }
+func (transient) Is(target error) bool { return target == sampling.ErrTransient }

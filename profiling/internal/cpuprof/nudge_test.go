@@ -84,8 +84,8 @@ func TestUnsupported(t *testing.T) {
 	e := newEngine(t)
 	e.entry, e.overdue = 0, time.Millisecond // no record is known for a nudge's
 	err := e.Start(e.Interval(0))
-	if !errors.Is(err, ErrUnsupported) || !errors.Is(err, ErrTransient) || !strings.Contains(err.Error(), "no signal within 1ms") {
-		t.Errorf("Start: %v; want an error that wraps ErrUnsupported and ErrTransient, and says why", err)
+	if !errors.Is(err, ErrUnsupported) || !errors.Is(err, sampling.ErrTransient) || !strings.Contains(err.Error(), "no signal within 1ms") {
+		t.Errorf("Start: %v; want an error that wraps ErrUnsupported and sampling.ErrTransient, and says why", err)
 	}
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Errorf("afterwards: %v", err)
@@ -113,8 +113,8 @@ func TestSelfTest(t *testing.T) {
 	if err := e.test(hz, discard); err != nil {
 		t.Errorf("a log that is as expected: %v", err)
 	}
-	if err := e.test(hz+1, discard); !errors.Is(err, ErrTransient) {
-		t.Errorf("another rate: %v, want an error that wraps ErrTransient", err)
+	if err := e.test(hz+1, discard); !errors.Is(err, sampling.ErrTransient) {
+		t.Errorf("another rate: %v, want an error that wraps sampling.ErrTransient", err)
 	}
 	labels := unsafe.Pointer(new(int64))
 	for name, c := range map[string]struct {
@@ -147,8 +147,8 @@ func TestAnyThread(t *testing.T) {
 	if err := e.testAnyThread(hz, discard); err != nil {
 		t.Errorf("a log that is as expected: %v", err)
 	}
-	if err := e.testAnyThread(hz+1, discard); !errors.Is(err, ErrTransient) {
-		t.Errorf("another rate: %v, want an error that wraps ErrTransient", err)
+	if err := e.testAnyThread(hz+1, discard); !errors.Is(err, sampling.ErrTransient) {
+		t.Errorf("another rate: %v, want an error that wraps sampling.ErrTransient", err)
 	}
 	e.decoder.last = 1 << 62
 	if err := e.testAnyThread(hz, discard); err == nil || !strings.Contains(err.Error(), "after the present") {

@@ -22,7 +22,8 @@ func Now() int64 { return goruntime.Nanotime() }
 //
 //   - Start begins at the interval given, which Interval returned. [ErrBusy] means
 //     that somebody else profiles: nothing runs, and Start is to be called again
-//     later.
+//     later. After any other error the hub uses the fallback, and after one that
+//     wraps [ErrTransient] it tries this engine again later.
 //   - Tick is called every Period while it runs, Flush whenever what was sampled up
 //     to now is wanted at once. Both emit samples in the order of time. [ErrTaken],
 //     after the last samples were emitted, means that somebody else took the
@@ -47,10 +48,14 @@ type Engine interface {
 	Lost() uint64
 }
 
+// A CostMeter is an Engine that knows how long a sample stops the code that it is taken of.
+type CostMeter interface{ Cost() time.Duration }
+
 // Errors that engines return, see [Engine].
 var (
-	ErrBusy  = errors.New("CPU profiler in use elsewhere in this process")
-	ErrTaken = errors.New("CPU profiler taken by other code in this process")
+	ErrBusy      = errors.New("CPU profiler in use elsewhere in this process")
+	ErrTaken     = errors.New("CPU profiler taken by other code in this process")
+	ErrTransient = errors.New("the cause may pass")
 )
 
 // A Sample is a stack at a moment, or several goroutines' equal ones.
