@@ -19,6 +19,7 @@ import (
 	"github.com/perfline/perfline/internal/cpushare"
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -40,9 +41,7 @@ func newEngine(t *testing.T) *Engine {
 func started(t *testing.T) *Engine {
 	t.Helper()
 	e := newEngine(t)
-	if err := e.Start(e.Interval(0)); err != nil {
-		t.Fatal(err)
-	}
+	samplingtest.Start(t, e)
 	return e
 }
 
@@ -251,9 +250,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("somebody profiles, and Start returns %v", err)
 		}
 		pprof.StopCPUProfile()
-		if err := e.Start(e.Interval(0)); err != nil {
-			t.Errorf("nobody profiles any more: %v", err)
-		}
+		samplingtest.Start(t, e)
 	})
 	t.Run("twice", func(t *testing.T) {
 		e := started(t)
@@ -336,18 +333,14 @@ func TestEmitPanics(t *testing.T) {
 	}
 	burn(50_000)
 	for !panics(func() { e.Stop(emit) }) { // there was no sample to panic at
-		if err := e.Start(e.Interval(0)); err != nil {
-			t.Fatal(err)
-		}
+		samplingtest.Start(t, e)
 		burn(50_000)
 	}
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
 		t.Errorf("after Stop: %v", err)
 	}
 	pprof.StopCPUProfile()
-	if err := e.Start(e.Interval(0)); err != nil {
-		t.Errorf("Start after Stop: %v", err)
-	}
+	samplingtest.Start(t, e)
 	time.Sleep(e.overdue + e.overdue/4) // the read that panicked must not be given up now
 	if err := e.Tick(discard); err != nil {
 		t.Errorf("Tick, when reads of before are overdue: %v", err)

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/internal/samplingtest"
 )
 
 // pester makes n samples.
@@ -101,9 +102,7 @@ func TestSignalsThatStopArriving(t *testing.T) {
 		t.Errorf("Tick: %v", err)
 	}
 	e.entry, e.overdue = entry, overdue
-	if err := e.Start(e.Interval(0)); err != nil {
-		t.Errorf("Start: %v", err)
-	}
+	samplingtest.Start(t, e)
 }
 
 // A log that is not as the engine expects it is refused.

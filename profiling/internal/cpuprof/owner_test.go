@@ -19,6 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/internal/samplingtest"
 )
 
 // A foreigner profiles through runtime/pprof, in one of the ways that are seen.
@@ -82,21 +83,16 @@ func overtaken() bool {
 	}
 }
 
-// eventually calls start until it succeeds, for ten seconds at most. On a busy machine an engine's Start may be without an
-// answer when the engine is stopped. Then its profile starts and ends later.
-func eventually(start func() error) (err error) {
-	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
-		if err = start(); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
 // wantFree wants that other code can profile.
 func wantFree(t *testing.T) {
 	t.Helper()
-	if err := eventually(func() error { return pprof.StartCPUProfile(io.Discard) }); err != nil {
+	err := samplingtest.UntilFree(func() error {
+		if pprof.StartCPUProfile(io.Discard) != nil {
+			return sampling.ErrBusy
+		}
+		return nil
+	})
+	if err != nil {
 		t.Errorf("after all were done: %v", err)
 	}
 	pprof.StopCPUProfile()
@@ -171,7 +167,7 @@ func testConflicts(t *testing.T, conflicts int, interloper bool) {
 	free := func() { // whenever no foreigner does anything, the profiler is to be had
 		one.Lock()
 		defer one.Unlock()
-		err := eventually(func() error { return e.Start(e.Interval(0)) })
+		err := samplingtest.UntilFree(func() error { return e.Start(e.Interval(0)) })
 		if err != nil && !interloper {
 			t.Errorf("Start while no other code uses the profiler: %v", err)
 		}
@@ -231,7 +227,7 @@ func TestReleaseWhileSomebodyWaits(t *testing.T) {
 	waited := func(t *testing.T, then func()) {
 		t.Helper()
 		var o owner
-		if err := o.acquire(100); err != nil {
+		if err := samplingtest.UntilFree(func() error { return o.acquire(100) }); err != nil {
 			t.Fatal(err)
 		}
 		runtime.SetCPUProfileRate(0)

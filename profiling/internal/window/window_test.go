@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/internal/cpushare"
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
+	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
@@ -173,9 +174,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("Tick and Flush of an engine that does not run: %v", err)
 		}
 		for range 2 { // a second Start changes nothing
-			if err := e.Start(time.Second); err != nil {
-				t.Fatal(err)
-			}
+			samplingtest.Start(t, e)
 		}
 		e.Stop(func(*sampling.Sample) {})
 		if err := pprof.StartCPUProfile(io.Discard); err != nil {
@@ -201,9 +200,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("Tick of an engine that did not start: %v", err)
 	}
 	pprof.StopCPUProfile()
-	if err := e.Start(interval); err != nil {
-		t.Errorf("Start once nobody profiles: %v", err)
-	}
+	samplingtest.Start(t, e)
 	e.Stop(func(*sampling.Sample) {})
 }
 
@@ -338,9 +335,7 @@ func TestConflicts(t *testing.T) {
 		t.Errorf("%d of somebody else's %d profiles were ended by the engine, want next to none", cut, profiles)
 	}
 	c := &collected{}
-	if err := e.Start(interval); err != nil {
-		t.Fatalf("Start after all: %v", err)
-	}
+	samplingtest.Start(t, e)
 	work70(100 * time.Millisecond)
 	e.Stop(c.emit)
 	if len(c.samples) == 0 {
@@ -359,9 +354,7 @@ func tell(c chan<- struct{}) {
 func start(t testing.TB) *Engine {
 	t.Helper()
 	e := New(sampling.NewSymbols())
-	if err := e.Start(interval); err != nil {
-		t.Fatal(err)
-	}
+	samplingtest.Start(t, e)
 	t.Cleanup(func() { e.Stop(func(*sampling.Sample) {}) })
 	return e
 }
