@@ -11,8 +11,8 @@ import (
 
 // Start starts an engine at its shortest interval, and fails t when it does not start.
 //
-// On a busy machine an engine may find the CPU profiler in use, though no other code profiles: the runtime has
-// not answered yet, or a profile of before is still being ended. Start tries again for ten seconds.
+// On a busy machine an engine may find the CPU profiler in use, though no other code profiles. The runtime has
+// not answered yet, or an earlier profile is still being ended. Start tries again for ten seconds.
 func Start(t testing.TB, e sampling.Engine) {
 	t.Helper()
 	if err := UntilFree(func() error { return e.Start(e.Interval(0)) }); err != nil {
