@@ -27,7 +27,7 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 		spans    int
 	}{
 		{"scopes of 3 kB", nil, 3000, 512},
-		{"scopes of 5 kB in a resource over 1 MiB", large, 5000, 512},
+		{"scopes of 5 kB in a resource over 1 MiB", large, 5000, 64},
 		{"scopes of 30 kB", nil, 30_000, 512},
 	} {
 		t.Run(c.name, func(t *testing.T) {
