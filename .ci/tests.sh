@@ -4,10 +4,11 @@
 sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/goruntime)
 
 part_module() {
-	step "tests with the race detector" go test -race -vet=off ./... || return 1
+	# Over other providers, the tests of bridge run here, and those of bridgehttp and bridgegrpc under the other releases.
+	step "tests with the race detector" go test -race -vet=off -skip '^TestOver(Processors|SDK)$' ./... || return 1
 	step "allocation budgets (not countable with the race detector)" budgets || return 1
 	step "the sampler without the runtime's internals" go test -race -vet=off -tags perfline_portable "${sampler[@]}" || return 1
-	# With the machine's processors, they have run above, over other providers and beside the SDK, too.
+	# Over other providers and beside the SDK, they run with the machine's processors only.
 	step "again with 8 processors" go test -race -vet=off -cpu 8 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
 	step "again with 1 processor, where no two goroutines race" go test -vet=off -cpu 1 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
 	step "benchmarks run" go test -vet=off -run '^$' -bench . -benchtime 100x ./marks || return 1

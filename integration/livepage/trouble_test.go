@@ -19,11 +19,12 @@ func madeUpSession(t *testing.T) tab {
 	p := madeUp(t)
 	eval[bool](p, `(() => {
 		window.now = 1; // which session it is that has the id
+		window.files = [{ format: "json", name: "JSON", use: "for programs" }];
 		const timeline = (timelineID) => ({ timelineID, title: "of program " + now, interval: { start: 0, end: 5 }, eventCount: 3, sampleCount: 5 });
 		Object.assign(answers, {
 			GetSession: ({ afterTimelineID: after = 0 }) => ({ timelineList: [timeline(after + 1)], stats: { samples: 5 }, more: after === 0 }),
 			GetEvents: ({ afterEventID: after = 0, mode }) => ({ more: after === 0 || mode !== undefined, eventList: [{ eventID: after + 1, type: "EVENT_TYPE_MARK", name: "event " + after, childCount: 1 }] }),
-			1: () => ({ id: 1, timelines: 2, requests: 1, samples: 5, routes: [{ route: 7, name: "GET /x", requests: 1, samples: 5, max: 5 }], cut: 0 }),
+			1: () => ({ id: 1, timelines: 2, requests: 1, samples: 5, routes: [{ route: 7, name: "GET /x", requests: 1, samples: 5, max: 5 }], cut: 0, files }),
 		});
 		return true;
 	})()`)
@@ -69,7 +70,7 @@ func TestRoutesOfAllTimelines(t *testing.T) {
 	p := madeUpSession(t)
 	eval[bool](p, `(() => {
 		const routes = [{ route: 9, name: "GET /rare", requests: 1, samples: 900, max: 5 }, { route: 2, name: "process", requests: 0, samples: 80, max: 0 }, { route: 3, name: "GET /none", requests: 4, samples: 0, max: 1 }];
-		answers[1] = () => ({ id: 1, timelines: 5000, requests: 4000, samples: 980, routes, cut: 6 });
+		answers[1] = () => ({ id: 1, timelines: 5000, requests: 4000, samples: 980, routes, cut: 6, files });
 		return true;
 	})()`)
 	p.view("session.js", "sessionPage", `["1"]`, `{ sessions: `+sessionOf("ready", 1000)+` }`)
