@@ -202,13 +202,19 @@ func TestTooLarge(t *testing.T) {
 		for _, oldest := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := start(t, config{MaxCount: 10, MaxBytes: 10, Delay: time.Second, DropOldest: oldest}, fine)
+					release := make(chan queue.Answer)
+					s := start(t, config{MaxCount: 10, MaxBytes: 10, Delay: time.Second, DropOldest: oldest},
+						func(context.Context, []item) queue.Answer { return <-release })
 					s.Add(large)
+					synctest.Wait() // it is being sent, and not answered
 					s.add("a")
+					release <- queue.Answer{}
 					synctest.Wait()
 					s.Add(large)
+					synctest.Wait()
 					s.add("b")
 					s.Add(large)
+					close(release)
 					time.Sleep(time.Second)
 					s.stop()
 					n := uint64(large.count)
