@@ -111,7 +111,7 @@ func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })
 	for name, o := range engines {
 		t.Run(name, func(t *testing.T) {
-			tr := compute(t, recorded, o, 200)
+			tr := compute(t, recorded, o, 60)
 			seen := map[string]int{}
 			for _, s := range tr.Samples {
 				function := functionOf(tr, s)

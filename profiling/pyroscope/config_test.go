@@ -2,6 +2,7 @@ package pyroscope_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,6 +38,10 @@ const maxTags = 15 // of Config
 func TestMain(m *testing.M) {
 	for _, v := range []string{envAddress, envName, envLabels, envUser, envPassword, envTenant, envHeaders, envInterval} {
 		_ = os.Unsetenv(v)
+	}
+	// Parallel tests wait, and take little of the processors.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

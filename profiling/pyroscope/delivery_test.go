@@ -60,6 +60,7 @@ func TestServerAway(t *testing.T) {
 
 // A pause that the server asks for is kept.
 func TestRetryAfter(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{asks: true, answer: func(_ string, n int) (int, string) {
 			if n == 1 {
@@ -210,6 +211,7 @@ func TestRateUsedUp(t *testing.T) {
 
 // A server that does not answer, or whose connection fails, costs no profile, however often.
 func TestConnectionFailsOften(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{away, http.StatusTooManyRequests, http.StatusRequestTimeout} {
 		synctest.Test(t, func(t *testing.T) {
 			n := &network{asks: true, answer: func(kind string, n int) (int, string) {

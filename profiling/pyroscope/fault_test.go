@@ -77,6 +77,7 @@ const perFlush = 3
 // Each profile is counted once, whatever a server does. A fault has one line in the log. The waiting profiles are
 // delivered when the server works again.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	const down, refused, up = "profiles are not delivered", "profiles are refused and dropped", "profiles are delivered again"
 	refusedAll, waits, unknown := pyroscope.Stats{Accepted: perFlush, Refused: perFlush}, pyroscope.Stats{Accepted: perFlush, Pending: perFlush}, pyroscope.Stats{Accepted: perFlush, Unanswered: perFlush}
 	sent, foreign := pyroscope.Stats{Accepted: perFlush, Sent: perFlush}, []string{"the receiver of profiles warns"}
@@ -188,6 +189,7 @@ func TestFaults(t *testing.T) {
 
 // A server that is not there yet, and one that dies and comes back, gets what waited.
 func TestServerComesAndGoes(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +235,7 @@ func TestServerComesAndGoes(t *testing.T) {
 
 // A profile that waits at the end counts as unanswered if the server may have it.
 func TestUnansweredAtTheEnd(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		handler    http.HandlerFunc
