@@ -215,47 +215,57 @@ func TestTaken(t *testing.T) {
 	} {
 		for how, profiles := range map[string]bool{"": false, ", by code that profiles": true, ", by a rate of 0": false, ", by a rate of 0 and a profile": true} {
 			t.Run(name+how, func(t *testing.T) {
-				e := start(t)
-				work70(100 * time.Millisecond)
-				if strings.Contains(how, "rate") {
-					runtime.SetCPUProfileRate(0)
-					for !idle() { // by itself, soon
-						runtime.Gosched()
-					}
-				} else {
-					pprof.StopCPUProfile()
-				}
-				taken := sampling.Now()
-				if profiles {
-					if err := pprof.StartCPUProfile(io.Discard); err != nil {
-						t.Fatal(err)
-					}
-					defer pprof.StopCPUProfile()
-				}
-				got := &collected{}
-				if err := c.next(e, got.emit); !errors.Is(err, c.err) {
-					t.Errorf("%v, want %v", err, c.err)
-				}
-				if len(got.samples) == 0 {
-					t.Error("no samples, want those until the window was ended")
-				}
-				for _, s := range got.samples {
-					if s.At > taken {
-						t.Errorf("sample at %d, want it at the window's end, before %d", s.At, taken)
+				for range 5 { // a busy machine may give a window no sample
+					if endWindow(t, c.next, c.err, strings.Contains(how, "rate"), profiles) > 0 {
+						return
 					}
 				}
-				if err := pprof.StartCPUProfile(io.Discard); profiles != (err != nil) {
-					t.Errorf("somebody else profiles: %v; now: %v: want it left alone", profiles, err)
-				}
-				if !profiles {
-					pprof.StopCPUProfile()
-				}
-				if err := e.Tick(func(*sampling.Sample) { t.Error("a sample of a window that is over") }); err != nil {
-					t.Errorf("Tick after it was taken: %v, want nothing", err)
-				}
+				t.Error("no samples, want those until the window was ended")
 			})
 		}
 	}
+}
+
+// endWindow has other code end a window, by StopCPUProfile or by a rate of 0, and begin a profile. It checks what the engine
+// does next, and returns the number of samples.
+func endWindow(t *testing.T, next func(*Engine, func(*sampling.Sample)) error, want error, byRate, profiles bool) int {
+	t.Helper()
+	e := start(t)
+	work70(100 * time.Millisecond)
+	if byRate {
+		runtime.SetCPUProfileRate(0)
+		for !idle() { // by itself, soon
+			runtime.Gosched()
+		}
+	} else {
+		pprof.StopCPUProfile()
+	}
+	ended := sampling.Now()
+	if profiles {
+		if err := pprof.StartCPUProfile(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	got := &collected{}
+	if err := next(e, got.emit); !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+	}
+	for _, s := range got.samples {
+		if s.At > ended {
+			t.Errorf("sample at %d, want it at the window's end, before %d", s.At, ended)
+		}
+	}
+	if err := pprof.StartCPUProfile(io.Discard); profiles != (err != nil) {
+		t.Errorf("somebody else profiles: %v; now: %v: want it left alone", profiles, err)
+	}
+	if !profiles {
+		pprof.StopCPUProfile()
+	}
+	if err := e.Tick(func(*sampling.Sample) { t.Error("a sample of a window that is over") }); err != nil {
+		t.Errorf("Tick after it was taken: %v, want nothing", err)
+	}
+	return len(got.samples)
 }
 
 // Somebody stops and starts profiles while the engine ticks: nobody panics or
@@ -335,12 +345,15 @@ func TestConflicts(t *testing.T) {
 		t.Errorf("%d of somebody else's %d profiles were ended by the engine, want next to none", cut, profiles)
 	}
 	c := &collected{}
-	samplingtest.Start(t, e)
-	work70(100 * time.Millisecond)
-	e.Stop(c.emit)
-	if len(c.samples) == 0 {
-		t.Error("no samples after all conflicts, want some")
+	for range 5 { // a busy machine may give a window no sample
+		samplingtest.Start(t, e)
+		work70(100 * time.Millisecond)
+		e.Stop(c.emit)
+		if len(c.samples) > 0 {
+			return
+		}
 	}
+	t.Error("no samples after all conflicts, want some")
 }
 
 func tell(c chan<- struct{}) {
