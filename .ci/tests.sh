@@ -1,13 +1,12 @@
 # The module's own tests. They run without vet: the linter runs it.
 
-# The packages that use the runtime's internals, or share memory with it.
+# Packages that use the runtime's internals, or share memory with it.
 sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/goruntime)
 
 part_module() {
 	# Over other providers, the tests of bridge run here, and those of bridgehttp and bridgegrpc under the other releases.
 	step "tests with the race detector" go test -race -vet=off -skip '^TestOver(Processors|SDK)$' ./... || return 1
 	step "allocation budgets (not countable with the race detector)" budgets || return 1
-	step "the sampler without the runtime's internals" go test -race -vet=off -tags perfline_portable "${sampler[@]}" || return 1
 	# Over other providers and beside the SDK, they run with the machine's processors only.
 	step "again with 8 processors" go test -race -vet=off -cpu 8 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
 	step "again with 1 processor, where no two goroutines race" go test -vet=off -cpu 1 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
@@ -21,7 +20,15 @@ part_releases() {
 	for release in "${go_releases[@]:1}"; do
 		step "$release: tests, with allocation budgets" in_release "$release" go test -vet=off ./... || return 1
 		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off "${sampler[@]}" || return 1
-		step "$release: the sampler without the runtime's internals" in_release "$release" go test -vet=off -tags perfline_portable "${sampler[@]}" || return 1
+	done
+}
+
+# The sampler without the runtime's internals, under each release.
+part_portable() {
+	local release
+	step "the sampler, with the race detector" go test -race -vet=off -tags perfline_portable "${sampler[@]}" || return 1
+	for release in "${go_releases[@]:1}"; do
+		step "$release: the sampler" in_release "$release" go test -vet=off -tags perfline_portable "${sampler[@]}" || return 1
 	done
 }
 
