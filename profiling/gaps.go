@@ -8,8 +8,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// pause and resume begin and end a gap: a time in which nothing is sampled. The time after the
-// profiler's end is no gap of its.
+// pause and resume begin and end a gap, in which nothing is sampled. A gap ends with the profiler at the latest.
 func (p *Profiler) pause(at int64) {
 	end := p.ended.Load()
 	p.mu.Lock()

@@ -76,7 +76,7 @@ func (p *Profiler) loaded() error {
 	}
 }
 
-// Ask runs a query, such as "thread list", and decodes its answer. It may be called by several goroutines.
+// Ask runs a query, such as "thread list", and decodes its answer.
 func (p *Profiler) Ask(ctx context.Context, answer any, query ...string) error {
 	cmd := p.command(ctx, append(query, "--json", "--session", session)...)
 	var stderr bytes.Buffer

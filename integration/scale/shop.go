@@ -118,8 +118,8 @@ func compressed(b batch) (share float64, err error) {
 	return float64(out.Len()) / float64(len(request)), err
 }
 
-// profilesPerSecond is how many profiles a service sends each second: those of an upload, of which
-// there is one at the end of each interval and one at the end of the run.
+// profilesPerSecond is how many profiles a service sends each second. The run had an upload at the end of each
+// interval, and one at its own end.
 func (s shopRun) profilesPerSecond() float64 {
 	uploads := float64(s.length/s.interval) + 1
 	return float64(s.profiles) / uploads / s.interval.Seconds()

@@ -58,7 +58,7 @@ func storageText(o options, shop shopRun, inMemory, onDisk float64) string {
 	t.add("bytes of a span in OTLP, not compressed", number(shop.spanBytes), "all spans")
 	t.add("bytes of a span in the Collector's memory", number(inMemory), "the heap that decoded batches take, of the Collector's own types")
 	t.add("bytes of a span on Jaeger's disk, with Badger", number(onDisk), fmt.Sprintf("the folder's files after %s spans and an orderly end", number(float64(o.disk))))
-	t.add("profiles of a service in a minute", number(60*shop.profilesPerSecond()), "those of an upload, divided by the interval")
+	t.add("profiles of a service in a minute", number(60*shop.profilesPerSecond()), "profiles of one upload ÷ interval of uploads")
 	t.add("bytes of a profile on the wire", number(shop.profileWire), "with HTTP's headers, compressed")
 	t.add("bytes of a profile on Pyroscope's disk", number(shop.profileStored), "the folder's files after an orderly end, of one service, without compaction")
 	out.WriteString(t.String())
