@@ -3,7 +3,7 @@
 part_source() {
 	step "formatting" formatted || return 1
 	step "modules are tidy" in_each go mod tidy -diff || return 1
-	step "generated code is the schema's" schema || return 1
+	step "generated code is the schema's" go run -C tools/protogen . -diff || return 1
 	step "plain English: counts of findings fall, and do not rise" go run -C tools/language . || return 1
 	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint/go.mod" actionlint || return 1
 	step "the API since the last release (a test holds docs/api.txt against the code)" api_changes || return 1
@@ -20,16 +20,6 @@ formatted() {
 	# gofmt lists nothing when it cannot parse: its status counts as well.
 	files=$(git ls-files '*.go' | xargs gofmt -l) || return 1
 	[ -z "$files" ] || { echo "not gofmt'd: $files"; return 1; }
-}
-
-# Generated code is what the schema gives, with the plugins of go.mod's versions.
-schema() {
-	local made=$logs/generated
-	go tool -modfile=tools/buf/go.mod buf lint || return 1
-	go tool -modfile=tools/buf/go.mod buf format -d --exit-code || return 1
-	go tool -modfile=tools/buf/go.mod buf generate -o "$made" || return 1
-	diff -r "$made/profiling/service/profilerv1" profiling/service/profilerv1 ||
-		{ echo "the schema has changed: see Commands in CONTRIBUTING.md"; return 1; }
 }
 
 # The lines of the API's listing against those of the last release.
