@@ -64,12 +64,3 @@ func TestSpansKeepNoEventsWithoutRoom(t *testing.T) {
 	span.End()
 	runtime.KeepAlive(span)
 }
-
-// heapInUse returns the bytes of the heap that are in use.
-func heapInUse() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
-}
