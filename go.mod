@@ -3,6 +3,8 @@ module github.com/perfline/perfline
 go 1.26.0
 
 require (
+	github.com/perfline/perfline/marks v0.1.0
+	github.com/perfline/perfline/observer v0.1.0
 	connectrpc.com/connect v1.21.1
 	github.com/go-logr/logr v1.4.4
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
@@ -60,4 +62,9 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
+)
+
+replace (
+	github.com/perfline/perfline/marks => ./marks
+	github.com/perfline/perfline/observer => ./observer
 )

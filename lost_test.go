@@ -8,6 +8,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // uncollected returns a timeline that is full after a few entries, until it is read.
@@ -18,7 +19,7 @@ func uncollected() *observer.Timeline {
 // overfill records entries until the timeline has refused n.
 func overfill(tl *observer.Timeline, typ observer.Type, n int) (recorded int) {
 	for ; n > 0; recorded++ {
-		if !tl.Record(typ, "e", 0, 0, nil) {
+		if !(*record.Timeline)(tl).Record(typ, "e", 0, 0, nil) {
 			n--
 		}
 	}
@@ -32,7 +33,7 @@ func testLostErrorIsOfOnePipeline(t *testing.T, start starter) {
 	t.Helper()
 	tl := uncollected()
 	overfill(tl, observer.Mark, 5) // before any pipeline
-	tl.Flush()
+	(*record.Timeline)(tl).Flush()
 	for _, n := range []int{3, 0, 2} {
 		pl, _, _ := start(t, perfline.Config{Timeline: tl})
 		overfill(tl, observer.Mark, n)

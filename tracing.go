@@ -53,7 +53,7 @@ func startTracing(c Config, res *resource.Resource, to *destinations, vars *envi
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
 // shuts them down once more.
 func joinTracing(c Config, to *destinations) *tracing {
-	joined := bridge.NewProcessor(bridge.WithTimeline(c.Timeline), bridge.WithTracerProvider(c.TracerProvider))
+	joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: c.Timeline, TracerProvider: c.TracerProvider})
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := spanlabels.WrapTracerProvider(c.TracerProvider)

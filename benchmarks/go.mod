@@ -8,6 +8,8 @@ require (
 	github.com/grafana/otel-profiling-go v0.7.0
 	github.com/grafana/pyroscope-go v1.4.3
 	github.com/perfline/perfline v0.0.0
+	github.com/perfline/perfline/marks v0.1.0
+	github.com/perfline/perfline/observer v0.1.0
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
 	go.opentelemetry.io/otel v1.47.0
@@ -66,4 +68,8 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
 )
 
-replace github.com/perfline/perfline => ../
+replace (
+	github.com/perfline/perfline => ../
+	github.com/perfline/perfline/marks => ../marks
+	github.com/perfline/perfline/observer => ../observer
+)

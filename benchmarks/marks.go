@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 const timelineGroup = "timeline, no backend"
@@ -129,7 +130,7 @@ func onRequest(op operation, prepare func(ctx context.Context)) func() (*bench, 
 		b := &bench{burst: 1000, op: func(n int) { op(ctx, n) }}
 		b.settle = func() error {
 			request.Close()
-			tl.Flush()
+			(*record.Timeline)(tl).Flush()
 			open()
 			return nil
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // The budgets of recording under spans of perfline's provider: nothing for marks and for measures, and the span with its context for
@@ -103,6 +104,6 @@ func warm() *observer.Timeline {
 	for range 1 << 16 {
 		marks.Mark(observer.NewContext(context.Background(), tl), "warm")
 	}
-	tl.Flush()
+	(*record.Timeline)(tl).Flush()
 	return tl
 }

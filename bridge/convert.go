@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// convert converts the detail of an entry, which is frozen: see observer.Freeze for the kinds that there are.
+// convert converts the detail of an entry, which is frozen: see record.Freeze for the kinds that there are.
 func convert(attrs []slog.Attr) []attribute.KeyValue {
 	if len(attrs) == 0 {
 		return nil

@@ -9,15 +9,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // describe returns the entry of a span of other instrumentation: what calls somebody else, a database or a service, is of
 // type resource, the rest are measures.
-func describe(s sdktrace.ReadOnlySpan) observer.Description {
-	d := observer.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
+func describe(s sdktrace.ReadOnlySpan) record.Description {
+	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
 	all := s.Attributes()
 	d.Attrs = make([]slog.Attr, 0, len(all)+3)
-	if d.Type == observer.Resource {
+	if d.Type == record.Resource {
 		d.Attrs = append(d.Attrs, slog.String(observer.InitiatorKey, initiator(all)))
 	}
 	d.Attrs = append(d.Attrs,
@@ -30,11 +31,11 @@ func describe(s sdktrace.ReadOnlySpan) observer.Description {
 }
 
 // typeOf returns the type of the entry of a span of other instrumentation.
-func typeOf(k trace.SpanKind) observer.Type {
+func typeOf(k trace.SpanKind) record.Type {
 	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
-		return observer.Resource
+		return record.Resource
 	}
-	return observer.Measure
+	return record.Measure
 }
 
 func detailValue(v attribute.Value) slog.Value {

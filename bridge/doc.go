@@ -10,7 +10,7 @@
 //
 //	provider := sdktrace.NewTracerProvider(
 //		sdktrace.WithBatcher(exporter),
-//		sdktrace.WithSpanProcessor(bridge.NewProcessor()))
+//		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{})))
 //
 // Package bridgehttp gives HTTP requests their spans and timelines, and package bridgegrpc gives them to gRPC calls. Programs
 // without HTTP or gRPC do not import these.
@@ -44,7 +44,7 @@
 //	Any            []string, []bool, []int64, []float64: a slice attribute;
 //	               []byte: bytes
 //
-// There are no other kinds: [observer.Freeze] makes text of the rest when an entry is recorded. An attribute without a key is
+// There are no other kinds: [record.Freeze] makes text of the rest when an entry is recorded. An attribute without a key is
 // left out. Of two with the same key, the last value counts, at the place of the first. Text that is not UTF-8 has U+FFFD in
 // its place: OTLP cannot carry it.
 //
@@ -63,7 +63,7 @@
 // # When it happens
 //
 // Under a span of a [TracerProvider], marks and measures wait in the journal of the span's local root. They become events and
-// spans when that is encoded: see [observer.Timeline.NewUnit]. It is so while no processor is registered with the provider and
+// spans when that is encoded: see [record.Timeline.NewUnit]. It is so while no processor is registered with the provider and
 // its sampler samples children as their parents. Otherwise, and under spans of every other provider, a mark calls AddEvent, and a
 // measure starts and ends a span of that provider. Both happen at once, on the goroutine that records: samplers and
 // processors see each call, and a processor that blocks or panics does so there.

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A droppedSpan is a span that the sampler dropped. It has a context of its own, which its children inherit.
@@ -22,7 +22,7 @@ type droppedSpan struct {
 	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
 
 	// Of the recorded span above it, or of a local root. The latter has none before it is needed.
-	unit atomic.Pointer[observer.Timeline]
+	unit atomic.Pointer[record.Timeline]
 }
 
 var _ trace.Span = (*droppedSpan)(nil)
@@ -58,17 +58,17 @@ func (c *droppedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Place implements [observer.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.
-func (s *droppedSpan) Place() (*observer.Timeline, observer.Span, observer.Destination, observer.Tracer) {
+// Place implements [record.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.
+func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	timeline := s.tracer.provider.timeline
 	if timeline.Watched() || s.holder().unit.Load() != nil {
 		timeline = s.Unit()
 	}
-	return timeline, nil, observer.ToObservers, nil
+	return timeline, nil, record.ToObservers, nil
 }
 
-// Unit implements [observer.Active].
-func (s *droppedSpan) Unit() *observer.Timeline {
+// Unit implements [record.Active].
+func (s *droppedSpan) Unit() *record.Timeline {
 	h := s.holder()
 	if u := h.unit.Load(); u != nil {
 		return u

@@ -20,7 +20,7 @@ func ExampleNewProcessor() {
 	backend := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSyncer(backend),
-		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(timeline))))
+		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: timeline})))
 	defer func() { _ = provider.Shutdown(ctx) }()
 
 	request, span := provider.Tracer("shop").Start(observer.NewContext(ctx, timeline), "GET /products/{id}")

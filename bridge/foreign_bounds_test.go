@@ -50,7 +50,7 @@ func (*sameIDs) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return 
 // Ids of spans need be unique in their trace only.
 func TestForeignSpansOfEqualIDs(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(&sameIDs{}), sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
+	tp := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(&sameIDs{}), sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})))
 	var timelines []*observer.Timeline
 	var spans []trace.Span
 	for _, name := range []string{"a", "b"} {
@@ -75,7 +75,7 @@ func TestForeignSpansAfterShutdown(t *testing.T) {
 	tp := sdktrace.NewTracerProvider()
 	var all []*bridge.Processor
 	for range 2 {
-		p := bridge.NewProcessor(bridge.WithTimeline(tl))
+		p := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})
 		tp.RegisterSpanProcessor(p)
 		all = append(all, p)
 	}

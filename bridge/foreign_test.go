@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // joined are the entries of a timeline that came of spans.
@@ -134,7 +135,7 @@ func foreignSpansJoinOnce(t *testing.T, open func(bothproviders.Options) *rig) {
 			outer.End()
 		}, []string{"measure outer", "measure inner"}},
 		{"two processors at one provider", func(t *testing.T, r *rig, ctx context.Context) {
-			second := bridge.NewProcessor(bridge.WithTimeline(r.tl))
+			second := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: r.tl})
 			defer func() { _ = second.Shutdown(t.Context()) }()
 			r.provider.RegisterSpanProcessor(second)
 			_, span := r.tracer.Start(ctx, "s")
@@ -142,7 +143,7 @@ func foreignSpansJoinOnce(t *testing.T, open func(bothproviders.Options) *rig) {
 		}, []string{"measure s"}},
 		{"a second timeline's processor at the provider", func(t *testing.T, r *rig, ctx context.Context) {
 			other := observer.NewTimeline(observer.TimelineOptions{})
-			r.provider.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(other)))
+			r.provider.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: other}))
 			_, span := r.tracer.Start(ctx, "s")
 			span.End()
 			theirs := other.NewChild()
@@ -264,13 +265,13 @@ func TestForeignSpanOfAnotherTime(t *testing.T) {
 func TestMeasureWithoutASpanHasNoID(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	tp := sdktrace.NewTracerProvider()
-	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithTracerProvider(tp)))
+	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl, TracerProvider: tp}))
 	t.Cleanup(func() { _ = tp.Shutdown(context.Background()) })
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
 	_, timing := marks.Start(observer.NewContext(trace.ContextWithSpanContext(t.Context(), parent), tl), "m")
 	timing.End()
 	entries := tl.Entries()
-	if len(entries) != 1 || entries[0].Span().Self != (observer.ID{}) || entries[0].Span().Parent != observer.ID(parent.SpanID()) {
-		t.Errorf("entries %v with the ids %+v, want one without an id of its own, under the parent", entries, entries[0].Span())
+	if len(entries) != 1 || (*record.Entry)(&entries[0]).Span().Self != (record.ID{}) || (*record.Entry)(&entries[0]).Span().Parent != record.ID(parent.SpanID()) {
+		t.Errorf("entries %v with the ids %+v, want one without an id of its own, under the parent", entries, (*record.Entry)(&entries[0]).Span())
 	}
 }

@@ -14,15 +14,15 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // receiver receives the units of a provider.
 type receiver struct{ provider *TracerProvider }
 
-var _ observer.Receiver = receiver{}
+var _ record.Receiver = receiver{}
 
-// MarkLimit implements [observer.Receiver].
+// MarkLimit implements [record.Receiver].
 func (r receiver) MarkLimit() int { return r.provider.limits.EventCountLimit }
 
 // wants reports whether an output takes spans that are sampled, or others.
@@ -30,7 +30,7 @@ func (p *TracerProvider) wants(sampled bool) bool {
 	return len(p.recorders) > 0 || len(p.exporters) > 0 && sampled
 }
 
-// Size implements [observer.Span].
+// Size implements [record.Span].
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s)) + len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
 	if s.request != nil {
@@ -62,7 +62,7 @@ type encoding struct {
 	parts      []encodedPart
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
-	marks      []observer.FinishedMark
+	marks      []record.FinishedMark
 	span       *recordedSpan    // whose request is encoded
 	data       otlpenc.Snapshot // of the span that is encoded
 	writer     otlpenc.AttributeWriter
@@ -85,7 +85,7 @@ const maxEncoding = 512 << 10
 var encodings = sync.Pool{New: func() any { return &encoding{stripe: rand.IntN(stripes)} }}
 
 // HandOver encodes spans and gives them to the outputs.
-func (r receiver) HandOver(finished *observer.Finished) {
+func (r receiver) HandOver(finished *record.Finished) {
 	s := encodings.Get().(*encoding)
 	s.encode(r.provider, finished)
 	start := 0
@@ -118,7 +118,7 @@ func (r receiver) HandOver(finished *observer.Finished) {
 }
 
 // encode encodes spans by groups, in the order of each group's first span.
-func (s *encoding) encode(p *TracerProvider, finished *observer.Finished) {
+func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
 	for next := 0; next >= 0; {
 		next = s.encodePart(p, finished, next)
 	}
@@ -126,7 +126,7 @@ func (s *encoding) encode(p *TracerProvider, finished *observer.Finished) {
 
 // encodePart encodes the first span from place first on that is in no part yet, and all that belong to the same part. It returns
 // the place of the next one, and -1 without one.
-func (s *encoding) encodePart(p *TracerProvider, finished *observer.Finished, first int) (next int) {
+func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, first int) (next int) {
 	next = -1
 	var part encodedPart
 	known := len(s.parts)
@@ -182,7 +182,7 @@ func (s *encoding) count(span *recordedSpan, itself bool) {
 }
 
 // appendSpan appends an encoded span.
-func (s *encoding) appendSpan(finished *observer.Finished, span *recordedSpan, attrs []slog.Attr) {
+func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, attrs []slog.Attr) {
 	d := span.readDetails()
 	data := &s.data
 	data.Name = span.name
@@ -232,7 +232,7 @@ func (s *encoding) appendRequest(b []byte) []byte {
 }
 
 // plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.
-func (s *encoding) plainMarks(span *recordedSpan, last observer.FinishedMark) bool {
+func (s *encoding) plainMarks(span *recordedSpan, last record.FinishedMark) bool {
 	limits := &span.tracer.provider.limits
 	clear(s.marks)
 	s.marks = s.marks[:0]
@@ -260,7 +260,7 @@ func (s *encoding) appendMarks(b []byte) []byte {
 func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
 // appendMeasure appends the span of a measure.
-func (s *encoding) appendMeasure(parent *recordedSpan, it *observer.Item) {
+func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item) {
 	p, data := parent.tracer.provider, &s.data
 	data.Name = it.Measure
 	data.SpanContext = parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID()))
@@ -312,7 +312,7 @@ func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribu
 
 // withMarks returns the events of a span and its marks, by time, within the limit. It also returns how many marks, or events
 // for them, it dropped.
-func (s *encoding) withMarks(span *recordedSpan, last observer.FinishedMark) (events []sdktrace.Event, dropped int) {
+func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (events []sdktrace.Event, dropped int) {
 	limits := &span.tracer.provider.limits
 	own := span.readDetails().events.values
 	n := len(s.events)

@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -95,7 +96,7 @@ func (r *rig) flush(t *testing.T) {
 func (r *rig) request() (ctx context.Context, end func()) {
 	if r.own {
 		ctx, span := r.provider.Tracer(bridge.ScopeName).Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
-		_ = observer.FromContext(ctx).SetTiming(observer.RequestStart, 0) // as bridgehttp does
+		_ = (*record.Timeline)(observer.FromContext(ctx)).SetTiming(record.RequestStart, 0) // as bridgehttp does
 		return ctx, func() { span.End() }
 	}
 	tl := r.tl.NewChild()

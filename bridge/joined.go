@@ -16,7 +16,7 @@ import (
 
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -39,10 +39,10 @@ type sdkTracer struct {
 	provider *sdktrace.TracerProvider
 }
 
-var _ observer.Tracer = (*joined)(nil)
+var _ record.Tracer = (*joined)(nil)
 
 // attach makes j the tracer of a timeline.
-func (j *joined) attach(t *observer.Timeline) (detach func()) {
+func (j *joined) attach(t *record.Timeline) (detach func()) {
 	learn()
 	return t.Attach(j)
 }
@@ -56,34 +56,34 @@ func spanOf(active any) trace.Span {
 }
 
 // Under returns the destination of entries under a span of another provider.
-func (j *joined) Under(active any) observer.Destination {
+func (j *joined) Under(active any) record.Destination {
 	switch reflect.TypeOf(active) { // asking a span of the SDK takes its lock
 	case sdkTypes.recording:
-		return observer.ToSpan
+		return record.ToSpan
 	case sdkTypes.dropped:
-		return observer.ToObservers
+		return record.ToObservers
 	}
 	span := spanOf(active)
 	switch sc := span.SpanContext(); {
 	case !sc.IsValid():
-		return observer.ToTimeline
+		return record.ToTimeline
 	case sc.IsSampled(), span.IsRecording():
-		return observer.ToSpan
+		return record.ToSpan
 	default:
-		return observer.ToObservers
+		return record.ToObservers
 	}
 }
 
 // IDs returns the ids of a span. A span without Parent counts as its own.
-func (j *joined) IDs(active any) observer.SpanIDs {
+func (j *joined) IDs(active any) record.SpanIDs {
 	span := spanOf(active)
 	sc := span.SpanContext()
 	if !sc.IsSampled() && !span.IsRecording() {
-		return observer.SpanIDs{}
+		return record.SpanIDs{}
 	}
-	ids := observer.SpanIDs{Trace: sc.TraceID(), Self: observer.ID(sc.SpanID()), Parent: observer.ID(sc.SpanID())}
+	ids := record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()), Parent: record.ID(sc.SpanID())}
 	if s, ok := active.(interface{ Parent() trace.SpanContext }); ok {
-		ids.Parent = observer.ID(s.Parent().SpanID())
+		ids.Parent = record.ID(s.Parent().SpanID())
 	}
 	return ids
 }
@@ -108,7 +108,7 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 }
 
 // Measure makes a span. The measure is over, so that no sample is of the span.
-func (j *joined) Measure(active any, m observer.Measured) {
+func (j *joined) Measure(active any, m record.Measured) {
 	parent := spanOf(active)
 	ctx := context.Background()
 	if active != nil {
@@ -131,9 +131,9 @@ func (j *joined) Measure(active any, m observer.Measured) {
 }
 
 // Start starts the span of a measure.
-func (j *joined) Start(ctx context.Context, to observer.Destination, name string, start time.Time) (context.Context, observer.Opened) {
+func (j *joined) Start(ctx context.Context, to record.Destination, name string, start time.Time) (context.Context, record.Opened) {
 	parent := trace.SpanFromContext(ctx)
-	if p, ok := parent.(*recordedSpan); ok && to == observer.ToUnit {
+	if p, ok := parent.(*recordedSpan); ok && to == record.ToUnit {
 		return p.startMeasure(ctx, name, start)
 	}
 	ctx, span, _ := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
@@ -176,7 +176,7 @@ func ordered(start time.Time, duration time.Duration) (from, to time.Time) {
 }
 
 // fail gives a span the status and the event of a failure.
-func fail(span trace.Span, f observer.Failure) {
+func fail(span trace.Span, f record.Failure) {
 	message := text.Valid(f.Message)
 	span.SetStatus(codes.Error, message)
 	span.AddEvent(semconv.ExceptionEventName, trace.WithTimestamp(f.At),
@@ -191,16 +191,16 @@ type openedSpan struct {
 	own      bool // a TracerProvider's
 }
 
-func (o *openedSpan) IDs() observer.SpanIDs {
+func (o *openedSpan) IDs() record.SpanIDs {
 	if !o.recorded { // it may be the parent itself
-		return observer.SpanIDs{}
+		return record.SpanIDs{}
 	}
 	return o.joined.IDs(o.span)
 }
 
-func (o *openedSpan) Fail(f observer.Failure) { fail(o.span, f) }
+func (o *openedSpan) Fail(f record.Failure) { fail(o.span, f) }
 
-func (o *openedSpan) End(at time.Time, attrs []slog.Attr) observer.Span {
+func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
 	o.span.SetAttributes(convert(attrs)...)
 	o.span.End(trace.WithTimestamp(at))
 	if o.recorded && !o.own {
@@ -221,7 +221,7 @@ var learn = sync.OnceFunc(func() {
 	probe := &keyProbe{Context: context.Background()}
 	trace.SpanFromContext(probe)
 	spanKey = probe.key
-	observer.SetSpanKey(spanKey)
+	record.SetSpanKey(spanKey)
 	kind := func(s sdktrace.Sampler) reflect.Type {
 		_, span := sdktrace.NewTracerProvider(sdktrace.WithSampler(s)).Tracer("").Start(context.Background(), "")
 		defer span.End()

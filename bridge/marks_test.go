@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Marks made on other goroutines, up to the moment before End, arrive on their own span.
@@ -209,9 +210,9 @@ func TestNeverEnded(t *testing.T) {
 
 // waits reports whether marks wait in a journal: spans then have no event of a mark while they are open.
 func waits(r *rig) bool {
-	var p observer.Place
+	var p record.Place
 	p.Locate(func() context.Context { ctx, _ := r.tracer.Start(r.ctx, "probe"); return ctx }())
-	return p.To == observer.ToUnit
+	return p.To == record.ToUnit
 }
 
 // ForceFlush and Shutdown hand over the marks and the measures of before, also under a root that goes on.

@@ -8,21 +8,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 var (
-	_ observer.Active = (*recordedSpan)(nil)
-	_ observer.Active = (*droppedSpan)(nil)
-	_ observer.Span   = (*recordedSpan)(nil)
+	_ record.Active = (*recordedSpan)(nil)
+	_ record.Active = (*droppedSpan)(nil)
+	_ record.Span   = (*recordedSpan)(nil)
 )
 
-// Place implements [observer.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
+// Place implements [record.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
 // see each of them.
-func (s *recordedSpan) Place() (*observer.Timeline, observer.Span, observer.Destination, observer.Tracer) {
-	to := observer.ToSpan
+func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
+	to := record.ToSpan
 	if s.sampled && s.tracer.provider.simple() {
-		to = observer.ToUnit
+		to = record.ToUnit
 	}
 	return s.Unit(), s, to, &s.tracer.provider.joined
 }
@@ -30,8 +30,8 @@ func (s *recordedSpan) Place() (*observer.Timeline, observer.Span, observer.Dest
 // simple reports whether the measures of sampled spans are sampled, too, and no processor must see them.
 func (p *TracerProvider) simple() bool { return p.samplesBelow && len(*p.processors.Load()) == 0 }
 
-// Unit implements [observer.Active].
-func (s *recordedSpan) Unit() *observer.Timeline {
+// Unit implements [record.Active].
+func (s *recordedSpan) Unit() *record.Timeline {
 	if u := s.unit.Load(); u != nil {
 		return u
 	}
@@ -41,7 +41,7 @@ func (s *recordedSpan) Unit() *observer.Timeline {
 }
 
 // makeUnit returns the unit of a local root, which it makes if need be. s.mu is held.
-func (s *recordedSpan) makeUnit() *observer.Timeline {
+func (s *recordedSpan) makeUnit() *record.Timeline {
 	u := s.unit.Load()
 	if u == nil {
 		u = s.tracer.provider.newUnit(s.startTime)
@@ -53,23 +53,23 @@ func (s *recordedSpan) makeUnit() *observer.Timeline {
 	return u
 }
 
-func (p *TracerProvider) newUnit(start time.Time) *observer.Timeline {
+func (p *TracerProvider) newUnit(start time.Time) *record.Timeline {
 	return p.timeline.NewUnit(start, receiver{p})
 }
 
-// IDs implements [observer.Span].
-func (s *recordedSpan) IDs() observer.SpanIDs {
-	return observer.SpanIDs{
-		Trace: s.spanContext.TraceID(), Self: observer.ID(s.spanContext.SpanID()), Parent: observer.ID(s.parent.id),
+// IDs implements [record.Span].
+func (s *recordedSpan) IDs() record.SpanIDs {
+	return record.SpanIDs{
+		Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()), Parent: record.ID(s.parent.id),
 	}
 }
 
-// Marks implements [observer.Span].
-func (s *recordedSpan) Marks() *observer.SpanMarks { return &s.marks }
+// Marks implements [record.Span].
+func (s *recordedSpan) Marks() *record.SpanMarks { return &s.marks }
 
-// Describe implements [observer.Span].
-func (s *recordedSpan) Describe() observer.Description {
-	d := observer.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
+// Describe implements [record.Span].
+func (s *recordedSpan) Describe() record.Description {
+	d := record.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
 	if !s.measure {
 		d = describe(s)
 	}
@@ -77,7 +77,7 @@ func (s *recordedSpan) Describe() observer.Description {
 }
 
 // entryType returns the type of the span's entry. It is empty for spans of this module, which have one already.
-func (s *recordedSpan) entryType() observer.Type {
+func (s *recordedSpan) entryType() record.Type {
 	if s.tracer.scope.Name == ScopeName {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (c *spanContext) Value(key any) any {
 	if key == spanKey {
 		return c.span
 	}
-	if _, ok := key.(observer.ContextKey); ok {
+	if _, ok := key.(record.ContextKey); ok {
 		return c.span.Unit()
 	}
 	return c.span.label.Value(c.Context, key)
@@ -119,7 +119,7 @@ func newSpan(ctx context.Context, t *tracer) (*spanContext, *recordedSpan) {
 }
 
 // startMeasure starts the span of a measure under s, whose provider is simple.
-func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, observer.Opened) {
+func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, record.Opened) {
 	started, span := s.tracer.provider.marks.start(ctx, text.Valid(name), &spanStart{kind: trace.SpanKindInternal, time: start})
 	measure, ok := span.(*recordedSpan)
 	if !ok {
@@ -132,11 +132,11 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 // An openedMeasure is the span of a measure that has begun, which its unit takes.
 type openedMeasure recordedSpan
 
-func (o *openedMeasure) IDs() observer.SpanIDs { return (*recordedSpan)(o).IDs() }
+func (o *openedMeasure) IDs() record.SpanIDs { return (*recordedSpan)(o).IDs() }
 
-func (o *openedMeasure) Fail(f observer.Failure) { fail((*recordedSpan)(o), f) }
+func (o *openedMeasure) Fail(f record.Failure) { fail((*recordedSpan)(o), f) }
 
-func (o *openedMeasure) End(at time.Time, _ []slog.Attr) observer.Span {
+func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	s := (*recordedSpan)(o)
 	if !s.finish(at) {
 		return nil // it has ended already

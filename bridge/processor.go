@@ -10,20 +10,17 @@ import (
 
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
-// An Option configures [NewProcessor].
-type Option func(*Processor)
+// ProcessorConfig configures [NewProcessor].
+type ProcessorConfig struct {
+	// Timeline is the process timeline to join. nil means observer.Default().
+	Timeline *observer.Timeline
 
-// WithTimeline says which process timeline to join; without it, the default one.
-func WithTimeline(t *observer.Timeline) Option {
-	return func(p *Processor) { p.timeline = processTimeline(t) }
-}
-
-// WithTracerProvider says which provider makes the spans of measures under no span. Without it, this is the
-// provider of the first span that the processor sees, and before that the global one.
-func WithTracerProvider(tp trace.TracerProvider) Option {
-	return func(p *Processor) { p.provider.Store(&tp) }
+	// TracerProvider makes the spans of measures under no span. nil means the provider of the first span that the processor
+	// sees, and before that the global one.
+	TracerProvider trace.TracerProvider
 }
 
 // A Processor joins a timeline with a provider that is not a [TracerProvider]: the SDK's, or any other of OpenTelemetry's
@@ -36,7 +33,7 @@ func WithTracerProvider(tp trace.TracerProvider) Option {
 // their request when they end. It does not pass them on: register it beside the processor that exports. A provider that
 // takes no span processors gets the rest without that.
 type Processor struct {
-	timeline *observer.Timeline
+	timeline *record.Timeline
 	joined   joined
 	stats    counters
 	detach   func()
@@ -48,12 +45,12 @@ type Processor struct {
 // requests has the timeline of the request that a span was started under. All processors of a timeline share it, so that a span
 // with two processors joins once.
 type requests struct {
-	underway.Table[observer.Timeline]
+	underway.Table[record.Timeline]
 	users atomic.Int32
 }
 
 // share returns the table of the processors that have joined a timeline, or a new one.
-func share(t *observer.Timeline) *requests {
+func share(t *record.Timeline) *requests {
 	for _, tracer := range t.Tracers() {
 		if j, ok := tracer.(*joined); ok && j.requests != nil && j.requests.users.Add(1) > 1 {
 			return j.requests
@@ -68,11 +65,11 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
 // NewProcessor returns a processor, which joins the timeline at once. Of several, and of TracerProviders, the last one that
 // joined a timeline makes the spans under no span.
-func NewProcessor(opts ...Option) *Processor {
-	p := &Processor{timeline: observer.Default()}
+func NewProcessor(c ProcessorConfig) *Processor {
+	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
-	for _, opt := range opts {
-		opt(p)
+	if c.TracerProvider != nil {
+		p.provider.Store(&c.TracerProvider)
 	}
 	p.requests = share(p.timeline)
 	p.joined.requests = p.requests
@@ -99,7 +96,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if own, ok := s.(*recordedSpan); ok && own.tracer.provider.timeline == p.timeline {
 		return // its unit has it
 	}
-	if t := observer.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
+	if t := record.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
 		p.requests.Put(s.SpanContext(), t)
 	}
 }
@@ -110,8 +107,8 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 		return
 	}
 	if t := p.requests.Take(s.SpanContext()); t != nil {
-		t.Show(observer.SpanIDs{
-			Trace: s.SpanContext().TraceID(), Self: observer.ID(s.SpanContext().SpanID()), Parent: observer.ID(s.Parent().SpanID()),
+		t.Show(record.SpanIDs{
+			Trace: s.SpanContext().TraceID(), Self: record.ID(s.SpanContext().SpanID()), Parent: record.ID(s.Parent().SpanID()),
 		}, describe(s))
 	}
 }

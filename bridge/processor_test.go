@@ -20,7 +20,7 @@ import (
 // resourced returns an SDK's provider with a Processor and a recorder.
 func resourced(tl *observer.Timeline, name string) (*recorder, *sdktrace.TracerProvider) {
 	got := &recorder{}
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(got), sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))),
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(got), sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("p", name))))
 	return got, tp
 }
@@ -67,7 +67,7 @@ func TestTwoProviders(t *testing.T) {
 func TestTwoProcessorsOfOneProvider(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	got, tp := resourced(tl, "one")
-	second := bridge.NewProcessor(bridge.WithTimeline(tl))
+	second := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})
 	tp.RegisterSpanProcessor(second)
 	tracer := tp.Tracer("t")
 	base := observer.NewContext(context.Background(), tl)
@@ -133,7 +133,7 @@ func TestProviderOfMeasuresUnderNoSpan(t *testing.T) {
 	before := otel.GetTracerProvider()
 	defer otel.SetTracerProvider(before)
 	otel.SetTracerProvider(tp[global])
-	p := bridge.NewProcessor(bridge.WithTimeline(tl))
+	p := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})
 	marks.Time(base, "before any span").End()
 	for _, got := range []*recorder{first, second} {
 		tp[got].RegisterSpanProcessor(p)

@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // An Output takes encoded spans. Its methods may be called concurrently.
@@ -65,7 +66,7 @@ type TracerProviderConfig struct {
 // Spans wait in the journal of their local root, which is the span whose parent is not a span of this provider. A server
 // span is one, too, unless a request that bridgehttp or bridgegrpc serves is above it. They
 // are encoded together when the local root ends, on the goroutine that ends it; a long journal is encoded in
-// parts, see [observer.Timeline.NewUnit]. A process that crashes loses the spans that have ended under a local root
+// parts, see [record.Timeline.NewUnit]. A process that crashes loses the spans that have ended under a local root
 // that has not, up to 5 s of them.
 //
 // The differences from the SDK's provider are in docs/tracerprovider.md.
@@ -82,7 +83,7 @@ type TracerProvider struct {
 	resource     *resource.Resource
 	recordPanics bool
 
-	timeline *observer.Timeline
+	timeline *record.Timeline
 	joined   joined
 	detach   func()
 	stats    counters
@@ -125,7 +126,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	all := slices.Clone(c.Processors)
 	p.processors.Store(&all)
-	p.timeline = processTimeline(c.Timeline)
+	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
 	p.detach = p.joined.attach(p.timeline)
@@ -133,8 +134,8 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 }
 
 // processTimeline returns the process timeline of t, or the default one if t is nil.
-func processTimeline(t *observer.Timeline) *observer.Timeline {
-	t = cmp.Or(t, observer.Default())
+func processTimeline(t *record.Timeline) *record.Timeline {
+	t = cmp.Or(t, record.Default())
 	for t.Parent() != nil {
 		t = t.Parent()
 	}

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"fmt"
+	"github.com/perfline/perfline/observer/record"
 	"sync"
 	"testing"
 	"time"
@@ -132,7 +133,7 @@ func (w *worker) step() {
 		w.provider.UnregisterSpanProcessor(p)
 	case op < 23:
 		w.provider.Tracer(w.Text())
-		w.timeline.UnitStats()
+		(*record.Timeline)(w.timeline).UnitStats()
 	default:
 		if w.Below(16) == 0 && !w.bursted { // it takes long
 			w.bursted = true

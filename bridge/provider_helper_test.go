@@ -83,7 +83,7 @@ func newSDK(t *testing.T, c providerConfig) anyProvider {
 	}
 	p := sdktrace.NewTracerProvider(options...)
 	if c.timeline != nil {
-		p.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(c.timeline), bridge.WithTracerProvider(p)))
+		p.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: c.timeline, TracerProvider: p}))
 	}
 	t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
 	return p

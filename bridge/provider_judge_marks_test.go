@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Marks and measures are among the judge's operations. On the SDK's side, a bridge.Processor makes events and spans of them.
@@ -42,7 +43,7 @@ func (j *judge) record() {
 		if from.Before(origin) {
 			from = origin
 		}
-		if time.Until(origin).Abs() > observer.MaxTime/2 {
+		if time.Until(origin).Abs() > record.MaxTime/2 {
 			kind = 0 // the measure is out of range
 		}
 	}

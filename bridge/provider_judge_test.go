@@ -112,7 +112,7 @@ func newJudge(t *testing.T, data []byte) *judge {
 			s.keepers[i] = &processor{s: s, name: fmt.Sprint("keeper ", i), keeps: true}
 			if s.isSDK {
 				tp := sdktrace.NewTracerProvider(append(slices.Clone(options), sdktrace.WithSpanProcessor(s.keepers[i]))...)
-				tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(s.timeline), bridge.WithTracerProvider(tp)))
+				tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: s.timeline, TracerProvider: tp}))
 				s.providers[i] = tp
 				continue
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // 100 000 roots that never end, each with a child that did and with events for which there is no room, keep a bounded
@@ -33,7 +34,7 @@ func TestUnitsNeverEnded(t *testing.T) {
 		_, child := tracer.Start(ctx, "child")
 		child.End()
 	}
-	s := tl.UnitStats()
+	s := (*record.Timeline)(tl).UnitStats()
 	if grown := heapInUse() - before; grown > 32<<20 {
 		t.Errorf("%d MiB stay for %d roots that never ended", grown>>20, roots)
 	}

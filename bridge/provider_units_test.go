@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // An arrivals output keeps the encoded spans that arrive, or only counts them.
@@ -237,7 +238,7 @@ func TestUnitsOfManySpans(t *testing.T) {
 					for range children / goroutines {
 						_, child := tracer.Start(ctx, "child")
 						child.End()
-						if s := tl.UnitStats(); s.WaitingBytes > 512<<10 {
+						if s := (*record.Timeline)(tl).UnitStats(); s.WaitingBytes > 512<<10 {
 							t.Errorf("%d bytes wait", s.WaitingBytes)
 							return
 						}
@@ -252,7 +253,7 @@ func TestUnitsOfManySpans(t *testing.T) {
 			if n := a.count.Load(); n != children+1 {
 				t.Errorf("%d spans arrived, want %d", n, children+1)
 			}
-			if s := tl.UnitStats(); s.Long != children/512 || s.Waiting != 0 {
+			if s := (*record.Timeline)(tl).UnitStats(); s.Long != children/512 || s.Waiting != 0 {
 				t.Errorf("stats are %+v, want %d long parts", s, children/512)
 			}
 		})

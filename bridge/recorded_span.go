@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -30,16 +30,16 @@ type recordedSpan struct {
 	spanContext trace.SpanContext
 	parent      parentContext
 	startTime   time.Time
-	label       *spanlabels.Span                  // of its goroutine; nil unless a profiler runs
-	kind        uint8                             // a trace.SpanKind
-	root        bool                              // it is a local root
-	measure     bool                              // it is the span of a measure
-	sampled     bool                              // as spanContext has it, which takes longer to ask
-	dirty       bool                              // attributes may have a key twice; guarded by mu
-	answered    bool                              // request has the attributes of the answer; guarded by mu
-	ended       atomic.Bool                       // changed with mu held
-	unit        atomic.Pointer[observer.Timeline] // of a local root: nil before its first child or mark; changed with mu held
-	marks       observer.SpanMarks
+	label       *spanlabels.Span                // of its goroutine; nil unless a profiler runs
+	kind        uint8                           // a trace.SpanKind
+	root        bool                            // it is a local root
+	measure     bool                            // it is the span of a measure
+	sampled     bool                            // as spanContext has it, which takes longer to ask
+	dirty       bool                            // attributes may have a key twice; guarded by mu
+	answered    bool                            // request has the attributes of the answer; guarded by mu
+	ended       atomic.Bool                     // changed with mu held
+	unit        atomic.Pointer[record.Timeline] // of a local root: nil before its first child or mark; changed with mu held
+	marks       record.SpanMarks
 
 	mu                sync.Mutex // guards what follows
 	droppedAttributes int32
@@ -86,7 +86,7 @@ func (s *recordedSpan) readDetails() *spanDetails {
 }
 
 // child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
-func (s *recordedSpan) child(sameUnit bool) *observer.Timeline {
+func (s *recordedSpan) child(sameUnit bool) *record.Timeline {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.IsRecording() {
@@ -187,7 +187,7 @@ func (s *recordedSpan) end(at time.Time) {
 	}
 	switch unit := s.unit.Load(); {
 	case unit == nil:
-		observer.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
+		record.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
 	case s.root:
 		unit.End(s)
 	default:

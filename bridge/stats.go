@@ -3,7 +3,7 @@ package bridge
 import (
 	"sync/atomic"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
@@ -38,7 +38,7 @@ type handedOver struct {
 }
 
 // read returns the counts, with those of the timeline.
-func (c *counters) read(t *observer.Timeline) Stats {
+func (c *counters) read(t *record.Timeline) Stats {
 	u := t.UnitStats()
 	s := Stats{
 		Events:     c.events.Load(),

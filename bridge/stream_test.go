@@ -21,6 +21,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A stream of twelve minutes makes 200 000 marks on its root, and a measure with each thousandth. What waits stays bounded, each mark is
@@ -42,7 +43,7 @@ func TestStreamOfMarks(t *testing.T) {
 					if i%1000 == 999 {
 						time.Sleep(3600 * time.Millisecond)
 						marks.Time(ctx, "thousandth").End()
-						if s := tl.UnitStats(); s.WaitingBytes > 600<<10 || s.Waiting > 1 {
+						if s := (*record.Timeline)(tl).UnitStats(); s.WaitingBytes > 600<<10 || s.Waiting > 1 {
 							t.Fatalf("after %d marks: %+v", i, s)
 						}
 					}
@@ -131,7 +132,7 @@ func TestMarksOfSpansThatNeverEnd(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 			}
 		}
-		s, u := tp.Stats(), tl.UnitStats()
+		s, u := tp.Stats(), (*record.Timeline)(tl).UnitStats()
 		if u.Waiting > 16<<10 || u.WaitingBytes > 64<<20 || s.AgedOut == 0 {
 			t.Errorf("%+v wait, stats %+v", u, s)
 		}
@@ -139,7 +140,7 @@ func TestMarksOfSpansThatNeverEnd(t *testing.T) {
 			t.Error(err)
 		}
 		lost := tl.Stats()[observer.Mark].Overflow
-		if s, u := tp.Stats(), tl.UnitStats(); s.AgedOut+lost != spans*each || s.Lost() != s.AgedOut+lost || u.Waiting != 0 {
+		if s, u := tp.Stats(), (*record.Timeline)(tl).UnitStats(); s.AgedOut+lost != spans*each || s.Lost() != s.AgedOut+lost || u.Waiting != 0 {
 			t.Errorf("after Shutdown, stats %+v, %d lost at the timeline, %+v wait; want %d marks", s, lost, u, spans*each)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A tracer makes the spans of one instrumentation scope.
@@ -102,8 +102,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 //
 // A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
 // of all requests.
-func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *observer.Timeline, dropped *droppedSpan) {
-	var above *observer.Timeline
+func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *record.Timeline, dropped *droppedSpan) {
+	var above *record.Timeline
 	switch s := active.(type) {
 	case *recordedSpan:
 		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
@@ -129,11 +129,11 @@ func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext
 }
 
 // isRequest reports whether a unit is a request or a call that bridgehttp or bridgegrpc serves. A nil unit is none.
-func isRequest(unit *observer.Timeline) bool {
+func isRequest(unit *record.Timeline) bool {
 	if unit == nil {
 		return false
 	}
-	_, began := unit.Timing(observer.RequestStart)
+	_, began := unit.Timing(record.RequestStart)
 	return began
 }
 

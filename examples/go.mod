@@ -6,6 +6,8 @@ require (
 	connectrpc.com/connect v1.21.1
 	github.com/XSAM/otelsql v0.44.0
 	github.com/perfline/perfline v0.0.0
+	github.com/perfline/perfline/marks v0.1.0
+	github.com/perfline/perfline/observer v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	google.golang.org/grpc v1.84.0
 	google.golang.org/protobuf v1.36.12
@@ -70,4 +72,8 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/perfline/perfline => ../
+replace (
+	github.com/perfline/perfline => ../
+	github.com/perfline/perfline/marks => ../marks
+	github.com/perfline/perfline/observer => ../observer
+)

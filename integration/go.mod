@@ -2,7 +2,11 @@ module github.com/perfline/perfline/integration
 
 go 1.26.0
 
-replace github.com/perfline/perfline => ../
+replace (
+	github.com/perfline/perfline => ../
+	github.com/perfline/perfline/marks => ../marks
+	github.com/perfline/perfline/observer => ../observer
+)
 
 require (
 	github.com/XSAM/otelsql v0.44.0
@@ -14,6 +18,8 @@ require (
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/moby/patternmatcher v0.6.1
 	github.com/perfline/perfline v0.0.0-00010101000000-000000000000
+	github.com/perfline/perfline/marks v0.1.0
+	github.com/perfline/perfline/observer v0.1.0
 	github.com/redis/go-redis/extra/redisotel/v9 v9.23.0
 	github.com/redis/go-redis/v9 v9.23.0
 	go.opentelemetry.io/collector/pdata v1.66.0

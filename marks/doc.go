@@ -26,7 +26,7 @@
 //     as those of metrics are. They are part of your API: document them. What
 //     varies belongs in attributes.
 //   - Attributes are scalars ([slog.String], [slog.Int]), known already when the
-//     call is made. Up to [observer.InlineAttrs] cost no allocation. Other values
+//     call is made. Up to [record.InlineAttrs] cost no allocation. Other values
 //     become text at the call, which takes longer. Attributes leave the process: no
 //     secrets, nothing of unlimited length.
 //   - Context: take one and pass it on. What is marked without a request's goes to
@@ -48,11 +48,11 @@
 //   - Mark, Time, Start and End never block, fail or panic, and a nil context is
 //     as good as an empty one. They read values from ctx and ignore whether it
 //     is cancelled.
-//   - Mark and Time…End allocate nothing with up to [observer.InlineAttrs] scalar
+//   - Mark and Time…End allocate nothing with up to [record.InlineAttrs] scalar
 //     attributes.
 //   - Attributes are frozen at the call, if anything wants the entry: scalars and
 //     lists of them are copied, and every other value becomes its text. What they
-//     refer to may change afterwards. [observer.Freeze] has the rules and the bounds.
+//     refer to may change afterwards. [record.Freeze] has the rules and the bounds.
 //   - A panic in a method of an attribute (Error, String) becomes text. A method that
 //     blocks, blocks its caller only.
 //   - Under a span that is not recorded nothing is done, unless an observer wants

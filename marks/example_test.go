@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // request is a context as bridgehttp.Middleware makes it, on a timeline with a clock
@@ -90,15 +91,15 @@ func ExampleNamed() {
 	ctx, tl, pass := request()
 
 	pass(4 * time.Millisecond)
-	if err := tl.SetTiming(observer.ResponseStart, tl.Now()); err != nil { // the first byte is written
+	if err := (*record.Timeline)(tl).SetTiming(record.ResponseStart, tl.Now()); err != nil { // the first byte is written
 		fmt.Println(err)
 	}
 	pass(3 * time.Millisecond)
 
-	m, err := marks.Measure(ctx, "stream", marks.MeasureOptions{Start: marks.Named(observer.ResponseStart)})
+	m, err := marks.Measure(ctx, "stream", marks.MeasureOptions{Start: marks.Named(record.ResponseStart)})
 	fmt.Println(m, err)
 
-	_, err = marks.Measure(ctx, "close", marks.MeasureOptions{Start: marks.Named(observer.ResponseEnd)})
+	_, err = marks.Measure(ctx, "close", marks.MeasureOptions{Start: marks.Named(record.ResponseEnd)})
 	fmt.Println(err)
 	// Output:
 	// measure "stream" at 4ms for 3ms <nil>

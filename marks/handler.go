@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // NewHandler returns a [slog.Handler] that turns records at or above level into
@@ -23,7 +23,7 @@ import (
 //   - Its attributes are the record's level ("level", as text), the handler's
 //     and the record's, where WithGroup was called in slog groups. Empty
 //     attributes and empty groups are left out.
-//   - Attributes are frozen, see [observer.Freeze]: the record's when it becomes a
+//   - Attributes are frozen, see [record.Freeze]: the record's when it becomes a
 //     mark, the handler's when WithAttrs is called.
 //   - The mark allocates nothing with up to seven attributes of scalar kinds
 //     outside groups, the handler's included. Under a span that is not recorded
@@ -64,9 +64,9 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	if level < h.level.Level() {
 		return false
 	}
-	var p observer.Place
+	var p record.Place
 	p.Locate(ctx)
-	return p.Wants(observer.Mark)
+	return p.Wants(record.Mark)
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
@@ -81,12 +81,12 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 
 // markedAttrs is how many attributes, the level being one, a mark has room for
 // without an allocation. A slog.Record has room for five.
-const markedAttrs = 2 * observer.InlineAttrs
+const markedAttrs = 2 * record.InlineAttrs
 
 func (h *handler) mark(ctx context.Context, r slog.Record) {
-	var p observer.Place
+	var p record.Place
 	p.Locate(ctx)
-	if !p.Wants(observer.Mark) {
+	if !p.Wants(record.Mark) {
 		return
 	}
 	var room [markedAttrs]slog.Attr
@@ -100,7 +100,7 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 			return true
 		})
 	}
-	p.Record(observer.Mark, r.Message, p.Timeline.Now(), 0, attrs)
+	p.Record(record.Mark, r.Message, p.Timeline.Now(), 0, attrs)
 }
 
 // grouped are the record's attributes inside the open groups, or nothing.
@@ -146,5 +146,5 @@ func (h *handler) WithGroup(name string) slog.Handler {
 
 // appendFrozen returns old, which other handlers share, and attrs as they are now.
 func appendFrozen(old, attrs []slog.Attr) []slog.Attr {
-	return append(slices.Clip(old), observer.Freeze(attrs)...)
+	return append(slices.Clip(old), record.Freeze(attrs)...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Errors that Measure, MarkAt and NewMark wrap. Their messages name the value and the rule.
@@ -46,11 +47,11 @@ const (
 
 // Named is when the most recent mark of that name was made. On a request's
 // timeline the names of PerformanceTiming stand for moments of the request:
-// [observer.NavigationStart], [observer.ResponseStart] and so on.
+// [record.NavigationStart], [record.ResponseStart] and so on.
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
 // At is a time since the timeline's origin. Measure refuses a negative one, and one
-// above [observer.MaxTime].
+// above [record.MaxTime].
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
 // MeasureOptions say what Measure measures (PerformanceMeasureOptions). Of
@@ -68,7 +69,7 @@ type MeasureOptions struct {
 	Start    Point
 	End      Point
 	Duration *time.Duration // new(5 * time.Millisecond)
-	Detail   []slog.Attr    // frozen, see observer.Freeze
+	Detail   []slog.Attr    // frozen, see record.Freeze
 }
 
 // Measure records the time between two moments, and returns the measure (User
@@ -78,7 +79,7 @@ type MeasureOptions struct {
 // A name without a mark is ErrNoMark, a negative time or duration ErrNegative,
 // options that contradict each other ErrOptions, a moment of the request that has
 // not come ErrNoTiming, and one that is asked of the process's timeline
-// ErrNoRequest. A time out of range is an error too, see [observer.MaxTime]. Nothing
+// ErrNoRequest. A time out of range is an error too, see [record.MaxTime]. Nothing
 // is recorded then.
 // Where nothing wants a measure (under a span that is not recorded) names are
 // not looked up, since their marks were not recorded either, and the Entry
@@ -87,9 +88,9 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
-	var p observer.Place
+	var p record.Place
 	p.Locate(ctx)
-	wanted := p.Wants(observer.Measure)
+	wanted := p.Wants(record.Measure)
 	start, end, err := o.resolve(resolver{p.Timeline, wanted})
 	if err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
@@ -97,12 +98,12 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	if !wanted {
 		return observer.Entry{}, nil
 	}
-	m, err := p.Timeline.NewEntry(observer.Measure, name, start, end-start, o.Detail...)
+	m, err := p.Timeline.NewEntry(record.Measure, name, start, end-start, o.Detail...)
 	if err != nil {
-		return m, err
+		return observer.Entry{}, err
 	}
 	p.Queue(m)
-	return m, nil
+	return observer.Entry(m), nil
 }
 
 // check refuses what no timeline could resolve, in the specification's order.
@@ -124,7 +125,7 @@ func (o *MeasureOptions) check() error {
 // A resolver turns what options name into times of a timeline ("convert a mark
 // to a timestamp").
 type resolver struct {
-	tl     *observer.Timeline
+	tl     *record.Timeline
 	lookUp bool // false: the marks were not recorded, any name is as good
 }
 
@@ -136,7 +137,7 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 		return 0, nil
 	}
 	find, missing := r.tl.Latest, ErrNoMark
-	if observer.IsTimingName(p.name) {
+	if record.IsTimingName(p.name) {
 		if find, missing = r.tl.Timing, ErrNoTiming; r.tl.Parent() == nil { // even if it has a mark of that name
 			missing = ErrNoRequest
 		}
@@ -152,7 +153,7 @@ func (r resolver) duration(d time.Duration, field string) (time.Duration, error)
 	switch {
 	case d < 0:
 		return 0, fmt.Errorf("%s %v: %w", field, d, ErrNegative)
-	case d > observer.MaxTime: // sums could overflow
+	case d > record.MaxTime: // sums could overflow
 		return 0, fmt.Errorf("%s %v: must be at most 146 years", field, d)
 	}
 	return d, nil
@@ -190,5 +191,5 @@ func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err erro
 // ClearMeasures removes measures from the buffer of ctx's timeline, by the same rules
 // as ClearMarks (User Timing 3, clearMeasures()).
 func ClearMeasures(ctx context.Context, names ...string) {
-	observer.FromContext(ctx).Clear(observer.Measure, names...)
+	record.FromContext(ctx).Clear(record.Measure, names...)
 }

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // TimerifyOptions say what Timerify does beside measuring.
 type TimerifyOptions struct {
-	// Attrs are attributes of every measure. Timerify freezes them, see [observer.Freeze].
+	// Attrs are attributes of every measure. Timerify freezes them, see [record.Freeze].
 	Attrs []slog.Attr
 
 	// Histogram, when set, is given how long each call took, with the context that
@@ -42,10 +42,10 @@ func Timerify[A, R any](name string, f func(context.Context, A) (R, error), o Ti
 	if f == nil {
 		panic(fmt.Sprintf("marks: Timerify %q: f is nil: it needs a function to time", name))
 	}
-	o.Attrs = slices.Clone(observer.Freeze(o.Attrs))
+	o.Attrs = slices.Clone(record.Freeze(o.Attrs))
 	return func(ctx context.Context, arg A) (result R, err error) {
 		ctx, t := Start(ctx, name, o.Attrs...)
-		tl := observer.FromContext(ctx)
+		tl := record.FromContext(ctx)
 		var began time.Duration
 		if o.Histogram != nil {
 			began = tl.Now()

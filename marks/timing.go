@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A Timing is a measure that has begun. End it once; further Ends do nothing.
@@ -17,14 +17,14 @@ import (
 // The pointer that Time and Start return does not escape by itself: a Timing
 // that stays in its function costs no allocation.
 type Timing struct {
-	place  observer.Place  // its timeline is nil if nothing wants the measure
-	span   observer.Opened // of Start; nil if it started none
-	failed *observer.Failure
+	place  record.Place  // its timeline is nil if nothing wants the measure
+	span   record.Opened // of Start; nil if it started none
+	failed *record.Failure
 	name   string
 	start  time.Duration
 	ended  atomic.Bool
 	n      int // attributes in attrs
-	attrs  [observer.InlineAttrs]slog.Attr
+	attrs  [record.InlineAttrs]slog.Attr
 	more   []slog.Attr
 }
 
@@ -34,7 +34,7 @@ type Timing struct {
 //	defer marks.Time(ctx, "render").End()
 //
 // The span active in ctx now is the measure's parent. attrs are frozen now, if
-// anything wants the measure; see [observer.Freeze].
+// anything wants the measure; see [record.Freeze].
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 	t := new(Timing) // on the caller's stack: Time is inlined
 	t.begin(ctx, name, attrs)
@@ -55,12 +55,12 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
 	p := &t.place
 	p.Locate(ctx)
-	if !p.Wants(observer.Measure) {
+	if !p.Wants(record.Measure) {
 		p.Timeline = nil
 		return
 	}
 	if len(attrs) > 0 {
-		attrs = observer.Freeze(attrs) // first: a method of an attribute may end the goroutine
+		attrs = record.Freeze(attrs) // first: a method of an attribute may end the goroutine
 	}
 	t.name = name
 	t.n = copy(t.attrs[:], attrs)
@@ -90,8 +90,8 @@ func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
 	}
-	t.failed = &observer.Failure{At: time.Now(), Type: typeName(err), Message: "!GOEXIT"}
-	t.failed.Message = observer.Freeze([]slog.Attr{slog.Any("error", message{err})})[0].Value.String()
+	t.failed = &record.Failure{At: time.Now(), Type: typeName(err), Message: "!GOEXIT"}
+	t.failed.Message = record.Freeze([]slog.Attr{slog.Any("error", message{err})})[0].Value.String()
 }
 
 // A message has only the method Error of an error.
@@ -123,7 +123,7 @@ func (t *Timing) End(attrs ...slog.Attr) {
 		}
 	}
 	if t.span == nil && t.failed == nil {
-		t.place.Record(observer.Measure, t.name, t.start, duration, all)
+		t.place.Record(record.Measure, t.name, t.start, duration, all)
 		return
 	}
 	t.place.End(t.span, t.name, t.start, duration, all, t.failed)

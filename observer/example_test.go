@@ -1,17 +1,15 @@
 package observer_test
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 func ExampleTimeline_Observe() {
 	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return 0 }})
-	ctx := observer.NewContext(context.Background(), tl)
 
 	obs, err := tl.Observe(func(l observer.List) {
 		for _, e := range l.Entries() {
@@ -24,8 +22,10 @@ func ExampleTimeline_Observe() {
 	}
 	defer obs.Disconnect()
 
-	marks.Mark(ctx, "cache.miss")
-	marks.Time(ctx, "render").End()
+	// Package marks records with one call: marks.Mark(ctx, "cache.miss").
+	recorder := (*record.Timeline)(tl)
+	recorder.Record(observer.Mark, "cache.miss", tl.Now(), 0, nil)
+	recorder.Record(observer.Measure, "render", tl.Now(), 0, nil)
 	tl.Deliver() // now instead of in some milliseconds
 	// Output:
 	// mark cache.miss

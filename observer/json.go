@@ -21,7 +21,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		StartTime float64        `json:"startTime"`
 		Duration  float64        `json:"duration"`
 		Detail    map[string]any `json:"detail"`
-	}{e.name, e.Type(), Milliseconds(e.StartTime()), Milliseconds(e.duration), members(nil, e.attrs)})
+	}{e.Name(), e.Type(), Milliseconds(e.StartTime()), Milliseconds(e.Duration()), members(nil, e.Detail())})
 }
 
 // MarshalJSON encodes the timeline as High Resolution Time's toJSON does: its

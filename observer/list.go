@@ -3,6 +3,8 @@ package observer
 import (
 	"cmp"
 	"slices"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
 // InitiatorKey is the attribute key that holds an entry's initiatorType
@@ -19,7 +21,7 @@ type Filter struct {
 
 // Match reports whether e is selected.
 func (f Filter) Match(e *Entry) bool {
-	if f.Name != "" && f.Name != e.name {
+	if f.Name != "" && f.Name != e.Name() {
 		return false
 	}
 	if f.Type != "" && f.Type != e.Type() {
@@ -38,14 +40,15 @@ func (f Filter) Match(e *Entry) bool {
 
 // selectEntries copies the entries that match any of filters, or all without a
 // filter, sorted by start time; entries that start together keep their order.
-func selectEntries(from []Entry, filters ...Filter) []Entry {
+func selectEntries(from []record.Entry, filters ...Filter) []Entry {
 	var selected []*Entry // entries are large: each one is moved once
 	for i := range from {
-		if len(filters) == 0 || slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(&from[i]) }) {
-			selected = append(selected, &from[i])
+		e := (*Entry)(&from[i])
+		if len(filters) == 0 || slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(e) }) {
+			selected = append(selected, e)
 		}
 	}
-	slices.SortStableFunc(selected, func(a, b *Entry) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(selected, func(a, b *Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
 	out := slices.Grow([]Entry(nil), len(selected))
 	for _, e := range selected {
 		out = append(out, *e)
@@ -55,76 +58,59 @@ func selectEntries(from []Entry, filters ...Filter) []Entry {
 
 // A List is what a callback gets (PerformanceObserverEntryList).
 type List struct {
-	entries    []Entry
-	observer   *Observer
-	options    Options
-	dropped    uint64
-	hasDropped bool
+	batch    record.Batch
+	observer *Observer
 }
 
-// Entries are the entries delivered that match any filter given, in
+// Entries returns the entries delivered that match any filter given, in
 // chronological order of their start (getEntries). The slice is the caller's.
-func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.entries, f...) }
+func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.batch.Entries, f...) }
 
-// EntriesByType is Entries with a type (getEntriesByType).
-func (l List) EntriesByType(t Type) []Entry { return selectByType(l.entries, t) }
+// EntriesByType returns the entries of a type (getEntriesByType).
+func (l List) EntriesByType(t Type) []Entry { return selectByType(l.batch.Entries, t) }
 
-// EntriesByName is Entries with a name and, if types are given, one of these types
+// EntriesByName returns the entries with a name and, if types are given, one of these types
 // (getEntriesByName). The name "" selects the entries whose name is empty; the type
 // "" selects none.
 func (l List) EntriesByName(name string, types ...Type) []Entry {
-	return selectByName(l.entries, name, types)
+	return selectByName(l.batch.Entries, name, types)
 }
 
-// Observer is the observer that is called, to be disconnected from within.
+// Observer returns the observer that is called, to be disconnected from within.
 func (l List) Observer() *Observer { return l.observer }
 
-// Options are those of the observer's last Observe.
-func (l List) Options() Options {
-	o := l.options
-	o.Types = slices.Clone(o.Types)
-	return o
-}
-
-// Dropped is how many entries of the observed types the timeline's buffer had no
+// Dropped returns how many entries of the observed types the timeline's buffer had no
 // room for before they could be asked for with Buffered (droppedEntriesCount).
 // ok is true for the first callback after Observe only.
-func (l List) Dropped() (n uint64, ok bool) { return l.dropped, l.hasDropped }
+func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.HasDropped }
 
-// Entries are the entries in t's buffer that match any filter given, in
+// Entries returns the entries in t's buffer that match any filter given, in
 // chronological order of their start (getEntries). A child's entries are in the
 // child's buffer only. The slice is the caller's.
-func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.read(), f...) }
+func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.recorded().Read(), f...) }
 
-// EntriesByType is Entries with a type (getEntriesByType).
-func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.read(), typ) }
+// EntriesByType returns the entries of a type (getEntriesByType).
+func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.recorded().Read(), typ) }
 
-// EntriesByName is Entries with a name and, if types are given, one of these types
+// EntriesByName returns the entries with a name and, if types are given, one of these types
 // (getEntriesByName). The name "" selects the entries whose name is empty; the type
 // "" selects none.
 func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
-	return selectByName(t.read(), name, types)
+	return selectByName(t.recorded().Read(), name, types)
 }
 
 // selectByType and selectByName differ from Entries where a name or a type is
 // the empty string: they select it, while a Filter leaves it open.
-func selectByType(from []Entry, t Type) []Entry {
+func selectByType(from []record.Entry, t Type) []Entry {
 	if t == "" {
 		return nil
 	}
 	return selectEntries(from, Filter{Type: t})
 }
 
-func selectByName(from []Entry, name string, types []Type) []Entry {
+func selectByName(from []record.Entry, name string, types []Type) []Entry {
 	out := selectEntries(from, Filter{Name: name})
 	return slices.DeleteFunc(out, func(e Entry) bool {
-		return e.name != name || len(types) > 0 && !slices.Contains(types, e.Type())
+		return e.Name() != name || len(types) > 0 && !slices.Contains(types, e.Type())
 	})
-}
-
-// read returns what t's buffer has, oldest first, including all that the calling goroutine recorded. The entries are shared.
-func (t *Timeline) read() []Entry {
-	b := t.lockBuffer()
-	defer t.mu.Unlock()
-	return b.entries
 }

@@ -16,29 +16,21 @@ type TypeStats struct {
 	ObserverFull uint64
 }
 
-// Stats are the counts of a process timeline and all its units, by type.
+// Stats are the counts of a process timeline and all its requests, by type.
 type Stats map[Type]TypeStats
 
 // Stats collects what was recorded and returns the counts. Types never seen
 // are absent. The map is the caller's.
 func (t *Timeline) Stats() Stats {
-	r := t.root
-	r.lock()
-	defer r.unlock()
-	totals := r.totals
-	r.units.addStats(&totals)
-	s := Stats{}
-	for k := kind(1); k < numKinds; k++ {
-		totals[k].Overflow += r.overflow[k].Load()
-		totals[k].ObserverFull += r.unshown[k].Load()
-		if totals[k] != (TypeStats{}) {
-			s[kindTypes[k]] = totals[k]
-		}
+	counts := t.recorded().Stats()
+	s := make(Stats, len(counts))
+	for typ, n := range counts {
+		s[typ] = TypeStats(n)
 	}
 	return s
 }
 
-// Total is the sum over all types.
+// Total returns the sum over all types.
 func (s Stats) Total() TypeStats {
 	var sum TypeStats
 	for _, t := range s {

@@ -1,23 +1,11 @@
 package observer
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
-)
 
-// Defaults of [TimelineOptions].
-const (
-	DefaultBufferSize      = 10_000
-	DefaultChildBufferSize = 2_000
-	DefaultMaxPending      = 1 << 16
-	DefaultInterval        = 50 * time.Millisecond
+	"github.com/perfline/perfline/observer/record"
 )
 
 // TimelineOptions configures [NewTimeline]. The zero value is what the default
@@ -25,23 +13,23 @@ const (
 type TimelineOptions struct {
 	// BufferSize is how many entries of each type the timeline keeps for Entries;
 	// further ones are counted as BufferFull in [Stats], and observers get them all
-	// the same. Latest also knows the names of marks that were not kept, twice as
-	// many as are kept and 1024 more. 0 means DefaultBufferSize; negative: none.
+	// the same. The names of marks that were not kept can be measured from, twice as
+	// many as are kept and 1024 more. 0 means 10 000; negative: none.
 	BufferSize int
 
-	// ChildBufferSize is BufferSize for the timelines made with NewChild.
-	// 0 means DefaultChildBufferSize; negative: none.
+	// ChildBufferSize is BufferSize for the timelines of requests.
+	// 0 means 2 000; negative: none.
 	ChildBufferSize int
 
 	// MaxPending bounds the memory of entries that wait for the collector, on the
 	// process timeline and all its children together; further ones are lost and
 	// counted as Overflow. There are 6 KiB for every 16 of it, each for at most 24
-	// entries and 60 attributes. 0 means DefaultMaxPending.
+	// entries and 60 attributes. 0 means 65 536.
 	MaxPending int
 
 	// Interval is how long entries may wait for the collector, unless there are many. A
 	// short one costs: to wake an idle process takes more than to carry an entry away. 0 means
-	// DefaultInterval.
+	// 50 ms.
 	Interval time.Duration
 
 	// Scheduler, when set, is called once for every task the timeline has: to
@@ -57,7 +45,7 @@ type TimelineOptions struct {
 	// Clock, when set, is the time since the timeline's origin; it must not go
 	// backwards. A timeline with a clock of its own keeps entries of equal time in
 	// the order in which they were recorded. The wall clock has nothing to do with
-	// it: Since and NewUnit, which are given times of that, are of no use then.
+	// it: Since, which is given a time of that, is of no use then.
 	// Without it, the monotonic clock.
 	Clock func() time.Duration
 
@@ -67,276 +55,58 @@ type TimelineOptions struct {
 }
 
 // A Timeline records entries and shows them to observers. All its methods may
-// be called concurrently.
-type Timeline struct {
-	root   *root
-	parent *Timeline // nil for a process timeline
+// be called concurrently. Package marks records on it. Package record has the methods for code that records in other ways: a
+// *Timeline converts to a [*record.Timeline].
+type Timeline record.Timeline
 
-	origin     time.Duration // since the root's origin
-	originTime time.Time     // a unit's origin by the wall clock; zero for a process timeline
+// recorded returns t with the methods of package record.
+func (t *Timeline) recorded() *record.Timeline { return (*record.Timeline)(t) }
 
-	receiver Receiver      // of a unit's journal; nil without one
-	shard    *unitShard    // of a unit
-	wants    atomic.Uint32 // kindSet some registered observer of this timeline wants
-	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
-	closed   atomic.Bool
-
-	mu      sync.Mutex   // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
-	buffer  *entryBuffer // nil while there is nothing in it; see ensureBuffer
-	journal *journal     // nil unless something waits for the receiver
-	shown   int          // records of the journal that the buffer has
-
-	timings timings // of a unit
-
-	// The shard's mu guards these.
-	place int    // in the shard's list, plus 1; 0 outside
-	since uint64 // the number of sweeps when the unit came there
-
-	observers []*Observer // in order of registration; guarded by root.mu
-}
-
-// root is what a process timeline and its units share.
-type root struct {
-	inlets     []inlet
-	units      units
-	epoch      time.Time
-	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
-	clock      func() time.Duration
-	limit      int // entries that the process timeline keeps of each type
-	childLimit int
-	maxChunks  int64 // that may be in use
-	urgentAt   int64 // chunks in use that bring the collection forward
-	interval   time.Duration
-	scheduler  func(func())
-	logger     *slog.Logger
-
-	tracer   atomic.Pointer[Tracer] // the last one that was attached
-	watching atomic.Int32           // observers registered on whatever timeline; changed under mu
-	passes   atomic.Uint64          // of collect that have begun; changed under mu
-	timer    *time.Timer
-
-	// What is above is read by every call and hardly ever written; what is below
-	// is written often, and must not take the former from other cores' caches.
-	_ [128]byte
-
-	chunks   sync.Pool
-	inFlight atomic.Int64          // chunks in use
-	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
-	armed    atomic.Bool           // a collection is on its way
-
-	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
-	overflow, unshown [numKinds]atomic.Uint64
-	lostMarks         atomic.Uint64
-
-	_ [128]byte
-
-	mu         sync.Mutex          // guards what follows, every Observer and every observers list
-	taken      []*chunk            // scratch of collect
-	entries    []*Entry            // scratch of collect
-	slab       attrSlab            // of what observers get in one pass
-	totals     [numKinds]TypeStats // without the units
-	unattached uint64              // marks of the process timeline under no span
-	attached   []*Tracer
-	gc         *gcWatch      // nil while garbage collections are not wanted
-	ready      []*Observer   // observers whose buffer is not empty, in order of registration
-	again      bool          // another collection is wanted; see unlock
-	registered uint64        // observers ever registered, for their order
-	overdue    bool          // the timer found observers ready while callbacks ran
-	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
-}
-
-var defaultTimeline = NewTimeline(TimelineOptions{})
-
-// Default is the process timeline. It exists from the start of the program.
-func Default() *Timeline { return defaultTimeline }
+// Default returns the process timeline. It exists from the start of the program.
+func Default() *Timeline { return (*Timeline)(record.Default()) }
 
 // NewTimeline makes a process timeline of its own, for a program that must not
 // share the default one, and for tests. It runs no goroutine while nothing is
 // recorded and needs no closing.
 func NewTimeline(o TimelineOptions) *Timeline {
-	r := &root{
-		epoch:      time.Now(),
-		clock:      o.Clock,
-		limit:      limitOr(o.BufferSize, DefaultBufferSize),
-		childLimit: limitOr(o.ChildBufferSize, DefaultChildBufferSize),
-		interval:   o.Interval,
-		scheduler:  o.Scheduler,
-		logger:     o.Logger,
-	}
-	if o.MaxPending <= 0 {
-		o.MaxPending = DefaultMaxPending
-	}
-	r.maxChunks = int64(o.MaxPending+pendingPerChunk-1) / pendingPerChunk
-	r.urgentAt = max(1, r.maxChunks/16)
-	if r.interval <= 0 {
-		r.interval = DefaultInterval
-	}
-	r.chunks.New = func() any { return new(chunk) }
-	r.timer = time.AfterFunc(time.Hour, r.onTimer)
-	r.timer.Stop()
-
-	n := 1
-	if o.Clock == nil {
-		for n < 8*runtime.GOMAXPROCS(0) && n < maxInlets {
-			n *= 2
-		}
-	}
-	r.inlets = make([]inlet, n)
-	r.units.init()
-	return &Timeline{root: r}
+	return (*Timeline)(record.NewTimeline(record.TimelineOptions(o)))
 }
-
-// maxInlets bounds the inlets of a process timeline. Goroutines are spread over
-// them by a hash, and eight for each processor leave few pairs that meet.
-const maxInlets = 512
-
-func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
-
-// ContextKey is the key under which a context carries its *Timeline, for types
-// that are contexts themselves. Others use [NewContext] and [FromContext].
-type ContextKey struct{}
 
 // NewContext returns a context that carries t.
 func NewContext(ctx context.Context, t *Timeline) context.Context {
-	return context.WithValue(ctx, ContextKey{}, t)
+	return record.NewContext(ctx, t.recorded())
 }
 
-// FromContext is the timeline of ctx, or [Default]: the unit of the active span if its tracer uses units, else
-// the timeline that ctx carries. ctx may be nil.
-func FromContext(ctx context.Context) *Timeline {
-	if ctx == nil {
-		return defaultTimeline
-	}
-	if key := spanKey.Load(); key != nil {
-		if active, ok := ctx.Value(*key).(Active); ok {
-			return active.Unit()
-		}
-	}
-	return carried(ctx)
-}
+// FromContext returns the timeline of ctx, or [Default]: that of the request whose span is active in ctx, else
+// the one that [NewContext] put there. ctx may be nil.
+func FromContext(ctx context.Context) *Timeline { return (*Timeline)(record.FromContext(ctx)) }
 
-// carried returns the timeline that ctx carries, or the default one.
-func carried(ctx context.Context) *Timeline {
-	if t, ok := ctx.Value(ContextKey{}).(*Timeline); ok && t != nil {
-		return t
-	}
-	return defaultTimeline
-}
+// NewChild makes a timeline for one request or job, with its own origin (now)
+// and its own buffer. Its entries reach the observers of t, too. Close it when the request has ended.
+func (t *Timeline) NewChild() *Timeline { return (*Timeline)(t.recorded().NewChild()) }
 
-// Now is the time since t's origin, on the monotonic clock (High Resolution
+// Close ends a timeline that NewChild made: its entries are delivered, its observers
+// disconnected, and its buffer is emptied. A later entry, of
+// a goroutine that outlives the request, still reaches the
+// observers of t's parents. Closing twice, or closing a process
+// timeline, does nothing.
+func (t *Timeline) Close() { t.recorded().Close() }
+
+// Now returns the time since t's origin, on the monotonic clock (High Resolution
 // Time, now()).
-func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
+func (t *Timeline) Now() time.Duration { return t.recorded().Now() }
 
-// HasClock reports whether TimelineOptions.Clock is what Now reads.
-func (t *Timeline) HasClock() bool { return t.root.clock != nil }
+// Origin returns t's time origin by the wall clock (timeOrigin). It never changes.
+func (t *Timeline) Origin() time.Time { return t.recorded().Origin() }
 
-// Origin is t's time origin by the wall clock (timeOrigin). It never changes.
-func (t *Timeline) Origin() time.Time {
-	if t.parent == nil {
-		return t.root.epoch
-	}
-	return t.originTime
-}
+// Since returns the moment at as a time of t: what Now would have returned then.
+func (t *Timeline) Since(at time.Time) time.Duration { return t.recorded().Since(at) }
 
-// Since is the moment at as a time of t: what Now would have returned then.
-func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
+// Deliver calls the observers that have something to be told, now and on the
+// calling goroutine. When it returns, all that was recorded before the call has
+// been through their callbacks. A program that is about to report or to exit
+// wants that; a callback must not call it.
+func (t *Timeline) Deliver() { t.recorded().Deliver() }
 
-func (t *Timeline) wall(d time.Duration) time.Time {
-	if t.parent == nil {
-		return t.root.wall(d)
-	}
-	return t.originTime.Add(d - t.origin)
-}
-
-// Parent is the timeline t's entries are passed on to, nil for a process timeline.
-func (t *Timeline) Parent() *Timeline { return t.parent }
-
-// Observed reports whether an observer of t or of a parent, or the maker of t, wants entries of type typ.
-func (t *Timeline) Observed(typ Type) bool {
-	always := kindSet(t.always.Load())
-	if t.root.watching.Load() == 0 && always == 0 {
-		return false
-	}
-	k, _ := kindOf(typ)
-	return always.has(k) || t.watched(k)
-}
-
-// Watched reports whether there are any observers, of t or of other timelines of its process timeline.
-func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
-
-// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. Types
-// that are not supported are ignored.
-func (t *Timeline) Keep(types ...Type) {
-	for _, typ := range types {
-		if k, ok := kindOf(typ); ok {
-			t.always.Or(1 << k)
-		}
-	}
-}
-
-// watched reports whether an observer of t or of a parent wants entries of kind k.
-func (t *Timeline) watched(k kind) bool {
-	if t.root.watching.Load() == 0 {
-		return false
-	}
-	for p := t; p != nil; p = p.parent {
-		if kindSet(p.wants.Load()).has(k) {
-			return true
-		}
-	}
-	return false
-}
-
-// Record records an entry under no span that ends now. start is relative to t's origin. It is [Place.Record] for a
-// timeline without a context.
-func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
-	var p Place
-	p.locateRoot(t)
-	return p.Record(typ, name, start, duration, attrs)
-}
-
-// NewEntry makes an entry of t without recording it. start is relative to t's
-// origin. attrs are frozen at this call, see [Freeze]. An unknown type is an error, and so
-// is a start or an end further than [MaxTime] from the process timeline's origin.
-func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
-	k, ok := kindOf(typ)
-	if !ok {
-		return Entry{}, fmt.Errorf("observer: entry type %q of %q: not supported; supported are %v", typ, name, SupportedEntryTypes())
-	}
-	s, d := interval(t.origin, start, duration)
-	if s-t.origin != start || d != duration {
-		return Entry{}, fmt.Errorf("observer: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
-	}
-	e := t.newEntry(SpanIDs{}, k, name, s, d, 0)
-	if allScalars(attrs) {
-		e.attrs = slices.Clone(attrs)
-	} else {
-		e.attrs = freeze(attrs)
-	}
-	return *e, nil
-}
-
-// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since the root's origin.
-func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, at time.Duration) *Entry {
-	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}
-}
-
-// Queue records an entry that was made before, at whatever time ("queue a
-// PerformanceEntry", Performance Timeline 2, section 3), under the span
-// active in ctx. It reports false when nothing wanted the entry or it was lost. If
-// e is of another process timeline, times that are out of range on t become the
-// nearest in range.
-func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
-	var at Place
-	at.Locate(ctx)
-	p := at.On(t)
-	return p.Queue(e)
-}
-
-// Flush runs a collection pass now: what was recorded reaches the observers' buffers before it returns. Callbacks
-// still come later.
-func (t *Timeline) Flush() {
-	r := t.root
-	r.lock()
-	defer r.unlock()
-}
+// Milliseconds returns d as a DOMHighResTimeStamp: milliseconds as a float64.
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

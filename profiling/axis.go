@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -31,7 +32,7 @@ type reading struct {
 // read takes a reading, on a timeline without a clock of its own only the first time.
 func (a *axis) read() {
 	a.mu.Lock()
-	enough := len(a.readings) > 0 && !a.timeline.HasClock()
+	enough := len(a.readings) > 0 && !(*record.Timeline)(a.timeline).HasClock()
 	a.mu.Unlock()
 	if enough {
 		return

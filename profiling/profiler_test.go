@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -203,9 +204,9 @@ func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
 
 // The time of a request's own timeline is the axis of a profiler started under it.
 func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
-	tl := observer.NewTimeline(observer.TimelineOptions{}).NewUnit(time.Now().Add(-time.Hour), nil)
+	tl := (*record.Timeline)(observer.NewTimeline(observer.TimelineOptions{})).NewUnit(time.Now().Add(-time.Hour), nil)
 	defer tl.Close()
-	p, err := profiling.Start(observer.NewContext(t.Context(), tl), profiling.Options{SampleInterval: time.Hour, MaxBufferSize: 10})
+	p, err := profiling.Start(observer.NewContext(t.Context(), (*observer.Timeline)(tl)), profiling.Options{SampleInterval: time.Hour, MaxBufferSize: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 func main() {
@@ -155,8 +156,8 @@ func reader(ctx context.Context, length time.Duration) error {
 func full(entries int) (*observer.Timeline, error) {
 	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: entries})
 	for i := range entries {
-		for !tl.Record(observer.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
-			tl.Flush()
+		for !(*record.Timeline)(tl).Record(observer.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
+			(*record.Timeline)(tl).Flush()
 		}
 	}
 	if n := len(tl.Entries()); n != entries {

@@ -82,4 +82,6 @@ require (
 replace (
 	github.com/perfline/perfline => ../../
 	github.com/perfline/perfline/benchmarks => ../
+	github.com/perfline/perfline/marks => ../../marks
+	github.com/perfline/perfline/observer => ../../observer
 )

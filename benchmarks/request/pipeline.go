@@ -100,7 +100,7 @@ func sdk(d delivery, more ...func(*sdktrace.TracerProvider)) opener {
 
 // joined joins the default timeline with the SDK's provider.
 func joined(p *sdktrace.TracerProvider) {
-	p.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTracerProvider(p)))
+	p.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{TracerProvider: p}))
 }
 
 // ownProvider is perfline's tracer provider with perfline's exporter, without the rest of perfline.

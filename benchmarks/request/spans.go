@@ -10,6 +10,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // spanMakers make the same spans, and deliver them.
@@ -88,7 +89,7 @@ func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
 			return nil, err
 		}
 	}
-	if n := timeline.UnitStats().Long; n != 2000 {
+	if n := (*record.Timeline)(timeline).UnitStats().Long; n != 2000 {
 		return nil, fmt.Errorf("%d parts of %d spans were handed over, want 2000", n, part)
 	}
 	root.End()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -164,19 +165,19 @@ func watchProcessor() (longest func() time.Duration) {
 	}
 }
 
-func span(n int) observer.ID {
-	return observer.ID{1, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+func span(n int) record.ID {
+	return record.ID{1, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 }
 
 var names = [...]string{"query", "render", "encode", "lookup", "sign", "parse", "check", "write"}
 
 // measure records span self of that time, under span parent.
 func measure(tl *observer.Timeline, self, parent int, start, end time.Duration) {
-	record(tl, observer.SpanIDs{Trace: [16]byte{1}, Self: span(self), Parent: span(parent)}, observer.Measure, names[self%len(names)], start, end)
+	show(tl, record.SpanIDs{Trace: [16]byte{1}, Self: span(self), Parent: span(parent)}, observer.Measure, names[self%len(names)], start, end)
 }
 
-func record(tl *observer.Timeline, ids observer.SpanIDs, typ observer.Type, name string, start, end time.Duration) {
-	tl.Show(ids, observer.Description{Type: typ, Name: name, Start: tl.Origin().Add(start), End: tl.Origin().Add(end)})
+func show(tl *observer.Timeline, ids record.SpanIDs, typ observer.Type, name string, start, end time.Duration) {
+	(*record.Timeline)(tl).Show(ids, record.Description{Type: typ, Name: name, Start: tl.Origin().Add(start), End: tl.Origin().Add(end)})
 }
 
 const settleEvery = 4096
@@ -190,7 +191,7 @@ func flat(tl *observer.Timeline, n int, settle func()) {
 			settle()
 		}
 	}
-	record(child, observer.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
+	show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
 }
 
 func nested(tl *observer.Timeline, n int, settle func()) {
@@ -212,7 +213,7 @@ func nested(tl *observer.Timeline, n int, settle func()) {
 			settle()
 		}
 	}
-	record(child, observer.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
+	show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
 }
 
 func requests(tl *observer.Timeline, n int, settle func()) {
@@ -225,7 +226,7 @@ func requests(tl *observer.Timeline, n int, settle func()) {
 			at := child.Now()
 			measure(child, root+k, root, at, child.Now())
 		}
-		record(child, observer.SpanIDs{Trace: [16]byte{1}, Self: span(root)}, observer.Navigation, "/", 0, child.Now())
+		show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(root)}, observer.Navigation, "/", 0, child.Now())
 		child.Close()
 		if r%(settleEvery/each+1) == 0 {
 			settle()
@@ -248,6 +249,6 @@ func concurrent(tl *observer.Timeline, n int, settle func()) {
 		}
 	}
 	for g := range goroutines {
-		record(tl, observer.SpanIDs{Trace: [16]byte{1}, Self: span(g + 1)}, observer.Measure, "worker", began+time.Duration(g), tl.Now())
+		show(tl, record.SpanIDs{Trace: [16]byte{1}, Self: span(g + 1)}, observer.Measure, "worker", began+time.Duration(g), tl.Now())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 var unsampled = sdktrace.NeverSample()
@@ -45,7 +46,7 @@ func TestUnderAnotherHandler(t *testing.T) {
 				t.Errorf("their metrics are counted again: %s", outcomes(got))
 			}
 			e := r.entry(t, observer.Navigation)
-			if e.Name() != buy || e.Timeline().Parent() != r.tl {
+			if e.Name() != buy || (*record.Timeline)(e.Timeline()).Parent() != (*record.Timeline)(r.tl) {
 				t.Errorf("entry %v", e)
 			}
 			for _, s := range all {
@@ -110,7 +111,7 @@ func TestUnderMiddleware(t *testing.T) {
 	if s := r.span(t, trace.SpanKindServer); s.Name() != "POST" {
 		t.Errorf("server span %q, want the middleware's", s.Name())
 	}
-	if e := r.entry(t, observer.Navigation); e.Name() != "/"+buy || e.Timeline().Parent() != r.tl {
+	if e := r.entry(t, observer.Navigation); e.Name() != "/"+buy || (*record.Timeline)(e.Timeline()).Parent() != (*record.Timeline)(r.tl) {
 		t.Errorf("entry %v, want the middleware's", e)
 	}
 }

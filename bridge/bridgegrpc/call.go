@@ -14,17 +14,18 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A call is what is noted of a call while its events come in, concurrently when
 // it streams.
 type call struct {
-	method string             // "package.Service/Method"
-	tl     *observer.Timeline // a server's call's own, a client's caller's
-	start  time.Duration      // since tl's origin
-	span   trace.Span         // nil when the call had one already
-	attrs  *attributes        // that a server's span keeps; nil unless it is a span of perfline's provider
-	closes bool               // the timeline is not the span's, and has to be closed
+	method string           // "package.Service/Method"
+	tl     *record.Timeline // a server's call's own, a client's caller's
+	start  time.Duration    // since tl's origin
+	span   trace.Span       // nil when the call had one already
+	attrs  *attributes      // that a server's span keeps; nil unless it is a span of perfline's provider
+	closes bool             // the timeline is not the span's, and has to be closed
 
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
 	server net.Addr // of a client: set before request, read after it
@@ -45,8 +46,8 @@ func (c *call) note(moment *atomic.Int64) (at time.Duration, first bool) {
 }
 
 // record records the entry of the call, which ended at end.
-func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, end time.Duration) {
-	var place observer.Place
+func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end time.Duration) {
+	var place record.Place
 	place.Locate(ctx)
 	place = place.On(c.tl)
 	if !place.Wants(typ) {
@@ -61,14 +62,14 @@ func (c *call) record(ctx context.Context, typ observer.Type, code codes.Code, e
 		if c.server != nil {
 			attrs = append(attrs, slog.String("serverAddress", c.server.String()))
 		}
-		attrs = append(attrs, slog.Duration(observer.RequestStart, time.Duration(at-1)))
+		attrs = append(attrs, slog.Duration(record.RequestStart, time.Duration(at-1)))
 	}
 	// Events of a call that is cut off may still come in: none lies after its end.
 	if at := c.response.Load(); at != 0 {
-		attrs = append(attrs, slog.Duration(observer.ResponseStart, min(time.Duration(at-1), end-c.start)))
+		attrs = append(attrs, slog.Duration(record.ResponseStart, min(time.Duration(at-1), end-c.start)))
 	}
 	attrs = append(attrs,
-		slog.Duration(observer.ResponseEnd, end-c.start),
+		slog.Duration(record.ResponseEnd, end-c.start),
 		slog.Int64("requestBodySize", c.requestSize.Load()),
 		slog.Int64("encodedBodySize", c.encodedSize.Load()),
 		slog.Int64("decodedBodySize", c.decodedSize.Load()))

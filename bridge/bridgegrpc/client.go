@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's
@@ -69,7 +69,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		// that call's.
 		return context.WithValue(ctx, h, nil)
 	}
-	c := &call{method: methodOf(info), tl: observer.FromContext(ctx)}
+	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
 	c.start = c.tl.Now()
 	ctx, c.span = h.tracer.Start(ctx, c.method, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(c.method)))
@@ -123,7 +123,7 @@ func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
 func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	end := c.tl.Now()
 	failed := st.Code() != codes.OK
-	c.record(ctx, observer.Resource, st.Code(), end)
+	c.record(ctx, record.Resource, st.Code(), end)
 	endSpan(c.span, nil, st, failed)
 	h.durations.record(ctx, c.method, st.Code(), failed, end-c.start)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // calls returns a function that makes a client's call of a method, which fails.
@@ -94,7 +95,7 @@ func TestResponseAtTheEnd(t *testing.T) {
 		t.Fatalf("%d entries", len(entries))
 	}
 	e := entries[0]
-	if at, _ := attr(e, observer.ResponseStart); at.Duration() != 2*time.Second {
+	if at, _ := attr(e, record.ResponseStart); at.Duration() != 2*time.Second {
 		t.Errorf("the response starts at %v of %v", at, e.Duration())
 	}
 	if e.StartTime() != time.Second || e.Duration() != 2*time.Second {

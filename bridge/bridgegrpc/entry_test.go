@@ -18,6 +18,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 func TestEntries(t *testing.T) {
@@ -37,7 +38,7 @@ func TestEntries(t *testing.T) {
 	} {
 		t.Run(string(c.typ), func(t *testing.T) {
 			e, span := r.entry(t, c.typ), r.span(t, c.kind)
-			if e.Name() != span.Name() || e.Timeline().Parent() != c.parent {
+			if e.Name() != span.Name() || (*record.Timeline)(e.Timeline()).Parent() != (*record.Timeline)(c.parent) {
 				t.Errorf("entry %v on timeline %p", e, e.Timeline())
 			}
 			if got := keys(e); got != c.keys {
@@ -55,7 +56,7 @@ func TestEntries(t *testing.T) {
 			if request < 0 || response <= request || end < response || end != e.Duration() {
 				t.Errorf("request at %v, response at %v, end at %v of %v", request, response, end, e.Duration())
 			}
-			if got, want := e.Span(), span.SpanContext(); got.Trace != want.TraceID() || got.Self != observer.ID(want.SpanID()) {
+			if got, want := (*record.Entry)(&e).Span(), span.SpanContext(); got.Trace != want.TraceID() || got.Self != record.ID(want.SpanID()) {
 				t.Errorf("the entry is of span %x, want the call's, %v", got.Self, want.SpanID())
 			}
 			// The entry lies where its span does.
@@ -150,10 +151,10 @@ func TestTimings(t *testing.T) {
 					_, err := marks.Measure(s.Context(), "since "+name, marks.MeasureOptions{Start: marks.Named(name)})
 					return err
 				}
-				if err := from(observer.RequestStart); err != nil {
+				if err := from(record.RequestStart); err != nil {
 					t.Error(err)
 				}
-				if err := from(observer.ResponseStart); !errors.Is(err, marks.ErrNoTiming) {
+				if err := from(record.ResponseStart); !errors.Is(err, marks.ErrNoTiming) {
 					t.Errorf("before anything is sent: %v, want ErrNoTiming", err)
 				}
 				before = tl.Now()
@@ -174,15 +175,15 @@ func TestTimings(t *testing.T) {
 			for s.RecvMsg(&text{}) == nil {
 			}
 			e := r.entry(t, observer.Navigation)
-			at, ok := tl.Timing(observer.ResponseStart)
+			at, ok := (*record.Timeline)(tl).Timing(record.ResponseStart)
 			if !ok || at < before || at > after || at != moment(t, e, "responseStart") {
 				t.Errorf("responseStart is %v (%v), in the entry %v, want between %v and %v", at, ok, moment(t, e, "responseStart"), before, after)
 			}
-			tl.Record(observer.Mark, "after the call", 0, 0, nil) // by a goroutine that outlives it
+			(*record.Timeline)(tl).Record(observer.Mark, "after the call", 0, 0, nil) // by a goroutine that outlives it
 			if n := len(r.entriesOf(observer.Mark)); n != 1 || len(tl.EntriesByType(observer.Mark)) != 0 {
 				t.Errorf("%d marks after the call, %d of them on its timeline, which is closed", n, len(tl.EntriesByType(observer.Mark)))
 			}
-			end, ok := tl.Timing(observer.ResponseEnd)
+			end, ok := (*record.Timeline)(tl).Timing(record.ResponseEnd)
 			if !ok || end < after || end != e.Duration() {
 				t.Errorf("responseEnd is %v (%v) of %v, want after %v", end, ok, e.Duration(), after)
 			}
@@ -233,7 +234,7 @@ func TestDefaultTimeline(t *testing.T) {
 	if bothproviders.Is(bothproviders.SDK) {
 		want = observer.Default()
 	}
-	if own == nil || own.Parent() != want {
+	if own == nil || (*record.Timeline)(own).Parent() != (*record.Timeline)(want) {
 		t.Errorf("the call's timeline is no child of %p", want)
 	}
 	if got := len(observer.Default().EntriesByType(observer.Resource)) - before; got != 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // onEnd is a processor that calls itself with each span.
@@ -38,12 +39,12 @@ func TestCallIsToldBeforeItsSpanEnds(t *testing.T) {
 		for _, e := range r.entries {
 			if e.Type() == observer.Navigation {
 				navigations++
-				if e.Span().Self != observer.ID(s.SpanContext().SpanID()) {
-					t.Errorf("the entry is of span %x, want %v", e.Span().Self, s.SpanContext().SpanID())
+				if (*record.Entry)(&e).Span().Self != record.ID(s.SpanContext().SpanID()) {
+					t.Errorf("the entry is of span %x, want %v", (*record.Entry)(&e).Span().Self, s.SpanContext().SpanID())
 				}
 			}
 		}
-		if _, ok := call.Timing(observer.ResponseEnd); !ok || navigations != 1 {
+		if _, ok := (*record.Timeline)(call).Timing(record.ResponseEnd); !ok || navigations != 1 {
 			t.Errorf("%d navigation entries, responseEnd is known: %v", navigations, ok)
 		}
 		if got := tags(s); got["rpc.response.status_code"] != "INTERNAL" || got["error.type"] != "INTERNAL" || events(s) != "[mark]" {

@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
@@ -39,8 +40,8 @@ type Server struct {
 
 // Handler gives every call a timeline of its own, a server span whose parent comes from the metadata by the
 // propagators, the metric rpc.server.call.duration and a navigation entry, which observers get before the span ends. The
-// timeline knows [observer.RequestStart], [observer.ResponseStart], when the first
-// header or message is sent, and [observer.ResponseEnd].
+// timeline knows [record.RequestStart], [record.ResponseStart], when the first
+// header or message is sent, and [record.ResponseEnd].
 //
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
@@ -83,7 +84,7 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		ctx, span = h.start(h.Propagators.Extract(ctx, incoming{ctx}), info, c)
 		c.span = span
 	}
-	ctx, c.tl, c.closes = serving.Timeline(ctx, span, h.Timeline)
+	ctx, c.tl, c.closes = serving.Timeline(ctx, span, (*record.Timeline)(h.Timeline))
 	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
 }
@@ -126,7 +127,7 @@ func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 // answer notes when the first of the answer was sent.
 func (c *call) answer() {
 	if at, first := c.note(&c.response); first {
-		_ = c.tl.SetTiming(observer.ResponseStart, at)
+		_ = c.tl.SetTiming(record.ResponseStart, at)
 	}
 }
 
@@ -144,8 +145,8 @@ func (h *server) refuse(ctx context.Context, c *call) {
 
 func (h *server) end(ctx context.Context, c *call, method string, st *status.Status) {
 	end := c.tl.Now()
-	_ = c.tl.SetTiming(observer.ResponseEnd, end)
-	c.record(ctx, observer.Navigation, st.Code(), end)
+	_ = c.tl.SetTiming(record.ResponseEnd, end)
+	c.record(ctx, record.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
 		endSpan(c.span, c.attrs, st, failed)

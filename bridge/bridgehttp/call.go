@@ -17,6 +17,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A call is one outbound request. It is over once; until then it belongs to the
@@ -25,7 +26,7 @@ import (
 type call struct {
 	t      *transport
 	ctx    context.Context //nolint:containedctx // of the span, for what is recorded later
-	tl     *observer.Timeline
+	tl     *record.Timeline
 	span   trace.Span
 	start  time.Duration // on tl
 	name   string        // the URL, without secrets
@@ -144,10 +145,10 @@ func (c *call) end(now time.Duration, incomplete string) {
 	} else {
 		c.span.End()
 	}
-	var place observer.Place
+	var place record.Place
 	place.Locate(c.ctx)
 	place = place.On(c.tl)
-	wanted, told := place.Wants(observer.Resource), place.Wants(observer.Server)
+	wanted, told := place.Wants(record.Resource), place.Wants(record.Server)
 	if !wanted && !told {
 		return
 	}
@@ -160,7 +161,7 @@ func (c *call) end(now time.Duration, incomplete string) {
 		if dropped > 0 {
 			attrs = append(attrs, slog.Int("serverTimingDropped", dropped))
 		}
-		place.Record(observer.Resource, c.name, c.start, now-c.start, attrs)
+		place.Record(record.Resource, c.name, c.start, now-c.start, attrs)
 	}
 	for _, m := range metrics {
 		attrs := append(make([]slog.Attr, 0, 2), slog.String("resource", c.name))
@@ -168,7 +169,7 @@ func (c *call) end(now time.Duration, incomplete string) {
 			attrs = append(attrs, slog.String("desc", m.Description))
 		}
 		// Queued, not recorded: they do not end now, and are to stay in their order.
-		if e, err := c.tl.NewEntry(observer.Server, m.Name, c.start, m.Duration, attrs...); err == nil {
+		if e, err := c.tl.NewEntry(record.Server, m.Name, c.start, m.Duration, attrs...); err == nil {
 			place.Queue(e)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // tally is a processor that counts spans and marks by their name.
@@ -234,7 +235,7 @@ func TestDisconnects(t *testing.T) {
 	if err := tp.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if st := tl.UnitStats(); st.Late+st.AgedOut != 0 || st.Waiting != 0 {
+	if st := (*record.Timeline)(tl).UnitStats(); st.Late+st.AgedOut != 0 || st.Waiting != 0 {
 		t.Errorf("%+v", st)
 	}
 	want := map[string]int64{"POST": served, "GET": called, "theirs": foreign, "all": served, "leaf": served}

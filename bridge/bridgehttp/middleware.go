@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
@@ -70,8 +71,8 @@ type Server struct {
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
 //
-// The timeline knows [observer.RequestStart], [observer.ResponseStart], when the
-// first byte is written, and [observer.ResponseEnd]. When the handler is done, and before the span ends,
+// The timeline knows [record.RequestStart], [record.ResponseStart], when the
+// first byte is written, and [record.ResponseEnd]. When the handler is done, and before the span ends,
 // observers get an entry of type navigation, named by the request's path. Its
 // attributes, times being durations since its start:
 //
@@ -137,7 +138,7 @@ var _ http.Handler = (*middleware)(nil)
 type request struct {
 	ctx      context.Context //nolint:containedctx // the handler's
 	m        *middleware
-	tl       *observer.Timeline
+	tl       *record.Timeline
 	span     trace.Span
 	borrowed bool // the span is of other instrumentation
 	closes   bool // the timeline is not the span's, and has to be closed
@@ -163,9 +164,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		q.start(ctx, r)
 	}
-	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.Timeline)
+	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, (*record.Timeline)(m.Timeline))
 	if len(m.ServerTiming.Names) > 0 {
-		q.tl.Keep(observer.Measure, observer.Resource) // whatever is sampled
+		q.tl.Keep(record.Measure, record.Resource) // whatever is sampled
 	}
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
@@ -230,7 +231,7 @@ func (q *request) Keep() serving.Attributes {
 
 // begun is called before the first byte of the response.
 func (q *request) begun() {
-	_ = q.tl.SetTiming(observer.ResponseStart, q.tl.Now())
+	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
 	q.timing.header(q, &q.response)
 }
 
@@ -249,7 +250,7 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 		res.begin(http.StatusOK)  // as the server will
 	}
 	end := q.tl.Now()
-	_ = q.tl.SetTiming(observer.ResponseEnd, end)
+	_ = q.tl.SetTiming(record.ResponseEnd, end)
 	q.timing.trailer(q, res)
 	if r.Method == http.MethodHead {
 		res.written = 0 // the server took it and sent nothing
@@ -316,7 +317,7 @@ func (q *request) answer(k *kept) {
 // navigation records the request itself, for those who observe requests: of the
 // request's own timeline nobody reads it any more.
 func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
-	if !q.tl.Observed(observer.Navigation) {
+	if !q.tl.Observed(record.Navigation) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 12),
@@ -329,20 +330,20 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if x.status != 0 {
 		attrs = append(attrs, slog.Int("responseStatus", x.status))
 	}
-	attrs = append(attrs, slog.Duration(observer.RequestStart, 0))
-	if at, ok := q.tl.Timing(observer.ResponseStart); ok {
-		attrs = append(attrs, slog.Duration(observer.ResponseStart, at))
+	attrs = append(attrs, slog.Duration(record.RequestStart, 0))
+	if at, ok := q.tl.Timing(record.ResponseStart); ok {
+		attrs = append(attrs, slog.Duration(record.ResponseStart, at))
 	}
 	attrs = append(attrs,
-		slog.Duration(observer.ResponseEnd, end),
+		slog.Duration(record.ResponseEnd, end),
 		slog.Int64("requestBodySize", q.read.Load()),
 		slog.Int64("encodedBodySize", q.response.written))
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
 	}
-	var place observer.Place
+	var place record.Place
 	place.Locate(q.ctx)
-	place.Record(observer.Navigation, pathOf(r), 0, end, attrs)
+	place.Record(record.Navigation, pathOf(r), 0, end, attrs)
 }
 
 // panicType is error.type of a panic.

@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // server is what serves the rig's requests.
@@ -180,13 +181,13 @@ func TestMiddlewareTimeline(t *testing.T) {
 	}, "/", httptest.NewRequest("GET", "/", nil))
 	r.flush(t)
 	s := r.got.one(t, "GET /")
-	if tl.Parent() != r.tl || !tl.Origin().Equal(s.StartTime()) {
+	if (*record.Timeline)(tl).Parent() != (*record.Timeline)(r.tl) || !tl.Origin().Equal(s.StartTime()) {
 		t.Errorf("the request's timeline starts at %v, its span at %v", tl.Origin(), s.StartTime())
 	}
 	if got := s.Events(); len(got) != 1 {
 		t.Errorf("events %v", got)
 	}
-	tl.Record(observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
+	(*record.Timeline)(tl).Record(observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
 	if r.tl.Stats()[observer.Mark].Recorded != 2 {
 		t.Error("a mark after the request was not recorded")
 	}
@@ -307,7 +308,7 @@ func TestMiddlewareOfAnUnsampledRequest(t *testing.T) {
 			t.Errorf("status %d, spans %v", w.Code, r.got.names())
 		}
 		for _, e := range entries() {
-			if e.Timeline() != tl || tl.Parent() != r.tl {
+			if e.Timeline() != tl || (*record.Timeline)(tl).Parent() != (*record.Timeline)(r.tl) {
 				t.Errorf("%v is on another timeline", e)
 			}
 		}
@@ -337,10 +338,10 @@ func TestMiddlewareTimings(t *testing.T) {
 					_, err := marks.Measure(req.Context(), "since "+name, marks.MeasureOptions{Start: marks.Named(name)})
 					return err
 				}
-				if err := from(observer.RequestStart); err != nil {
+				if err := from(record.RequestStart); err != nil {
 					t.Error(err)
 				}
-				if err := from(observer.ResponseStart); !errors.Is(err, marks.ErrNoTiming) {
+				if err := from(record.ResponseStart); !errors.Is(err, marks.ErrNoTiming) {
 					t.Errorf("before the first byte: %v, want ErrNoTiming", err)
 				}
 				before := observer.FromContext(req.Context()).Now()
@@ -348,17 +349,17 @@ func TestMiddlewareTimings(t *testing.T) {
 					t.Error(err)
 				}
 				after := observer.FromContext(req.Context()).Now()
-				if err := from(observer.ResponseStart); err != nil {
+				if err := from(record.ResponseStart); err != nil {
 					t.Error(err)
 				}
-				at, ok := observer.FromContext(req.Context()).Timing(observer.ResponseStart)
+				at, ok := (*record.Timeline)(observer.FromContext(req.Context())).Timing(record.ResponseStart)
 				if !ok || at < before || at > after {
 					t.Errorf("responseStart is %v (%v), want between %v and %v", at, ok, before, after)
 				}
 				if err := c.write(w); err != nil {
 					t.Error(err)
 				}
-				if again, _ := observer.FromContext(req.Context()).Timing(observer.ResponseStart); again != at {
+				if again, _ := (*record.Timeline)(observer.FromContext(req.Context())).Timing(record.ResponseStart); again != at {
 					t.Errorf("a second write moved responseStart from %v to %v", at, again)
 				}
 			}, "/", httptest.NewRequest(http.MethodGet, "/", nil))

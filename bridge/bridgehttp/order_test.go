@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // onEnd is a processor that calls itself with each span.
@@ -47,10 +48,10 @@ func TestRequestIsToldBeforeItsSpanEnds(t *testing.T) {
 					return
 				}
 				ended++
-				if e := only(t, navigations()); e.Span().Self != observer.ID(s.SpanContext().SpanID()) || attr(e, observer.ResponseEnd) == nil {
-					t.Errorf("entry %v of span %x", e, e.Span().Self)
+				if e := only(t, navigations()); (*record.Entry)(e).Span().Self != record.ID(s.SpanContext().SpanID()) || attr(e, record.ResponseEnd) == nil {
+					t.Errorf("entry %v of span %x", e, (*record.Entry)(e).Span().Self)
 				}
-				if _, ok := request.Timing(observer.ResponseEnd); !ok {
+				if _, ok := (*record.Timeline)(request).Timing(record.ResponseEnd); !ok {
 					t.Error("responseEnd is not known")
 				}
 				if got := metrics(t, w.Result().Header.Values("Server-Timing")); strings.Join(got, ",") != "early dur" {

@@ -84,7 +84,7 @@ func ownProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *brid
 func sdkProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *sdktrace.TracerProvider {
 	tb.Helper()
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&recorder{}), sdktrace.WithSampler(s))
-	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl), bridge.WithTracerProvider(tp)))
+	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl, TracerProvider: tp}))
 	tb.Cleanup(func() {
 		if err := tp.Shutdown(context.Background()); err != nil {
 			tb.Error(err)

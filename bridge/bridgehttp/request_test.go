@@ -18,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // net/http removes a form's temporary files by the request it made itself.
@@ -123,7 +124,7 @@ func TestServerSettings(t *testing.T) {
 			entries := watch(t, r.tl, observer.Navigation)
 			mux := http.NewServeMux()
 			mux.HandleFunc("/x/{id}", func(w http.ResponseWriter, req *http.Request) {
-				if own := observer.FromContext(req.Context()).Parent() == r.tl; own != (c.span != "") {
+				if own := (*record.Timeline)(observer.FromContext(req.Context())).Parent() == (*record.Timeline)(r.tl); own != (c.span != "") {
 					t.Errorf("a timeline of its own: %v", own)
 				}
 				w.WriteHeader(http.StatusAccepted)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A recording writer is the status recorder of many a middleware: it has Unwrap for
@@ -97,7 +98,7 @@ func TestResponseControllerBehindAnotherWriter(t *testing.T) {
 					if err := c.do(http.NewResponseController(w)); err != nil {
 						t.Error(err)
 					}
-					if _, ok := observer.FromContext(req.Context()).Timing(observer.ResponseStart); ok != (c.timings > 0) {
+					if _, ok := (*record.Timeline)(observer.FromContext(req.Context())).Timing(record.ResponseStart); ok != (c.timings > 0) {
 						t.Errorf("responseStart has come: %v", ok)
 					}
 				}))

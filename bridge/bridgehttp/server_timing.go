@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // ServerTiming says what a response tells its client in the Server-Timing header
@@ -149,11 +150,11 @@ func (t *timing) trailer(q *request, res *response) {
 }
 
 // entries are those of a timeline that may be told, by their start.
-func (c *ServerTiming) entries(tl *observer.Timeline) []observer.Entry {
+func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	if len(c.Names) == 0 {
 		return nil
 	}
-	all := tl.Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
+	all := (*observer.Timeline)(tl).Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
 	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !c.allows(e.Name()) })
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Client wraps HTTP transports. The zero value uses OpenTelemetry's global
@@ -116,7 +116,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if refused || (t.Filter != nil && !t.Filter(r)) {
 		return t.base.RoundTrip(r)
 	}
-	c := &call{t: t, tl: observer.FromContext(r.Context()), name: address(r.URL)}
+	c := &call{t: t, tl: record.FromContext(r.Context()), name: address(r.URL)}
 	m := methodOf(r, t.methods)
 	name := spanMethod(m.attr)
 	if t.SpanName != nil {

@@ -52,7 +52,7 @@ func (r *Recorder) provide(sdk *sdktrace.TracerProvider) (stop func()) {
 		r.provider = p
 		return func() { _ = p.Shutdown(context.Background()) } // a recorder has nothing that could fail
 	}
-	joined := bridge.NewProcessor(bridge.WithTimeline(r.Timeline()), bridge.WithTracerProvider(sdk))
+	joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: r.Timeline(), TracerProvider: sdk})
 	sdk.RegisterSpanProcessor(r.spans)
 	sdk.RegisterSpanProcessor(joined)
 	r.provider = sdk

@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgetest"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -184,7 +185,7 @@ func TestSpans(t *testing.T) {
 			t.Errorf("the entries are %v, want the mark and the measure", entries)
 		}
 		for i := range entries {
-			if got := entries[i].Span(); trace.SpanID(got.Parent) != outer.SpanContext().SpanID() {
+			if got := (*record.Entry)(&entries[i]).Span(); trace.SpanID(got.Parent) != outer.SpanContext().SpanID() {
 				t.Errorf("%v is under the span %x", entries[i], got.Parent)
 			}
 		}

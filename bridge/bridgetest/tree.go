@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Tree returns the spans and their events as text: a line for each, and two spaces more for each level. They are
@@ -26,8 +27,8 @@ import (
 // no span.
 func (r *Recorder) Tree(keys ...attribute.Key) string {
 	var top []line
-	for _, e := range r.Entries(observer.Filter{Type: observer.Mark}) {
-		if e.Span() == (observer.SpanIDs{}) { // ObserversOnly is set for a mark under a span that is not sampled
+	for _, e := range r.Entries(observer.Filter{Type: record.Mark}) {
+		if (*record.Entry)(&e).Span() == (record.SpanIDs{}) { // ObserversOnly is set for a mark under a span that is not sampled
 			top = append(top, line{at: e.Time(), text: "* " + e.Name() + texts(attributes(&e), keys)})
 		}
 	}

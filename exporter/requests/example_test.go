@@ -13,7 +13,7 @@ import (
 )
 
 // The most recent requests and the slowest, in the memory of the program. For marks and measures, register
-// bridge.NewProcessor() beside recent.
+// bridge.NewProcessor(bridge.ProcessorConfig{}) beside recent.
 func ExampleNewRecent() {
 	recent := requests.NewRecent(requests.Config{Requests: 100})
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))

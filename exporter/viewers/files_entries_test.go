@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/observertest"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -77,12 +78,12 @@ func recordEntries(t *rapid.T) *sessions.Session {
 		if typ == observer.Mark {
 			took = 0
 		}
-		e, err := tl.NewEntry(typ, anyText.Draw(t, "name"), time.Duration(start)*ms, time.Duration(took)*ms,
+		e, err := (*record.Timeline)(tl).NewEntry(typ, anyText.Draw(t, "name"), time.Duration(start)*ms, time.Duration(took)*ms,
 			slog.String(anyText.Draw(t, "key"), anyText.Draw(t, "value")), anyAttr.Draw(t, "attr"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		tl.Queue(t.Context(), e)
+		(*record.Timeline)(tl).Queue(t.Context(), e)
 	}
 	root.Deliver()
 	clock.Advance(2 * time.Second)

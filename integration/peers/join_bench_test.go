@@ -22,7 +22,7 @@ func BenchmarkSpanOfOthers(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			tl := observer.NewTimeline(observer.TimelineOptions{})
-			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
+			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})))
 			tracer := provider.Tracer("somebody else's")
 			kind := trace.WithSpanKind(trace.SpanKindClient)
 			b.ReportAllocs()

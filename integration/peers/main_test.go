@@ -35,7 +35,7 @@ func newRig(t testing.TB, bridged bool, others ...sdktrace.SpanProcessor) *rig {
 		opts = append(opts, sdktrace.WithSpanProcessor(p))
 	}
 	if bridged {
-		opts = append(opts, sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(r.tl))))
+		opts = append(opts, sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: r.tl})))
 	}
 	r.provider = sdktrace.NewTracerProvider(opts...)
 	r.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))

@@ -64,7 +64,7 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 			options = append(options, sdktrace.WithRawSpanLimits(*o.Limits))
 		}
 		tp := sdktrace.NewTracerProvider(options...)
-		joined := bridge.NewProcessor(bridge.WithTimeline(o.Timeline), bridge.WithTracerProvider(tp))
+		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: o.Timeline, TracerProvider: tp})
 		tp.RegisterSpanProcessor(joined)
 		return tp, joined.Stats
 	}

@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A Sink is something that carries a timeline's entries elsewhere, through an
-// [observer.Observer] or an [observer.Tracer], as a test sees it.
+// [observer.Observer] or an [record.Tracer], as a test sees it.
 type Sink struct {
 	// Context is the context of the entries. It carries what the sink needs to accept them, such as an
 	// active span. TestSink records some 800 marks and 800 measures under it, so a limit of events for
@@ -34,7 +36,7 @@ type Sink struct {
 
 // A Record is an entry as it arrived.
 type Record struct {
-	Type     observer.Type
+	Type     record.Type
 	Name     string
 	Start    time.Time
 	Duration time.Duration
@@ -58,7 +60,7 @@ func TestSink(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink)
 	const shown = 5
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	sink := open(t, tl)
-	wrong := sink.check(tl)
+	wrong := sink.check((*record.Timeline)(tl))
 	for _, text := range wrong[:min(len(wrong), shown)] {
 		t.Error(text)
 	}
@@ -72,21 +74,21 @@ const notUTF8 = "\xff\x00"
 
 // A sent is an entry that a goroutine recorded.
 type sent struct {
-	observer.Entry
+	record.Entry
 	goroutine, n int
 }
 
 // A key finds a sent.
 type key struct {
-	typ  observer.Type
+	typ  record.Type
 	name string
 }
 
 // check records on tl, and returns what is wrong with what arrives.
-func (s *Sink) check(tl *observer.Timeline) (wrong []string) {
+func (s *Sink) check(tl *record.Timeline) (wrong []string) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	want := s.record(tl, complain)
-	last := map[observer.Type]map[int]int{observer.Mark: {}, observer.Measure: {}} // of each goroutine
+	last := map[observer.Type]map[int]int{record.Mark: {}, record.Measure: {}} // of each goroutine
 	for _, r := range s.Received() {
 		k := key{r.Type, r.Name}
 		if _, ok := want[k]; !ok {
@@ -110,7 +112,7 @@ func (s *Sink) check(tl *observer.Timeline) (wrong []string) {
 			complain("%s %q arrived as one at %v for %v, want %v for %v", r.Type, r.Name, r.Start, r.Duration, start, duration)
 		}
 		got := flatten(map[string]slog.Value{}, "", r.Attrs)
-		for name, v := range flatten(map[string]slog.Value{}, "", e.Detail()) {
+		for name, v := range flatten(map[string]slog.Value{}, "", slices.Collect(e.Attrs())) {
 			if g, ok := got[name]; !ok || isPlain(v) && g.String() != v.String() {
 				complain("%s %q has the attribute %s %v (there: %v), want %v", r.Type, r.Name, name, g, ok, v)
 			}
@@ -123,7 +125,7 @@ func (s *Sink) check(tl *observer.Timeline) (wrong []string) {
 }
 
 // record records on tl and on requests of it, on several goroutines, and returns the entries.
-func (s *Sink) record(tl *observer.Timeline, complain func(string, ...any)) map[key]sent {
+func (s *Sink) record(tl *record.Timeline, complain func(string, ...any)) map[key]sent {
 	const goroutines, each = 8, 100
 	ctx := s.Context
 	if ctx == nil {
@@ -131,12 +133,12 @@ func (s *Sink) record(tl *observer.Timeline, complain func(string, ...any)) map[
 	}
 	var mu sync.Mutex // guards all
 	all := map[key]sent{}
-	send := func(on *observer.Timeline, typ observer.Type, name string, d time.Duration, goroutine, n int) {
+	send := func(on *record.Timeline, typ record.Type, name string, d time.Duration, goroutine, n int) {
 		e, err := on.NewEntry(typ, name, on.Now(), d,
 			slog.String("string", "s"), slog.Int("int", -7), slog.Uint64("uint", 7), slog.Float64("float", 1.5), slog.Bool("bool", true),
 			slog.Group("group", slog.Int("a", n), slog.Group("inner", slog.String("b", "2"))),
 			slog.Duration("duration", time.Second), slog.Time("time", time.Unix(1, 0)), slog.Any("list", []string{"x"}))
-		taken := err == nil && on.Queue(observer.NewContext(ctx, on), e)
+		taken := err == nil && on.Queue(record.NewContext(ctx, on), e)
 		mu.Lock()
 		defer mu.Unlock()
 		if !taken {
@@ -146,7 +148,9 @@ func (s *Sink) record(tl *observer.Timeline, complain func(string, ...any)) map[
 	}
 	var wg sync.WaitGroup
 	for g := range goroutines {
-		wg.Go(func() {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
 			on := tl
 			for range g % 3 { // the process's timeline, a request's, and a part of that
 				on = on.NewChild()
@@ -156,15 +160,15 @@ func (s *Sink) record(tl *observer.Timeline, complain func(string, ...any)) map[
 					on.Close()
 				}
 				name := fmt.Sprintf("%d %03d", g, n)
-				send(on, observer.Mark, name, 0, g, n)
-				send(on, observer.Measure, name, time.Duration(n)*time.Millisecond, g, n)
+				send(on, record.Mark, name, 0, g, n)
+				send(on, record.Measure, name, time.Duration(n)*time.Millisecond, g, n)
 			}
-		})
+		}()
 	}
 	wg.Wait()
-	send(tl, observer.Mark, "", 0, goroutines, 0)
-	send(tl, observer.Mark, notUTF8, 0, goroutines, 1)
-	send(tl, observer.Measure, "backwards", -time.Millisecond, goroutines, 2)
+	send(tl, record.Mark, "", 0, goroutines, 0)
+	send(tl, record.Mark, notUTF8, 0, goroutines, 1)
+	send(tl, record.Measure, "backwards", -time.Millisecond, goroutines, 2)
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // collecting is a sink through an observer; spoil is how it misbehaves.
@@ -92,7 +93,7 @@ func TestSinksThatAreWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			tl := observer.NewTimeline(observer.TimelineOptions{})
 			s := collecting(c.spoil)(t, tl)
-			if got := strings.Join(s.check(tl), "\n"); !strings.Contains(got, c.want) {
+			if got := strings.Join(s.check((*record.Timeline)(tl)), "\n"); !strings.Contains(got, c.want) {
 				t.Errorf("complaints are %.2000q, want one with %q", got, c.want)
 			}
 		})

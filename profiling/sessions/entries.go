@@ -12,11 +12,12 @@ import (
 
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
-// A record is what is stored of an entry. It does not refer to the entry's timeline, which would keep
+// A storedEntry is what a session keeps of an entry. It does not refer to the entry's timeline, which would keep
 // the whole request in memory.
-type record struct {
+type storedEntry struct {
 	start, end   time.Duration // on the timeline of the recording, later since the session began
 	name         string
 	detail       []slog.Attr
@@ -26,13 +27,13 @@ type record struct {
 	betweenMarks bool // a measure between two moments that had passed, which was on no call stack
 }
 
-func (r *record) isMoment() bool { return r.end == r.start }
+func (r *storedEntry) isMoment() bool { return r.end == r.start }
 
 // isRootSpan reports whether the record is a span without a parent.
-func (r *record) isRootSpan() bool { return r.span.IsValid() && !r.parent.IsValid() }
+func (r *storedEntry) isRootSpan() bool { return r.span.IsValid() && !r.parent.IsValid() }
 
 // collapse makes the record a moment at its start, and puts its duration into the detail.
-func (r *record) collapse() {
+func (r *storedEntry) collapse() {
 	r.detail = append([]slog.Attr{slog.Duration("duration", r.end-r.start)}, r.detail...)
 	r.end = r.start
 }
@@ -57,7 +58,7 @@ type entryStore struct {
 	max                int // records
 	process, collector *frame
 	requests           map[weak.Pointer[observer.Timeline]]*frame
-	chunks             [][]record
+	chunks             [][]storedEntry
 	count              int
 	dropped            uint64
 }
@@ -71,15 +72,15 @@ func newEntryStore(limit int) *entryStore {
 }
 
 // add stores an entry that began at start. It returns nil if the store is full.
-func (s *entryStore) add(e *observer.Entry, start time.Duration) *record {
+func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 	if s.count >= s.max {
 		s.dropped++
 		return nil
 	}
 	// The ids are zero without a span, and if that is not recorded. The parent of a span is zero if it has none,
 	// and the span itself if its parent is not known.
-	ids := e.Span()
-	r := record{
+	ids := (*record.Entry)(e).Span()
+	r := storedEntry{
 		start: start, end: start + max(0, e.Duration()),
 		span: trace.SpanID(ids.Self), parent: trace.SpanID(ids.Parent), frame: s.frameOf(e),
 	}
@@ -95,9 +96,9 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *record {
 	return s.append(r)
 }
 
-func (s *entryStore) append(r record) *record {
+func (s *entryStore) append(r storedEntry) *storedEntry {
 	if len(s.chunks) == 0 || len(s.chunks[len(s.chunks)-1]) == chunkSize {
-		s.chunks = append(s.chunks, make([]record, 0, chunkSize))
+		s.chunks = append(s.chunks, make([]storedEntry, 0, chunkSize))
 	}
 	s.count++
 	last := &s.chunks[len(s.chunks)-1]
@@ -106,7 +107,7 @@ func (s *entryStore) append(r record) *record {
 }
 
 // retain forgets the records for which keep returns false, and the requests that have no other.
-func (s *entryStore) retain(keep func(*record) bool) {
+func (s *entryStore) retain(keep func(*storedEntry) bool) {
 	all := s.chunks
 	s.chunks, s.count = nil, 0
 	used := map[*frame]bool{}
@@ -125,7 +126,7 @@ func (s *entryStore) frameOf(e *observer.Entry) *frame {
 	switch tl := e.Timeline(); {
 	case e.Type() == observer.GC:
 		return s.collector
-	case tl == nil || tl.Parent() == nil:
+	case tl == nil || (*record.Timeline)(tl).Parent() == nil:
 		return s.process
 	default:
 		key := weak.Make(tl)
@@ -139,7 +140,7 @@ func (s *entryStore) frameOf(e *observer.Entry) *frame {
 }
 
 // describe sets the type, the name and the detail.
-func (r *record) describe(e *observer.Entry) {
+func (r *storedEntry) describe(e *observer.Entry) {
 	switch e.Type() {
 	case observer.Navigation:
 		r.typ = Request
@@ -170,7 +171,7 @@ func (r *record) describe(e *observer.Entry) {
 		r.typ, r.name = GC, e.Name()
 	default:
 		r.typ, r.name = Measure, e.Name()
-		r.betweenMarks = e.RecordedAt()-e.StartTime() > e.Duration()
+		r.betweenMarks = (*record.Entry)(e).RecordedAt()-e.StartTime() > e.Duration()
 	}
 	r.name = cut(r.name)
 	if r.detail == nil {
@@ -180,10 +181,11 @@ func (r *record) describe(e *observer.Entry) {
 
 // copyAttrs returns first and the attributes of an entry, with long strings cut.
 func copyAttrs(e *observer.Entry, first ...slog.Attr) []slog.Attr {
-	if len(first)+e.NumAttrs() == 0 {
+	n := len(first) + (*record.Entry)(e).NumAttrs()
+	if n == 0 {
 		return nil
 	}
-	attrs := slices.AppendSeq(append(make([]slog.Attr, 0, len(first)+e.NumAttrs()), first...), e.Attrs())
+	attrs := slices.AppendSeq(append(make([]slog.Attr, 0, n), first...), e.Attrs())
 	for i := range attrs {
 		if v := &attrs[i].Value; v.Kind() == slog.KindString {
 			*v = slog.StringValue(cut(v.String()))

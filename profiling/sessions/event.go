@@ -105,7 +105,7 @@ type Event struct {
 	SpanID trace.SpanID // of the event's own span, zero without one; in mode All only
 
 	// Detail has the entry's attributes, in mode All only. Strings over 1024 bytes are cut, except in lists.
-	// observer.Freeze documents the kinds of values. The slice and the lists in it are shared: do not change them.
+	// record.Freeze documents the kinds of values. The slice and the lists in it are shared: do not change them.
 	Detail []slog.Attr
 }
 

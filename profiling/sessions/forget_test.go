@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -24,8 +25,8 @@ func TestForget_SP25(t *testing.T) {
 		s.tl.Deliver()
 		time.Sleep(61 * time.Second)
 		search.mark("first")
-		inTrace := observer.SpanIDs{Trace: [16]byte{1}, Self: observer.ID{2}}
-		other.tl.Show(inTrace, observer.Description{Type: observer.Navigation, Name: "/other", Start: other.tl.Origin(), End: time.Now()})
+		inTrace := record.SpanIDs{Trace: [16]byte{1}, Self: record.ID{2}}
+		(*record.Timeline)(other.tl).Show(inTrace, record.Description{Type: observer.Navigation, Name: "/other", Start: other.tl.Origin(), End: time.Now()})
 		unended.mark("in unended")
 		s.tl.Deliver()
 		time.Sleep(29*time.Second + 500*ms)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -24,9 +25,9 @@ const ms = time.Millisecond
 // of says where an entry belongs, by numbers: the trace, the entry's own span and the one above. 0 is none.
 type of struct{ trace, self, parent byte }
 
-func (s of) ids() observer.SpanIDs {
+func (s of) ids() record.SpanIDs {
 	self, parent := spanContext(s.trace, s.self), spanContext(s.trace, s.parent)
-	ids := observer.SpanIDs{Trace: self.TraceID(), Self: observer.ID(self.SpanID()), Parent: observer.ID(parent.SpanID())}
+	ids := record.SpanIDs{Trace: self.TraceID(), Self: record.ID(self.SpanID()), Parent: record.ID(parent.SpanID())}
 	if s.self == 0 {
 		ids.Trace = parent.TraceID()
 	}
@@ -59,7 +60,7 @@ func (p *tape) observe() {
 	p.t.Helper()
 	obs, err := p.Observe(func(l observer.List) {
 		for e := range slices.Values(l.Entries()) {
-			if e.Type() != observer.GC || e.NumAttrs() == 0 { // not this test's own collections
+			if e.Type() != observer.GC || (*record.Entry)(&e).NumAttrs() == 0 { // not this test's own collections
 				p.entries = append(p.entries, e)
 			}
 		}
@@ -77,7 +78,7 @@ func (p *tape) add(on *observer.Timeline, where of, typ observer.Type, name stri
 	if on == nil {
 		on = p.Timeline
 	}
-	on.Show(where.ids(), observer.Description{Type: typ, Name: name, Start: p.time(start), End: p.time(end), Attrs: observer.Freeze(attrs)})
+	(*record.Timeline)(on).Show(where.ids(), record.Description{Type: typ, Name: name, Start: p.time(start), End: p.time(end), Attrs: record.Freeze(attrs)})
 }
 
 // time is a time of the session by the wall clock.
@@ -90,11 +91,11 @@ func (p *tape) in(name string, start, end time.Duration, self, parent byte) {
 
 // between records a measure between two marks that had passed, in the process's frame.
 func (p *tape) between(name string, i sessions.Interval, attrs ...slog.Attr) {
-	e, err := p.NewEntry(observer.Measure, name, p.zero+i.Start, i.End-i.Start, attrs...)
+	e, err := (*record.Timeline)(p.Timeline).NewEntry(observer.Measure, name, p.zero+i.Start, i.End-i.Start, attrs...)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Queue(context.Background(), e)
+	(*record.Timeline)(p.Timeline).Queue(context.Background(), e)
 }
 
 // session is what was recorded, as a session of an hour.

@@ -15,8 +15,8 @@ const maxMarkLanes = 64
 // A frameBuilder arranges the records of a frame in lanes.
 type frameBuilder struct {
 	*frame
-	records   []*record
-	spans     map[trace.SpanID]*record // those records that are spans
+	records   []*storedEntry
+	spans     map[trace.SpanID]*storedEntry // those records that are spans
 	lanes     []*lane
 	tops      []laneTop // of lanes
 	markLanes int       // how many lanes are for measures between marks
@@ -24,7 +24,7 @@ type frameBuilder struct {
 
 // A lane is a timeline in the making: records that may have been on one call stack.
 type lane struct {
-	records []*record
+	records []*storedEntry
 	parents []int32 // of records: indexes, or none
 	stack   []openRecord
 	samples []int32 // indexes in the trace of the session
@@ -61,14 +61,14 @@ func (l *lane) top() laneTop {
 
 // sortRecords puts each record behind all records that it may be below.
 func (f *frameBuilder) sortRecords() {
-	f.spans = map[trace.SpanID]*record{}
+	f.spans = map[trace.SpanID]*storedEntry{}
 	for _, r := range f.records {
 		if r.span.IsValid() {
 			f.spans[r.span] = r
 		}
 	}
 	type sortKey struct {
-		r *record
+		r *storedEntry
 		i int
 		// late is set unless the record is the last moment of a span that began before: such a moment precedes
 		// the records that begin then.
@@ -104,7 +104,7 @@ func (f *frameBuilder) sortRecords() {
 const maxEmptySpans = 64
 
 // parent returns the span that a record is below, or nil if no record of it can have one below.
-func (f *frameBuilder) parent(r *record) *record {
+func (f *frameBuilder) parent(r *storedEntry) *storedEntry {
 	id := r.parent
 	for range maxEmptySpans {
 		p := f.spans[id]
@@ -117,7 +117,7 @@ func (f *frameBuilder) parent(r *record) *record {
 }
 
 // add puts a record into a lane, below the record that was on top of the call stack when it began.
-func (f *frameBuilder) add(r *record) {
+func (f *frameBuilder) add(r *storedEntry) {
 	var under trace.SpanID
 	if p := f.parent(r); p != nil {
 		under = p.span
@@ -130,7 +130,7 @@ func (f *frameBuilder) add(r *record) {
 // laneFor returns the index of the lane for a record. It is the lane whose top encloses the record most tightly,
 // under the span that the record was recorded under. If there is none, it is a lane without an open record.
 // A root span is enclosed by no other span. Measures between marks have lanes of their own, and enclose nothing.
-func (f *frameBuilder) laneFor(r *record, under trace.SpanID) int {
+func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 	best, idle := -1, -1
 	anySpan := !under.IsValid()
 	isRoot, isMoment := r.isRootSpan(), r.isMoment()
@@ -178,7 +178,7 @@ func (l *lane) hasSibling(parent trace.SpanID) bool {
 }
 
 // pop takes the records that ended before r from the stack. A moment may belong to a record that ends then.
-func (l *lane) pop(r *record) {
+func (l *lane) pop(r *storedEntry) {
 	for n := len(l.stack); n > 0; n-- {
 		if end := l.stack[n-1].end; end > r.start || end == r.start && r.isMoment() {
 			return
@@ -188,7 +188,7 @@ func (l *lane) pop(r *record) {
 }
 
 // push appends a record to the lane, below the top of its stack.
-func (l *lane) push(r *record, under trace.SpanID) {
+func (l *lane) push(r *storedEntry, under trace.SpanID) {
 	parent, span := none, r.span
 	if n := len(l.stack); n > 0 && !l.betweenMarks {
 		parent = l.stack[n-1].index

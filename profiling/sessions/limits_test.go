@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -131,7 +132,7 @@ func TestRequestsAreNotKept(t *testing.T) {
 	for i := range n {
 		child := s.tl.NewChild()
 		marks.Mark(observer.NewContext(s.ctx, child), "m")
-		child.Record(observer.Navigation, "/x", 0, child.Now(), nil)
+		(*record.Timeline)(child).Record(observer.Navigation, "/x", 0, child.Now(), nil)
 		child.Close()
 		if i%500 == 0 {
 			some = append(some, weak.Make(child))

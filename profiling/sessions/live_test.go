@@ -46,7 +46,7 @@ func build(t *testing.T, provider string, sampler sdktrace.Sampler) *site {
 		s.provider = p
 	} else {
 		p := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler))
-		joined := bridge.NewProcessor(bridge.WithTimeline(s.tl), bridge.WithTracerProvider(p))
+		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: s.tl, TracerProvider: p})
 		t.Cleanup(func() { _ = errors.Join(joined.Shutdown(context.Background()), p.Shutdown(context.Background())) })
 		if provider == sdk {
 			p.RegisterSpanProcessor(joined)
@@ -214,7 +214,7 @@ func (r reticentTracer) Start(ctx context.Context, name string, o ...trace.SpanS
 func TestLiveReticentSpans_SP11(t *testing.T) {
 	s := open(t, sessions.Config{})
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSyncer(tracetest.NewNoopExporter()))
-	joined := bridge.NewProcessor(bridge.WithTracerProvider(reticent{tp}), bridge.WithTimeline(s.tl))
+	joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: s.tl, TracerProvider: reticent{tp}})
 	defer func() { _ = joined.Shutdown(t.Context()) }()
 	id := s.start(entriesOnly)
 	ctx, outer := marks.Start(s.ctx, "outer")

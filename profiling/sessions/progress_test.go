@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -21,11 +22,11 @@ func many(t *testing.T, n, timelines int) sessions.Recording {
 	}
 	return sessions.Recording{Started: tl.Origin(), Length: time.Hour, Entries: func(yield func(observer.Entry) bool) {
 		for i := range n {
-			e, err := all[i%timelines].NewEntry(observer.Measure, "m", time.Duration(i+1), 1)
+			e, err := (*record.Timeline)(all[i%timelines]).NewEntry(observer.Measure, "m", time.Duration(i+1), 1)
 			if err != nil {
 				t.Error(err)
 			}
-			if !yield(e) {
+			if !yield(observer.Entry(e)) {
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -146,7 +147,7 @@ func TestClose_SP4_SP6(t *testing.T) {
 		wantErr(t, err, sessions.ErrNotFound)
 	}
 	for _, typ := range observer.SupportedEntryTypes() {
-		if s.tl.Observed(typ) {
+		if (*record.Timeline)(s.tl).Observed(typ) {
 			t.Errorf("%s is still observed", typ)
 		}
 	}
@@ -161,7 +162,7 @@ func TestCloseWhileStarting(t *testing.T) {
 			wg.Go(func() { _, _ = s.Start(s.ctx, entriesOnly) })
 		}
 		s.Close()
-		if s.tl.Observed(observer.Mark) {
+		if (*record.Timeline)(s.tl).Observed(observer.Mark) {
 			t.Fatal("the timeline is observed after Close")
 		}
 		wg.Wait()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -125,7 +126,7 @@ func (s *recording) take(entries []observer.Entry) {
 	for i := range entries {
 		e := &entries[i]
 		start := e.StartTime()
-		if s.state == Processing && e.RecordedAt() > s.end {
+		if s.state == Processing && (*record.Entry)(e).RecordedAt() > s.end {
 			continue
 		}
 		if !s.waiting && start+max(0, e.Duration()) < s.zero {
@@ -133,7 +134,7 @@ func (s *recording) take(entries []observer.Entry) {
 		}
 		if s.waiting && s.entries.count == s.entries.max { // the request must not find the store full
 			n := 0
-			s.entries.retain(func(*record) bool { n++; return n > s.r.c.MaxEvents })
+			s.entries.retain(func(*storedEntry) bool { n++; return n > s.r.c.MaxEvents })
 		}
 		r := s.entries.add(e, start)
 		if s.waiting && r != nil && r.typ == Request && r.name == s.o.Route && start >= s.zero {
@@ -151,7 +152,7 @@ func (s *recording) arrive(at time.Duration) {
 		s.state = InProgress
 	}
 	s.entries.max = s.r.c.MaxEvents
-	s.entries.retain(func(r *record) bool { return r.end >= at })
+	s.entries.retain(func(r *storedEntry) bool { return r.end >= at })
 }
 
 // run looks after the recording until its session is ready.
@@ -198,7 +199,7 @@ func (s *recording) forget() {
 		return
 	}
 	now := s.tl.Now()
-	s.entries.retain(func(r *record) bool { return r.end >= now-lookBack })
+	s.entries.retain(func(r *storedEntry) bool { return r.end >= now-lookBack })
 	s.cpu = slices.DeleteFunc(s.cpu, func(r reading) bool { return r.at < now-2*lookBack })
 	if s.sampler != nil && !s.sampler.Stopped() {
 		if t, err := s.sampler.TakeTrace(); err == nil {
@@ -283,8 +284,9 @@ func (s *recording) deliver() {
 	}
 	s.r.log().Warn("perfline: a profiling session goes on without an observer whose callback did not return: callbacks must not block",
 		"session", s.id, "after", deliveryTimeout)
-	s.tl.Flush() // twice, see there
-	s.tl.Flush()
+	for range 2 { // a pass leaves what is written while it runs
+		(*record.Timeline)(s.tl).Flush()
+	}
 	s.take(s.observer.TakeRecords())
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -25,10 +26,12 @@ func (s *studio) arrive() visit {
 	return v
 }
 
-func (v visit) mark(name string) { v.tl.Record(observer.Mark, name, v.tl.Now(), 0, nil) }
+func (v visit) mark(name string) {
+	(*record.Timeline)(v.tl).Record(observer.Mark, name, v.tl.Now(), 0, nil)
+}
 
 func (v visit) leave(route string) {
-	v.tl.Record(observer.Navigation, "/path", 0, v.tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", route)})
+	(*record.Timeline)(v.tl).Record(observer.Navigation, "/path", 0, v.tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", route)})
 	v.tl.Close()
 }
 

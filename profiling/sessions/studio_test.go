@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -97,7 +98,7 @@ func (s *studio) hold() (release func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.tl.Record(observer.Server, "hold", s.tl.Now(), 0, nil)
+	(*record.Timeline)(s.tl).Record(observer.Server, "hold", s.tl.Now(), 0, nil)
 	<-entered
 	return sync.OnceFunc(func() { close(over); obs.Disconnect() })
 }

@@ -31,7 +31,7 @@ func (n *node) length() time.Duration { return n.end - n.start }
 
 // appendNode appends the node of a record. The recorder worked for the record when that was recorded: the parent's
 // overhead grows by entryCost.
-func appendNode(nodes []node, r *record, parent int32, entryCost time.Duration) []node {
+func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Duration) []node {
 	n := node{
 		start: r.start, end: r.end, name: r.name, detail: inlineGroups(r.detail), span: r.span, parent: parent,
 		depth: 1, typ: r.typ,

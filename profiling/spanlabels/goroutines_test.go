@@ -73,7 +73,7 @@ func setUp(t *testing.T, opts ...sdktrace.TracerProviderOption) (*spanlabels.Tra
 	t.Helper()
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	sdk := sdktrace.NewTracerProvider(append(opts, sdktrace.WithSyncer(tracetest.NewInMemoryExporter()),
-		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))...)
+		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})))...)
 	tp := spanlabels.WrapTracerProvider(sdk)
 	t.Cleanup(func() {
 		if err := sdk.Shutdown(context.Background()); err != nil {

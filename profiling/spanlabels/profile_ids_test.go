@@ -28,7 +28,7 @@ func TestProfileIDs(t *testing.T) {
 	t.Run("SDK", func(t *testing.T) {
 		testProfileIDs(t, func(tl *observer.Timeline, to sdktrace.SpanProcessor) (profiled, trace.TracerProvider) {
 			tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(to), sdktrace.WithSpanProcessor(
-				bridge.NewProcessor(bridge.WithTimeline(tl))))
+				bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})))
 			return tp, spanlabels.WrapTracerProvider(tp)
 		})
 	})

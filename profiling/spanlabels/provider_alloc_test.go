@@ -13,6 +13,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestAllocs(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(sdktrace.NewBatchSpanProcessor(nil)),
-		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
+		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})))
 	labelling := spanlabels.WrapTracerProvider(tp).Tracer("t")
 	defer func() {
 		if err := tp.Shutdown(context.Background()); err != nil {
@@ -32,7 +33,7 @@ func TestAllocs(t *testing.T) {
 	for range 1 << 15 { // fill the pool of chunks
 		marks.Mark(base, "warm")
 	}
-	tl.Flush()
+	(*record.Timeline)(tl).Flush()
 	tracer := tp.Tracer("t")
 	ctx, outer := tracer.Start(base, "outer")
 	defer outer.End()

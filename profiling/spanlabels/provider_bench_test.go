@@ -25,7 +25,7 @@ func BenchmarkSpans(b *testing.B) {
 	} {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
 		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(sdktrace.NewBatchSpanProcessor(nil)),
-			sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.WithTimeline(tl))))
+			sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl})))
 		var labels trace.TracerProvider = tp
 		if c.labels {
 			labels = spanlabels.WrapTracerProvider(tp)

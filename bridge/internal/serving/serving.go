@@ -8,7 +8,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // Span returns the span in ctx if it is other instrumentation's for the request: a local server span that has not ended,
@@ -36,20 +36,20 @@ type dropped interface {
 
 // Served reports whether this module serves the request with the context ctx already.
 func Served(ctx context.Context) bool {
-	_, served := observer.FromContext(ctx).Timing(observer.RequestStart)
+	_, served := record.FromContext(ctx).Timing(record.RequestStart)
 	return served
 }
 
 // Timeline returns the timeline of a request that begins under span, and a context that leads to it. It is the span's unit
 // if the span has one. Else it is made under parent, and the caller has to close it.
-func Timeline(ctx context.Context, span trace.Span, parent *observer.Timeline) (_ context.Context, t *observer.Timeline, closes bool) {
-	if s, ok := span.(observer.Active); ok {
+func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context, t *record.Timeline, closes bool) {
+	if s, ok := span.(record.Active); ok {
 		t = s.Unit()
 	} else {
 		t, closes = parent.NewUnit(Start(span), nil), true
-		ctx = observer.NewContext(ctx, t)
+		ctx = record.NewContext(ctx, t)
 	}
-	_ = t.SetTiming(observer.RequestStart, 0) // a request's timeline takes it
+	_ = t.SetTiming(record.RequestStart, 0) // a request's timeline takes it
 	return ctx, t, closes
 }
 

@@ -1,0 +1,87 @@
+//go:build !race
+
+// The race detector allocates on its own account.
+
+package marks_test
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
+)
+
+// The common forms that TestAllocs has not: two attributes, in all the places
+// where they can be given.
+func TestAllocsOfTimings(t *testing.T) {
+	k, v, n := "key", "value", 42
+	timed := marks.Timerify("t", func(_ context.Context, n int) (int, error) { return n, nil }, marks.TimerifyOptions{
+		Attrs:     []slog.Attr{slog.String(k, v), slog.Int("n", n)},
+		Histogram: func(context.Context, time.Duration) {},
+	})
+	for name, ctx := range contexts() {
+		for _, c := range []struct {
+			name string
+			f    func()
+		}{
+			{"a function timed by Timerify", func() { _, _ = timed(ctx, n) }},
+			{"2 attributes at Time", func() { marks.Time(ctx, "t", slog.String(k, v), slog.Int("n", n)).End() }},
+			{"2 attributes at End", func() { marks.Time(ctx, "t").End(slog.String(k, v), slog.Int("n", n)) }},
+			{"2 attributes, deferred", func() { defer marks.Time(ctx, "t", slog.String(k, v), slog.Int("n", n)).End() }},
+			{"ended in a deferred function", func() {
+				tm := marks.Time(ctx, "t", slog.String(k, v))
+				defer func() { tm.End(slog.Int("n", n)) }()
+			}},
+		} {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				if got := testing.AllocsPerRun(20_000, c.f); got != 0 {
+					t.Errorf("%v allocations, want 0", got)
+				}
+			})
+		}
+	}
+}
+
+// AllocsPerRun rounds down: what allocates in every second call passes. Here
+// nothing is rounded, and the collector, which runs now and then on a goroutine of
+// its own and whose allocations are counted too, is kept from running: passes are
+// made between the calls measured, so that entries always find a used chunk. What
+// remains is that the pool may lose chunks to the garbage collector.
+func TestAllocsAreNotRoundedAway(t *testing.T) {
+	const runs = 2000
+	process := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, BufferSize: -1, ChildBufferSize: -1})
+	for name, tl := range map[string]*observer.Timeline{"process": process, "request": process.NewChild()} {
+		ctx := observer.NewContext(context.Background(), tl)
+		for _, c := range []struct {
+			name string
+			f    func()
+		}{
+			{"Mark", func() { marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", 1)) }},
+			{"Time and End", func() { marks.Time(ctx, "t", slog.String("k", "v")).End(slog.Int("n", 1)) }},
+		} {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody else allocates meanwhile
+				burst := func() {
+					for range runs {
+						c.f()
+					}
+				}
+				burst() // as many chunks as will be needed
+				(*record.Timeline)(process).Flush()
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				burst()
+				runtime.ReadMemStats(&after)
+				(*record.Timeline)(process).Flush()
+				if n := after.Mallocs - before.Mallocs; n > runs/100 {
+					t.Errorf("%d allocations in %d calls, want next to none", n, runs)
+				}
+			})
+		}
+	}
+}

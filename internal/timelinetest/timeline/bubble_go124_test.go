@@ -1,0 +1,18 @@
+//go:build !go1.25
+
+package timeline_test
+
+import "testing"
+
+func bubble(t *testing.T, _ func(*testing.T)) {
+	t.Helper()
+	t.Skip("testing/synctest came with Go 1.25")
+}
+
+func settle() { panic("not in a bubble") }
+
+// still runs f, which takes less than the bounds that the tests have of time.
+func still(t *testing.T, f func()) {
+	t.Helper()
+	f()
+}

@@ -1,0 +1,7 @@
+module github.com/perfline/perfline/marks
+
+go 1.24
+
+require github.com/perfline/perfline/observer v0.1.0
+
+replace github.com/perfline/perfline/observer => ../observer

@@ -1,0 +1,3 @@
+module github.com/perfline/perfline/observer
+
+go 1.24

@@ -1,6 +1,0 @@
-//go:build !race
-
-package observer
-
-func poison(*journal)      {}
-func checkUnused(*journal) {}

@@ -1,0 +1,224 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"runtime/debug"
+	"slices"
+)
+
+// arm makes sure that a collection will run.
+func (r *root) arm() {
+	if !r.armed.CompareAndSwap(false, true) {
+		return
+	}
+	if r.scheduler != nil {
+		r.scheduler(r.task)
+		return
+	}
+	r.timer.Reset(r.interval)
+}
+
+// wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler is the caller's.
+func (r *root) wake() {
+	r.arm()
+	if r.scheduler == nil && r.inFlight.Load() >= r.urgentAt {
+		r.timer.Reset(0)
+	}
+}
+
+// task is what a scheduler runs: collect, then call back.
+func (r *root) task() {
+	r.armed.Store(false) // "unset performance observer task queued flag" comes first
+	r.lock()
+	r.unlock()
+	r.deliver()
+}
+
+// onTimer collects on a goroutine of the timer's. Callbacks get a goroutine of
+// their own: a slow one must not stop the collecting.
+func (r *root) onTimer() {
+	r.armed.Store(false)
+	r.lock()
+	defer r.unlock()
+	switch {
+	case len(r.ready) == 0:
+	case r.calling != nil:
+		r.overdue = true
+	default:
+		r.calling = make(chan struct{})
+		go r.callObservers()
+	}
+}
+
+// lock takes r.mu and collects what was recorded before.
+func (r *root) lock() {
+	r.mu.Lock()
+	r.collect()
+}
+
+// unlock releases r.mu and sees to it that another collection runs if one is
+// wanted. A scheduler, being the caller's, is never called with r.mu held.
+func (r *root) unlock() {
+	again := r.again
+	r.again = false
+	r.mu.Unlock()
+	if again {
+		r.arm()
+	}
+}
+
+// collect moves what was recorded from the inlets to the process timeline's buffer and the observers' buffers. r.mu is
+// held, and released with unlock.
+func (r *root) collect() {
+	inlets := r.take()
+	for _, c := range r.taken {
+		for i := range c.entries[:c.n] {
+			r.entries = append(r.entries, &c.entries[i])
+		}
+	}
+	collections := r.collectGC()
+	if r.clock == nil && (collections || inlets > 1) { // a clock of the timeline's own has one inlet
+		merge(r.entries)
+	}
+	r.followWall()
+	r.distribute(r.watching.Load() > 0)
+	for _, c := range r.taken {
+		r.chunks.Put(c)
+	}
+	r.inFlight.Add(-int64(len(r.taken)))
+	r.slab = attrSlab{}
+	clear(r.taken)
+	clear(r.entries)
+	r.taken = r.taken[:0]
+	if r.entries = r.entries[:0]; cap(r.entries) > 1<<14 { // after a burst
+		r.entries = nil
+	}
+}
+
+// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows all to the observers if
+// there are any. r.mu is held.
+func (r *root) distribute(watched bool) {
+	var own *Timeline // the process timeline, when its mu is held
+	for _, e := range r.entries {
+		if e.tl.parent == nil {
+			r.totals[e.kind].Recorded++
+			if e.kind == kindMark && e.ids == (SpanIDs{}) {
+				r.unattached++
+			}
+			if own == nil {
+				own = e.tl
+				own.mu.Lock()
+				defer own.mu.Unlock()
+			}
+			if !own.keep(e, e.attrs) {
+				r.totals[e.kind].BufferFull++
+			}
+		}
+		if watched {
+			r.show(*e)
+		}
+	}
+}
+
+// show adds e to the buffers of the observers that want it. r.mu is held.
+func (r *root) show(e Entry) {
+	kept := false
+	for p := e.tl; p != nil; p = p.parent {
+		if !kindSet(p.wants.Load()).has(e.kind) {
+			continue
+		}
+		for _, o := range p.observers {
+			if !o.types.has(e.kind) {
+				continue
+			}
+			if !kept {
+				kept = true
+				e.attrs = r.slab.keep(e.attrs)
+			}
+			o.add(e, p)
+		}
+	}
+}
+
+// Deliver calls the observers that have something to be told, now and on the
+// calling goroutine. When it returns, all that was recorded before the call has
+// been through their callbacks. A program that is about to report or to exit
+// wants that; a callback must not call it.
+func (t *Timeline) Deliver() {
+	t.Flush()
+	t.root.deliver()
+}
+
+// deliver calls the observers on the calling goroutine, after the callbacks that
+// run on another one.
+func (r *root) deliver() {
+	r.mu.Lock()
+	for r.calling != nil {
+		calling := r.calling
+		r.mu.Unlock()
+		<-calling
+		r.mu.Lock()
+	}
+	r.calling = make(chan struct{})
+	r.mu.Unlock()
+	r.callObservers()
+}
+
+// callObservers calls each observer that has entries once, in order of
+// registration ("queue a PerformanceEntry", Performance Timeline 2, section 3,
+// step 6). Entries that a callback records reach later observers in the same
+// round, because the specification takes a buffer right before its callback.
+// Observers registered meanwhile, and entries for earlier ones, wait for the next
+// round, which the timer or the scheduler begins: an observer that feeds itself
+// does not spin. The caller has set r.calling.
+func (r *root) callObservers() {
+	r.mu.Lock()
+	defer r.unlock()
+	defer func() { // also when a callback ends its goroutine
+		close(r.calling)
+		r.calling = nil
+		if r.overdue {
+			r.overdue = false
+			go r.deliver()
+		} else if len(r.ready) > 0 {
+			r.again = true
+		}
+	}()
+	newest := r.registered
+	for o := r.nextReady(0, newest); o != nil; {
+		seq := o.seq // the callback may register o anew
+		r.call(o, o.takeBatch())
+		r.collect()
+		o = r.nextReady(seq, newest)
+	}
+}
+
+// nextReady returns the first observer with entries that was registered after
+// number from and not after number to, or nil. r.mu is held.
+func (r *root) nextReady(from, to uint64) *Observer {
+	i, _ := slices.BinarySearchFunc(r.ready, from+1, bySeq)
+	if i == len(r.ready) || r.ready[i].seq > to {
+		return nil
+	}
+	return r.ready[i]
+}
+
+func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
+
+// call runs one callback with r.mu released; a panic is reported and survived
+// (PT-7).
+func (r *root) call(o *Observer, batch Batch) {
+	r.unlock()
+	defer r.mu.Lock()
+	defer func() {
+		if p := recover(); p != nil {
+			// On a timeline of its own: where logs become marks, an observer of marks
+			// would be called for the report, and panic again.
+			ctx := NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1}))
+			r.log().ErrorContext(ctx, "perfline: an observer's callback panicked; its entries are lost, other observers go on",
+				"panic", panicText(p), "entries", len(batch.Entries), "stack", string(debug.Stack()))
+		}
+	}()
+	o.callback(batch)
+}

@@ -1,0 +1,162 @@
+package record
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add
+// to the buffer"). Its timeline's mu guards it.
+type entryBuffer struct {
+	entries []Entry // never written again: readers share them
+	limit   int     // of each kind
+	counts  [numKinds]int
+	full    [numKinds]uint64 // entries that found no room (PT-3)
+	slab    attrSlab
+
+	// The start of the most recent mark of each name, in the entries before indexed and in those that found no room. The
+	// index is brought up to date when a name is asked for, and is nil until it is needed.
+	names   map[string]time.Duration
+	indexed int
+}
+
+// minRoom is how many entries a buffer has room for at first.
+const minRoom = 8
+
+// ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
+func (t *Timeline) ensureBuffer() *entryBuffer {
+	if t.buffer == nil {
+		limit := t.root.limit
+		if t.parent != nil {
+			limit = t.root.childLimit
+		}
+		t.buffer = &entryBuffer{limit: limit}
+	}
+	return t.buffer
+}
+
+// lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded. If t has none, it returns an empty one.
+func (t *Timeline) lockBuffer() *entryBuffer {
+	if t.parent == nil {
+		t.Flush()
+	}
+	t.mu.Lock()
+	t.show()
+	if t.buffer == nil {
+		return &entryBuffer{}
+	}
+	return t.buffer
+}
+
+// Read returns the entries in t's buffer, in the order of recording, with all that the calling goroutine recorded. The entries are
+// shared: do not change them.
+func (t *Timeline) Read() []Entry {
+	b := t.lockBuffer()
+	defer t.mu.Unlock()
+	return b.entries
+}
+
+// Clear removes entries of type typ from t's buffer and returns how many: without
+// names all of them, else those that have one of the names. The name "" selects the
+// entries whose name is empty. Entries that observers have buffered stay with them.
+func (t *Timeline) Clear(typ Type, names ...string) int {
+	k, ok := kindOf(typ)
+	if !ok {
+		return 0
+	}
+	b := t.lockBuffer()
+	defer t.mu.Unlock()
+	return b.remove(k, func(n string) bool { return len(names) == 0 || slices.Contains(names, n) })
+}
+
+// room reports whether the next entry of kind k will be kept.
+func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
+
+// add appends e, whose attributes are not written again.
+func (b *entryBuffer) add(e *Entry) {
+	b.counts[e.kind]++
+	if b.entries == nil {
+		b.entries = make([]Entry, 0, minRoom)
+	}
+	b.entries = append(b.entries, *e)
+}
+
+// refuse counts an entry that finds no room. A name must never resolve to an
+// older mark because the newest was not kept: it goes into the index.
+func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
+	b.full[k]++
+	if k != kindMark {
+		return
+	}
+	b.index()
+	// Names that no entry in the buffer has are bounded: whoever makes them up
+	// without end gets an error from Latest.
+	if len(b.names) >= 2*b.limit+1024 {
+		if _, known := b.names[name]; !known {
+			return
+		}
+	}
+	b.names[name] = start
+}
+
+// remove drops the entries of kind k that match and returns how many.
+func (b *entryBuffer) remove(k kind, match func(name string) bool) int {
+	if b.names != nil {
+		b.index()
+		if k == kindMark {
+			maps.DeleteFunc(b.names, func(name string, _ time.Duration) bool { return match(name) })
+		}
+	}
+	var left []Entry
+	for i := range b.entries {
+		if e := &b.entries[i]; e.kind != k || !match(e.name) {
+			left = append(left, *e)
+		}
+	}
+	removed := len(b.entries) - len(left)
+	b.entries, b.indexed = left, len(left)
+	b.counts[k] -= removed
+	return removed
+}
+
+// index brings names up to date.
+func (b *entryBuffer) index() {
+	if b.names == nil {
+		b.names, b.indexed = map[string]time.Duration{}, 0
+	}
+	for i := range b.entries[b.indexed:] {
+		if e := &b.entries[b.indexed+i]; e.kind == kindMark {
+			b.names[e.name] = e.start
+		}
+	}
+	b.indexed = len(b.entries)
+}
+
+// Latest is the start time of the mark of that name that was recorded last
+// (User Timing 3, "convert a mark to a timestamp").
+func (t *Timeline) Latest(name string) (time.Duration, bool) {
+	b := t.lockBuffer()
+	defer t.mu.Unlock()
+	at, ok := b.latest(name)
+	if !ok {
+		return 0, false
+	}
+	return at - t.origin, true
+}
+
+// latest is the start of the mark of that name that was added last.
+func (b *entryBuffer) latest(name string) (at time.Duration, ok bool) {
+	const few = 128 // entries that are quicker looked through than indexed
+	if b.names == nil && len(b.entries) <= few {
+		for i := range slices.Backward(b.entries) {
+			if e := &b.entries[i]; e.kind == kindMark && e.name == name {
+				return e.start, true
+			}
+		}
+		return 0, false
+	}
+	b.index()
+	at, ok = b.names[name]
+	return at, ok
+}

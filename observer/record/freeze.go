@@ -1,0 +1,211 @@
+package record
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Bounds of a conversion. Depth, elements and bytes count for one attribute, the
+// time for all attributes of one call.
+const (
+	maxDepth    = 16                     // of groups, and of values within values
+	maxElements = 4096                   // members of groups, elements of lists, and values within values
+	maxText     = 16 << 10               // bytes of text
+	maxFreezing = 250 * time.Millisecond // a process that is short of CPU stands still for 100 ms
+)
+
+const (
+	ellipsis   = "…"       // stands for what exceeds a bound
+	goexitText = "!GOEXIT" // stands for values that a method's runtime.Goexit left unconverted
+)
+
+// Freeze returns attrs as an entry keeps them: later changes of what they refer to
+// do not show, and no method of the program is called again. It returns attrs
+// itself, not a copy, if all values are scalars. [Place.Record] and [Timeline.NewEntry]
+// freeze what they are given. A caller needs Freeze only where attributes are
+// given some time before they are recorded, as marks.Start does.
+//
+//   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and
+//     [time.Time].
+//   - []string, []bool, []int64, []float64 and []byte are copied.
+//   - Groups stay groups, and their members are frozen. Empty groups and zero
+//     attributes are left out, as slog's handlers do.
+//   - A [slog.LogValuer] is resolved. The result is frozen by these rules.
+//   - Every other value becomes the text that [slog.TextHandler] prints for it,
+//     without quotes. encoding.TextAppender comes before encoding.TextMarshaler, as
+//     in Go 1.27.
+//
+// Methods of the program (LogValue, MarshalText, Format, Error, String) run on the
+// calling goroutine, outside every lock of the timeline. A method that blocks,
+// blocks its caller only. A panic becomes text, as with slog. If a method calls
+// [runtime.Goexit], Record still records the entry: attributes that were not frozen yet
+// have the text "!GOEXIT". NewEntry makes no entry then. A method must not record
+// the value that it belongs to: that recursion has no end.
+//
+// One attribute is converted up to 16 levels, 4096 elements and 16 KiB of text.
+// One call converts for 250 ms, checked between elements. The character "…" stands
+// for the rest. A list beyond these bounds becomes text. "<cycle>" stands for a
+// value within itself.
+func Freeze(attrs []slog.Attr) []slog.Attr {
+	if allScalars(attrs) {
+		return attrs
+	}
+	return freeze(attrs)
+}
+
+// allScalars reports whether no attribute needs to be frozen.
+func allScalars(attrs []slog.Attr) bool {
+	for i := range attrs {
+		if !scalar(attrs[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+func scalar(v slog.Value) bool {
+	switch v.Kind() {
+	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+		return false
+	default:
+		return true
+	}
+}
+
+// freeze returns a frozen copy of attrs. It takes the values one by one: if attrs
+// escaped here, every caller would allocate them, scalars too.
+func freeze(attrs []slog.Attr) []slog.Attr {
+	b := newBudget()
+	frozen := make([]slog.Attr, 0, len(attrs))
+	for _, a := range attrs {
+		if a, ok := b.attr(a); ok {
+			frozen = append(frozen, a)
+		}
+	}
+	return frozen
+}
+
+// freezeAndRecord is end for an entry whose attributes need to be frozen, also when a method of an attribute calls
+// runtime.Goexit: a span must end even then.
+func (p *Place) freezeAndRecord(
+	k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure,
+) (ok bool) {
+	var room [maxInline]slog.Attr
+	frozen, done := room[:0], 0
+	defer func() {
+		for ; done < len(attrs); done++ { // after Goexit
+			a := attrs[done]
+			if !scalar(a.Value) {
+				a.Value = slog.StringValue(goexitText)
+			}
+			frozen = append(frozen, a)
+		}
+		ok = p.end(k, span, name, start, duration, frozen, failure)
+	}()
+	b := newBudget()
+	for ; done < len(attrs); done++ {
+		if a, ok := b.attr(attrs[done]); ok {
+			frozen = append(frozen, a)
+		}
+	}
+	return ok
+}
+
+// A budget counts down the bounds.
+type budget struct {
+	began    time.Time
+	elements int
+	bytes    int
+}
+
+func newBudget() budget { return budget{began: time.Now()} }
+
+// spend takes one element, and reports false if there is none or no time left.
+func (b *budget) spend() bool {
+	if b.elements == 0 || b.expired() {
+		return false
+	}
+	b.elements--
+	return true
+}
+
+func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
+
+// attr freezes an attribute of an entry, with the whole budget but for the time. It
+// returns false for one that is left out.
+func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
+	b.elements, b.bytes = maxElements, maxText
+	if !scalar(a.Value) && b.expired() {
+		return slog.String(a.Key, ellipsis), true
+	}
+	return b.member(a, 0)
+}
+
+// member freezes an attribute within depth groups.
+func (b *budget) member(a slog.Attr, depth int) (_ slog.Attr, ok bool) {
+	a.Value = a.Value.Resolve() // slog makes a panic text
+	switch a.Value.Kind() {
+	case slog.KindGroup:
+		if depth == maxDepth {
+			a.Value = slog.StringValue(ellipsis)
+			break
+		}
+		members := b.group(a.Value.Group(), depth+1)
+		if len(members) == 0 {
+			return a, false
+		}
+		a.Value = slog.GroupValue(members...)
+	case slog.KindAny:
+		v := a.Value.Any()
+		if v == nil && a.Key == "" {
+			return a, false
+		}
+		a.Value = b.value(v)
+	default:
+	}
+	return a, true
+}
+
+func (b *budget) group(members []slog.Attr, depth int) []slog.Attr {
+	frozen := make([]slog.Attr, 0, min(len(members), b.elements+1))
+	for _, m := range members {
+		if !b.spend() {
+			return append(frozen, slog.String(ellipsis, ellipsis))
+		}
+		if m, ok := b.member(m, depth); ok {
+			frozen = append(frozen, m)
+		}
+	}
+	return frozen
+}
+
+// value freezes a value that is neither a scalar nor a group.
+func (b *budget) value(v any) slog.Value {
+	var list any
+	switch v := v.(type) {
+	case []string:
+		list = copyList(v, &b.elements)
+	case []bool:
+		list = copyList(v, &b.elements)
+	case []int64:
+		list = copyList(v, &b.elements)
+	case []float64:
+		list = copyList(v, &b.elements)
+	case []byte:
+		list = copyList(v, &b.bytes)
+	}
+	if list != nil {
+		return slog.AnyValue(list)
+	}
+	return slog.StringValue(b.text(v))
+}
+
+// copyList returns a copy of list, which is not a nil list, or nil if list is longer
+// than left.
+func copyList[T any](list []T, left *int) any {
+	if len(list) > *left {
+		return nil
+	}
+	*left -= len(list)
+	return append(make([]T, 0, len(list)), list...)
+}

@@ -1,0 +1,157 @@
+package record
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+const (
+	// chunkLen and chunkAttrs make a chunk of less than 6 KiB.
+	chunkLen   = 24
+	chunkAttrs = 60
+	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk
+	// stands for: fewer than it has room for, since not all are filled.
+	pendingPerChunk = 16
+	// maxInline is how many attributes of one entry go into the chunk. An entry
+	// with more has them in a slice of its own.
+	maxInline = 16
+)
+
+// A chunk is a run of entries. While it is in use, those below n and attributes
+// below nattrs are immutable and the rest is zero. In the pool it still has what
+// it had: its next writer clears it, whose cache then has it.
+type chunk struct {
+	next    *chunk // that was written after it
+	pass    uint64 // the number of passes that had begun before it was written
+	n       int
+	nattrs  int
+	entries [chunkLen]Entry
+	attrs   [chunkAttrs]slog.Attr
+}
+
+// An inlet is where entries of a process timeline are written, and entries of its units that observers want. There are
+// several, so that cores do not meet at one lock. The collector takes the chunks away and gives them back empty.
+type inlet struct {
+	mu     sync.Mutex // guards what follows
+	first  *chunk     // nil when there is none
+	newest *chunk     // the first one with the pass of the last one
+	last   *chunk     // the one that is written
+
+	queued bool   // on the dirty list
+	link   *inlet // next inlet on the root's dirty list; owned by that list while queued
+
+	_ [128]byte // keeps the next one's lock off these cache lines
+}
+
+// insert writes an entry of the process timeline or of one of its units to an inlet, with a copy of attrs, which are
+// frozen. It reports whether there was room, and whether the caller has to call wake. It counts what is lost.
+func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
+	inline := len(attrs)
+	if inline > maxInline {
+		inline = 0
+	}
+	in := r.inlet()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	c, pass := in.last, r.passes.Load()
+	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs {
+		if c = r.grow(in, pass); c == nil {
+			lost := &r.overflow
+			if e.tl.parent != nil {
+				lost = &r.unshown
+			}
+			lost[e.kind].Add(1)
+			return false, false
+		}
+		wake = true
+	}
+	to := &c.entries[c.n]
+	*to = *e
+	switch {
+	case inline > 0:
+		to.attrs = c.attrs[c.nattrs : c.nattrs+inline : c.nattrs+inline]
+		copy(to.attrs, attrs)
+		c.nattrs += inline
+	case len(attrs) > 0:
+		to.attrs = slices.Clone(attrs)
+	}
+	c.n++
+	r.enlist(in)
+	return true, wake
+}
+
+// grow gives in a fresh chunk, or none when too many are in use. in.mu is held.
+func (r *root) grow(in *inlet, pass uint64) *chunk {
+	// The bound is for all inlets together: goroutines may crowd on one.
+	if r.inFlight.Add(1) > r.maxChunks {
+		r.inFlight.Add(-1)
+		return nil
+	}
+	c := r.chunks.Get().(*chunk)
+	clear(c.entries[:c.n])
+	clear(c.attrs[:c.nattrs])
+	c.n, c.nattrs, c.next, c.pass = 0, 0, nil, pass
+	if in.last == nil {
+		in.first = c
+	} else {
+		in.last.next = c
+	}
+	if in.last == nil || in.last.pass != pass {
+		in.newest = c
+	}
+	in.last = c
+	return c
+}
+
+// inlet picks where the calling goroutine writes. The address of a variable on
+// its stack tells goroutines apart at a third of the cost of a random number,
+// and keeps one goroutine on one inlet most of the time. It is only hashed,
+// never turned back into a pointer.
+func (r *root) inlet() *inlet {
+	var here byte
+	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
+	return &r.inlets[h>>32&uint64(len(r.inlets)-1)]
+}
+
+// enlist puts an inlet on the dirty list, unless the inlet is there. The caller holds in.mu. So the inlet is on the list before
+// another goroutine can write to it and collect.
+func (r *root) enlist(in *inlet) {
+	for !in.queued {
+		in.link = r.dirty.Load()
+		in.queued = r.dirty.CompareAndSwap(in.link, in)
+	}
+}
+
+// take takes the chunks that were written before it, and returns how many inlets had some. It leaves a chunk that was begun
+// meanwhile: an entry there would overtake another one, which its goroutine wrote to another inlet before. r.mu is held.
+func (r *root) take() (inlets int) {
+	pass := r.passes.Add(1)
+	for in := r.dirty.Swap(nil); in != nil; inlets++ {
+		in.mu.Lock()
+		next := in.link
+		in.queued = false
+		first := in.first
+		if in.last.pass == pass {
+			in.first = in.newest
+			r.enlist(in)
+		} else {
+			in.first, in.newest, in.last = nil, nil, nil
+		}
+		in.mu.Unlock()
+		for c := first; c != nil && c.pass < pass; c = c.next { // without the lock: there may be many
+			r.taken = append(r.taken, c)
+		}
+		in = next
+	}
+	return inlets
+}
+
+// merge puts the entries of several inlets in the order of recording. Within one inlet that is the order of writing, but for
+// goroutines that read the clock and were overtaken before they wrote; between inlets the clock decides. Entries of the
+// same moment keep their place.
+func merge(entries []*Entry) {
+	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.at, b.at) })
+}

@@ -1,0 +1,198 @@
+package record
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Bounds of a journal. It is handed over when it reaches one.
+const (
+	maxFinished    = 512
+	maxJournalSize = 512 << 10
+)
+
+// A journal is the storage of a unit. It is pooled: other units get it afterwards.
+type journal struct {
+	records  []journalRecord
+	attrs    []slog.Attr
+	ids      []SpanIDs
+	finished int              // records that the receiver gets: spans and measures
+	size     int              // of all of it, in bytes
+	counted  int              // in the shard's bytes
+	latest   time.Duration    // of the times when its records were recorded
+	recorded [numKinds]uint32 // entries since the shard has counted them
+	part     Finished
+}
+
+// A journalRecord is an entry, or a finished span.
+type journalRecord struct {
+	name     string
+	span     Span          // that has finished, or that the entry is under
+	start    time.Duration // since the root's origin, as at
+	duration time.Duration
+	at       time.Duration // when it was recorded
+	attrs    uint32        // where its attributes begin
+	nattrs   uint32
+	kind     kind // none if it has no entry
+	gets     gets
+	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
+	before   int32 // the place of the span's mark before this one, plus 1
+	size     int32 // of the span
+}
+
+// gets says what the receiver gets of a record.
+type gets uint8
+
+const (
+	getsNothing gets = iota
+	getsSpan
+	getsMeasure
+	getsMark
+)
+
+// SpanMarks is what a timeline keeps at a span. The timeline's lock guards it.
+type SpanMarks struct {
+	last    int32  // the place of the last mark in the journal, plus 1; 0 for none
+	count   int32  // of marks in the journal
+	skip    int32  // scratch of keepMarks; -1 after the span's end
+	dropped uint32 // marks that were lost before the span's end
+}
+
+// Len returns how many marks of a finished span the journal has.
+func (m *SpanMarks) Len() int { return int(m.count) }
+
+// Dropped returns how many marks of a finished span were lost before its end.
+func (m *SpanMarks) Dropped() int { return int(m.dropped) }
+
+// End says that a span without a unit has finished. Nothing else uses m meanwhile.
+func (m *SpanMarks) End() { m.skip = -1 }
+
+func (m *SpanMarks) ended() bool { return m.skip < 0 }
+
+var journals sync.Pool
+
+func newJournal() *journal {
+	j, ok := journals.Get().(*journal)
+	if !ok {
+		j = new(journal)
+	}
+	checkUnused(j)
+	return j
+}
+
+const attrSize = int(unsafe.Sizeof(slog.Attr{}))
+
+func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
+	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize
+}
+
+// append appends a record with its attributes, of which it copies the list.
+func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
+	j.records = append(j.records, *rec)
+	j.latest = max(j.latest, rec.at)
+	last := &j.records[len(j.records)-1]
+	last.attrs, last.nattrs = uint32(len(j.attrs)), uint32(len(attrs))
+	j.attrs = append(j.attrs, attrs...)
+	switch rec.gets {
+	case getsSpan, getsMeasure:
+		j.finished++
+	case getsMark:
+		m := rec.span.Marks()
+		last.before = m.last
+		m.last = int32(len(j.records))
+		m.count++
+	default:
+	}
+}
+
+func (j *journal) attributes(rec *journalRecord) []slog.Attr {
+	if rec.nattrs == 0 {
+		return nil
+	}
+	to := int(rec.attrs) + int(rec.nattrs)
+	return j.attrs[rec.attrs:to:to]
+}
+
+// maxPooled is the number of records of a journal that is used again.
+const maxPooled = 1 << 10
+
+// empty removes all that the journal has.
+func (j *journal) empty() {
+	clear(j.records)
+	clear(j.attrs)
+	*j = journal{records: j.records[:0], attrs: j.attrs[:0], ids: j.ids[:0]}
+}
+
+// free gives the journal to the pool.
+func (j *journal) free() {
+	j.empty()
+	if cap(j.records) > maxPooled || cap(j.attrs) > 4*maxPooled {
+		return
+	}
+	poison(j)
+	journals.Put(j)
+}
+
+// Finished is a part of a unit's journal: spans that have finished, with their marks, and measures. All of it is valid
+// during the call of HandOver only.
+type Finished struct {
+	journal *journal
+	anchor  time.Time // the wall clock's time of the root's origin
+	item    Item      // that At has returned
+}
+
+// An Item is a finished span, or a measure that is no span yet.
+type Item struct {
+	Span     Span          // the finished span, or the one that the measure was recorded under
+	IsSpan   bool          // it is a finished span, and has no name and no times here
+	Measure  string        // the measure's name
+	Start    time.Time     // of the measure
+	Duration time.Duration // of the measure; negative if it ended before its start
+	Attrs    []slog.Attr   // of the entry, frozen
+}
+
+// Len returns the number of places for items.
+func (f *Finished) Len() int { return len(f.journal.records) }
+
+// At returns the item at a place, until the next call of At, and nil if the place has none.
+func (f *Finished) At(place int) *Item {
+	rec, it := &f.journal.records[place], &f.item
+	switch rec.gets {
+	case getsSpan:
+		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, true, "", time.Time{}, 0
+	case getsMeasure:
+		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, false, rec.name, f.anchor.Add(rec.start), rec.duration
+	default:
+		return nil
+	}
+	it.Attrs = f.journal.attributes(rec)
+	return it
+}
+
+// LastMark returns the last mark of a finished span.
+func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
+
+// A FinishedMark is a mark of a finished span.
+type FinishedMark struct {
+	finished *Finished
+	place    int32 // plus 1; 0 for none
+}
+
+// Valid reports whether there is a mark.
+func (m FinishedMark) Valid() bool { return m.place > 0 }
+
+func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
+
+// Name returns the mark's name.
+func (m FinishedMark) Name() string { return m.record().name }
+
+// Time returns when the mark was.
+func (m FinishedMark) Time() time.Time { return m.finished.anchor.Add(m.record().start) }
+
+// Attrs returns the mark's attributes, which are frozen.
+func (m FinishedMark) Attrs() []slog.Attr { return m.finished.journal.attributes(m.record()) }
+
+// Before returns the span's mark before this one.
+func (m FinishedMark) Before() FinishedMark { return FinishedMark{m.finished, m.record().before} }

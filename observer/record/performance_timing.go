@@ -1,0 +1,88 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// timingNames are the attributes of PerformanceTiming (Navigation Timing), which
+// User Timing reserves on a Window, in alphabetical order.
+var timingNames = []string{
+	"connectEnd", "connectStart", "domComplete", "domContentLoadedEventEnd", "domContentLoadedEventStart",
+	"domInteractive", "domLoading", "domainLookupEnd", "domainLookupStart", "fetchStart", "loadEventEnd",
+	"loadEventStart", NavigationStart, "redirectEnd", "redirectStart", RequestStart, ResponseEnd, ResponseStart,
+	"secureConnectionStart", "unloadEventEnd", "unloadEventStart",
+}
+
+// The timing names that a server has values for.
+const (
+	NavigationStart = "navigationStart" // the request timeline's origin
+	RequestStart    = "requestStart"    // the request has arrived
+	ResponseStart   = "responseStart"   // the first byte of the response was written
+	ResponseEnd     = "responseEnd"     // the handler has returned
+)
+
+// timings are when the moments of a request were, plus one; 0 for one that has not come. They cost no lock and no memory of
+// their own.
+type timings struct{ requestStart, responseStart, responseEnd atomic.Int64 }
+
+// of returns the place of a moment, nil for one that a server has no value for.
+func (t *timings) of(name string) *atomic.Int64 {
+	switch name {
+	case RequestStart:
+		return &t.requestStart
+	case ResponseStart:
+		return &t.responseStart
+	case ResponseEnd:
+		return &t.responseEnd
+	}
+	return nil
+}
+
+// IsTimingName reports whether name is one of the 21 attributes of
+// PerformanceTiming, such as "responseStart". On a request's timeline they stand
+// for moments of the request.
+func IsTimingName(name string) bool {
+	_, found := slices.BinarySearch(timingNames, name)
+	return found
+}
+
+// SetTiming says when a moment of t's request was, since t's origin, so that a
+// measure can start or end there. Setting it again replaces it. These are errors:
+//
+//   - a process timeline, which has none of these moments (it is a Worker)
+//   - a name other than [RequestStart], [ResponseStart] and [ResponseEnd]
+//   - a time that is negative or above [MaxTime]
+func (t *Timeline) SetTiming(name string, at time.Duration) error {
+	if t.parent == nil {
+		return fmt.Errorf("record: SetTiming %q: only a request's timeline has timings, not the process's", name)
+	}
+	moment := t.timings.of(name)
+	if moment == nil {
+		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", name, RequestStart, ResponseStart, ResponseEnd)
+	}
+	if at < 0 || at > MaxTime {
+		return fmt.Errorf("record: SetTiming %q: %v: must not be negative, and at most 146 years", name, at)
+	}
+	moment.Store(int64(at) + 1)
+	return nil
+}
+
+// Timing is when a moment of t's request was, since t's origin; ok is false when
+// it has not come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a
+// timestamp").
+func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
+	if t.parent == nil {
+		return 0, false
+	}
+	if name == NavigationStart {
+		return 0, true
+	}
+	moment := t.timings.of(name)
+	if moment == nil || moment.Load() == 0 {
+		return 0, false
+	}
+	return time.Duration(moment.Load() - 1), true
+}

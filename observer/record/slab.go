@@ -1,0 +1,39 @@
+package record
+
+import (
+	"log/slog"
+	"slices"
+)
+
+// An attrSlab keeps attributes for as long as they are referred to. Entries
+// share an array, so a slab must serve such as are kept together only: those of
+// one buffer, or of one pass.
+type attrSlab struct {
+	free []slog.Attr
+	size int // of the array that free is the rest of
+}
+
+// minSlab and maxSlab are how many attributes an array holds.
+const (
+	minSlab = 8
+	maxSlab = 64
+)
+
+// keep returns a copy of attrs that is never written again.
+func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
+	n := len(attrs)
+	if n == 0 {
+		return nil
+	}
+	if n > len(s.free) {
+		if n > maxSlab/4 {
+			return slices.Clone(attrs)
+		}
+		s.size = min(max(2*s.size, 2*n, minSlab), maxSlab)
+		s.free = make([]slog.Attr, s.size)
+	}
+	kept := s.free[:n:n]
+	s.free = s.free[n:]
+	copy(kept, attrs)
+	return kept
+}

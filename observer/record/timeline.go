@@ -1,0 +1,305 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// TimelineOptions configures a process timeline. Package observer documents the fields and their zero values.
+type TimelineOptions struct {
+	BufferSize      int
+	ChildBufferSize int
+	MaxPending      int
+	Interval        time.Duration
+	Scheduler       func(task func())
+	Clock           func() time.Duration
+	Logger          *slog.Logger
+}
+
+// Defaults of [TimelineOptions].
+const (
+	defaultBufferSize      = 10_000
+	defaultChildBufferSize = 2_000
+	defaultMaxPending      = 1 << 16
+	defaultInterval        = 50 * time.Millisecond
+)
+
+// A Timeline is an observer.Timeline, as code sees it that records. A pointer to the one converts to a pointer to the other. All
+// its methods may be called concurrently.
+type Timeline struct {
+	root   *root
+	parent *Timeline // nil for a process timeline
+
+	origin     time.Duration // since the root's origin
+	originTime time.Time     // a unit's origin by the wall clock; zero for a process timeline
+
+	receiver Receiver      // of a unit's journal; nil without one
+	shard    *unitShard    // of a unit
+	wants    atomic.Uint32 // kindSet some registered observer of this timeline wants
+	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
+	closed   atomic.Bool
+
+	mu      sync.Mutex   // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
+	buffer  *entryBuffer // nil while there is nothing in it; see ensureBuffer
+	journal *journal     // nil unless something waits for the receiver
+	shown   int          // records of the journal that the buffer has
+
+	timings timings // of a unit
+
+	// The shard's mu guards these.
+	place int    // in the shard's list, plus 1; 0 outside
+	since uint64 // the number of sweeps when the unit came there
+
+	observers []*Observer // in order of registration; guarded by root.mu
+}
+
+// root is what a process timeline and its units share.
+type root struct {
+	inlets     []inlet
+	units      units
+	epoch      time.Time
+	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
+	clock      func() time.Duration
+	limit      int // entries that the process timeline keeps of each type
+	childLimit int
+	maxChunks  int64 // that may be in use
+	urgentAt   int64 // chunks in use that bring the collection forward
+	interval   time.Duration
+	scheduler  func(func())
+	logger     *slog.Logger
+
+	tracer   atomic.Pointer[Tracer] // the last one that was attached
+	watching atomic.Int32           // observers registered on whatever timeline; changed under mu
+	passes   atomic.Uint64          // of collect that have begun; changed under mu
+	timer    *time.Timer
+
+	// What is above is read by every call and hardly ever written; what is below
+	// is written often, and must not take the former from other cores' caches.
+	_ [128]byte
+
+	chunks   sync.Pool
+	inFlight atomic.Int64          // chunks in use
+	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
+	armed    atomic.Bool           // a collection is on its way
+
+	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
+	overflow, unshown [numKinds]atomic.Uint64
+	lostMarks         atomic.Uint64
+
+	_ [128]byte
+
+	mu         sync.Mutex          // guards what follows, every Observer and every observers list
+	taken      []*chunk            // scratch of collect
+	entries    []*Entry            // scratch of collect
+	slab       attrSlab            // of what observers get in one pass
+	totals     [numKinds]TypeStats // without the units
+	unattached uint64              // marks of the process timeline under no span
+	attached   []*Tracer
+	gc         *gcWatch      // nil while garbage collections are not wanted
+	ready      []*Observer   // observers whose buffer is not empty, in order of registration
+	again      bool          // another collection is wanted; see unlock
+	registered uint64        // observers ever registered, for their order
+	overdue    bool          // the timer found observers ready while callbacks ran
+	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+}
+
+var defaultTimeline = NewTimeline(TimelineOptions{})
+
+// Default is the process timeline. It exists from the start of the program.
+func Default() *Timeline { return defaultTimeline }
+
+// NewTimeline returns a process timeline.
+func NewTimeline(o TimelineOptions) *Timeline {
+	r := &root{
+		epoch:      time.Now(),
+		clock:      o.Clock,
+		limit:      limitOr(o.BufferSize, defaultBufferSize),
+		childLimit: limitOr(o.ChildBufferSize, defaultChildBufferSize),
+		interval:   o.Interval,
+		scheduler:  o.Scheduler,
+		logger:     o.Logger,
+	}
+	if o.MaxPending <= 0 {
+		o.MaxPending = defaultMaxPending
+	}
+	r.maxChunks = int64(o.MaxPending+pendingPerChunk-1) / pendingPerChunk
+	r.urgentAt = max(1, r.maxChunks/16)
+	if r.interval <= 0 {
+		r.interval = defaultInterval
+	}
+	r.chunks.New = func() any { return new(chunk) }
+	r.timer = time.AfterFunc(time.Hour, r.onTimer)
+	r.timer.Stop()
+
+	n := 1
+	if o.Clock == nil {
+		for n < 8*runtime.GOMAXPROCS(0) && n < maxInlets {
+			n *= 2
+		}
+	}
+	r.inlets = make([]inlet, n)
+	r.units.init()
+	return &Timeline{root: r}
+}
+
+// maxInlets bounds the inlets of a process timeline. Goroutines are spread over
+// them by a hash, and eight for each processor leave few pairs that meet.
+const maxInlets = 512
+
+func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
+
+// ContextKey is the key under which a context carries its *Timeline, for types
+// that are contexts themselves. Others use [NewContext] and [FromContext].
+type ContextKey struct{}
+
+// NewContext returns a context that carries t.
+func NewContext(ctx context.Context, t *Timeline) context.Context {
+	return context.WithValue(ctx, ContextKey{}, t)
+}
+
+// FromContext is the timeline of ctx, or [Default]: the unit of the active span if its tracer uses units, else
+// the timeline that ctx carries. ctx may be nil.
+func FromContext(ctx context.Context) *Timeline {
+	if ctx == nil {
+		return defaultTimeline
+	}
+	if key := spanKey.Load(); key != nil {
+		if active, ok := ctx.Value(*key).(Active); ok {
+			return active.Unit()
+		}
+	}
+	return carried(ctx)
+}
+
+// carried returns the timeline that ctx carries, or the default one.
+func carried(ctx context.Context) *Timeline {
+	if t, ok := ctx.Value(ContextKey{}).(*Timeline); ok && t != nil {
+		return t
+	}
+	return defaultTimeline
+}
+
+// Now is the time since t's origin, on the monotonic clock (High Resolution
+// Time, now()).
+func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
+
+// HasClock reports whether TimelineOptions.Clock is what Now reads.
+func (t *Timeline) HasClock() bool { return t.root.clock != nil }
+
+// Origin is t's time origin by the wall clock (timeOrigin). It never changes.
+func (t *Timeline) Origin() time.Time {
+	if t.parent == nil {
+		return t.root.epoch
+	}
+	return t.originTime
+}
+
+// Since is the moment at as a time of t: what Now would have returned then.
+func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
+
+func (t *Timeline) wall(d time.Duration) time.Time {
+	if t.parent == nil {
+		return t.root.wall(d)
+	}
+	return t.originTime.Add(d - t.origin)
+}
+
+// Parent is the timeline t's entries are passed on to, nil for a process timeline.
+func (t *Timeline) Parent() *Timeline { return t.parent }
+
+// Observed reports whether an observer of t or of a parent, or the maker of t, wants entries of type typ.
+func (t *Timeline) Observed(typ Type) bool {
+	always := kindSet(t.always.Load())
+	if t.root.watching.Load() == 0 && always == 0 {
+		return false
+	}
+	k, _ := kindOf(typ)
+	return always.has(k) || t.watched(k)
+}
+
+// Watched reports whether there are any observers, of t or of other timelines of its process timeline.
+func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
+
+// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. Types
+// that are not supported are ignored.
+func (t *Timeline) Keep(types ...Type) {
+	for _, typ := range types {
+		if k, ok := kindOf(typ); ok {
+			t.always.Or(1 << k)
+		}
+	}
+}
+
+// watched reports whether an observer of t or of a parent wants entries of kind k.
+func (t *Timeline) watched(k kind) bool {
+	if t.root.watching.Load() == 0 {
+		return false
+	}
+	for p := t; p != nil; p = p.parent {
+		if kindSet(p.wants.Load()).has(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// Record records an entry under no span that ends now. start is relative to t's origin. It is [Place.Record] for a
+// timeline without a context.
+func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+	var p Place
+	p.locateRoot(t)
+	return p.Record(typ, name, start, duration, attrs)
+}
+
+// NewEntry makes an entry of t without recording it. start is relative to t's
+// origin. attrs are frozen at this call, see [Freeze]. An unknown type is an error, and so
+// is a start or an end further than [MaxTime] from the process timeline's origin.
+func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
+	k, ok := kindOf(typ)
+	if !ok {
+		return Entry{}, fmt.Errorf("record: entry type %q of %q: not supported; supported are %v", typ, name, SupportedEntryTypes())
+	}
+	s, d := interval(t.origin, start, duration)
+	if s-t.origin != start || d != duration {
+		return Entry{}, fmt.Errorf("record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
+	}
+	e := t.newEntry(SpanIDs{}, k, name, s, d, 0)
+	if allScalars(attrs) {
+		e.attrs = slices.Clone(attrs)
+	} else {
+		e.attrs = freeze(attrs)
+	}
+	return *e, nil
+}
+
+// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since the root's origin.
+func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, at time.Duration) *Entry {
+	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}
+}
+
+// Queue records an entry that was made before, at whatever time ("queue a
+// PerformanceEntry", Performance Timeline 2, section 3), under the span
+// active in ctx. It reports false when nothing wanted the entry or it was lost. If
+// e is of another process timeline, times that are out of range on t become the
+// nearest in range.
+func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
+	var at Place
+	at.Locate(ctx)
+	p := at.On(t)
+	return p.Queue(e)
+}
+
+// Flush runs a collection pass now: what was recorded reaches the observers' buffers before it returns. Callbacks
+// still come later.
+func (t *Timeline) Flush() {
+	r := t.root
+	r.lock()
+	defer r.unlock()
+}

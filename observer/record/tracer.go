@@ -1,0 +1,384 @@
+package record
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The types of this file are between a timeline and a tracing system. Package bridge has the ones for OpenTelemetry.
+// Programs that record and observe do not need them.
+
+// An ID is the id of a span. The zero ID names none.
+type ID [8]byte
+
+// SpanIDs say where an entry belongs in a trace.
+type SpanIDs struct {
+	Trace  [16]byte
+	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
+	Parent ID // the span that it was recorded under
+
+	// ObserversOnly says that the entry is in no trace, and that it was recorded for observers alone: the span that it was
+	// recorded under is not sampled.
+	ObserversOnly bool
+}
+
+// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the
+// goroutine that records, and concurrently. They must not block or panic.
+//
+// Some of them are given the span that a context has active. It is nil without one, and never used by the timeline itself.
+type Tracer interface {
+	// Under returns the destination of entries under a span that is not an Active: another tracer made it.
+	Under(span any) Destination
+
+	// IDs returns the ids of a span, for entries under it. They are zero if it is not recorded.
+	IDs(span any) SpanIDs
+
+	// Mark takes a mark under a span, at once. The attributes are frozen, and valid during the call.
+	Mark(span any, name string, at time.Time, attrs []slog.Attr)
+
+	// Measure takes a measure under a span, at once.
+	Measure(span any, m Measured)
+
+	// Start starts a span under the one in ctx, whose place has the destination to. It returns nil, and ctx itself, if
+	// it makes none.
+	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context, Opened)
+}
+
+// An Active is a span in a context whose tracer uses units.
+type Active interface {
+	// Place returns the parts of the [Place] of entries under the span. A whole Place would be copied.
+	Place() (*Timeline, Span, Destination, Tracer)
+
+	// Unit returns the timeline of the span's unit.
+	Unit() *Timeline
+}
+
+// A Measured is a measure that has ended.
+type Measured struct {
+	Name     string
+	Start    time.Time
+	Duration time.Duration // negative if it ended before its start
+	Attrs    []slog.Attr   // frozen; valid during the call
+	Failure  *Failure      // nil if it did not fail
+}
+
+// A Failure says why a measure failed.
+type Failure struct {
+	At            time.Time
+	Type, Message string // of the error
+}
+
+// An Opened is a span of a measure that has begun. Its last call is End.
+type Opened interface {
+	// IDs returns the ids of the span. They are zero if it is not recorded.
+	IDs() SpanIDs
+
+	Fail(Failure)
+
+	// End ends the span. It returns the span if that was started ToUnit, for its unit's Finish. Other spans get the attributes, which
+	// are frozen, and valid during the call.
+	End(at time.Time, attrs []slog.Attr) Span
+}
+
+// A Destination says where marks and measures go, beside observers.
+type Destination uint8
+
+// The destinations.
+const (
+	ToTimeline  Destination = iota // the timeline; and measures to the tracer
+	ToObservers                    // only observers and those that made the timeline, because the span is not recorded
+	ToUnit                         // the timeline; its receiver gets them with the unit's next part
+	ToSpan                         // the timeline and the tracer
+)
+
+// A Place is where the entries under a context go.
+type Place struct {
+	Timeline *Timeline
+	Span     Span // the active span of the unit; nil without one
+	To       Destination
+	Tracer   Tracer // nil without one
+	Under    any    // the active span, for the tracer
+}
+
+// spanKey is OpenTelemetry's key of the active span in a context, or nil.
+var spanKey atomic.Pointer[any]
+
+// SetSpanKey says under which key a context has its active span. All tracers of a process share the key.
+func SetSpanKey(key any) { spanKey.Store(&key) }
+
+// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take longer than to find it, because Go
+// copies it several times.
+func (p *Place) Locate(ctx context.Context) {
+	if ctx == nil {
+		p.locateRoot(defaultTimeline)
+		return
+	}
+	if key := spanKey.Load(); key != nil {
+		if span := ctx.Value(*key); span != nil {
+			if active, ok := span.(Active); ok {
+				p.Timeline, p.Span, p.To, p.Tracer = active.Place()
+				p.Under = span
+				return
+			}
+			p.locateRoot(carried(ctx))
+			if p.Tracer != nil {
+				p.To, p.Under = p.Tracer.Under(span), span
+			}
+			return
+		}
+	}
+	p.locateRoot(carried(ctx))
+}
+
+// locateRoot sets p to the place of entries of t under no span.
+func (p *Place) locateRoot(t *Timeline) {
+	p.Timeline, p.Span, p.To, p.Tracer, p.Under = t, nil, ToTimeline, nil, nil
+	if tracer := t.root.tracer.Load(); tracer != nil {
+		p.Tracer = *tracer
+	}
+}
+
+// Wants reports whether entries of type typ are recorded there.
+func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
+
+// Record records an entry at the place that ends now: a mark made, or a measure that has
+// just ended. start is relative to the timeline's origin. attrs are frozen, see [Freeze]. An entry of an unknown type
+// is dropped. A start or an end further than [MaxTime] from the process timeline's origin becomes
+// the nearest time in range.
+//
+// Record never blocks, unless a method of an attribute does. It reports false when
+// the entry was lost because too many wait, which is counted as Overflow.
+func (p *Place) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+	k, ok := kindOf(typ)
+	if !ok {
+		return false
+	}
+	start, duration = interval(p.Timeline.origin, start, duration)
+	if !allScalars(attrs) {
+		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
+	}
+	return p.record(k, name, start, duration, start+duration, attrs)
+}
+
+// Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
+func (p *Place) Queue(e Entry) bool {
+	t := p.Timeline
+	if e.kind == kindNone || !p.Wants(e.Type()) {
+		return false
+	}
+	start, duration := e.start, e.duration
+	if e.tl.root != t.root { // its times are another clock's
+		start, duration = interval(t.origin, e.StartTime(), e.duration)
+	}
+	return p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
+}
+
+// record records an entry whose attributes are frozen. start is since the root's
+// origin, as is at, when it is recorded.
+func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
+	t := p.Timeline
+	if p.Span != nil && t.receiver != nil {
+		var rec journalRecord // Go would copy a literal
+		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
+		if p.To == ToUnit {
+			switch k {
+			case kindMark:
+				rec.gets = getsMark
+			case kindMeasure:
+				rec.gets = getsMeasure
+			default:
+			}
+		}
+		ok = t.add(&rec, attrs)
+	} else {
+		var e Entry
+		e.name, e.start, e.duration, e.at, e.base, e.tl, e.kind = name, start, duration, at, t.origin, t, k
+		if p.Span != nil || p.Under != nil || p.To == ToObservers {
+			e.ids = p.ids(k)
+		}
+		ok = t.put(&e, attrs)
+	}
+	if !ok && k == kindMark && (p.To == ToTimeline || p.To == ToUnit) { // no tracer gets it, and not only observers wanted it
+		t.root.lostMarks.Add(1)
+	}
+	if p.atOnce(k) {
+		p.pass(k, name, start, duration, attrs)
+	}
+	return ok
+}
+
+// On returns the place under the same span on the timeline t.
+func (p *Place) On(t *Timeline) Place {
+	if t == p.Timeline {
+		return *p
+	}
+	q := Place{Timeline: t, To: p.To, Tracer: p.Tracer, Under: p.Under}
+	if q.To == ToUnit {
+		q.To = ToSpan
+	}
+	return q
+}
+
+// ids returns the ids of an entry of kind k.
+func (p *Place) ids(k kind) SpanIDs {
+	switch {
+	case p.Span != nil:
+		return idsOf(p.Span, k)
+	case p.To == ToObservers:
+		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
+	case p.Tracer != nil && p.Under != nil:
+		return under(p.Tracer.IDs(p.Under), k)
+	default:
+		return SpanIDs{}
+	}
+}
+
+// idsOf returns the ids of an entry of kind k under s.
+func idsOf(s Span, k kind) SpanIDs { return under(s.IDs(), k) }
+
+// under returns the ids of an entry of kind k that was recorded under a span with the given ids. The entry of a request or of a call is
+// the span's own.
+func under(span SpanIDs, k kind) SpanIDs {
+	if k == kindNavigation || k == kindResource {
+		return span
+	}
+	return SpanIDs{Trace: span.Trace, Parent: span.Self}
+}
+
+// atOnce reports whether the tracer takes entries of kind k.
+func (p *Place) atOnce(k kind) bool {
+	switch k {
+	case kindMark:
+		return p.Tracer != nil && p.To == ToSpan
+	case kindMeasure:
+		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline)
+	default:
+		return false
+	}
+}
+
+// pass gives an entry to the tracer. It copies the attributes, which would otherwise escape from every caller of Record.
+//
+//go:noinline
+func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
+	copied := attrLists.Get().(*[]slog.Attr)
+	*copied = append((*copied)[:0], attrs...)
+	at := p.Timeline.anchor(start).Add(start)
+	if k == kindMark {
+		p.Tracer.Mark(p.Under, name, at, *copied)
+	} else {
+		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: *copied})
+	}
+	if cap(*copied) <= maxCopied {
+		clear(*copied)
+		attrLists.Put(copied)
+	}
+}
+
+// maxCopied is the largest capacity of a list that is used again.
+const maxCopied = 64
+
+// attrLists has lists for pass.
+var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
+
+// Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
+// without a tracer.
+func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
+	if p.Tracer == nil || p.To == ToObservers {
+		return ctx, nil
+	}
+	start, _ = interval(p.Timeline.origin, start, 0)
+	return p.Tracer.Start(ctx, p.To, name, p.Timeline.anchor(start).Add(start))
+}
+
+// End records a measure that has just ended, whose span is not nil or that failed. Start and Duration are as for
+// Record. The entry of a measure that failed has the message as the attribute "error".
+func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	start, duration = interval(p.Timeline.origin, start, duration)
+	if !allScalars(attrs) {
+		p.freezeAndRecord(kindMeasure, span, name, start, duration, attrs, failure)
+		return
+	}
+	p.end(kindMeasure, span, name, start, duration, attrs, failure)
+}
+
+// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
+	switch {
+	case span == nil && failure == nil:
+		return p.record(k, name, start, duration, start+duration, attrs)
+	case span == nil || failure != nil || p.To != ToUnit:
+		p.endAtOnce(span, name, start, duration, attrs, failure)
+	default:
+		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
+			p.Timeline.Finish(s, Measure, attrs)
+		}
+	}
+	return true
+}
+
+// endAtOnce records the entry and ends the span separately. It copies the attributes, which would otherwise escape from every caller of End.
+//
+//go:noinline
+func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	copied := append([]slog.Attr(nil), attrs...)
+	shown := copied
+	if failure != nil {
+		shown = append(slices.Clip(copied), slog.String("error", failure.Message))
+	}
+	ids := p.ids(kindMeasure)
+	if span != nil {
+		if own := span.IDs(); own.Self != (ID{}) {
+			ids = own
+		}
+	}
+	p.Timeline.put(p.Timeline.newEntry(ids, kindMeasure, name, start, duration, start+duration), shown)
+	at := p.Timeline.anchor(start).Add(start)
+	switch {
+	case span != nil:
+		if failure != nil {
+			span.Fail(*failure)
+		}
+		if s := span.End(at.Add(duration), copied); s != nil {
+			p.Timeline.Finish(s, "", copied)
+		}
+	case p.Tracer != nil && p.To != ToObservers:
+		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
+	}
+}
+
+// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The last tracer
+// that was attached counts.
+func (t *Timeline) Attach(tracer Tracer) (detach func()) {
+	r := t.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.attached = append(r.attached, &tracer)
+	r.tracer.Store(&tracer)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.attached = slices.DeleteFunc(r.attached, func(x *Tracer) bool { return x == &tracer })
+		var last *Tracer
+		if n := len(r.attached); n > 0 {
+			last = r.attached[n-1]
+		}
+		r.tracer.Store(last)
+	}
+}
+
+// Tracers returns the tracers of the process timeline t belongs to. The last one counts.
+func (t *Timeline) Tracers() []Tracer {
+	r := t.root
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Tracer
+	for _, tracer := range r.attached {
+		all = append(all, *tracer)
+	}
+	return all
+}

@@ -1,0 +1,361 @@
+package record
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	unitShards = 64
+
+	// Bounds of all units that wait together.
+	maxUnits      = 16 << 10
+	maxUnitsBytes = 64 << 20
+
+	// A unit is handed over at the second sweep that finds it.
+	sweepInterval = 2500 * time.Millisecond
+)
+
+// units find each unit of a process timeline whose journal is not empty.
+type units struct {
+	shards [unitShards]unitShard
+
+	flush  chan struct{} // has a value while one goroutine flushes
+	timer  *time.Timer   // of the next sweep; runs while armed
+	armed  atomic.Bool
+	sweeps atomic.Uint64
+}
+
+// UnitStats count what became of the journals of a process timeline's units.
+type UnitStats struct {
+	// Parts that were handed over before the end of their unit, by cause.
+	Long    uint64 // the journal had 512 spans and measures, or 512 KiB
+	Old     uint64 // the journal was 2.5 to 5 s old
+	Crowded uint64 // there were more than 16384 units, or 64 MiB, by estimate
+	Flushed uint64
+
+	// Marks that were lost.
+	Late    uint64 // recorded after the end of their span
+	Limited uint64 // over the limit of their span, or the bounds of its journal, before the span ended
+	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
+	Refused uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
+
+	Unattached uint64 // marks that stay on their timeline, because no span was active
+
+	Waiting      int // units that wait now
+	WaitingBytes int // of their journals
+}
+
+// A cause says why a part is handed over.
+type cause int
+
+const (
+	causeNone cause = iota
+	causeEnd
+	causeLong
+	causeOld
+	causeCrowded
+	causeFlush
+	causeAbandon // marks of spans that have not ended go as well
+	causes
+)
+
+func (us *units) init() {
+	us.flush = make(chan struct{}, 1)
+	us.timer = time.AfterFunc(time.Hour, us.sweep)
+	us.timer.Stop()
+	for i := range us.shards {
+		h := &us.shards[i]
+		h.units = us
+		h.drained = sync.NewCond(&h.mu)
+	}
+}
+
+// HandOver gives a span that has no unit to a receiver.
+func HandOver(r Receiver, s Span) {
+	j := newJournal()
+	j.append(&journalRecord{span: s, gets: getsSpan}, nil)
+	j.handOver(r, time.Time{})
+}
+
+// FlushUnits hands over everything that has finished before the call. It returns when the receivers have it, including
+// the parts that other goroutines hand over. It does not wait for spans that finish during the call. If ctx
+// ends first, it returns the cause.
+func (t *Timeline) FlushUnits(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	us := &t.root.units
+	select {
+	case us.flush <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-us.flush }()
+	var all []*Timeline
+	for i := range us.shards {
+		all = us.shards[i].appendOlder(all[:0], math.MaxUint64)
+		for _, u := range all {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			u.mu.Lock()
+			u.handOver(causeFlush)
+		}
+	}
+	// Now, everything that is not handed over is under way on other goroutines.
+	for i := range us.shards {
+		us.shards[i].drain()
+	}
+	return nil
+}
+
+// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as AgedOut. The
+// receiver gets what has finished.
+func (t *Timeline) AbandonUnits(r Receiver) {
+	us := &t.root.units
+	for i := range us.shards {
+		for _, u := range us.shards[i].appendOlder(nil, math.MaxUint64) {
+			if u.receiver == r {
+				u.mu.Lock()
+				u.handOver(causeAbandon)
+			}
+		}
+	}
+}
+
+// UnitStats returns the counts of all units of the process timeline.
+func (t *Timeline) UnitStats() UnitStats {
+	var counts [causes]uint64
+	var s UnitStats
+	r := t.root
+	for i := range r.units.shards {
+		h := &r.units.shards[i]
+		h.mu.Lock()
+		for c := range counts {
+			counts[c] += h.counts[c]
+		}
+		s.Waiting += len(h.waiting)
+		h.mu.Unlock()
+		s.WaitingBytes += int(h.bytes.Load())
+		s.Late += h.late.Load()
+		s.Limited += h.limited.Load()
+		s.AgedOut += h.agedOut.Load()
+		s.Unattached += h.unattached.Load()
+	}
+	s.Refused = r.lostMarks.Load()
+	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
+	r.lock()
+	defer r.unlock()
+	s.Unattached += r.unattached
+	return s
+}
+
+// addStats adds the counts of entries.
+func (us *units) addStats(totals *[numKinds]TypeStats) {
+	for i := range us.shards {
+		h := &us.shards[i]
+		for _, u := range h.appendOlder(nil, math.MaxUint64) {
+			u.mu.Lock()
+			if u.journal != nil { // else a hand-over has counted it
+				h.count(u.journal)
+			}
+			u.mu.Unlock()
+		}
+		for k := range totals {
+			totals[k].Recorded += h.recorded[k].Load()
+			totals[k].BufferFull += h.bufferFull[k].Load()
+			totals[k].Overflow += h.overflow[k].Load()
+		}
+	}
+}
+
+// sweep hands over old units. It runs on the timer's goroutine.
+func (us *units) sweep() {
+	defer us.rearm()
+	before := us.sweeps.Add(1) - 1
+	var all []*Timeline
+	for i := range us.shards {
+		h := &us.shards[i]
+		all = h.appendOlder(all[:0], before)
+		crowded := h.crowded()
+		for _, u := range all {
+			u.mu.Lock()
+			u.handOver(causeOld)
+			if crowded {
+				u.mu.Lock()
+				u.handOver(causeAbandon)
+			}
+		}
+	}
+}
+
+// rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a sweep.
+func (us *units) rearm() {
+	us.armed.Store(false)
+	for i := range us.shards { // after armed is false: a unit that comes now arms the timer itself
+		if us.shards[i].inUse() {
+			us.arm()
+			return
+		}
+	}
+}
+
+func (us *units) arm() {
+	if !us.armed.Load() && us.armed.CompareAndSwap(false, true) {
+		us.timer.Reset(sweepInterval)
+	}
+}
+
+// A unitShard has a part of the units.
+type unitShard struct {
+	units         *units
+	bytes         atomic.Int64 // of journals, in steps
+	late, agedOut atomic.Uint64
+	limited       atomic.Uint64
+	unattached    atomic.Uint64
+
+	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; journals that wait have counts of their own
+
+	mu      sync.Mutex  // guards what follows
+	waiting []*Timeline // units whose journal is not empty
+	counts  [causes]uint64
+
+	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further ones
+	// count in the other number. A sync.WaitGroup does not: bubbles of testing/synctest must not share one.
+	turn    int
+	under   [2]int
+	drained *sync.Cond // one of the numbers is 0
+
+	_ [64]byte // keeps the next one's lock off these cache lines
+}
+
+// Bounds of a shard.
+const (
+	maxShardUnits = maxUnits / unitShards
+	maxShardBytes = maxUnitsBytes / unitShards
+)
+
+// byteStep is the unit in which a journal's bytes are counted, so that few entries have to.
+const byteStep = 4 << 10
+
+// reserve notes that the journal of t becomes larger. It returns false if there is no room. t.mu is held.
+func (h *unitShard) reserve(t *Timeline, size int) bool {
+	j := t.journal
+	if j.size+size <= j.counted {
+		return true
+	}
+	more := (j.size + size - j.counted + byteStep - 1) / byteStep * byteStep
+	if h.bytes.Add(int64(more)) > maxShardBytes || j.counted == 0 && !h.register(t) {
+		h.bytes.Add(-int64(more))
+		return false
+	}
+	j.counted += more
+	return true
+}
+
+// register puts t on the list, unless that is full.
+func (h *unitShard) register(t *Timeline) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) >= maxShardUnits {
+		return false
+	}
+	h.enlist(t)
+	return true
+}
+
+// enlist puts t on the list. h.mu is held.
+func (h *unitShard) enlist(t *Timeline) {
+	h.waiting = append(h.waiting, t)
+	t.place, t.since = len(h.waiting), h.units.sweeps.Load()
+	h.units.arm()
+}
+
+// count moves the counts of a journal to the shard. The lock of the journal's unit is held.
+func (h *unitShard) count(j *journal) {
+	for k, n := range j.recorded {
+		if n > 0 {
+			h.recorded[k].Add(uint64(n))
+		}
+	}
+	j.recorded = [numKinds]uint32{}
+}
+
+// begin notes that j, which was the journal of t, is being handed over. t.mu is held. The caller passes the result to
+// done.
+func (h *unitShard) begin(t *Timeline, j *journal, why cause) (turn int) {
+	less := int64(j.counted)
+	if t.journal != nil {
+		t.journal.counted = (t.journal.size + byteStep - 1) / byteStep * byteStep
+		less -= int64(t.journal.counted)
+	}
+	h.bytes.Add(-less)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if j.finished > 0 {
+		h.counts[why]++
+	}
+	switch {
+	case t.journal != nil && t.place > 0:
+		t.since = h.units.sweeps.Load()
+	case t.journal != nil:
+		h.enlist(t)
+	case t.place > 0:
+		last := len(h.waiting) - 1
+		h.waiting[t.place-1] = h.waiting[last]
+		h.waiting[t.place-1].place = t.place
+		h.waiting[last] = nil
+		h.waiting = h.waiting[:last]
+		t.place = 0
+	}
+	h.under[h.turn]++
+	return h.turn
+}
+
+func (h *unitShard) done(turn int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.under[turn]--; h.under[turn] == 0 {
+		h.drained.Broadcast()
+	}
+}
+
+// drain returns when the hand-overs that are under way now have ended. Only one goroutine may call it at a time.
+func (h *unitShard) drain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.turn
+	h.turn = 1 - now
+	for h.under[now] > 0 {
+		h.drained.Wait()
+	}
+}
+
+// appendOlder appends the units that came before the given sweep.
+func (h *unitShard) appendOlder(all []*Timeline, sweep uint64) []*Timeline {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, u := range h.waiting {
+		if u.since < sweep {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+func (h *unitShard) inUse() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiting) > 0
+}
+
+// crowded reports whether little room is left, so that marks of spans that do not end have to go.
+func (h *unitShard) crowded() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiting) > maxShardUnits*3/4 || h.bytes.Load() > maxShardBytes*3/4
+}
