@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -21,6 +22,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -42,6 +44,17 @@ type Config struct {
 	Sampler  sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
 	Profiles pyroscope.Config // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
 	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+
+	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its endpoint do not count. Shutdown
+	// shuts it down.
+	SpanExporter sdktrace.SpanExporter
+
+	// Metrics, when set, reads the metrics, and OTEL_METRICS_EXPORTER does not count: the exporter of
+	// go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
+	Metrics sdkmetric.Reader
+
+	// Propagator, when set, carries traces from and to other services in place of OTEL_PROPAGATORS.
+	Propagator propagation.TextMapPropagator
 
 	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
 	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource and
@@ -70,6 +83,7 @@ type Pipeline struct {
 	profiles *pyroscope.Pusher // nil without a server for profiles
 	sessions *sessions.Recorder
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
+	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
 	before   Stats                    // when Start was done
 
@@ -94,11 +108,10 @@ type Pipeline struct {
 //   - A wrong variable is one line in the log, which names the variable, its rule and the
 //     value that counts instead.
 //   - A wrong field is an error, and so is a variable without which nothing can work: an unknown
-//     exporter, an address that is no URL, a header that cannot be sent, an unreadable
+//     exporter or propagator, an address that is no URL, a header that cannot be sent, an unreadable
 //     certificate. The error names the field or the variable, and the rule.
 //
-// On an error nothing is started, and OpenTelemetry's globals are what they were. There is one exception: when
-// OpenTelemetry cannot make its exporter of metrics, its error handler and logger stay perfline's. docs/variables.md
+// On an error nothing is started, and OpenTelemetry's globals are what they were. docs/variables.md
 // has all variables. A backend that is not there is no error, nor is
 // PERFLINE_PROFILING=off, with which nothing is profiled. With
 // OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and nothing
@@ -121,13 +134,21 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	vars := environ.NewReader(c.Logger)
 	p := &Pipeline{timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
 	checkOthers(vars)
-	propagator := propagators(vars)
+	propagator := c.Propagator
+	if propagator == nil {
+		if propagator, err = readPropagator(); err != nil {
+			return nil, err
+		}
+	}
+	if environ.Get(configFile) != "" {
+		return nil, environ.Error(configFile)
+	}
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
 		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans
 		return p, nil
 	}
 	res := newResource(ctx, c, vars)
-	out, err := outputs.Resolve(ctx, vars, c.Traces)
+	out, err := outputs.Resolve(ctx, vars, outputs.Config{Traces: c.Traces, Spans: c.SpanExporter, Metrics: c.Metrics})
 	if err != nil {
 		return nil, err
 	}
@@ -141,15 +162,6 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		}
 	}
 
-	// Only the reader of metrics can fail from here on. OpenTelemetry's exporters and providers read the variables,
-	// too, and report wrong ones to these two. The logger that was set before cannot be read, so it cannot be restored.
-	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
-	otel.SetErrorHandler(r)
-	otel.SetLogger(logr.New(r))
-	reader, err := out.Metrics(context.WithoutCancel(ctx), res)
-	if err != nil {
-		return nil, err
-	}
 	to := &destinations{recent: p.recent}
 	switch {
 	case out.Sender != nil:
@@ -164,11 +176,18 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if p.delivery != nil {
 		started = append(started, p.delivery)
 	}
+
+	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The logger that was set before
+	// cannot be read.
+	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
+	otel.SetErrorHandler(r)
+	otel.SetLogger(logr.New(r))
 	p.tracing = startTracing(c, res, to, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
-	if reader != nil {
+	if reader := out.Metrics(res); reader != nil {
+		p.points = out.Points
 		checkMetrics(vars)
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
@@ -213,6 +232,14 @@ func (p *Pipeline) TracerProvider() trace.TracerProvider {
 		return otel.GetTracerProvider()
 	}
 	return p.tracing.provider
+}
+
+// MeterProvider makes metrics that belong to this pipeline. It is the global one if Start made none.
+func (p *Pipeline) MeterProvider() metric.MeterProvider {
+	if p.meters == nil {
+		return otel.GetMeterProvider()
+	}
+	return p.meters
 }
 
 // Recent holds the most recent requests, with and without a backend.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/contrib/propagators/autoprop"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -23,6 +22,7 @@ import (
 )
 
 const (
+	configFile         = "OTEL_CONFIG_FILE"
 	serviceName        = "OTEL_SERVICE_NAME"
 	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 	cardinalityLimit   = "OTEL_GO_X_CARDINALITY_LIMIT"
@@ -61,6 +61,9 @@ func (c Config) check() error {
 		if _, shutDown := c.TracerProvider.Tracer(bridge.ScopeName).(noop.Tracer); shutDown {
 			return errors.New("field TracerProvider: must not be shut down: it would make no spans")
 		}
+	}
+	if c.SpanExporter != nil && (c.Traces.Sender != nil || c.Traces.Endpoint != "") {
+		return errors.New("field SpanExporter: must be nil when Traces has an Endpoint or a Sender: spans go to one place")
 	}
 	if n := c.Traces.QueueSize; n > otlp.MaxQueueSize {
 		return fmt.Errorf("Traces.QueueSize %d: must be %d or less", n, otlp.MaxQueueSize)
@@ -135,22 +138,30 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 	return res
 }
 
-// propagators returns the propagators that OTEL_PROPAGATORS names.
-func propagators(vars *environ.Reader) propagation.TextMapPropagator {
+// readPropagator returns the propagator that OTEL_PROPAGATORS names.
+func readPropagator() (propagation.TextMapPropagator, error) {
 	const variable = "OTEL_PROPAGATORS"
-	var names []string
+	all, none := []propagation.TextMapPropagator{}, false
 	for name := range strings.SplitSeq(environ.Get(variable), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
+		switch strings.TrimSpace(name) {
+		case "":
+		case "tracecontext":
+			all = append(all, propagation.TraceContext{})
+		case "baggage":
+			all = append(all, propagation.Baggage{})
+		case "none":
+			none = true
+		default:
+			return nil, environ.Error(variable)
 		}
 	}
-	if p, err := autoprop.TextMapPropagator(names...); err == nil && len(names) > 0 {
-		return p
+	switch {
+	case none && len(all) > 0:
+		return nil, environ.Error(variable)
+	case !none && len(all) == 0:
+		all = append(all, propagation.TraceContext{}, propagation.Baggage{})
 	}
-	if environ.Get(variable) != "" {
-		vars.Warn(variable, environ.Default(variable))
-	}
-	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+	return propagation.NewCompositeTextMapPropagator(all...), nil
 }
 
 // checkOthers logs wrong variables that other packages read. These packages use the defaults then.

@@ -11,6 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/otlpwire"
 )
 
 // A Header has the ids and the times of a span.
@@ -152,8 +154,8 @@ func (b fields) each(do func(field) error) error {
 // nextSpan removes the first field, which must be a span.
 func (b *fields) nextSpan() (fields, error) {
 	f, err := b.next()
-	if err == nil && f.tag != scopeSpansSpans {
-		err = fmt.Errorf("otlpenc: malformed span: field %d of type %d among spans, want %d of type %d", f.tag>>3, f.tag&7, scopeSpansSpans>>3, scopeSpansSpans&7)
+	if err == nil && f.tag != otlpwire.Items {
+		err = fmt.Errorf("otlpenc: malformed span: field %d of type %d among spans, want %d of type %d", f.tag>>3, f.tag&7, otlpwire.Items>>3, otlpwire.Items&7)
 	}
 	return f.body, err
 }
@@ -170,7 +172,7 @@ func (h *Header) usual(b fields) (size int) {
 		parent = 2 + len(h.ParentID)
 		rest   = 9 + 9 + 6 // times and flags
 	)
-	if len(b) == 0 || b[0] != byte(scopeSpansSpans) {
+	if len(b) == 0 || b[0] != byte(otlpwire.Items) {
 		return 0
 	}
 	length, n := protowire.ConsumeVarint(b[1:])

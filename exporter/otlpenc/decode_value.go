@@ -7,7 +7,15 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/otlpwire"
 )
+
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute.
+// The encoder writes the text "nested too deep" in place of each list and map below. Receivers refuse a
+// request with messages more than 100 levels deep (protobuf's limit in C++, Java and Rust) or 10 000 (in Go).
+// The value of an attribute of an event or a link is at level 6, and each map adds three.
+const MaxDepth = otlpwire.MaxDepth
 
 func decodeAttribute(b fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
 
@@ -15,9 +23,9 @@ func decodeAttribute(b fields) (attribute.KeyValue, error) { return decodeKeyVal
 func decodeKeyValue(b fields, depth int) (kv attribute.KeyValue, err error) {
 	err = b.each(func(f field) (err error) {
 		switch f.tag {
-		case keyValueKey:
+		case otlpwire.KeyValueKey:
 			kv.Key = attribute.Key(f.body)
-		case keyValueValue:
+		case otlpwire.KeyValueValue:
 			kv.Value, err = decodeValue(f.body, depth)
 		}
 		return err
@@ -28,21 +36,21 @@ func decodeKeyValue(b fields, depth int) (kv attribute.KeyValue, err error) {
 func decodeValue(b fields, depth int) (v attribute.Value, err error) {
 	err = b.each(func(f field) (err error) {
 		switch f.tag {
-		case valueString:
+		case otlpwire.ValueString:
 			v = attribute.StringValue(string(f.body))
-		case valueBool:
+		case otlpwire.ValueBool:
 			v = attribute.BoolValue(protowire.DecodeBool(f.number))
-		case valueInt:
+		case otlpwire.ValueInt:
 			v = attribute.Int64Value(int64(f.number))
-		case valueDouble:
+		case otlpwire.ValueDouble:
 			v = attribute.Float64Value(math.Float64frombits(f.number))
-		case valueBytes:
+		case otlpwire.ValueBytes:
 			v = attribute.ByteSliceValue(f.body)
-		case valueArray:
+		case otlpwire.ValueArray:
 			var elements []attribute.Value
 			elements, err = decodeList(f.body, depth+1, decodeValue)
 			v = sliceOf(elements)
-		case valueMap:
+		case otlpwire.ValueMap:
 			var members []attribute.KeyValue
 			members, err = decodeList(f.body, depth+1, decodeKeyValue)
 			v = attribute.MapValue(members...)
@@ -58,7 +66,7 @@ func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error))
 		return nil, fmt.Errorf("otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
 	}
 	err = b.each(func(f field) (err error) {
-		if f.tag == listValues {
+		if f.tag == otlpwire.ListValues {
 			all, err = appendDecoded(all, f.body, func(b fields) (T, error) { return decode(b, depth) })
 		}
 		return err

@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/otlpwire"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all others.
@@ -25,26 +27,26 @@ type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = appendTextAttribute(w.Bytes, spanAttributes, string(key), validText(value))
+	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key), otlpwire.ValidText(value))
 }
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = appendScalar(w.Bytes, spanAttributes, string(key), valueInt, uint64(value))
+	w.Bytes = otlpwire.AppendScalar(w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
 }
 
 // KeyValues appends attributes.
 func (w *AttributeWriter) KeyValues(attrs []attribute.KeyValue) {
-	w.Bytes = appendAttributes(w.Bytes, spanAttributes, attrs, 0)
+	w.Bytes = otlpwire.AppendAttributes(w.Bytes, spanAttributes, attrs, 0)
 }
 
 // AppendEvent appends an event to a span, with attributes that are plain.
 func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte {
-	b, start := beginMessage(b, spanEvents)
-	b = appendFixed64(b, eventTime, nanos(at))
-	b = appendText(b, eventName, name)
+	b, start := otlpwire.BeginMessage(b, spanEvents)
+	b = otlpwire.AppendFixed64(b, eventTime, otlpwire.Nanos(at))
+	b = otlpwire.AppendText(b, eventName, name)
 	b = appendDetail(b, eventAttributes, attrs)
-	return endMessage(b, start)
+	return otlpwire.EndMessage(b, start)
 }
 
 // Plain reports whether the attributes of a timeline's entry are encoded as they are: there are [MaxPlain] at most, of scalar
@@ -72,26 +74,26 @@ func Plain(attrs []slog.Attr) bool {
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
-		key, v := validText(attrs[i].Key), &attrs[i].Value
+		key, v := otlpwire.ValidText(attrs[i].Key), &attrs[i].Value
 		switch v.Kind() {
 		case slog.KindBool:
-			b = appendScalar(b, tag, key, valueBool, protowire.EncodeBool(v.Bool()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueBool, protowire.EncodeBool(v.Bool()))
 		case slog.KindInt64:
-			b = appendScalar(b, tag, key, valueInt, uint64(v.Int64()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Int64()))
 		case slog.KindUint64:
 			if u := v.Uint64(); u > math.MaxInt64 {
-				b = appendTextAttribute(b, tag, key, strconv.FormatUint(u, 10))
+				b = otlpwire.AppendTextAttribute(b, tag, key, strconv.FormatUint(u, 10))
 			} else {
-				b = appendScalar(b, tag, key, valueInt, u)
+				b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, u)
 			}
 		case slog.KindFloat64:
-			b = appendScalar(b, tag, key, valueDouble, math.Float64bits(v.Float64()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueDouble, math.Float64bits(v.Float64()))
 		case slog.KindDuration:
-			b = appendScalar(b, tag, key, valueInt, uint64(v.Duration()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Duration()))
 		case slog.KindTime:
-			b = appendScalar(b, tag, key, valueInt, uint64(v.Time().UnixNano()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Time().UnixNano()))
 		default:
-			b = appendTextAttribute(b, tag, key, validText(v.String()))
+			b = otlpwire.AppendTextAttribute(b, tag, key, otlpwire.ValidText(v.String()))
 		}
 	}
 	return b

@@ -4,9 +4,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/internal/otlpwire"
 )
 
 // A Group has the resource and the instrumentation scope that the spans of one tracer share, encoded once.
@@ -62,7 +63,7 @@ func (t *Groups) of(s *Snapshot) *Group {
 // Group returns the group of spans with this resource and this scope. Resources are the same if their pointers are, which
 // all spans of a provider share. It takes a lock and encodes the scope, so callers keep the result.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
-	fields := string(appendScope(nil, scope))
+	fields := string(otlpwire.AppendScope(nil, scope))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.all()
@@ -74,38 +75,8 @@ func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Gro
 	if len(all) == maxGroups {
 		all = nil
 	}
-	g := &Group{res, scope, string(appendResource(nil, res)), fields}
+	g := &Group{res, scope, string(otlpwire.AppendResource(nil, res)), fields}
 	all = append(all, g)
 	t.known.Store(&all)
 	return g
-}
-
-func appendResource(b []byte, r *resource.Resource) []byte {
-	if r == nil {
-		return b
-	}
-	b, at := beginMessage(b, resourceSpansResource)
-	b = appendSet(b, resourceAttributes, r.Set())
-	b = endMessage(b, at)
-	return appendText(b, resourceSpansSchemaURL, r.SchemaURL())
-}
-
-func appendScope(b []byte, s instrumentation.Scope) []byte {
-	if s != (instrumentation.Scope{}) {
-		var at int
-		b, at = beginMessage(b, scopeSpansScope)
-		b = appendText(b, scopeName, s.Name)
-		b = appendText(b, scopeVersion, s.Version)
-		b = appendSet(b, scopeAttributes, &s.Attributes)
-		b = endMessage(b, at)
-	}
-	return appendText(b, scopeSpansSchemaURL, s.SchemaURL)
-}
-
-func appendSet(b []byte, tag uint64, set *attribute.Set) []byte {
-	for i := set.Iter(); i.Next(); {
-		kv := i.Attribute()
-		b = appendKeyValue(b, tag, &kv, 0)
-	}
-	return b
 }

@@ -1,6 +1,10 @@
 package otlpenc
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/perfline/perfline/internal/otlpwire"
+)
 
 // Spans are encoded spans of one group. A function that gets Spans may read their bytes until it returns, and must not change
 // them. The caller may write other spans to the same memory afterwards. A function that keeps the bytes has to copy them.
@@ -14,7 +18,7 @@ type Spans struct {
 // than the sum of the requests of each of them.
 func (s Spans) RequestSize() int {
 	g := s.Group
-	return fieldSize(len(g.resourceFields) + fieldSize(len(g.scopeFields)+len(s.Bytes)))
+	return otlpwire.FieldSize(len(g.resourceFields) + otlpwire.FieldSize(len(g.scopeFields)+len(s.Bytes)))
 }
 
 // AppendRequest appends an ExportTraceServiceRequest with all spans, by resource and then by group.
@@ -42,16 +46,16 @@ func AppendRequest(b []byte, all []Spans) []byte {
 		size := len(first.group.resourceFields)
 		for _, p := range parts[i:] {
 			if same(p) {
-				size += fieldSize(p.size)
+				size += otlpwire.FieldSize(p.size)
 			}
 		}
-		b = appendLength(slices.Grow(b, fieldSize(size)), requestResourceSpans, size)
+		b = otlpwire.AppendLength(slices.Grow(b, otlpwire.FieldSize(size)), requestResourceSpans, size)
 		b = append(b, first.group.resourceFields...)
 		for _, p := range parts[i:] {
 			if !same(p) {
 				continue
 			}
-			b = append(appendLength(b, resourceSpansScopeSpans, p.size), p.group.scopeFields...)
+			b = append(otlpwire.AppendLength(b, otlpwire.Scopes, p.size), p.group.scopeFields...)
 			for _, s := range all {
 				if s.Group == p.group {
 					b = append(b, s.Bytes...)

@@ -5,42 +5,44 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/otlpwire"
 )
 
 // Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the span. It
 // allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8.
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
-	b, start := beginMessage(b, scopeSpansSpans)
+	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent
 	// First what Header.usual reads.
 	b = appendIDs(b, *sc)
 	if id := parent.SpanID(); id.IsValid() {
 		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)
 	}
-	b = appendFixed64(b, spanStart, nanos(s.StartTime))
-	b = appendFixed64(b, spanEnd, nanos(s.EndTime))
+	b = otlpwire.AppendFixed64(b, spanStart, otlpwire.Nanos(s.StartTime))
+	b = otlpwire.AppendFixed64(b, spanEnd, otlpwire.Nanos(s.EndTime))
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
 	b = appendTraceState(b, sc.TraceState())
-	b = appendText(b, spanName, s.Name)
+	b = otlpwire.AppendText(b, spanName, s.Name)
 	if kind := s.SpanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
 	}
-	b = appendAttributes(b, spanAttributes, s.Attributes, 0)
+	b = otlpwire.AppendAttributes(b, spanAttributes, s.Attributes, 0)
 	if more.Attributes != nil {
 		b = more.Attributes(b)
 	}
 	b = appendDetail(b, spanAttributes, more.Detail)
-	b = appendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
+	b = otlpwire.AppendCount(b, spanDroppedAttributes, s.DroppedAttributeCount)
 	b = appendEvents(b, s.Events)
 	if more.Events != nil {
 		b = more.Events(b)
 	}
-	b = appendCount(b, spanDroppedEvents, s.DroppedEventCount)
+	b = otlpwire.AppendCount(b, spanDroppedEvents, s.DroppedEventCount)
 	b = appendLinks(b, s.Links)
-	b = appendCount(b, spanDroppedLinks, s.DroppedLinkCount)
+	b = otlpwire.AppendCount(b, spanDroppedLinks, s.DroppedLinkCount)
 	b = appendStatus(b, s.Status)
-	return endMessage(b, start)
+	return otlpwire.EndMessage(b, start)
 }
 
 // appendIDs appends the ids of a span or of a link: the fields have the same numbers.
@@ -64,27 +66,27 @@ func appendTraceState(b []byte, ts trace.TraceState) []byte {
 	if ts.Len() == 0 {
 		return b
 	}
-	b, at := beginMessage(b, spanTraceState)
+	b, at := otlpwire.BeginMessage(b, spanTraceState)
 	ts.Walk(func(key, value string) bool {
 		if len(b) > at {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, validText(key)...), '='), validText(value)...)
+		b = append(append(append(b, otlpwire.ValidText(key)...), '='), otlpwire.ValidText(value)...)
 		return true
 	})
-	return endMessage(b, at)
+	return otlpwire.EndMessage(b, at)
 }
 
 func appendEvents(b []byte, events []sdktrace.Event) []byte {
 	for i := range events {
 		e := &events[i]
 		var at int
-		b, at = beginMessage(b, spanEvents)
-		b = appendFixed64(b, eventTime, nanos(e.Time))
-		b = appendText(b, eventName, e.Name)
-		b = appendAttributes(b, eventAttributes, e.Attributes, 0)
-		b = appendCount(b, eventDroppedAttributes, e.DroppedAttributeCount)
-		b = endMessage(b, at)
+		b, at = otlpwire.BeginMessage(b, spanEvents)
+		b = otlpwire.AppendFixed64(b, eventTime, otlpwire.Nanos(e.Time))
+		b = otlpwire.AppendText(b, eventName, e.Name)
+		b = otlpwire.AppendAttributes(b, eventAttributes, e.Attributes, 0)
+		b = otlpwire.AppendCount(b, eventDroppedAttributes, e.DroppedAttributeCount)
+		b = otlpwire.EndMessage(b, at)
 	}
 	return b
 }
@@ -94,19 +96,19 @@ func appendLinks(b []byte, links []sdktrace.Link) []byte {
 	for i := range links {
 		l := &links[i]
 		var at int
-		b, at = beginMessage(b, spanLinks)
+		b, at = otlpwire.BeginMessage(b, spanLinks)
 		b = appendIDs(b, l.SpanContext)
-		b = appendAttributes(b, linkAttributes, l.Attributes, 0)
-		b = appendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
+		b = otlpwire.AppendAttributes(b, linkAttributes, l.Attributes, 0)
+		b = otlpwire.AppendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
 		b = protowire.AppendFixed32(append(b, byte(linkFlags)), flags(l.SpanContext.TraceFlags(), l.SpanContext))
-		b = endMessage(b, at)
+		b = otlpwire.EndMessage(b, at)
 	}
 	return b
 }
 
 func appendStatus(b []byte, s sdktrace.Status) []byte {
-	b, at := beginMessage(b, spanStatus)
-	b = appendText(b, statusMessage, s.Description)
+	b, at := otlpwire.BeginMessage(b, spanStatus)
+	b = otlpwire.AppendText(b, statusMessage, s.Description)
 	switch s.Code {
 	case codes.Ok:
 		b = append(b, byte(statusCode), statusOk)
@@ -114,5 +116,5 @@ func appendStatus(b []byte, s sdktrace.Status) []byte {
 		b = append(b, byte(statusCode), statusError)
 	default:
 	}
-	return endMessage(b, at)
+	return otlpwire.EndMessage(b, at)
 }

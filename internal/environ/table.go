@@ -81,6 +81,10 @@ var variables = []Variable{
 		Must: boolRule, Default: "false",
 	},
 	{
+		Name: "OTEL_CONFIG_FILE", Sets: "A file with OpenTelemetry's declarative configuration. perfline does not read it.", Fatal: true,
+		Must: "must be empty: perfline does not read configuration files; use the other variables, or Config", Default: "none",
+	},
+	{
 		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics and profiles. It wins over `Config.Service`.",
 		Must: "must be UTF-8", Default: "`Config.Service`, else `unknown_service:` and the program's name",
 	},
@@ -91,7 +95,8 @@ var variables = []Variable{
 	},
 	{
 		Name: "OTEL_PROPAGATORS", Sets: "How traces come in and go out, as names separated by commas.",
-		Must: "must be tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace, none, or names that the program registered with the autoprop package", Default: "tracecontext,baggage",
+		Fatal: true,
+		Must:  "must be tracecontext, baggage, both, or none; set Config.Propagator for another format", Default: "tracecontext,baggage",
 	},
 	{
 		Name: "OTEL_TRACES_SAMPLER", Sets: "Which requests are sampled. `Config.Sampler` wins.",
@@ -112,11 +117,11 @@ var variables = []Variable{
 	limit("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "Attributes of a link.", "128"),
 	{
 		Name: "OTEL_TRACES_EXPORTER", Sets: "Where traces go. An endpoint alone means `otlp`.", Fatal: true,
-		Must: "must be otlp, console, none, or a name that the program registered with the autoexport package", Default: "none",
+		Must: "must be otlp, console or none; set Config.SpanExporter for another exporter", Default: "none",
 	},
 	{
 		Name: "OTEL_METRICS_EXPORTER", Sets: "Where metrics go.", Fatal: true,
-		Must: "must be otlp, prometheus, console, none, or a name that the program registered with the autoexport package", Default: "none",
+		Must: "must be otlp or none; set Config.Metrics for another reader, as Prometheus's", Default: "none",
 	},
 	{
 		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,
@@ -182,16 +187,6 @@ var variables = []Variable{
 	},
 	{
 		Name: "OTEL_METRICS_EXEMPLAR_FILTER", Sets: "Which measurements may be exemplars.", Choices: []string{"always_on", "always_off", "trace_based"}, Default: "trace_based",
-	},
-	{
-		Name: "OTEL_EXPORTER_PROMETHEUS_HOST", Sets: "Where the exporter `prometheus` listens.", Fatal: true, Must: "must be the name or the address of this machine", Default: "localhost",
-	},
-	{
-		Name: "OTEL_EXPORTER_PROMETHEUS_PORT", Sets: "The port of that. 0 means any.", Fatal: true, Must: "must be a number from 0 to 65535", Default: "9464",
-	},
-	{
-		Name: "OTEL_METRICS_PRODUCERS", Sets: "Further metrics of the exporter `prometheus`.", Fatal: true,
-		Must: "must be prometheus, none, or names that the program registered with the autoexport package, separated by commas", Default: "none",
 	},
 	{
 		Name: "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", Sets: "The methods in the names of spans and metrics. Others are `_OTHER`.",

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -17,34 +16,52 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/otlpmetrics"
 )
 
 // Outputs are where spans and metrics go: checked, and not connected. Spans go to one of Sender and Spans, or nowhere.
 type Outputs struct {
 	Sender exporter.Sender       // of encoded spans; nil: they do not go over OTLP
-	Spans  sdktrace.SpanExporter // console, or an exporter of the program; nil: they do not go there
+	Spans  sdktrace.SpanExporter // the console, or an exporter of the program; nil: they do not go there
 	Name   string                // of Spans
 
-	reader func(context.Context, *resource.Resource) (metric.Reader, error) // nil: metrics go nowhere
+	Points *otlpmetrics.Exporter // of metrics, once Metrics has been called; nil: they do not go over OTLP
+
+	reader func(*resource.Resource) metric.Reader // nil: metrics go nowhere
 	opened []interface{ Shutdown(context.Context) error }
+}
+
+// Config is what the program gives, in place of variables. Its exporter and its reader are the program's until Start is done.
+type Config struct {
+	Traces  exporter.Config
+	Spans   sdktrace.SpanExporter
+	Metrics metric.Reader
 }
 
 // Resolve finds out where spans and metrics go:
 //
-//   - Spans go where OTEL_TRACES_EXPORTER says: otlp, console, none, or a name that the
-//     program registered with the autoexport package. An endpoint alone means otlp.
-//   - Metrics go where OTEL_METRICS_EXPORTER says, and nowhere without it: many backends of
-//     traces take no metrics. It may be prometheus, too, which listens at once on
-//     OTEL_EXPORTER_PROMETHEUS_HOST and _PORT, by default localhost:9464.
+//   - Spans go to the Config's exporter, else where OTEL_TRACES_EXPORTER says: otlp, console or none. An endpoint alone
+//     means otlp.
+//   - Metrics go to the Config's reader, else where OTEL_METRICS_EXPORTER says, and nowhere without both: many backends of
+//     traces take no metrics.
 //
 // Variables that are wrong and do no harm are logged by vars, and their defaults count. Other
 // wrong variables and fields are errors that name the value and the rule. The caller closes Sender, or shuts
 // Spans down, and the reader of Metrics; or it does all with Shutdown.
-func Resolve(ctx context.Context, vars *environ.Reader, c exporter.Config) (*Outputs, error) {
+func Resolve(ctx context.Context, vars *environ.Reader, c Config) (*Outputs, error) {
 	o := &Outputs{}
-	err := o.resolveTraces(ctx, vars, c)
-	if err == nil {
-		err = o.resolveMetrics(ctx, vars)
+	var err error
+	if c.Spans != nil {
+		o.Spans, o.Name = c.Spans, "Config.SpanExporter"
+	} else {
+		err = o.resolveTraces(vars, c.Traces)
+	}
+	switch {
+	case err != nil:
+	case c.Metrics != nil:
+		o.reader = func(*resource.Resource) metric.Reader { return c.Metrics }
+	default:
+		err = o.resolveMetrics(vars, c.Traces.Logger)
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.Shutdown(ctx))
@@ -52,12 +69,12 @@ func Resolve(ctx context.Context, vars *environ.Reader, c exporter.Config) (*Out
 	return o, nil
 }
 
-// Metrics makes the reader of metrics, nil if they go nowhere. Metrics over OTLP and on the console carry res.
-func (o *Outputs) Metrics(ctx context.Context, res *resource.Resource) (metric.Reader, error) {
+// Metrics makes the reader of metrics, nil if they go nowhere. Metrics over OTLP carry res.
+func (o *Outputs) Metrics(res *resource.Resource) metric.Reader {
 	if o.reader == nil {
-		return nil, nil //nolint:nilnil // documented: nil means nowhere
+		return nil
 	}
-	return o.reader(ctx, res)
+	return o.reader(res)
 }
 
 // Shutdown closes what Resolve has opened. It is for a program that does not start.
@@ -71,10 +88,7 @@ func (o *Outputs) Shutdown(ctx context.Context) error {
 
 const tracesExporter = "OTEL_TRACES_EXPORTER"
 
-// unknownExporter is the error of the autoexport package, of an internal type.
-const unknownExporter = "unknown exporter or metrics producer"
-
-func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c exporter.Config) (err error) {
+func (o *Outputs) resolveTraces(vars *environ.Reader, c exporter.Config) (err error) {
 	if o.Sender = c.Sender; o.Sender != nil {
 		return nil
 	}
@@ -102,12 +116,11 @@ func (o *Outputs) resolveTraces(ctx context.Context, vars *environ.Reader, c exp
 		o.Sender, o.opened = spanSender{sender}, append(o.opened, closing{sender})
 		return nil
 	case "console":
-		o.Spans, err = stdouttrace.New()
+		if o.Spans, err = stdouttrace.New(); err != nil {
+			return fmt.Errorf("exporter: %s %q: %w", tracesExporter, name, err)
+		}
 	default:
-		o.Spans, err = autoexport.NewSpanExporter(ctx)
-	}
-	if err != nil {
-		return badExporter(tracesExporter, err)
+		return fmt.Errorf("exporter: %w", environ.Error(tracesExporter))
 	}
 	o.Name = name
 	o.opened = append(o.opened, o.Spans)
@@ -126,11 +139,3 @@ func (s spanSender) Send(ctx context.Context, body []byte) exporter.Answer {
 type closing struct{ io.Closer }
 
 func (c closing) Shutdown(context.Context) error { return c.Close() }
-
-// badExporter explains an error of the autoexport package.
-func badExporter(variable string, err error) error {
-	if err.Error() == unknownExporter {
-		return fmt.Errorf("exporter: %w", environ.Error(variable))
-	}
-	return fmt.Errorf("exporter: %s %q: %w", variable, environ.Get(variable), err)
-}

@@ -1,0 +1,52 @@
+package otlpwire
+
+import (
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Tags of resources and scopes, which are the same for all signals.
+const (
+	Resource  = 1<<3 | Prefixed // of ResourceSpans, ResourceMetrics …
+	Scopes    = 2<<3 | Prefixed
+	SchemaURL = 3<<3 | Prefixed
+
+	Scope = 1<<3 | Prefixed // of ScopeSpans, ScopeMetrics …
+	Items = 2<<3 | Prefixed
+
+	resourceAttributes = 1<<3 | Prefixed
+	scopeName          = 1<<3 | Prefixed
+	scopeVersion       = 2<<3 | Prefixed
+	scopeAttributes    = 3<<3 | Prefixed
+)
+
+func AppendResource(b []byte, r *resource.Resource) []byte {
+	if r == nil {
+		return b
+	}
+	b, at := BeginMessage(b, Resource)
+	b = AppendSet(b, resourceAttributes, r.Set())
+	b = EndMessage(b, at)
+	return AppendText(b, SchemaURL, r.SchemaURL())
+}
+
+func AppendScope(b []byte, s instrumentation.Scope) []byte {
+	if s != (instrumentation.Scope{}) {
+		var at int
+		b, at = BeginMessage(b, Scope)
+		b = AppendText(b, scopeName, s.Name)
+		b = AppendText(b, scopeVersion, s.Version)
+		b = AppendSet(b, scopeAttributes, &s.Attributes)
+		b = EndMessage(b, at)
+	}
+	return AppendText(b, SchemaURL, s.SchemaURL)
+}
+
+func AppendSet(b []byte, tag uint64, set *attribute.Set) []byte {
+	for i := set.Iter(); i.Next(); {
+		kv := i.Attribute()
+		b = AppendKeyValue(b, tag, &kv, 0)
+	}
+	return b
+}

@@ -1,0 +1,129 @@
+package otlpwire
+
+import (
+	"math"
+
+	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Tags of an attribute and its value: a field's number and the type of its value.
+const (
+	KeyValueKey   = 1<<3 | Prefixed
+	KeyValueValue = 2<<3 | Prefixed
+
+	ValueString = 1<<3 | Prefixed
+	ValueBool   = 2<<3 | Varint
+	ValueInt    = 3<<3 | Varint
+	ValueDouble = 4<<3 | Fixed64
+	ValueArray  = 5<<3 | Prefixed
+	ValueMap    = 6<<3 | Prefixed
+	ValueBytes  = 7<<3 | Prefixed
+
+	ListValues = 1<<3 | Prefixed // of an array and of a map
+)
+
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute; see otlpenc.MaxDepth.
+const MaxDepth = 30
+
+const tooDeep = "nested too deep"
+
+// AppendAttributes appends attributes that have depth lists and maps around them.
+func AppendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth int) []byte {
+	for i := range attrs {
+		b = AppendKeyValue(b, tag, &attrs[i], depth)
+	}
+	return b
+}
+
+func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
+	key := ValidText(string(kv.Key))
+	if kv.Value.Type() == attribute.STRING {
+		return AppendTextAttribute(b, tag, key, ValidText(kv.Value.AsString()))
+	}
+	b, at := BeginMessage(b, tag)
+	b = AppendText(b, KeyValueKey, key)
+	b = AppendValue(b, KeyValueValue, kv.Value, depth)
+	return EndMessage(b, at)
+}
+
+// AppendTextAttribute appends an attribute whose value is a text. Most are short: this saves a sixth of the time of a span.
+func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
+	n := 6 + len(key) + len(s)
+	if key == "" || n >= 1<<7 {
+		b, at := BeginMessage(b, tag)
+		b = AppendText(b, KeyValueKey, key)
+		b = AppendValue(b, KeyValueValue, attribute.StringValue(s), 0)
+		return EndMessage(b, at)
+	}
+	b = append(b, byte(tag), byte(n), byte(KeyValueKey), byte(len(key)))
+	b = append(b, key...)
+	b = append(b, byte(KeyValueValue), byte(len(s)+2), byte(ValueString), byte(len(s)))
+	return append(b, s...)
+}
+
+// AppendScalar appends an attribute whose value is a number or a truth value: n has its bits, and field says which.
+func AppendScalar(b []byte, tag uint64, key string, field, n uint64) []byte {
+	b, at := BeginMessage(b, tag)
+	b = AppendText(b, KeyValueKey, key)
+	b, value := BeginMessage(b, KeyValueValue)
+	b = append(b, byte(field))
+	if field == ValueDouble {
+		b = protowire.AppendFixed64(b, n)
+	} else {
+		b = protowire.AppendVarint(b, n)
+	}
+	return EndMessage(EndMessage(b, value), at)
+}
+
+// AppendValue appends an AnyValue that has depth lists and maps around it.
+func AppendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
+	b, at := BeginMessage(b, tag)
+	switch v.Type() {
+	case attribute.EMPTY:
+	case attribute.BOOL:
+		b = append(b, byte(ValueBool), byte(protowire.EncodeBool(v.AsBool())))
+	case attribute.INT64:
+		b = protowire.AppendVarint(append(b, byte(ValueInt)), uint64(v.AsInt64()))
+	case attribute.FLOAT64:
+		b = protowire.AppendFixed64(append(b, byte(ValueDouble)), math.Float64bits(v.AsFloat64()))
+	case attribute.STRING:
+		b = AppendString(b, ValueString, ValidText(v.AsString()))
+	case attribute.BYTESLICE:
+		b = AppendString(b, ValueBytes, string(v.AsByteSlice()))
+	case attribute.BOOLSLICE:
+		b = appendList(b, v.AsBoolSlice(), attribute.BoolValue, depth)
+	case attribute.INT64SLICE:
+		b = appendList(b, v.AsInt64Slice(), attribute.Int64Value, depth)
+	case attribute.FLOAT64SLICE:
+		b = appendList(b, v.AsFloat64Slice(), attribute.Float64Value, depth)
+	case attribute.STRINGSLICE:
+		b = appendList(b, v.AsStringSlice(), attribute.StringValue, depth)
+	case attribute.SLICE:
+		b = appendList(b, v.AsSlice(), func(e attribute.Value) attribute.Value { return e }, depth)
+	case attribute.MAP:
+		if depth == MaxDepth {
+			b = AppendString(b, ValueString, tooDeep)
+			break
+		}
+		var list int
+		b, list = BeginMessage(b, ValueMap)
+		b = AppendAttributes(b, ListValues, v.AsMap(), depth+1)
+		b = EndMessage(b, list)
+	default:
+		b = AppendString(b, ValueString, "INVALID") // a kind of value that the SDK got later
+	}
+	return EndMessage(b, at)
+}
+
+// appendList appends an array that has depth lists and maps around it.
+func appendList[T any](b []byte, elements []T, value func(T) attribute.Value, depth int) []byte {
+	if depth == MaxDepth {
+		return AppendString(b, ValueString, tooDeep)
+	}
+	b, at := BeginMessage(b, ValueArray)
+	for _, e := range elements {
+		b = AppendValue(b, ListValues, value(e), depth+1)
+	}
+	return EndMessage(b, at)
+}
