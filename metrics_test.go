@@ -2,76 +2,67 @@ package perfline_test
 
 import (
 	"context"
-	"io"
-	"net"
+	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/observer"
 )
 
-// OTEL_METRICS_EXPORTER brings the metrics of requests and perfline's own counts to
-// where it says: here, a page to be scraped.
-func TestMetricsExporter(t *testing.T) { overBoth(t, testMetricsExporter) }
+// Config.Metrics reads the metrics of requests and perfline's own counts.
+func TestMetricsReader(t *testing.T) { overBoth(t, testMetricsReader) }
 
-func testMetricsExporter(t *testing.T, start starter) {
+func testMetricsReader(t *testing.T, start starter) {
 	t.Helper()
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close() // its port is free now
-	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
-	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", host)
-	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
-	pl, ctx, log := start(t, perfline.Config{Service: "shop"})
+	reader := sdkmetric.NewManualReader()
+	pl, ctx, log := start(t, perfline.Config{Service: "shop", Metrics: reader})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /things/{id}", func(http.ResponseWriter, *http.Request) {})
 	h := bridgehttp.Server{Timeline: observer.FromContext(ctx)}.Middleware(mux)
 	for range 3 {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/things/7", http.NoBody))
 	}
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + net.JoinHostPort(host, port) + "/metrics")
-	if err != nil {
+	var got metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &got); err != nil {
 		t.Fatal(err)
 	}
-	page, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if err != nil {
-		t.Fatal(err)
+	if name, _ := got.Resource.Set().Value(semconv.ServiceNameKey); name.AsString() != "shop" {
+		t.Errorf("the metrics are of the service %q, want shop", name.AsString())
 	}
-	for _, want := range []string{
-		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="200",http_route="/things/{id}"`,
-		`perfline_bridge_total{`,
-		`service_name="shop"`,
-	} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the page lacks %s", want)
+	names := map[string]metricdata.Aggregation{}
+	for _, s := range got.ScopeMetrics {
+		for _, m := range s.Metrics {
+			names[m.Name] = m.Data
 		}
 	}
-	if t.Failed() {
-		t.Logf("%s", page)
+	durations, ok := names["http.server.request.duration"].(metricdata.Histogram[float64])
+	if !ok || len(durations.DataPoints) != 1 || durations.DataPoints[0].Count != 3 {
+		t.Errorf("http.server.request.duration is %+v, want one point of 3 requests", names["http.server.request.duration"])
+	}
+	if _, ok := names["perfline.bridge"]; !ok {
+		t.Errorf("the metrics lack perfline.bridge: %v", slices.Sorted(maps.Keys(names)))
+	}
+	if pl.MeterProvider() != otel.GetMeterProvider() {
+		t.Error("MeterProvider is not the global one")
 	}
 	if err := pl.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if resp, err := client.Get("http://" + net.JoinHostPort(host, port) + "/metrics"); err == nil {
-		resp.Body.Close()
-		t.Error("the page is there after Shutdown")
+	if err := reader.Collect(t.Context(), &got); !errors.Is(err, sdkmetric.ErrReaderShutdown) {
+		t.Errorf("after Shutdown, Collect returns %v, want ErrReaderShutdown", err)
 	}
 	if log.Len() > 0 {
 		t.Errorf("logged %s", log)

@@ -148,7 +148,7 @@ func TestGlobals(t *testing.T) { overBoth(t, testGlobals) }
 
 func testGlobals(t *testing.T, start starter) {
 	t.Helper()
-	t.Setenv("OTEL_PROPAGATORS", "b3")
+	t.Setenv("OTEL_PROPAGATORS", "baggage")
 	pl, _, _ := start(t, perfline.Config{})
 	defer func() { _ = pl.Shutdown(t.Context()) }()
 	_, span := otel.GetTracerProvider().Tracer("t").Start(t.Context(), "s")
@@ -159,7 +159,7 @@ func testGlobals(t *testing.T, start starter) {
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
 	header := propagation.HeaderCarrier{}
 	otel.GetTextMapPropagator().Inject(ctx, header)
-	if header.Get("b3") == "" {
+	if len(header) > 0 {
 		t.Errorf("OTEL_PROPAGATORS is not honoured: %v", header)
 	}
 }

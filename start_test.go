@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -61,12 +59,17 @@ func TestStartErrors(t *testing.T) {
 		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Spans: 7}}, nil, "Spans 7: must be"},
 		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},
 
-		{"unknown exporter", perfline.Config{}, env{"OTEL_TRACES_EXPORTER": "jaeger"}, `perfline: exporter: OTEL_TRACES_EXPORTER "jaeger": must be otlp, console, none, or a name that the program registered with the autoexport package`},
-		{"unknown exporter of metrics", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "statsd"}, `perfline: exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp, prometheus, console, none, or a name that the program registered with the autoexport package`},
+		{"unknown exporter", perfline.Config{}, env{"OTEL_TRACES_EXPORTER": "jaeger"}, `perfline: exporter: OTEL_TRACES_EXPORTER "jaeger": must be otlp, console or none; set Config.SpanExporter for another exporter`},
+		{"unknown exporter of metrics", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "statsd"}, `perfline: exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp or none; set Config.Metrics for another reader`},
+		{"metrics on the console", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "console"}, `perfline: exporter: OTEL_METRICS_EXPORTER "console": must be otlp or none`},
+		{"unknown propagator", perfline.Config{}, env{"OTEL_PROPAGATORS": "tracecontext,b3"}, `perfline: OTEL_PROPAGATORS "tracecontext,b3": must be tracecontext, baggage, both, or none; set Config.Propagator for another format`},
+		{"a propagator and none", perfline.Config{}, env{"OTEL_PROPAGATORS": "none,baggage"}, `perfline: OTEL_PROPAGATORS "none,baggage"`},
+		{"configuration file", perfline.Config{}, env{"OTEL_CONFIG_FILE": "otel.yaml"}, `perfline: OTEL_CONFIG_FILE "otel.yaml": must be empty: perfline does not read configuration files`},
+		{"two places for spans", perfline.Config{SpanExporter: closing{}, Traces: exporter.Config{Endpoint: otlp}}, nil, "perfline: field SpanExporter: must be nil when Traces has"},
 		{"header with a line break", perfline.Config{}, env{"OTEL_EXPORTER_OTLP_ENDPOINT": otlp, "OTEL_EXPORTER_OTLP_HEADERS": "k=" + canary + "%0d%0ax:y"}, "perfline: exporter: OTEL_EXPORTER_OTLP_HEADERS (17 bytes): must be name=value"},
 		{"a header of metrics with a line break", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "k=a%0ab"}, "perfline: exporter: OTEL_EXPORTER_OTLP_METRICS_HEADERS ("},
 		{
-			"the last one that is looked at", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": "0", "OTEL_EXPORTER_OTLP_ENDPOINT": otlp, "PYROSCOPE_SERVER_ADDRESS": "localhost:4040"},
+			"the last one that is looked at", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": otlp, "PYROSCOPE_SERVER_ADDRESS": "localhost:4040"},
 			`perfline: pyroscope: PYROSCOPE_SERVER_ADDRESS "localhost:4040": must be a URL`,
 		},
 	} {
@@ -98,7 +101,7 @@ func TestStartErrors(t *testing.T) {
 // Variables that are wrong and do no harm: spans and metrics arrive all the same, and each variable is one line.
 func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 	wrong := env{
-		"OTEL_SERVICE_NAME": "sh\xffop", "OTEL_TRACES_SAMPLER": "most", "OTEL_PROPAGATORS": "tracecontext,pigeon",
+		"OTEL_SERVICE_NAME": "sh\xffop", "OTEL_TRACES_SAMPLER": "most",
 		"OTEL_SPAN_EVENT_COUNT_LIMIT": "some", "OTEL_ATTRIBUTE_COUNT_LIMIT": "1e3",
 		"OTEL_EXPORTER_OTLP_TIMEOUT": "10s", "OTEL_EXPORTER_OTLP_COMPRESSION": "zip", "OTEL_EXPORTER_OTLP_INSECURE": "yes",
 		"OTEL_METRIC_EXPORT_INTERVAL": "1m", "OTEL_METRIC_EXPORT_TIMEOUT": "0", "OTEL_GO_X_CARDINALITY_LIMIT": "all",
@@ -192,38 +195,29 @@ func (c closing) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// registered registers exporters named perfline-test, and returns how many were shut down.
-var registered = sync.OnceValue(func() *atomic.Int32 {
-	shut := new(atomic.Int32)
-	autoexport.RegisterSpanExporter("perfline-test", func(context.Context) (sdktrace.SpanExporter, error) { return closing{shut: shut}, nil })
-	autoexport.RegisterMetricReader("perfline-test", func(context.Context) (sdkmetric.Reader, error) {
-		return closing{Reader: sdkmetric.NewManualReader(), shut: shut}, nil
-	})
-	return shut
-})
+// The program may give exporters of its own. Shutdown shuts them down, and a Start that fails does not.
+func TestGivenExporters(t *testing.T) { overBoth(t, testGivenExporters) }
 
-// The program may register exporters of its own. They are shut down, also when Start fails after it has made them.
-func TestRegisteredExporters(t *testing.T) { overBoth(t, testRegisteredExporters) }
-
-func testRegisteredExporters(t *testing.T, start starter) {
+func testGivenExporters(t *testing.T, start starter) {
 	t.Helper()
-	shut := registered()
-	before := shut.Load()
-	t.Setenv("OTEL_TRACES_EXPORTER", "perfline-test")
-	t.Setenv("OTEL_METRICS_EXPORTER", "perfline-test")
+	var shut atomic.Int32
+	given := perfline.Config{SpanExporter: closing{shut: &shut}, Metrics: closing{Reader: sdkmetric.NewManualReader(), shut: &shut}}
+	t.Setenv("OTEL_TRACES_EXPORTER", "otlp") // the fields win
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 	watchGlobals(t)
-	pl, ctx, log := start(t, perfline.Config{})
+	failing := given
+	failing.Service = "\xff"
+	if _, err := perfline.Start(t.Context(), failing); err == nil || shut.Load() > 0 {
+		t.Errorf("%v, %d were shut down by a Start that failed", err, shut.Load())
+	}
+	pl, ctx, log := start(t, given)
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 	span.End()
 	if err := pl.Shutdown(t.Context()); err != nil || pl.Stats().Delivery.Delivered != 1 || log.Len() > 0 {
 		t.Errorf("%v, %+v, logged %s", err, pl.Stats().Delivery, log)
 	}
-	if n := shut.Load() - before; n != 2 {
+	if n := shut.Load(); n != 2 {
 		t.Errorf("%d were shut down, want both", n)
-	}
-	t.Setenv("PYROSCOPE_SERVER_ADDRESS", "nowhere")
-	if _, err := perfline.Start(t.Context(), perfline.Config{}); err == nil || shut.Load()-before != 4 {
-		t.Errorf("%v, %d were shut down in all, want 4", err, shut.Load()-before)
 	}
 }
 
@@ -239,8 +233,6 @@ func TestWarnings(t *testing.T) {
 		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{Service: "shop"}, `value="\xff" rule="must be UTF-8" instead=shop`},
 		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{}, "instead=unknown_service:" + filepath.Base(os.Args[0])},
 		{"OTEL_RESOURCE_ATTRIBUTES", canary, perfline.Config{}, `value="6 bytes" rule="must be key=value pairs of UTF-8, separated by commas, with %2C for a comma and %25 for %" instead=none`},
-		{"OTEL_PROPAGATORS", "b3,pigeon", perfline.Config{}, `value=b3,pigeon rule="must be tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace, none, or names that the program registered with the autoprop package" instead=tracecontext,baggage`},
-		{"OTEL_PROPAGATORS", ",", perfline.Config{}, `value=,`},
 		{"OTEL_SPAN_LINK_COUNT_LIMIT", strings.Repeat("9", 1000), perfline.Config{}, `value=` + strings.Repeat("9", 97) + `… rule="must be a whole number; a negative one means no limit" instead=128`},
 		{"PERFLINE_PROFILING", "of", perfline.Config{}, `value=of rule="must be off or remote" instead=off`},
 	} {

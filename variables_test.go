@@ -61,7 +61,8 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_SDK_DISABLED":        {cells: allWarn},
 		"OTEL_SERVICE_NAME":        {cells: text},
 		"OTEL_RESOURCE_ATTRIBUTES": {cells: allWarn},
-		"OTEL_PROPAGATORS":         {cells: allWarn},
+		"OTEL_PROPAGATORS":         {cells: allFail},
+		"OTEL_CONFIG_FILE":         {cells: allFail},
 		"OTEL_TRACES_SAMPLER":      {cells: allWarn},
 		"OTEL_TRACES_SAMPLER_ARG":  {cells: "wowww", with: env{"OTEL_TRACES_SAMPLER": "traceidratio"}},
 		"OTEL_TRACES_EXPORTER":     {cells: allFail},
@@ -111,10 +112,6 @@ func variables(pyroscope string) map[string]cellsOf {
 	} {
 		all[name] = cellsOf{cells: cells, with: metrics}
 	}
-	scraped := env{"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": "0"}
-	all["OTEL_EXPORTER_PROMETHEUS_HOST"] = cellsOf{allFail, scraped, "oe"}
-	all["OTEL_EXPORTER_PROMETHEUS_PORT"] = cellsOf{"eoeee", scraped, "oe"}
-	all["OTEL_METRICS_PRODUCERS"] = cellsOf{allFail, scraped, "oe"}
 	for name, cells := range map[string]string{
 		"PYROSCOPE_APPLICATION_NAME": text, "PYROSCOPE_LABELS": allWarn, "PYROSCOPE_UPLOAD_INTERVAL": allWarn,
 		"PYROSCOPE_TENANT_ID": "ooooe", "PYROSCOPE_HTTP_HEADERS": allFail,

@@ -40,7 +40,7 @@ func TestResolve(t *testing.T) {
 		{"a field alone", nil, exporter.Config{Endpoint: "http://h:4318"}, "http/protobuf to http://h:4318", "", false},
 		{"the field wins", env{traces: "console"}, exporter.Config{Endpoint: "http://h:1"}, "grpc to http://h:1", "", false},
 		{"otlp without an endpoint", env{traces: "otlp"}, exporter.Config{}, "grpc to http://localhost:4317", "", false},
-		{"console", env{traces: "console", metrics: "console"}, exporter.Config{}, "", "console", true},
+		{"console", env{traces: "console"}, exporter.Config{}, "", "console", false},
 		{"metrics over gRPC", env{metrics: "otlp"}, exporter.Config{}, "", "", true},
 		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, exporter.Config{}, "", "", true},
 	} {
@@ -48,7 +48,7 @@ func TestResolve(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
-			o, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), c.c)
+			o, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), outputs.Config{Traces: c.c})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,9 +63,9 @@ func TestResolve(t *testing.T) {
 			if (o.Spans != nil) != (c.spans != "") || o.Name != c.spans {
 				t.Errorf("spans go to %q (%T), want %q", o.Name, o.Spans, c.spans)
 			}
-			r, err := o.Metrics(t.Context(), resource.Empty())
-			if err != nil || (r != nil) != c.metrics {
-				t.Errorf("metrics: %v, %v, want some: %v", r, err, c.metrics)
+			r := o.Metrics(resource.Empty())
+			if (r != nil) != c.metrics {
+				t.Errorf("metrics: %v, want some: %v", r, c.metrics)
 			}
 			if r != nil {
 				_ = r.Shutdown(t.Context())
@@ -80,17 +80,16 @@ func TestResolveErrors(t *testing.T) {
 		env  env
 		says string
 	}{
-		{"unknown exporter", env{traces: "zipkin"}, `exporter: OTEL_TRACES_EXPORTER "zipkin": must be otlp, console, none, or a name that the program registered`},
-		{"unknown exporter of metrics", env{metrics: "statsd"}, `exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp, prometheus, console, none, or a name`},
+		{"unknown exporter", env{traces: "zipkin"}, `exporter: OTEL_TRACES_EXPORTER "zipkin": must be otlp, console or none; set Config.SpanExporter`},
+		{"unknown exporter of metrics", env{metrics: "statsd"}, `exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp or none; set Config.Metrics`},
 		{"an endpoint that is no URL", env{endpoint: "localhost"}, `exporter: OTEL_EXPORTER_OTLP_ENDPOINT "localhost"`},
 		{"metrics over JSON", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json"}, `exporter: OTEL_EXPORTER_OTLP_METRICS_PROTOCOL "http/json": must be grpc or http/protobuf`},
-		{"a port that is none", env{metrics: "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": "99999"}, `exporter: OTEL_EXPORTER_PROMETHEUS_PORT "99999": must be a number from 0 to 65535`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
-			_, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), exporter.Config{})
+			_, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.DiscardHandler)), outputs.Config{})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
@@ -104,7 +103,7 @@ func TestResolveLogsAVariableOnce(t *testing.T) {
 	t.Setenv(metrics, "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")
 	var log bytes.Buffer
-	o, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), exporter.Config{})
+	o, err := outputs.Resolve(t.Context(), environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), outputs.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

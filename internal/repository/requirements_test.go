@@ -156,6 +156,7 @@ var notApplicable = map[string]string{
 	"PT-34": "structured cloning and realms do not exist in Go",
 	"UT-7":  "values are not cloned, so cloning cannot fail",
 	"UT-10": "impossible by Measure's types",
+	"UT-26": "they are names of what a browser shows",
 
 	"JSP-6":  "a process has no background",
 	"JSP-31": "now is not coarsened, so that nothing can be finer",
@@ -242,7 +243,7 @@ func testLinks(tests []coveringTest) string {
 func coveringTests(t *testing.T) map[string][]coveringTest {
 	t.Helper()
 	covered := map[string][]coveringTest{}
-	for _, dir := range []string{"observer", "marks", "profiling", "profiling/profile", "profiling/sessions", "profiling/service"} {
+	for _, dir := range []string{"internal/timelinetest/timeline", "internal/timelinetest/marks", "profiling", "profiling/profile", "profiling/sessions", "profiling/service"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no tests in %s: %v", dir, err)

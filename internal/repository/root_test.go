@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,7 +34,13 @@ func list(t *testing.T, goos, format string, args ...string) string {
 	return string(out)
 }
 
-// sources are the module's Go and assembler files, by path. Nested modules are not among them.
+// packages are the patterns of all packages that users get, of three modules.
+var packages = []string{"./...", module + "/observer/...", module + "/marks/..."}
+
+// nested are the folders of the modules that users get, and of the one with their tests. Other nested modules are the repository's own.
+var nested = []string{"observer", "marks", "internal/timelinetest"}
+
+// sources are the Go and assembler files of these modules, by path.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -42,7 +49,7 @@ func sources(t *testing.T) map[string]string {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != "." {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != "." && !slices.Contains(nested, filepath.ToSlash(path)) {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(path, ".go"), strings.HasSuffix(path, ".s"):

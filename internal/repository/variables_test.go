@@ -12,21 +12,12 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// notHonoured are variables that linked code reads, but not for perfline.Start.
-var notHonoured = map[string]string{
-	"OTEL_LOGS_EXPORTER":       "perfline sends no logs",
-	"OTEL_EXPORTER_OTLP_LOGS_": "perfline sends no logs",
-	"OTEL_BLRP_":               "perfline sends no logs",
-	"OTEL_LOGRECORD_":          "perfline sends no logs",
-}
-
 // How code names variables: whole, or with what begins the name elsewhere.
 var (
-	wholeNames   = regexp.MustCompile(`"((?:OTEL|PYROSCOPE|PERFLINE)_[A-Z][A-Z_]*[A-Z])"`)
-	otlpReaders  = regexp.MustCompile(`[wW]ith\w+\(\s*"([A-Z_]+)"(?:,\s*"([A-Z_]+)")?`)
-	goXFeatures  = regexp.MustCompile(`newFeature\(\s*\[\]string\{([^}]*)\}`)
-	quoted       = regexp.MustCompile(`"([A-Z_]+)"`)
-	otlpPackages = regexp.MustCompile(`/otlp(trace|metric)(grpc|http)/internal/(otlpconfig|oconf)$`)
+	wholeNames  = regexp.MustCompile(`"((?:OTEL|PYROSCOPE|PERFLINE)_[A-Z][A-Z_]*[A-Z])"`)
+	ofSignal    = regexp.MustCompile(`(?:OfSignal\(signal\.Variable|choice\(vars), "([A-Z_]+)"`)
+	goXFeatures = regexp.MustCompile(`newFeature\(\s*\[\]string\{([^}]*)\}`)
+	quoted      = regexp.MustCompile(`"([A-Z_]+)"`)
 )
 
 // readBy finds the variables that the code reads which perfline.Start links: which one by which packages.
@@ -58,19 +49,18 @@ func readBy(t *testing.T) map[string][]string {
 					add("OTEL_GO_X_" + suffix[1])
 				}
 			}
-			if !otlpPackages.MatchString(pkg) {
-				continue
-			}
-			for _, m := range otlpReaders.FindAllStringSubmatch(string(text), -1) {
-				for _, name := range m[1:] {
-					if name != "" {
-						add("OTEL_EXPORTER_OTLP_" + name)
-					}
+			for _, m := range ofSignal.FindAllStringSubmatch(string(text), -1) {
+				switch pkg {
+				case module + "/internal/otlp":
+					add("OTEL_EXPORTER_OTLP_" + m[1])
+					add("OTEL_EXPORTER_OTLP_TRACES_" + m[1])
+					add("OTEL_EXPORTER_OTLP_METRICS_" + m[1])
+				case module + "/internal/outputs":
+					add("OTEL_EXPORTER_OTLP_METRICS_" + m[1])
 				}
 			}
 		}
 	}
-	delete(found, "OTEL_EXPORTER_OTLP") // begins names
 	return found
 }
 
@@ -88,11 +78,7 @@ func TestVariablesAreComplete(t *testing.T) {
 	}
 	read := readBy(t)
 	for name, packages := range read {
-		excluded := false
-		for prefix := range notHonoured {
-			excluded = excluded || strings.HasPrefix(name, prefix)
-		}
-		if !listed[name] && !excluded {
+		if !listed[name] {
 			t.Errorf("%s is read by %v and not listed: add it to internal/environ or say here why not", name, packages)
 		}
 	}

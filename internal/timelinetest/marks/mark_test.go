@@ -103,7 +103,7 @@ func TestMarkAt(t *testing.T) {
 			t.Error("it was recorded")
 		}
 	})
-	t.Run("UT-2 constructor does not queue", func(t *testing.T) {
+	t.Run("UT-2 PT-11 the constructor does not queue, and a mark has no duration", func(t *testing.T) {
 		m, err := newMark(ctx, "made", tl.now)
 		if err != nil || m.StartTime() != tl.now || m.Type() != observer.Mark || m.Duration() != 0 {
 			t.Errorf("got %v %v for %v, %v", m.Type(), m.StartTime(), m.Duration(), err)
