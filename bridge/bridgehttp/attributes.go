@@ -2,7 +2,6 @@ package bridgehttp
 
 import (
 	"net/http"
-	"path"
 	"strings"
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -101,24 +100,4 @@ func usualPort(scheme string) int {
 		return 443
 	}
 	return 80
-}
-
-// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
-// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
-// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
-func matchedRoute(r *http.Request) string {
-	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
-		return ""
-	}
-	return routeOf(r.Pattern)
-}
-
-// routeOf is the path part of a ServeMux pattern "METHOD host/path".
-func routeOf(pattern string) string {
-	for i := range len(pattern) {
-		if pattern[i] == '/' {
-			return pattern[i:]
-		}
-	}
-	return ""
 }

@@ -198,8 +198,10 @@ func TestServerMetricsOfManyKinds(t *testing.T) {
 	m.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(m.reader), sdkmetric.WithCardinalityLimit(2*kinds))
 	server := m.server()
 	server.MeterProvider, server.BodySizeMetrics = m.meters, true
-	server.Route = func(req *http.Request) string { return req.URL.Path }
-	h := server.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	h := server.Middleware(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		bridgehttp.SetRoute(req.Context(), req.URL.Path)
+		_, _ = io.WriteString(w, "hello")
+	}))
 	var wg sync.WaitGroup
 	for range workers { // the first of a kind on several goroutines at once
 		wg.Go(func() {

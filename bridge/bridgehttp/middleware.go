@@ -43,13 +43,6 @@ type Server struct {
 	// linked to the caller's: for callers whose traces are not to be continued.
 	PublicEndpoint func(*http.Request) bool
 
-	// Route is the pattern that the request matched, for the span's name and for
-	// metrics, which must not tell apart more than a few hundred. It is called when
-	// the handler is done, with the request that the handler was given: routers that
-	// copy the request, as chi, tell it to middlewares they call themselves
-	// (r.Use(bridgehttp.Middleware)). nil: the path of the http.ServeMux pattern.
-	Route func(*http.Request) string
-
 	// SpanName names the span, once when it starts and once more when the handler is
 	// done and the route known, which is empty before. nil: "METHOD route".
 	SpanName func(r *http.Request, route string) string
@@ -107,9 +100,6 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	s.ServerTiming.Names = slices.Clone(s.ServerTiming.Names)
 	if s.ServerTiming.MaxBytes <= 0 {
 		s.ServerTiming.MaxBytes = 1024
-	}
-	if s.Route == nil {
-		s.Route = matchedRoute
 	}
 	return &middleware{
 		Server:  s,
@@ -258,7 +248,7 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 
 	x := exchange{
 		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
-		status: res.status, route: text.Valid(q.m.Route(r)),
+		status: res.status, route: text.Valid(q.route(r)),
 	}
 	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 		x.failure = panicType(p)

@@ -107,13 +107,6 @@ func TestServerSettings(t *testing.T) {
 				t.Errorf("parent %v, links %v, want the caller and none", span.Parent(), span.Links())
 			}
 		}},
-		{"Route", func(s *bridgehttp.Server) {
-			s.Route = func(r *http.Request) string { return "/route of " + r.PathValue("id") }
-		}, "GET /route of 7", func(t *testing.T, r *rig) {
-			if got := tag(r.got.one(t, "GET /route of 7"), "http.route"); got != "/route of 7" {
-				t.Errorf("http.route is %q", got)
-			}
-		}},
 		{"SpanName", func(s *bridgehttp.Server) {
 			s.SpanName = func(r *http.Request, route string) string { return r.Method + "-" + route }
 		}, "GET-/x/{id}", nil},

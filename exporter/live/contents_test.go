@@ -95,7 +95,10 @@ func TestContents(t *testing.T) {
 func (p *program) request(name string, d time.Duration) {
 	p.t.Helper()
 	method, route, _ := strings.Cut(name, " ")
-	s := bridgehttp.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider(), Route: func(*http.Request) string { return route }}
-	s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { burn(d) })).
+	s := bridgehttp.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider()}
+	s.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		bridgehttp.SetRoute(r.Context(), route)
+		burn(d)
+	})).
 		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/", http.NoBody))
 }

@@ -41,6 +41,21 @@ func (t *timings) of(name string) *atomic.Int64 {
 	return nil
 }
 
+// SetRoute sets the route of t's request. It does nothing on a process timeline.
+func (t *Timeline) SetRoute(route string) {
+	if t.parent != nil {
+		t.route.Store(&route)
+	}
+}
+
+// Route returns the route that SetRoute has set last, and "" without one.
+func (t *Timeline) Route() string {
+	if route := t.route.Load(); route != nil {
+		return *route
+	}
+	return ""
+}
+
 // IsTimingName reports whether name is one of the 21 attributes of
 // PerformanceTiming, such as "responseStart". On a request's timeline they stand
 // for moments of the request.

@@ -51,7 +51,8 @@ type Timeline struct {
 	journal *journal     // nil unless something waits for the receiver
 	shown   int          // records of the journal that the buffer has
 
-	timings timings // of a unit
+	timings timings                // of a unit
+	route   atomic.Pointer[string] // of a unit
 
 	// The shard's mu guards these.
 	place int    // in the shard's list, plus 1; 0 outside

@@ -1,0 +1,68 @@
+package bridgehttp
+
+import (
+	"context"
+	"net/http"
+	"path"
+
+	"github.com/perfline/perfline/observer/record"
+)
+
+// SetRoute tells the route of the request that ctx belongs to: the pattern that it matched, such as "/items/{id}", for the name
+// of its span and for metrics. A program must not have more than a few hundred routes.
+//
+// [http.ServeMux] needs no call. Other routers call it from a middleware of their own, before or after the handler, and the
+// [Middleware] is around the whole router. The last call counts, and calls after the request do nothing. docs/frameworks.md has the lines
+// for chi, gin, echo, gorilla/mux and httprouter.
+func SetRoute(ctx context.Context, route string) { record.FromContext(ctx).SetRoute(route) }
+
+// Mount returns a handler for an [http.ServeMux] inside another one, whose pattern the [Middleware] cannot see because the request is
+// copied on the way. The route is the prefix and the route below it:
+//
+//	mux.Handle("/api/", http.StripPrefix("/api", bridgehttp.Mount("/api", api)))
+//	mux.Handle("/slow/", http.TimeoutHandler(bridgehttp.Mount("", slow), time.Second, ""))
+//
+// Mounts may be within each other.
+func Mount(prefix string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { // also if h panics
+			tl := record.FromContext(r.Context())
+			route := tl.Route()
+			if route == "" {
+				route = matchedRoute(r)
+			}
+			if route != "" {
+				tl.SetRoute(prefix + route)
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// route returns the route of a request: the one that was told, or that of the pattern that an http.ServeMux matched.
+func (q *request) route(r *http.Request) string {
+	if route := q.tl.Route(); route != "" {
+		return route
+	}
+	return matchedRoute(r)
+}
+
+// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
+// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
+// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
+func matchedRoute(r *http.Request) string {
+	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
+		return ""
+	}
+	return routeOf(r.Pattern)
+}
+
+// routeOf is the path part of a ServeMux pattern "METHOD host/path".
+func routeOf(pattern string) string {
+	for i := range len(pattern) {
+		if pattern[i] == '/' {
+			return pattern[i:]
+		}
+	}
+	return ""
+}
