@@ -1,0 +1,17 @@
+package frameworks
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/perfline/perfline/bridge/bridgehttp"
+)
+
+// ChiRoute is a middleware for chi. The route is complete after the handler.
+func ChiRoute(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { bridgehttp.SetRoute(r.Context(), chi.RouteContext(r.Context()).RoutePattern()) }()
+		next.ServeHTTP(w, r)
+	})
+}
