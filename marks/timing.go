@@ -52,6 +52,22 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 	return t.open(ctx, name, attrs), t
 }
 
+// StartJob begins a unit of work of its own: a cron job, a message from a queue, a request in a protocol that perfline does not
+// know. Its measure is the root of a new trace, whatever ctx belongs to. It is among the requests that perfline keeps in memory; a Start without a request
+// around it is not. Otherwise it is as [Start].
+//
+//	for msg := range messages {
+//		ctx, t := marks.StartJob(ctx, "order.import")
+//		t.Fail(handle(ctx, msg))
+//		t.End()
+//	}
+//
+// With OpenTelemetry's API, a span of kind consumer is a unit of work, and so is a root span with the attribute perfline.job, true. These can
+// continue the trace that a message brings.
+func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, *Timing) {
+	return Start(record.Detached(ctx), name, append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)
+}
+
 func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
 	p := &t.place
 	p.Locate(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -103,6 +104,9 @@ func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	switch e := event.(type) {
 	case *stats.Begin:
 		c.begun = true
+		if c.span != nil && (e.IsClientStream || e.IsServerStream) {
+			c.span.SetAttributes(attribute.Bool(record.StreamKey, true))
+		}
 	case *stats.InPayload:
 		c.requestSize.Add(int64(e.CompressedLength))
 	case *stats.OutHeader:

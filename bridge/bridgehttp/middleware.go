@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -275,6 +276,9 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 		span.SetName(k.name)
 	}
 	q.answer(k)
+	if q.response.isStream() {
+		span.SetAttributes(attribute.Bool(record.StreamKey, true))
+	}
 	if x.failure == "" {
 		return
 	}

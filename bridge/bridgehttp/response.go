@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // A response notes a response while the handler writes it, and is the writer that the handler
@@ -13,10 +14,11 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	request *request // its begun is called before the first byte, while headers can still be set
-	status  int      // the first final one; 0 before it and when the handler took the connection
-	written int64    // bytes of the body
-	begun   bool     // the header is on its way, or the connection the handler's
+	request  *request // its begun is called before the first byte, while headers can still be set
+	status   int      // the first final one; 0 before it and when the handler took the connection
+	written  int64    // bytes of the body
+	begun    bool     // the header is on its way, or the connection the handler's
+	hijacked bool     // the connection is the handler's
 }
 
 var (
@@ -90,9 +92,18 @@ func (res *response) FlushError() error {
 func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(res.ResponseWriter).Hijack()
 	if err == nil {
-		res.begun = true // and without a status, unless there was one before
+		res.begun, res.hijacked = true, true // and without a status, unless there was one before
 	}
 	return conn, buf, err
+}
+
+// isStream reports whether the answer lasts as long as the client stays: server-sent events, or another protocol.
+func (res *response) isStream() bool {
+	if res.hijacked || res.status == http.StatusSwitchingProtocols {
+		return true
+	}
+	types := res.ResponseWriter.Header()["Content-Type"]
+	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 
 // Unwrap is for [http.ResponseController].

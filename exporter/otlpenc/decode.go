@@ -1,6 +1,7 @@
 package otlpenc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -93,6 +94,44 @@ func (s Spans) All() iter.Seq2[Span, error] {
 			if !yield(decoded, err) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// Kind returns the kind of the first span, or 0 if the bytes do not begin with a span. It reads no more than it needs.
+func (s Spans) Kind() (kind trace.SpanKind) {
+	s.firstFields(func(f field) bool {
+		if f.tag == spanKind {
+			kind = trace.SpanKind(int32(f.number))
+		}
+		return f.tag != spanKind
+	})
+	return kind
+}
+
+// HasTrue reports whether the first span has an attribute with that key and the value true.
+func (s Spans) HasTrue(key string) (found bool) {
+	s.firstFields(func(f field) bool {
+		if f.tag == spanAttributes && bytes.Contains(f.body, []byte(key)) {
+			kv, err := decodeAttribute(f.body)
+			found = err == nil && kv.Key == attribute.Key(key) && kv.Value.AsBool()
+		}
+		return !found
+	})
+	return found
+}
+
+// firstFields calls do for the fields of the first span until it returns false.
+func (s Spans) firstFields(do func(field) bool) {
+	rest := fields(s.Bytes)
+	if len(rest) == 0 {
+		return
+	}
+	body, err := rest.nextSpan()
+	for err == nil && len(body) > 0 {
+		var f field
+		if f, err = body.next(); err == nil && !do(f) {
+			return
 		}
 	}
 }

@@ -20,7 +20,7 @@ func ExampleNewRecent() {
 	tracer := provider.Tracer("shop")
 
 	began := time.Now()
-	ctx, request := tracer.Start(context.Background(), "GET /search", trace.WithTimestamp(began))
+	ctx, request := tracer.Start(context.Background(), "GET /search", trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindServer))
 	_, query := tracer.Start(ctx, "sql.query", trace.WithTimestamp(began.Add(time.Millisecond)))
 	query.End(trace.WithTimestamp(began.Add(18 * time.Millisecond)))
 	request.End(trace.WithTimestamp(began.Add(20 * time.Millisecond)))

@@ -21,6 +21,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A model keeps spans as they are, and has no bound in bytes.
@@ -29,6 +30,7 @@ type model struct {
 	traces  map[trace.TraceID]*modelTrace
 	pending []trace.TraceID
 	newest  []*modelRequest // the newest first
+	others  []*modelRequest // in the background, the newest first
 	slowest []*modelRequest
 	stats   requests.Stats
 }
@@ -64,18 +66,12 @@ func (m *model) end(s sdktrace.ReadOnlySpan) {
 	isTrace := func(other trace.TraceID) bool { return other == id }
 	if root {
 		t.ended++
-		m.stats.Requests++
 		m.pending = slices.DeleteFunc(m.pending, isTrace)
-		q := &modelRequest{t, s}
-		m.newest = slices.Insert(m.newest, 0, q)
-		m.newest = m.newest[:min(len(m.newest), m.c.Requests)]
-		at, _ := slices.BinarySearchFunc(m.slowest, q, func(a, b *modelRequest) int { return cmp.Compare(b.took(), a.took()) })
-		m.slowest = slices.Insert(m.slowest, at, q)
-		m.slowest = m.slowest[:min(len(m.slowest), m.c.Slowest)]
+		m.list(&modelRequest{t, s})
 	}
 	for id, t := range m.traces {
 		of := func(q *modelRequest) bool { return q.trace == t }
-		if t.ended > 0 && !slices.ContainsFunc(m.newest, of) && !slices.ContainsFunc(m.slowest, of) {
+		if t.ended > 0 && !slices.ContainsFunc(m.newest, of) && !slices.ContainsFunc(m.others, of) && !slices.ContainsFunc(m.slowest, of) {
 			delete(m.traces, id)
 		}
 	}
@@ -83,6 +79,26 @@ func (m *model) end(s sdktrace.ReadOnlySpan) {
 		delete(m.traces, m.pending[0])
 		m.pending = m.pending[1:]
 		m.stats.Abandoned++
+	}
+}
+
+// list puts a root span on its lists.
+func (m *model) list(q *modelRequest) {
+	has := func(key attribute.Key) bool { return slices.Contains(q.root.Attributes(), key.Bool(true)) }
+	if kind := q.root.SpanKind(); kind != trace.SpanKindServer && kind != trace.SpanKindConsumer && !has(record.JobKey) {
+		m.stats.Background++
+		m.others = slices.Insert(m.others, 0, q)
+		m.others = m.others[:min(len(m.others), m.c.Background)]
+		return
+	}
+	m.stats.Requests++
+	m.newest = slices.Insert(m.newest, 0, q)
+	m.newest = m.newest[:min(len(m.newest), m.c.Requests)]
+	if !has(record.StreamKey) {
+		m.slowest = slices.DeleteFunc(m.slowest, func(old *modelRequest) bool { return q.root.EndTime().Sub(old.root.EndTime()) > time.Hour })
+		at, _ := slices.BinarySearchFunc(m.slowest, q, func(a, b *modelRequest) int { return cmp.Compare(b.took(), a.took()) })
+		m.slowest = slices.Insert(m.slowest, at, q)
+		m.slowest = m.slowest[:min(len(m.slowest), m.c.Slowest)]
 	}
 }
 
@@ -170,10 +186,15 @@ var (
 // randomSpan is one of few traces, with few ids, so that parents are often missing, in a circle or twice there.
 func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 	traceID, id, parent := r.IntN(6), 1+r.IntN(12), r.IntN(12)
-	start := time.Duration(r.IntN(50)) * ms
+	start := time.Duration(r.IntN(50))*ms + time.Duration(r.IntN(3))*40*time.Minute
 	return span(traceID, id, parent, fmt.Sprint("span ", i), start, start+time.Duration(r.IntN(20))*ms, func(s *tracetest.SpanStub) {
 		s.Resource, s.InstrumentationScope = someResource, someScopes[r.IntN(len(someScopes))]
 		s.SpanKind = trace.SpanKind(1 + r.IntN(5))
+		for _, key := range []attribute.Key{record.JobKey, record.StreamKey} {
+			if r.IntN(3) == 0 {
+				s.Attributes = append(s.Attributes, key.Bool(r.IntN(4) > 0))
+			}
+		}
 		if parent != 0 && r.IntN(4) == 0 {
 			remote(s)
 		}
@@ -194,7 +215,7 @@ func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 func TestRecentDecodesToTheSameSpans(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
+		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), Background: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
 		m := &model{c: c, traces: map[trace.TraceID]*modelTrace{}}
 		recent := requests.NewRecent(c)
 		for i := range 60 {
@@ -203,6 +224,11 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 			recent.OnEnd(s)
 			compareLists(t, "newest", recent.Requests(), m.newest)
 			compareLists(t, "slowest", recent.Slowest(), m.slowest)
+			var others []requests.Request
+			for _, s := range recent.Background() {
+				others = append(others, s.Request())
+			}
+			compareLists(t, "background", others, m.others)
 			got := recent.Stats()
 			if got.Bytes = 0; got != m.stats {
 				t.Fatalf("seed %d, span %d: stats are %+v, want %+v", seed, i, got, m.stats)

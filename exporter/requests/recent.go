@@ -13,7 +13,8 @@ import (
 // Config configures [NewRecent].
 type Config struct {
 	Requests   int // most recent requests kept; 0 means 64, negative none
-	Slowest    int // slowest requests kept as well, since the start; 0 means 8, negative none
+	Slowest    int // slowest requests of the last hour kept as well; 0 means 8, negative none
+	Background int // most recent root spans kept that are no request; 0 means 32, negative none
 	MaxSpans   int // spans kept of one trace; 0 means 512
 	MaxPending int // traces kept whose request has not ended yet; 0 means 1024
 
@@ -25,8 +26,13 @@ type Config struct {
 	MaxBytes int
 }
 
-// Recent keeps the most recent requests in memory, and the slowest. A request is a span whose parent is in another
-// process, or that has none, with all spans below it. Spans may arrive in any order, also after their request.
+// Recent keeps the most recent requests in memory, and the slowest. A request is a unit of work with all spans below it: a root span of
+// kind server or consumer, or one that marks.StartJob made. A root span is one without a parent, or whose parent is in another process.
+// Spans may arrive in any order, also after their request.
+//
+// Other root spans are in the background: calls and measures without a context, and what a pool does by itself. They are kept
+// apart, so that they take no request's place. A request that is a stream is never among the slowest, and a request leaves
+// the slowest when another one ends more than an hour later.
 //
 // Spans come from [Recent.Accept], or from a tracer provider: Recent is a span processor. It is safe for
 // concurrent use.
@@ -39,6 +45,7 @@ type Recent struct {
 	traces   index
 	waiting  list       // the traces whose request has not ended
 	newest   list       // requests
+	others   list       // in the background
 	slowest  []*request // by descending duration
 	arrivals uint64     // of requests and of traces that wait
 	stats    Stats
@@ -52,6 +59,7 @@ type Recent struct {
 // Stats count what Recent saw and let go.
 type Stats struct {
 	Requests     uint64 // requests that ended
+	Background   uint64 // other root spans that ended
 	SpansDropped uint64 // spans over MaxSpans or over the bytes of their trace
 	Abandoned    uint64 // traces let go before their request ended, over MaxPending or MaxBytes
 	Evicted      uint64 // requests let go early over MaxBytes, or not kept because their root span is too large
@@ -64,6 +72,7 @@ var _ sdktrace.SpanProcessor = (*Recent)(nil)
 func NewRecent(c Config) *Recent {
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
+	c.Background = max(0, cmp.Or(c.Background, 32))
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
@@ -99,7 +108,7 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	r.groups.Encode(s, r.Accept)
 }
 
-func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest == 0 }
+func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest+r.c.Background == 0 }
 
 // Accept keeps a copy of spans, sampled or not. It does not retain s.Bytes, which the caller may use again. Bytes that are
 // not spans count as dropped spans.

@@ -25,7 +25,7 @@ import (
 
 var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// span makes a span of trace t: ids are small numbers, 0 is no parent.
+// span makes a span of kind server of trace t: ids are small numbers, 0 is no parent.
 func span(t, id, parent int, name string, start, end time.Duration, change ...func(*tracetest.SpanStub)) sdktrace.ReadOnlySpan {
 	sc := func(id int, remote bool) trace.SpanContext {
 		if id == 0 {
@@ -34,7 +34,7 @@ func span(t, id, parent int, name string, start, end time.Duration, change ...fu
 		return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{byte(t >> 16), byte(t >> 8), byte(t), 1},
 			SpanID: trace.SpanID{byte(id >> 8), byte(id), 1}, TraceFlags: trace.FlagsSampled, Remote: remote})
 	}
-	stub := tracetest.SpanStub{Name: name, SpanContext: sc(id, false), Parent: sc(parent, false), StartTime: base.Add(start), EndTime: base.Add(end)}
+	stub := tracetest.SpanStub{Name: name, SpanContext: sc(id, false), Parent: sc(parent, false), SpanKind: trace.SpanKindServer, StartTime: base.Add(start), EndTime: base.Add(end)}
 	for _, c := range change {
 		c(&stub)
 	}

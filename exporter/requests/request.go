@@ -134,7 +134,14 @@ func (r *Recent) Requests() []Request {
 	return decoded(newest)
 }
 
-// Slowest returns the slowest requests since the start, the slowest first. It decodes all their spans.
+// Background returns the most recent root spans that are no request, the newest first. It decodes nothing.
+func (r *Recent) Background() []Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.others.snapshots()
+}
+
+// Slowest returns the slowest requests of the last hour, the slowest first. It decodes all their spans.
 func (r *Recent) Slowest() []Request {
 	_, slowest := r.Snapshots()
 	return decoded(slowest)
@@ -153,10 +160,7 @@ func decoded(all []Snapshot) []Request {
 func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	newest = make([]Snapshot, 0, r.newest.len)
-	for q := r.newest.newest; q != nil; q = q.older {
-		newest = append(newest, q.snapshot())
-	}
+	newest = r.newest.snapshots()
 	slowest = make([]Snapshot, 0, len(r.slowest))
 	for _, q := range r.slowest {
 		slowest = append(slowest, q.snapshot())
@@ -164,14 +168,25 @@ func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
 	return newest, slowest
 }
 
+// snapshots returns the requests of a list, the newest first.
+func (l *list) snapshots() []Snapshot {
+	all := make([]Snapshot, 0, l.len)
+	for q := l.newest; q != nil; q = q.older {
+		all = append(all, q.snapshot())
+	}
+	return all
+}
+
 // Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	is := func(q *request) bool { return q.trace.id == id && q.id == root }
-	for q := r.newest.newest; q != nil; q = q.older {
-		if is(q) {
-			return q.snapshot(), true
+	for _, l := range []*list{&r.newest, &r.others} {
+		for q := l.newest; q != nil; q = q.older {
+			if is(q) {
+				return q.snapshot(), true
+			}
 		}
 	}
 	if at := slices.IndexFunc(r.slowest, is); at >= 0 {

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A run is spans of one trace and one group. Only the last may be a root.
@@ -21,6 +22,21 @@ type root struct {
 	id   trace.SpanID
 	at   int // among the bytes of other spans
 	took time.Duration
+	end  time.Time
+
+	isRequest bool // it is a unit of work; else it is in the background
+	isStream  bool
+}
+
+// classify tells what a root span stands for.
+func (n *root) classify(s otlpenc.Spans) {
+	switch s.Kind() {
+	case trace.SpanKindServer, trace.SpanKindConsumer:
+		n.isRequest = true
+	default:
+		n.isRequest = s.HasTrue(record.JobKey)
+	}
+	n.isStream = n.isRequest && s.HasTrue(record.StreamKey)
 }
 
 // read reads the first spans of s that are a run: at least one, and most at most. It returns false if s does not begin with
@@ -37,7 +53,10 @@ func (n *run) read(s otlpenc.Spans, most int) bool {
 		n.id, n.at = h.SpanID, size
 		size += first
 	}
-	n.took = h.Duration()
+	n.took, n.end = h.Duration(), h.End
+	if n.isRoot {
+		n.classify(otlpenc.Spans{Bytes: s.Bytes[n.at:size]})
+	}
 	n.spans = otlpenc.Spans{Group: s.Group, Bytes: s.Bytes[:size], Count: count}
 	return count > 0
 }

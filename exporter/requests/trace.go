@@ -2,6 +2,7 @@ package requests
 
 import (
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -42,7 +43,7 @@ type request struct {
 	own          []byte         // the root, if the trace had no room for it
 	lists        int            // that have the request
 	arrival      uint64
-	older, newer *request // in Recent.newest or Recent.waiting
+	older, newer *request // in Recent.newest, Recent.others or Recent.waiting
 }
 
 // add adds a run. r.mu is held.
@@ -55,8 +56,8 @@ func (r *Recent) add(n *run) {
 	}
 	t.users++ // it stays while others go
 	defer r.leave(t)
-	if n.isRoot && len(n.spans.Bytes)+partBytes <= r.share && r.newest.len == r.c.Requests {
-		r.letOldestGo() // first: the request gets its memory, which is then in this processor's cache
+	if n.isRoot && len(n.spans.Bytes)+partBytes <= r.share {
+		r.makeRoom(n, 1) // first: the request gets its memory, which is then in this processor's cache
 	}
 	var own []byte
 	start, size, ok := len(t.spans), len(n.spans.Bytes)+partBytes, true
@@ -83,7 +84,11 @@ func (r *Recent) add(n *run) {
 		}
 		return
 	}
-	r.stats.Requests++
+	if n.isRequest {
+		r.stats.Requests++
+	} else {
+		r.stats.Background++
+	}
 	t.requests++
 	r.stopWaiting(t)
 	if ok {
@@ -141,16 +146,21 @@ func (r *Recent) reserve(n int, t *traceData) bool {
 
 // letGo lets go of the oldest, but for trace t. It returns false if there is nothing.
 func (r *Recent) letGo(t *traceData) bool {
-	w, q := r.waiting.oldest, r.newest.oldest
+	w := r.waiting.oldest
 	if w != nil && w.trace == t {
 		w = w.newer
 	}
+	from := &r.newest
+	if older(r.others.oldest, r.newest.oldest) {
+		from = &r.others
+	}
+	q := from.oldest
 	switch {
-	case w != nil && (q == nil || w.arrival < q.arrival):
+	case older(w, q):
 		r.abandon(w.trace)
 		return true
 	case q != nil:
-		r.newest.remove(q)
+		from.remove(q)
 	case len(r.slowest) > 0:
 		q = r.fastest()
 	default:
@@ -162,31 +172,62 @@ func (r *Recent) letGo(t *traceData) bool {
 	return true
 }
 
-// keep adds the request that a run ends to both lists, and lets go of those it displaces.
+// older reports whether a arrived before b. Without a request there is nothing older.
+func older(a, b *request) bool { return a != nil && (b == nil || a.arrival < b.arrival) }
+
+// keep adds the root that a run ends to its lists, and lets go of those it displaces.
 func (r *Recent) keep(t *traceData, n *run, own []byte) {
 	q := r.request(t)
 	q.root, q.group, q.own = n.root, n.spans.Group, own
-	r.newest.push(q)
+	r.listOf(n).push(q)
+	if n.isRequest && !n.isStream {
+		r.rank(q)
+	}
+	r.makeRoom(n, 0)
+}
+
+// maxSlowestAge is how long a request is among the slowest.
+const maxSlowestAge = time.Hour
+
+// rank adds a request to the slowest, if it is slow enough.
+func (r *Recent) rank(q *request) {
+	for i := len(r.slowest) - 1; i >= 0; i-- {
+		if old := r.slowest[i]; q.end.Sub(old.end) > maxSlowestAge {
+			r.slowest = slices.Delete(r.slowest, i, i+1)
+			r.release(old)
+		}
+	}
 	at := len(r.slowest) // of the newer ones that took as long, the last comes first
 	for at > 0 && r.slowest[at-1].took <= q.took {
 		at--
 	}
-	if at < r.c.Slowest {
-		q.lists++
-		r.slowest = slices.Insert(r.slowest, at, q)
+	if at == r.c.Slowest {
+		return
 	}
-	if r.newest.len > r.c.Requests {
-		r.letOldestGo()
-	}
+	q.lists++
+	r.slowest = slices.Insert(r.slowest, at, q)
 	if len(r.slowest) > r.c.Slowest {
 		r.release(r.fastest())
 	}
 }
 
-// letOldestGo removes the oldest of the most recent requests, if there is one.
-func (r *Recent) letOldestGo() {
-	if q := r.newest.oldest; q != nil {
-		r.newest.remove(q)
+// listOf returns the list of roots like that of n.
+func (r *Recent) listOf(n *run) *list {
+	if n.isRequest {
+		return &r.newest
+	}
+	return &r.others
+}
+
+// makeRoom lets go of the oldest of the list of n, as long as there are too many with further ones.
+func (r *Recent) makeRoom(n *run, further int) {
+	l, limit := r.listOf(n), r.c.Requests
+	if !n.isRequest {
+		limit = r.c.Background
+	}
+	for l.oldest != nil && l.len+further > limit {
+		q := l.oldest
+		l.remove(q)
 		r.release(q)
 	}
 }

@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
 	"exporter":             {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":     {"internal"},
-	"exporter/requests":    {"internal", "profiling/profile", "exporter/otlpenc"},
+	"exporter/requests":    {"internal", "observer", "profiling/profile", "exporter/otlpenc"},
 	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
 	"exporter/live": {"internal", "observer", "guard", "profiling/profile", "profiling/sessions", "profiling/service",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},

@@ -187,6 +187,23 @@ func carried(ctx context.Context) *Timeline {
 	return defaultTimeline
 }
 
+// Detached returns a context with the values of ctx, but without its active span and the timeline of its request. ctx may be nil.
+func Detached(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	if t := carried(ctx); t.parent != nil {
+		for t.parent != nil {
+			t = t.parent
+		}
+		ctx = NewContext(ctx, t)
+	}
+	if key := spanKey.Load(); key != nil && ctx.Value(*key) != nil {
+		ctx = context.WithValue(ctx, *key, nil)
+	}
+	return ctx
+}
+
 // Now is the time since t's origin, on the monotonic clock (High Resolution
 // Time, now()).
 func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }

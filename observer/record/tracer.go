@@ -84,6 +84,12 @@ type Opened interface {
 	End(at time.Time, attrs []slog.Attr) Span
 }
 
+// Keys of attributes that say what a root span stands for. Their value is true.
+const (
+	JobKey    = "perfline.job"    // a unit of work without a request: a cron job, a message
+	StreamKey = "perfline.stream" // a request that lasts as long as its client stays
+)
+
 // A Destination says where marks and measures go, beside observers.
 type Destination uint8
 

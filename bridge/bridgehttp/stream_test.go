@@ -1,0 +1,55 @@
+package bridgehttp_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/bridge/bridgetest"
+)
+
+// The span of a request that lasts as long as its client stays says so, and no other one does.
+func TestStreams(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		want  bool
+	}{
+		"page":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }, false},
+		"silent": {func(http.ResponseWriter, *http.Request) {}, false},
+		"events": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+			_, _ = io.WriteString(w, "data: 1\n\n")
+		}, true},
+		"hijacked": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\n")
+			_ = conn.Close()
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := bridgetest.New(t)
+			server := bridgehttp.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline()}
+			srv := httptest.NewServer(server.Middleware(c.serve))
+			defer srv.Close()
+			resp, err := srv.Client().Get(srv.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			srv.Close()
+			s := rec.Span("GET")
+			if got := s.Attr("perfline.stream").AsBool(); got != c.want {
+				t.Errorf("perfline.stream is %v in %v, want %v", got, attribute.NewSet(s.Attributes...), c.want)
+			}
+		})
+	}
+}
