@@ -13,7 +13,7 @@
 //		return fmt.Errorf("host %q: must be 10.0.0.7:8080", r.Host)
 //	}
 //
-// An Authorize that decides by a secret, such as a token in a header, need not.
+// An Authorize that decides by a secret, as that of [Token], need not.
 //
 // # Browsers
 //
@@ -82,6 +82,9 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 			return
 		case g.Refuse != nil:
 			g.Refuse(w, r, public)
+		case errors.Is(reason, errNoToken):
+			w.Header().Set("WWW-Authenticate", `Basic realm="perfline: the password is the token"`)
+			http.Error(w, public.Error(), http.StatusUnauthorized)
 		default:
 			http.Error(w, public.Error(), http.StatusForbidden)
 		}

@@ -43,7 +43,7 @@ func TestWithoutAuthorizeOnlyThisMachine(t *testing.T) {
 
 		{name: "the network", remote: "192.0.2.7:4711", host: "localhost", refused: "from 192.0.2.7:4711: only clients on the same machine"},
 		{name: "the network by IPv6", remote: "[2001:db8::7]:4711", host: "localhost", refused: "same machine"},
-		{name: "a Unix socket", remote: "@", host: "localhost", refused: `from "@": not an address, as of a Unix socket: only clients on the same machine may come here, unless the application sets Authorize`},
+		{name: "a Unix socket", remote: "@", host: "localhost", refused: `from "@": not an address, as of a Unix socket: only clients on the same machine may come here. To allow others (a browser outside the container, another machine), the program sets Authorize`},
 		{name: "no address", remote: "", host: "localhost", refused: "sets Authorize"},
 
 		{name: "rebound name", remote: "127.0.0.1:4711", host: "evil.example:8080", refused: `host "evil.example:8080": must be localhost`},

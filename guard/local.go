@@ -17,6 +17,9 @@ var (
 	proxyPrefixes = []string{"X-Forwarded", "X-Envoy-"}
 )
 
+// elsewhere is the remedy, for a client that the program's author may want to allow.
+const elsewhere = "To allow others (a browser outside the container, another machine), the program sets Authorize, for example to guard.Token(secret)"
+
 // Local returns an error unless r came from this machine. All of these must hold:
 //
 //   - The connection comes from a loopback address. A Unix socket has none.
@@ -32,18 +35,18 @@ var (
 func Local(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return fmt.Errorf("from %q: not an address, as of a Unix socket: only clients on the same machine may come here, unless the application sets Authorize", r.RemoteAddr)
+		return fmt.Errorf("from %q: not an address, as of a Unix socket: only clients on the same machine may come here. "+elsewhere, r.RemoteAddr)
 	}
 	if !peer.Addr().IsLoopback() {
-		return fmt.Errorf("from %s: only clients on the same machine may come here, unless the application sets Authorize", r.RemoteAddr)
+		return fmt.Errorf("from %s: only clients on the same machine may come here. "+elsewhere, r.RemoteAddr)
 	}
 	if !loopback(r.Host) {
-		return fmt.Errorf("host %q: must be localhost or a loopback address, unless the application sets Authorize", r.Host)
+		return fmt.Errorf("host %q: must be localhost or a loopback address. "+elsewhere, r.Host)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 		if slices.Contains(proxyHeaders, name) || slices.ContainsFunc(proxyPrefixes, begins) {
-			return fmt.Errorf("header %s: only direct clients may come here, unless the application sets Authorize", name)
+			return fmt.Errorf("header %s: only direct clients may come here. "+elsewhere, name)
 		}
 	}
 	return nil

@@ -180,7 +180,7 @@ func TestRequestWithinARequest(t *testing.T) {
 				inner = observer.FromContext(req.Context())
 				measure(req, "inside")
 			}))
-			r.timed(bridgehttp.ServerTiming{Names: []string{"inside"}, NoTrace: true, NoTraceparent: true}, func(w http.ResponseWriter, req *http.Request) {
+			r.timed(bridgehttp.ServerTiming{Names: []string{"inside"}, NoTrace: true}, func(w http.ResponseWriter, req *http.Request) {
 				h.ServeHTTP(w, req)
 				if inner != observer.FromContext(req.Context()) {
 					t.Error("the inner handler has another timeline")
@@ -255,5 +255,5 @@ func TestRequestIsRecordedAfterItsEnd(t *testing.T) {
 
 func (r *rig) timedServe(t *testing.T, w http.ResponseWriter, h http.HandlerFunc) {
 	t.Helper()
-	r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true, NoTraceparent: true}, h).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
+	r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, h).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 }

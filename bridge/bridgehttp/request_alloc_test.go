@@ -101,7 +101,7 @@ func quietTimeline() *observer.Timeline {
 func TestRequestAllocs(t *testing.T) {
 	always, never := sdktrace.ParentBased(sdktrace.AlwaysSample()), sdktrace.ParentBased(sdktrace.NeverSample())
 	told := bridgehttp.ServerTiming{Names: []string{"m*"}}
-	silent := bridgehttp.ServerTiming{NoTrace: true, NoTraceparent: true}
+	silent := bridgehttp.ServerTiming{NoTrace: true}
 	for _, c := range []struct {
 		name     string
 		sampler  sdktrace.Sampler

@@ -39,10 +39,9 @@ type ServerTiming struct {
 	// all of it. A metric "omitted" counts what did not fit.
 	MaxBytes int
 
-	// NoTraceparent and NoTrace leave out the trace's id, by which a browser's
-	// monitoring finds the trace: as the metric "traceparent", which most read
-	// today, and as "trace", as Trace Context 3 has it.
-	NoTraceparent, NoTrace bool
+	// NoTrace leaves out the metric "traceparent", by which a browser's monitoring finds the trace. Its description is a
+	// traceparent of W3C Trace Context.
+	NoTrace bool
 }
 
 const serverTimingKey = "Server-Timing"
@@ -161,20 +160,15 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 // appendTrace appends which trace a span belongs to, as far as there is room.
 func (c *ServerTiming) appendTrace(value []byte, span trace.Span) []byte {
 	sc := span.SpanContext()
-	if !sc.IsValid() || c.NoTraceparent && c.NoTrace {
+	if !sc.IsValid() || c.NoTrace {
 		return value
 	}
-	var room [55]byte
 	tid, sid := sc.TraceID(), sc.SpanID()
-	id := append(hex.AppendEncode(append(room[:0], "00-"...), tid[:]), '-')
-	id = append(hex.AppendEncode(id, sid[:]), '-')
-	id = hex.AppendEncode(id, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
-	if !c.NoTraceparent { // quoted: some readers look for the quotes
-		value, _ = c.fit(value, append(append(append(next(value), `traceparent;desc="`...), id...), '"'), 0)
-	}
-	if !c.NoTrace {
-		value, _ = c.fit(value, append(append(next(value), "trace;desc="...), id...), 0)
-	}
+	b := append(next(value), `traceparent;desc="00-`...) // quoted: some readers look for the quotes
+	b = append(hex.AppendEncode(b, tid[:]), '-')
+	b = append(hex.AppendEncode(b, sid[:]), '-')
+	b = hex.AppendEncode(b, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
+	value, _ = c.fit(value, append(b, '"'), 0)
 	return value
 }
 

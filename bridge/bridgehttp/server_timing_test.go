@@ -39,7 +39,7 @@ func metrics(t *testing.T, values []string) (out []string) {
 		if m.HasDuration {
 			name += " dur"
 		}
-		if m.Description != "" && name != "trace" && name != "traceparent" {
+		if m.Description != "" && name != "traceparent" {
 			name += " " + m.Description
 		}
 		out = append(out, name)
@@ -56,7 +56,7 @@ func measure(req *http.Request, names ...string) {
 
 func TestServerTiming(t *testing.T) {
 	noTrace := func(names ...string) bridgehttp.ServerTiming {
-		return bridgehttp.ServerTiming{Names: names, NoTraceparent: true, NoTrace: true}
+		return bridgehttp.ServerTiming{Names: names, NoTrace: true}
 	}
 	for _, c := range []struct {
 		name    string
@@ -64,11 +64,9 @@ func TestServerTiming(t *testing.T) {
 		handler http.HandlerFunc
 		want    string // metrics
 	}{
-		{"by default the trace", bridgehttp.ServerTiming{}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent,trace"},
-		{"traceparent only", bridgehttp.ServerTiming{NoTrace: true}, func(http.ResponseWriter, *http.Request) {}, "traceparent"},
-		{"trace only", bridgehttp.ServerTiming{NoTraceparent: true}, func(http.ResponseWriter, *http.Request) {}, "trace"},
+		{"by default the trace", bridgehttp.ServerTiming{}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent"},
 		{"nothing at all", noTrace(), func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, ""},
-		{"trace and measures", bridgehttp.ServerTiming{Names: []string{"db"}}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent,trace,db dur"},
+		{"trace and measures", bridgehttp.ServerTiming{Names: []string{"db"}}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent,db dur"},
 		{"exact names", noTrace("db", "render"), func(_ http.ResponseWriter, r *http.Request) {
 			measure(r, "db", "db2", "d", "render", "DB", "db")
 		}, "db dur,render dur,db dur"},
@@ -106,7 +104,7 @@ func TestServerTiming(t *testing.T) {
 	}
 }
 
-// The trace's id is written as both readers look for it.
+// The trace's id is written as readers look for it.
 func TestServerTimingTrace(t *testing.T) {
 	for flags, sampler := range map[string]sdktrace.Sampler{"0[13]": nil, "0[02]": unsampled} {
 		r := withProcessor(t, sampler)
@@ -116,9 +114,8 @@ func TestServerTimingTrace(t *testing.T) {
 			sc := trace.SpanContextFromContext(req.Context())
 			id = "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-"
 		}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
-		want := `^traceparent;desc="(` + id + flags + `)", trace;desc=(` + id + flags + `)$`
-		got := regexp.MustCompile(want).FindStringSubmatch(w.Header().Get("Server-Timing"))
-		if got == nil || got[1] != got[2] {
+		want := `^traceparent;desc="(` + id + flags + `)"$`
+		if !regexp.MustCompile(want).MatchString(w.Header().Get("Server-Timing")) {
 			t.Errorf("got %q, want %s", w.Header().Get("Server-Timing"), want)
 		}
 	}
@@ -146,7 +143,7 @@ func TestServerTimingMaxBytes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
 			w := httptest.NewRecorder()
-			r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: c.max, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
+			r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: c.max, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
 				measure(req, names...)
 			}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 			value := w.Header().Get("Server-Timing")
@@ -182,7 +179,7 @@ func TestServerTimingHostileNames(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
-			s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
+			s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
 				measure(req, c.measure)
 				if got := observer.FromContext(req.Context()).Entries()[0].Name(); got != c.measure {
 					t.Errorf("on the timeline it is %q", got)
@@ -205,7 +202,7 @@ func TestServerTimingOfSpans(t *testing.T) {
 		for _, flushed := range []bool{false, true} {
 			r := withProcessor(t)
 			w := httptest.NewRecorder()
-			r.timed(bridgehttp.ServerTiming{Names: []string{"SELECT", "m"}, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
+			r.timed(bridgehttp.ServerTiming{Names: []string{"SELECT", "m"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
 				for _, name := range []string{"SELECT", "INSERT"} {
 					_, span := r.tracer.Start(req.Context(), name, trace.WithSpanKind(kind))
 					span.End()
@@ -227,7 +224,7 @@ func TestServerTimingOfALongRequest(t *testing.T) {
 	const measures = 1500
 	r := withProcessor(t)
 	w := httptest.NewRecorder()
-	r.timed(bridgehttp.ServerTiming{Names: []string{"m"}, NoTrace: true, NoTraceparent: true}, func(_ http.ResponseWriter, req *http.Request) {
+	r.timed(bridgehttp.ServerTiming{Names: []string{"m"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
 		for range measures {
 			measure(req, "m")
 		}
@@ -245,7 +242,7 @@ func TestServerTimingConcurrently(t *testing.T) {
 	const workers, each = 4, 25
 	for range 20 {
 		r := withProcessor(t)
-		s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: 1 << 16, NoTrace: true, NoTraceparent: true}, func(w http.ResponseWriter, req *http.Request) {
+		s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: 1 << 16, NoTrace: true}, func(w http.ResponseWriter, req *http.Request) {
 			var wg sync.WaitGroup
 			for i := range workers {
 				wg.Go(func() {

@@ -80,7 +80,7 @@ func TestServerTimingTrailer(t *testing.T) {
 			}
 			t.Run(c.name+" over "+protocol, func(t *testing.T) {
 				r := withProcessor(t)
-				s := r.open(t, protocol, r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true, NoTraceparent: true}, func(w http.ResponseWriter, req *http.Request) {
+				s := r.open(t, protocol, r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, func(w http.ResponseWriter, req *http.Request) {
 					measure(req, "before")
 					c.begin(w, req)
 					measure(req, "after")

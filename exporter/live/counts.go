@@ -18,6 +18,7 @@ func (h *handler) counts() []countRow {
 	kept := h.source.Recent().Stats()
 	all := append(h.source.Counts(),
 		exporter.Count{Group: "perfline.recent", Name: "requests", N: kept.Requests, What: "requests that ended"},
+		exporter.Count{Group: "perfline.recent", Name: "background", N: kept.Background, What: "root spans that are no request: calls and measures without one"},
 		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: kept.SpansDropped, Lost: true, What: "spans over the limit of their trace, not on this page"},
 		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: kept.Abandoned, Lost: true, What: "traces let go before their request ended, not on this page"},
 		exporter.Count{Group: "perfline.recent", Name: "evicted", N: kept.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},

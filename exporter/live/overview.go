@@ -19,6 +19,8 @@ type overview struct {
 	Requests []requestRow `json:"requests"` // the newest first
 	Slowest  []requestRow `json:"slowest"`
 	Routes   []routeRow   `json:"routes"` // the one with the slowest request first
+
+	Background []requestRow `json:"background"` // root spans that are no request, the newest first
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -44,11 +46,12 @@ type routeRow struct {
 
 func (h *handler) overview() overview {
 	newest, slowest := h.source.Recent().Snapshots()
+	background := h.source.Recent().Background()
 	h.listed.addNew(newest)
-	lists := h.rows.of(newest, slowest)
-	o := overview{Requests: lists[0], Slowest: lists[1]}
-	if len(newest) > 0 {
-		if name, ok := newest[0].Group().Resource().Set().Value("service.name"); ok {
+	lists := h.rows.of(newest, slowest, background)
+	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2]}
+	if all := append(newest[:len(newest):len(newest)], background...); len(all) > 0 {
+		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
 			o.Service = shown(name.AsString())
 		}
 	}
@@ -91,7 +94,7 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 	r := requestRow{
 		Trace:  root.TraceID.String(),
 		Span:   root.SpanID.String(),
-		Name:   shown(root.Name),
+		Name:   shown(requests.Row{Span: root}.Name()),
 		Failed: root.Status.Code == codes.Error,
 		Start:  sinceEpoch(root.Start),
 		Took:   observer.Milliseconds(root.Duration()),

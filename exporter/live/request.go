@@ -170,7 +170,7 @@ func newSpanRow(q requests.Request, r requests.Row) spanRow {
 	row := spanRow{
 		ID:     s.SpanID.String(),
 		Depth:  r.Depth,
-		Name:   shown(s.Name),
+		Name:   shown(r.Name()),
 		Kind:   s.Kind.String(),
 		Scope:  shown(s.Group.Scope().Name),
 		Orphan: r.Orphan,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -51,9 +52,35 @@ func (q Request) Rows() []Row {
 	return rows
 }
 
-// title is the name a row shows.
+// Name returns the name of the span. For a call out that is named by its method alone, as the conventions have it, the host that was called
+// is behind it.
+func (r Row) Name() string {
+	s := r.Span
+	if s.Kind != trace.SpanKindClient || strings.ContainsAny(s.Name, " /.") {
+		return s.Name
+	}
+	host, port := "", ""
+	for _, kv := range s.Attributes {
+		switch kv.Key {
+		case "server.address":
+			host = kv.Value.String()
+		case "server.port":
+			port = kv.Value.String()
+		}
+	}
+	switch {
+	case host == "":
+		return s.Name
+	case port == "", port == "80", port == "443":
+		return s.Name + " " + host
+	default:
+		return s.Name + " " + net.JoinHostPort(host, port)
+	}
+}
+
+// title is what a row shows.
 func (r Row) title() string {
-	name := text.Escape(r.Span.Name, "")
+	name := text.Escape(r.Name(), "")
 	if r.Orphan {
 		name += " (parent missing)"
 	}

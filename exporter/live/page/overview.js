@@ -10,7 +10,8 @@ export function overview({ main, latest, query }) {
   const errors = el('input', { type: 'checkbox', id: 'errors', checked: query.has('errors') });
   const found = el('output', { class: 'muted', id: 'found', for: 'filter errors' });
   const recent = requestTable('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.');
-  const slowest = requestTable('slowest', 'Slowest since the start', 'Nothing yet.');
+  const slowest = requestTable('slowest', 'Slowest of the last hour', 'Nothing yet.');
+  const background = requestTable('background', 'In the background', 'Nothing yet.');
   const routes = routeTable((name) => {
     text.value = name;
     filter();
@@ -20,7 +21,7 @@ export function overview({ main, latest, query }) {
     el('form', { class: 'filter', role: 'search', onsubmit: (event) => event.preventDefault() },
       el('label', { for: 'filter' }, 'Filter'), text,
       el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), found),
-    el('div', { class: 'overview' }, recent.section, el('div', {}, slowest.section, routes.section)),
+    el('div', { class: 'overview' }, recent.section, el('div', {}, slowest.section, routes.section, background.section)),
   );
 
   function update() {
@@ -31,6 +32,8 @@ export function overview({ main, latest, query }) {
     const same = `${errors.checked} ${words}`;
     recent.update(data.requests, keep, same);
     slowest.update(data.slowest, keep, same);
+    background.section.hidden = data.background.length === 0;
+    background.update(data.background, keep, same);
     routes.update(data.routes);
     setText(found, words || errors.checked ? `${data.requests.filter(keep).length} of ${plural(data.requests.length, 'request')}` : '');
   }
@@ -43,7 +46,7 @@ export function overview({ main, latest, query }) {
   }
   text.addEventListener('input', filter);
   errors.addEventListener('change', filter);
-  for (const list of [recent, slowest]) list.onFree(() => found.isConnected && update());
+  for (const list of [recent, slowest, background]) list.onFree(() => found.isConnected && update());
   update();
   return { update: (kind) => kind === 'requests' && update() };
 }
