@@ -55,16 +55,16 @@ func (s Stats) Counts() []exporter.Count {
 	}
 	b, d, f := s.Bridge, s.Delivery, s.Profiles
 	add("perfline.bridge",
-		exporter.Count{Name: "event", N: b.Events, What: "marks that became events of their span"},
-		exporter.Count{Name: "measure", N: b.Measures, What: "measures that became spans"},
-		exporter.Count{Name: "span", N: b.Spans, What: "other spans"},
-		exporter.Count{Name: "unattached", N: b.Unattached, What: "marks that stay on the timeline: no span was active"},
-		exporter.Count{Name: "unjoined", N: b.Unjoined, What: "spans that did not join their request's timeline: too many had not ended"},
-		exporter.Count{Name: "unlabelled", N: s.Unlabelled, What: "spans that profiles no longer know: too many had not ended"},
-		exporter.Count{Name: "late", N: b.Late, Lost: true, What: "marks made after their span's end"},
-		exporter.Count{Name: "limited", N: b.Limited, Lost: true, What: "marks over their span's event limit"},
-		exporter.Count{Name: "aged_out", N: b.AgedOut, Lost: true, What: "marks of spans that never ended"},
-		exporter.Count{Name: "refused", N: b.Refused, Lost: true, What: "marks dropped at the full timeline"})
+		exporter.Count{Name: "event", N: b.MarkEvents, What: "marks that became events of their span"},
+		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "measures that became spans"},
+		exporter.Count{Name: "span", N: b.OtherSpans, What: "other spans"},
+		exporter.Count{Name: "unattached", N: b.MarksWithoutSpan, What: "marks that stay on the timeline: no span was active"},
+		exporter.Count{Name: "unjoined", N: b.SpansOffTimeline, What: "spans that did not join their request's timeline: too many had not ended"},
+		exporter.Count{Name: "unlabelled", N: s.UnlabelledSpans, What: "spans that profiles no longer know: too many had not ended"},
+		exporter.Count{Name: "late", N: b.MarksAfterEnd, Lost: true, What: "marks made after their span's end"},
+		exporter.Count{Name: "limited", N: b.MarksOverLimit, Lost: true, What: "marks over their span's event limit"},
+		exporter.Count{Name: "aged_out", N: b.MarksOfOpenSpans, Lost: true, What: "marks of spans that never ended"},
+		exporter.Count{Name: "refused", N: b.MarksDropped, Lost: true, What: "marks dropped at the full timeline"})
 	add("perfline.delivery",
 		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
 		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},
@@ -77,11 +77,11 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{N: d.Retries, What: "requests with spans that were sent again"})
 	add("perfline.profiles",
 		exporter.Count{Name: "accepted", N: f.Accepted, What: "profiles to be delivered"},
-		exporter.Count{Name: "sent", N: f.Sent, What: "profiles that the server took"},
+		exporter.Count{Name: "sent", N: f.Delivered, What: "profiles that the server took"},
 		exporter.Count{Name: "pending", N: f.Pending, Now: true, What: "profiles that wait"},
 		exporter.Count{Name: "refused", N: f.Refused, Lost: true, What: "profiles refused by the server"},
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
-		exporter.Count{Name: "overflow", N: f.Overflow, Lost: true, What: "profiles dropped at the full queue"},
+		exporter.Count{Name: "overflow", N: f.Dropped, Lost: true, What: "profiles dropped at the full queue"},
 		exporter.Count{Name: "failed", N: f.Failed, Lost: true, What: "profiles that could not be taken"})
 	add("perfline.profiles.retries",
 		exporter.Count{N: f.Retries, What: "requests with a profile that were sent again"})

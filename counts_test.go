@@ -29,7 +29,7 @@ func TestCountsAreComplete(t *testing.T) {
 	fill(reflect.ValueOf(&s.Bridge).Elem())
 	fill(reflect.ValueOf(&s.Delivery).Elem())
 	fill(reflect.ValueOf(&s.Profiles).Elem())
-	s.Unlabelled = next
+	s.UnlabelledSpans = next
 	next++
 	names, numbers := map[string]bool{}, map[uint64]bool{}
 	for _, c := range s.Counts() {
@@ -50,7 +50,7 @@ func TestCountsAreComplete(t *testing.T) {
 func TestOutcomesAddUp(t *testing.T) {
 	s := perfline.Stats{
 		Delivery: exporter.Stats{Accepted: 100, Delivered: 60, Failed: 20, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
-		Profiles: pyroscope.Stats{Accepted: 100, Sent: 60, Refused: 10, Unanswered: 10, Overflow: 15, Pending: 5, Retries: 7},
+		Profiles: pyroscope.Stats{Accepted: 100, Delivered: 60, Refused: 10, Unanswered: 10, Dropped: 15, Pending: 5, Retries: 7},
 	}
 	sums := map[string]uint64{}
 	for _, c := range s.Counts() {

@@ -27,7 +27,7 @@ func testStartLabelsGoroutines(t *testing.T, start starter) {
 	if ids := profileIDs(t, span); len(ids) != 1 || ids[0] != span.SpanContext().SpanID().String() {
 		t.Errorf("the span carries the profile ids %q, want its own id once", ids)
 	}
-	if n := pl.Stats().Unlabelled; n != 0 {
+	if n := pl.Stats().UnlabelledSpans; n != 0 {
 		t.Errorf("%d spans lost their label", n)
 	}
 	defer spanlabels.Hold(spanlabels.EverySpan)() // as another profiler

@@ -79,7 +79,7 @@ func testLostErrorIsSinceStart(t *testing.T, start starter) {
 	span.End()
 	marks.Mark(spanCtx, "too late")
 	marks.Mark(spanCtx, "later")
-	if s := earlier.Stats().Bridge; s.Late != 2 {
+	if s := earlier.Stats().Bridge; s.MarksAfterEnd != 2 {
 		t.Fatalf("%+v, want two late marks", s)
 	}
 	pl, _, _ := start(t, perfline.Config{Timeline: observer.FromContext(ctx)})
@@ -108,7 +108,7 @@ func testLostErrorIsOfWhatReachesNoSpan(t *testing.T, start starter) {
 	marks.Mark(ctx, "m")
 	span.End()
 	err := pl.Shutdown(t.Context())
-	if s := pl.Stats(); s.Timeline[observer.Measure].Overflow != 2 || s.Bridge.Measures != uint64(measures) || s.Bridge.Events != 1 {
+	if s := pl.Stats(); s.Timeline[observer.Measure].Overflow != 2 || s.Bridge.MeasureSpans != uint64(measures) || s.Bridge.MarkEvents != 1 {
 		t.Errorf("of %d measures and a mark under a span: %+v", measures, s)
 	}
 	if err != nil {

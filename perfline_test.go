@@ -90,7 +90,7 @@ func testWithoutEndpoint(t *testing.T, start starter) {
 	if len(q) != 1 || len(q[0].Spans) != 2 || len(q[0].Root.Events) != 1 {
 		t.Errorf("recent requests: %v", q)
 	}
-	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.Events != 1 || s.Bridge.Measures != 1 {
+	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.MarkEvents != 1 || s.Bridge.MeasureSpans != 1 {
 		t.Errorf("stats %+v", s)
 	}
 	if log.Len() > 0 {

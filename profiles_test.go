@@ -72,7 +72,7 @@ func TestProfiles(t *testing.T) {
 					}
 				}
 			}
-			if s := pl.Stats().Profiles; s.Sent != uint64(len(all)) || s.Accepted != s.Sent {
+			if s := pl.Stats().Profiles; s.Delivered != uint64(len(all)) || s.Accepted != s.Delivered {
 				t.Errorf("%d profiles arrived, counted are %+v", len(all), s)
 			}
 			if log.Len() > 0 {

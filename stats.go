@@ -19,7 +19,7 @@ type Stats struct {
 
 	// Unlabelled is how many of the SDK's spans profiles no longer know, because too many had not ended. perfline's own
 	// provider has no such bound.
-	Unlabelled uint64
+	UnlabelledSpans uint64
 }
 
 // Stats collects what was recorded and returns the counts.
@@ -28,7 +28,7 @@ func (p *Pipeline) Stats() Stats {
 	if p.tracing != nil {
 		s.Bridge = p.tracing.stats()
 		if p.tracing.labels != nil {
-			s.Unlabelled = p.tracing.labels.Unlabelled()
+			s.UnlabelledSpans = p.tracing.labels.UnlabelledSpans()
 		}
 	}
 	if p.delivery != nil {
@@ -66,13 +66,13 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
 	add(&e.Spans, d.Failed, 0, "spans not taken by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
-	add(&e.Marks, b.Refused, o.Refused, "marks dropped at the full timeline")
-	add(&e.Marks, b.Late, o.Late, "marks made after their span's end")
-	add(&e.Marks, b.Limited, o.Limited, "marks over their span's event limit")
-	add(&e.Marks, b.AgedOut, o.AgedOut, "marks of spans that never ended")
+	add(&e.Marks, b.MarksDropped, o.MarksDropped, "marks dropped at the full timeline")
+	add(&e.Marks, b.MarksAfterEnd, o.MarksAfterEnd, "marks made after their span's end")
+	add(&e.Marks, b.MarksOverLimit, o.MarksOverLimit, "marks over their span's event limit")
+	add(&e.Marks, b.MarksOfOpenSpans, o.MarksOfOpenSpans, "marks of spans that never ended")
 	add(&e.Profiles, f.Refused, 0, "profiles refused by the server")
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
-	add(&e.Profiles, f.Overflow, 0, "profiles dropped at the full queue")
+	add(&e.Profiles, f.Dropped, 0, "profiles dropped at the full queue")
 	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")
 	if len(e.Causes) == 0 {
 		return nil

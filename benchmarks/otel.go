@@ -113,7 +113,7 @@ func (w *way) events(sampled bool) func(uint64) error {
 		}
 		events := w.end.events
 		if w.own != nil {
-			events = w.own.Stats().Events
+			events = w.own.Stats().MarkEvents
 		}
 		if events != calls {
 			return fmt.Errorf("%d events arrived, want %d", events, calls)

@@ -196,7 +196,7 @@ var behaviours = []struct {
 		}
 		span.End()
 		r.flush(t)
-		if s := r.stats(); s.Events != 2 || s.Lost() != 0 {
+		if s := r.stats(); s.MarkEvents != 2 || s.Lost() != 0 {
 			t.Errorf("stats %+v, want two events", s)
 		}
 	}},
@@ -214,7 +214,7 @@ var behaviours = []struct {
 		if len(r.tl.EntriesByName("mark")) != 1 {
 			t.Error("the mark is not on the timeline")
 		}
-		if s := r.stats(); s.Unattached != 1 || s.Measures != 3 || s.Events != 1 || s.Spans != 0 || s.Lost() != 0 {
+		if s := r.stats(); s.MarksWithoutSpan != 1 || s.MeasureSpans != 3 || s.MarkEvents != 1 || s.OtherSpans != 0 || s.Lost() != 0 {
 			t.Errorf("stats %+v, want 1 Unattached, 3 Measures, 1 Event", s)
 		}
 	}},
@@ -234,7 +234,7 @@ var behaviours = []struct {
 				t.Errorf("%q is under %v, want the remote span", name, s.Parent().SpanID())
 			}
 		}
-		if s := r.stats(); s.Unattached != 1 || s.Lost() != 0 {
+		if s := r.stats(); s.MarksWithoutSpan != 1 || s.Lost() != 0 {
 			t.Errorf("stats %+v, want 1 Unattached", s)
 		}
 	}},

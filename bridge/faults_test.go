@@ -242,7 +242,7 @@ func TestFail(t *testing.T) {
 		if s := r.got.one(t, "succeeded"); s.Status().Code != codes.Unset || len(s.Events()) != 0 {
 			t.Errorf("the measure that succeeded has the status %v and the events %v", s.Status(), events(s))
 		}
-		if s := r.stats(); s.Measures != 5 || s.Events != 2 || s.Lost() != 0 {
+		if s := r.stats(); s.MeasureSpans != 5 || s.MarkEvents != 2 || s.Lost() != 0 {
 			t.Errorf("stats %+v, want 5 measures and 2 marks", s)
 		}
 	})

@@ -25,7 +25,7 @@ func TestForeignSpansUnderWayAreBounded(t *testing.T) {
 	for range total {
 		r.tracer.Start(ctx, "never ends")
 	}
-	if n := int(r.stats().Unjoined); n < total-bound || n > total-bound*9/10 {
+	if n := int(r.stats().SpansOffTimeline); n < total-bound || n > total-bound*9/10 {
 		t.Errorf("%d made room, of %d; the bound is %d", n, total, bound)
 	}
 	for range 100 {

@@ -126,7 +126,7 @@ func TestNothingGetsIntoAnotherRequest(t *testing.T) {
 		}
 	}
 	recorded := tl.Stats()
-	if s := tp.Stats(); int(s.Events) != events || s.Events+s.Lost() != recorded[observer.Mark].Recorded || s.Measures != recorded[observer.Measure].Recorded-servers*requests || len(of) != servers*requests {
+	if s := tp.Stats(); int(s.MarkEvents) != events || s.MarkEvents+s.Lost() != recorded[observer.Mark].Recorded || s.MeasureSpans != recorded[observer.Measure].Recorded-servers*requests || len(of) != servers*requests {
 		t.Errorf("stats %+v of %+v; %d events arrived, of %d requests", s, recorded, events, len(of))
 	}
 	tl.Deliver()

@@ -238,8 +238,8 @@ func (j *journalJudge) compare() {
 		}
 		slices.Sort(texts[i])
 		stats[i] = s.stats()
-		stats[i].Events, stats[i].Limited, stats[i].AgedOut = stats[i].Events+stats[i].Limited+stats[i].AgedOut, 0, 0
-		stats[i].Spans = 0 // counted by our provider alone
+		stats[i].MarkEvents, stats[i].MarksOverLimit, stats[i].MarksOfOpenSpans = stats[i].MarkEvents+stats[i].MarksOverLimit+stats[i].MarksOfOpenSpans, 0, 0
+		stats[i].OtherSpans = 0 // counted by our provider alone
 	}
 	ours, sdk := texts[0], texts[1]
 	for i := range max(len(ours), len(sdk)) {

@@ -34,7 +34,9 @@ type logGroup struct {
 
 var _ slog.Handler = (*logHandler)(nil)
 
-func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool { return h.next.Enabled(ctx, level) }
+func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
 
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if len(h.groups) > 0 {

@@ -32,7 +32,9 @@ func TestLogHandler(t *testing.T) {
 			{"with attributes", func(l *slog.Logger) { l.With("b", 2).InfoContext(ctx, "m", "a", 1) }, `{"msg":"m","b":2,"a":1` + ids + `}`},
 			{"in a group", func(l *slog.Logger) { l.WithGroup("g").InfoContext(ctx, "m", "a", 1) }, `{"msg":"m","g":{"a":1}` + ids + `}`},
 			{
-				"in groups with attributes", func(l *slog.Logger) { l.With("b", 2).WithGroup("g").With("c", 3).WithGroup("h").InfoContext(ctx, "m", "a", 1) },
+				"in groups with attributes", func(l *slog.Logger) {
+					l.With("b", 2).WithGroup("g").With("c", 3).WithGroup("h").InfoContext(ctx, "m", "a", 1)
+				},
 				`{"msg":"m","b":2,"g":{"c":3,"h":{"a":1}}` + ids + `}`,
 			},
 			{"in an empty group", func(l *slog.Logger) { l.WithGroup("g").WithGroup("").InfoContext(ctx, "m") }, `{"msg":"m"` + ids + `}`},

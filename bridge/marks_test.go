@@ -70,7 +70,7 @@ func noMarkIsMissing(t *testing.T, r *rig) {
 	if n := inFlight * rounds; count["span"] != n || count["started"] != n {
 		t.Errorf("spans: %v, want %d each", count, n)
 	}
-	if s := r.stats(); s.Lost() != 0 || s.Events != 5*inFlight*rounds || s.Measures != inFlight*rounds {
+	if s := r.stats(); s.Lost() != 0 || s.MarkEvents != 5*inFlight*rounds || s.MeasureSpans != inFlight*rounds {
 		t.Errorf("stats %+v, want %d events and nothing lost", s, 5*inFlight*rounds)
 	}
 }
@@ -105,7 +105,7 @@ func TestLateMarks(t *testing.T) {
 				t.Errorf("%q has the events %v", name, got)
 			}
 		}
-		if s := r.stats(); s.Late != 5 || s.Events != 1 || s.Lost() != 5 {
+		if s := r.stats(); s.MarksAfterEnd != 5 || s.MarkEvents != 1 || s.Lost() != 5 {
 			t.Errorf("stats %+v, want 5 late, 1 event", s)
 		}
 	})
@@ -139,7 +139,7 @@ func TestMeasuresAfterTheEnd(t *testing.T) {
 		if s := r.got.one(t, "started"); !slices.Equal(events(s), []string{"in time"}) || text(s.Attributes()) != "n=INT64:1" {
 			t.Errorf("the measure has the events %v and the attributes %s", events(s), text(s.Attributes()))
 		}
-		if s := r.stats(); s.Measures != 4 || s.Events != 1 || s.Lost() != 0 {
+		if s := r.stats(); s.MeasureSpans != 4 || s.MarkEvents != 1 || s.Lost() != 0 {
 			t.Errorf("stats %+v, want 4 measures and 1 event", s)
 		}
 	})
@@ -177,7 +177,7 @@ func TestSpanLimits(t *testing.T) {
 		if s := r.got.one(t, "started"); text(s.Attributes()) != "theirs=INT64:2 a=STRING:äö" || s.DroppedAttributes() != 1 {
 			t.Errorf("the started measure has the attributes %s, %d dropped", text(s.Attributes()), s.DroppedAttributes())
 		}
-		if s := r.stats(); s.Events+s.Limited != 6 {
+		if s := r.stats(); s.MarkEvents+s.MarksOverLimit != 6 {
 			t.Errorf("stats %+v, want 6 Events and Limited", s)
 		}
 	})
@@ -193,7 +193,7 @@ func TestNeverEnded(t *testing.T) {
 		inside, _ := marks.Start(ctx, "nor this")
 		marks.Mark(inside, "m")
 		r.flush(t)
-		if s := r.stats(); s.AgedOut != 0 {
+		if s := r.stats(); s.MarksOfOpenSpans != 0 {
 			t.Errorf("before Shutdown, stats %+v", s)
 		}
 		if err := r.provider.Shutdown(context.Background()); err != nil {
@@ -202,7 +202,7 @@ func TestNeverEnded(t *testing.T) {
 		if got := r.got.names(); len(got) != 0 {
 			t.Errorf("spans %v", got)
 		}
-		if s := r.stats(); s.AgedOut+s.Events != 2 || (s.AgedOut == 2) != wait {
+		if s := r.stats(); s.MarksOfOpenSpans+s.MarkEvents != 2 || (s.MarksOfOpenSpans == 2) != wait {
 			t.Errorf("stats %+v, want 2 AgedOut where marks wait, and else 2 Events", s)
 		}
 	})
@@ -298,13 +298,13 @@ func conservation(t *testing.T, r *rig) {
 		delivered += len(span.Events())
 		dropped += span.DroppedEvents()
 	}
-	if got := s.Events + s.Unattached + s.Lost(); got != recorded[observer.Mark].Recorded || recorded[observer.Mark].Overflow != 0 {
+	if got := s.MarkEvents + s.MarksWithoutSpan + s.Lost(); got != recorded[observer.Mark].Recorded || recorded[observer.Mark].Overflow != 0 {
 		t.Errorf("%+v is %d in all; recorded %+v", s, got, recorded[observer.Mark])
 	}
-	if s.Measures != recorded[observer.Measure].Recorded || s.Measures != 4000 {
-		t.Errorf("%d measures became spans, recorded %d, want 4000", s.Measures, recorded[observer.Measure].Recorded)
+	if s.MeasureSpans != recorded[observer.Measure].Recorded || s.MeasureSpans != 4000 {
+		t.Errorf("%d measures became spans, recorded %d, want 4000", s.MeasureSpans, recorded[observer.Measure].Recorded)
 	}
-	if waits && (int(s.Events) != delivered || int(s.Limited) < dropped) { // some were dropped of spans that never end
+	if waits && (int(s.MarkEvents) != delivered || int(s.MarksOverLimit) < dropped) { // some were dropped of spans that never end
 		t.Errorf("%+v; %d events arrived, %d were dropped", s, delivered, dropped)
 	}
 }
@@ -328,7 +328,7 @@ func TestLateMarkKeepsNoRequest(t *testing.T) {
 		}()
 		r.flush(t)
 		waitFor(t, freed)
-		if s := r.stats(); s.Late != 2 {
+		if s := r.stats(); s.MarksAfterEnd != 2 {
 			t.Errorf("stats %+v, want 2 late", s)
 		}
 	})

@@ -131,6 +131,6 @@ func (p *Processor) Shutdown(context.Context) error {
 // processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.stats.read(p.timeline)
-	s.Unjoined = p.requests.Forgotten()
+	s.SpansOffTimeline = p.requests.Forgotten()
 	return s
 }

@@ -114,7 +114,7 @@ func TestProviderWithoutProcessor(t *testing.T) {
 				t.Errorf("%q has the events %v, want %q", name, ev, want)
 			}
 		}
-		if s := r.stats(); s.Events != 2 || s.Measures != 3 || s.Unattached+s.Spans+s.Lost() != 0 {
+		if s := r.stats(); s.MarkEvents != 2 || s.MeasureSpans != 3 || s.MarksWithoutSpan+s.OtherSpans+s.Lost() != 0 {
 			t.Errorf("stats %+v, want 2 events and 3 measures", s)
 		}
 	})
@@ -225,7 +225,7 @@ func TestAnotherProvidersSpanInBetween(t *testing.T) {
 				t.Errorf("%q has the parent %v and the events %v, want %v and %v", name, s.Parent().SpanID(), events(s), c.parent.SpanID(), c.events)
 			}
 		}
-		if s := r.stats(); s.Events != 5 || s.Measures != 3 || s.Lost() != 0 {
+		if s := r.stats(); s.MarkEvents != 5 || s.MeasureSpans != 3 || s.Lost() != 0 {
 			t.Errorf("stats %+v, want 5 events and 3 measures", s)
 		}
 	})

@@ -8,19 +8,21 @@ import (
 
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
 type Stats struct {
-	Events     uint64 // marks that became events of their span
-	Measures   uint64 // measures that became spans
-	Spans      uint64 // other spans that a TracerProvider handed over
-	Unattached uint64 // marks that stay on the timeline, because no local span was active
-	Late       uint64 // marks made after their span's end, lost
-	Limited    uint64 // marks over their span's limit of events, lost; not those that became events at once
-	AgedOut    uint64 // marks of spans that had not ended at Shutdown, or when too many waited, lost
-	Refused    uint64 // marks that found the timeline or their request's journal full, lost
-	Unjoined   uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
+	MarkEvents       uint64 // marks that became events of their span
+	MeasureSpans     uint64 // measures that became spans
+	OtherSpans       uint64 // other spans that a TracerProvider handed over
+	MarksWithoutSpan uint64 // marks that stay on the timeline, because no local span was active
+	MarksAfterEnd    uint64 // marks made after their span's end, lost
+	MarksOverLimit   uint64 // marks over their span's limit of events, lost; not those that became events at once
+	MarksOfOpenSpans uint64 // marks of spans that had not ended at Shutdown, or when too many waited, lost
+	MarksDropped     uint64 // marks that found the timeline or their request's journal full, lost
+	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
 }
 
 // Lost is the number of marks that were lost at the bridge.
-func (s Stats) Lost() uint64 { return s.Late + s.Limited + s.AgedOut + s.Refused }
+func (s Stats) Lost() uint64 {
+	return s.MarksAfterEnd + s.MarksOverLimit + s.MarksOfOpenSpans + s.MarksDropped
+}
 
 type counters struct {
 	handedOver                         [stripes]handedOver
@@ -41,20 +43,20 @@ type handedOver struct {
 func (c *counters) read(t *record.Timeline) Stats {
 	u := t.UnitStats()
 	s := Stats{
-		Events:     c.events.Load(),
-		Measures:   c.measures.Load(),
-		Unattached: c.unattached.Load() + u.Unattached,
-		Late:       c.late.Load() + u.Late,
-		Limited:    u.Limited,
-		AgedOut:    u.AgedOut,
-		Refused:    u.Refused,
+		MarkEvents:       c.events.Load(),
+		MeasureSpans:     c.measures.Load(),
+		MarksWithoutSpan: c.unattached.Load() + u.Unattached,
+		MarksAfterEnd:    c.late.Load() + u.Late,
+		MarksOverLimit:   u.Limited,
+		MarksOfOpenSpans: u.AgedOut,
+		MarksDropped:     u.Refused,
 	}
 	for i := range c.handedOver {
 		h := &c.handedOver[i]
-		s.Events += h.events.Load()
-		s.Measures += h.measures.Load()
-		s.Spans += h.spans.Load()
-		s.Limited += h.limited.Load()
+		s.MarkEvents += h.events.Load()
+		s.MeasureSpans += h.measures.Load()
+		s.OtherSpans += h.spans.Load()
+		s.MarksOverLimit += h.limited.Load()
 	}
 	return s
 }

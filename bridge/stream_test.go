@@ -67,7 +67,7 @@ func TestStreamOfMarks(t *testing.T) {
 						t.Fatalf("event %d of %d is of mark %d, want the newest ones in order", i, n, got)
 					}
 				}
-				if s := tp.Stats(); int(s.Events) != n || int(s.Events+s.Limited) != all || s.Lost() != s.Limited || s.Measures != all/1000 {
+				if s := tp.Stats(); int(s.MarkEvents) != n || int(s.MarkEvents+s.MarksOverLimit) != all || s.Lost() != s.MarksOverLimit || s.MeasureSpans != all/1000 {
 					t.Errorf("stats %+v", s)
 				}
 			})
@@ -112,7 +112,7 @@ func TestFilledMeasureObeysLimits(t *testing.T) {
 	if len(s.Attributes) != 32 || s.DroppedAttributes != attrs+2-32 {
 		t.Errorf("%d attributes, %d dropped", len(s.Attributes), s.DroppedAttributes)
 	}
-	if st := tp.Stats(); st.Events+st.Limited != events {
+	if st := tp.Stats(); st.MarkEvents+st.MarksOverLimit != events {
 		t.Errorf("stats %+v, want %d marks", st, events)
 	}
 }
@@ -133,14 +133,14 @@ func TestMarksOfSpansThatNeverEnd(t *testing.T) {
 			}
 		}
 		s, u := tp.Stats(), (*record.Timeline)(tl).UnitStats()
-		if u.Waiting > 16<<10 || u.WaitingBytes > 64<<20 || s.AgedOut == 0 {
+		if u.Waiting > 16<<10 || u.WaitingBytes > 64<<20 || s.MarksOfOpenSpans == 0 {
 			t.Errorf("%+v wait, stats %+v", u, s)
 		}
 		if err := tp.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
 		lost := tl.Stats()[observer.Mark].Overflow
-		if s, u := tp.Stats(), (*record.Timeline)(tl).UnitStats(); s.AgedOut+lost != spans*each || s.Lost() != s.AgedOut+lost || u.Waiting != 0 {
+		if s, u := tp.Stats(), (*record.Timeline)(tl).UnitStats(); s.MarksOfOpenSpans+lost != spans*each || s.Lost() != s.MarksOfOpenSpans+lost || u.Waiting != 0 {
 			t.Errorf("after Shutdown, stats %+v, %d lost at the timeline, %+v wait; want %d marks", s, lost, u, spans*each)
 		}
 	})
@@ -246,7 +246,7 @@ func TestMarksInAnyOrderOfEnds(t *testing.T) {
 					}
 				}
 			}
-			if s := tp.Stats(); int(s.Late) != late || int(s.Events) != 20-late || s.Measures != 20 || s.Spans != 4 {
+			if s := tp.Stats(); int(s.MarksAfterEnd) != late || int(s.MarkEvents) != 20-late || s.MeasureSpans != 20 || s.OtherSpans != 4 {
 				t.Errorf("%v, flushed after %d: stats %+v, want %d late", order, flushAfter, s, late)
 			}
 		}

@@ -98,7 +98,7 @@ func testEdges(t *testing.T) {
 		if spans["leaf"].ParentID != "" || spans["started"].ParentID != "" {
 			t.Error("they have a parent")
 		}
-		if s := pl.Stats().Bridge; s.Unattached != 1 {
+		if s := pl.Stats().Bridge; s.MarksWithoutSpan != 1 {
 			t.Errorf("stats %+v, want the mark Unattached", s)
 		}
 	})
@@ -145,7 +145,7 @@ func testEdges(t *testing.T) {
 		}
 		span.End()
 		wantEvents(t, arrived(t, pl, service)["span"], "2", "3")
-		if s := pl.Stats().Bridge; s.Limited != 1 && !joining { // the SDK's spans do not say which events they drop
+		if s := pl.Stats().Bridge; s.MarksOverLimit != 1 && !joining { // the SDK's spans do not say which events they drop
 			t.Errorf("stats %+v, want 1 Limited", s)
 		}
 	})
@@ -159,7 +159,7 @@ func testEdges(t *testing.T) {
 		spans := arrived(t, pl, service)
 		wantNames(t, spans, "span")
 		wantEvents(t, spans["span"])
-		if s := pl.Stats().Bridge; s.Late != 1 || s.AgedOut != 1 && !joining { // the SDK's span has the mark at once
+		if s := pl.Stats().Bridge; s.MarksAfterEnd != 1 || s.MarksOfOpenSpans != 1 && !joining { // the SDK's span has the mark at once
 			t.Errorf("stats %+v, want 1 Late and 1 AgedOut", s)
 		}
 	})

@@ -30,7 +30,7 @@ func TestPyroscopeDiesAndComesBack(t *testing.T) {
 	l, stopLoad := steady(t, workServer(t, pl, tl).URL)
 	defer stopLoad()
 
-	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Sent >= 10 })
+	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Delivered >= 10 })
 	healthy := l.Take()
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestPyroscopeDiesAndComesBack(t *testing.T) {
 	restarted := time.Now()
 	// The waiting profiles, and some new ones. Nothing but time makes the pusher try again.
 	want := pl.Stats().Profiles.Accepted + 10
-	until(ctx, t, pl, "all is delivered", func(s push.Stats) bool { return s.Sent >= want })
+	until(ctx, t, pl, "all is delivered", func(s push.Stats) bool { return s.Delivered >= want })
 	back := l.Take()
 
 	stopLoad()
@@ -52,7 +52,7 @@ func TestPyroscopeDiesAndComesBack(t *testing.T) {
 		t.Errorf("Shutdown: %v", err)
 	}
 	s := pl.Stats().Profiles
-	if s.Sent != s.Accepted || s.Lost() != 0 || s.Pending != 0 || s.PendingBytes != 0 || s.Failed != 0 || s.Retries == 0 {
+	if s.Delivered != s.Accepted || s.Lost() != 0 || s.Pending != 0 || s.PendingBytes != 0 || s.Failed != 0 || s.Retries == 0 {
 		t.Errorf("counts are %+v, want all sent", s)
 	}
 	for _, c := range []struct {
@@ -96,7 +96,7 @@ func TestPyroscopeKilledBeforeShutdown(t *testing.T) {
 	})
 	_, stopLoad := steady(t, workServer(t, pl, tl).URL)
 	defer stopLoad()
-	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Sent > 0 })
+	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Delivered > 0 })
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestPyroscopeKilledBeforeShutdown(t *testing.T) {
 		t.Errorf("Shutdown returned %v, want the loss of %d profiles and of nothing else", err, s.Lost())
 	}
 	// Pyroscope may have been killed with a request, which it did not answer then.
-	if s.Accepted != s.Sent+s.Pending+s.Unanswered || s.Pending == 0 || s.Unanswered > 1 {
+	if s.Accepted != s.Delivered+s.Pending+s.Unanswered || s.Pending == 0 || s.Unanswered > 1 {
 		t.Errorf("counts are %+v, want all profiles sent or waiting", s)
 	}
 	if said := strings.Join(lines.all(), ""); len(lines.all()) != 1 || !strings.Contains(said, "profiles are not delivered") {

@@ -56,7 +56,7 @@ func TestPyroscopeProfileTypes(t *testing.T) {
 	if err := p.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	if s := p.Stats(); s.Sent != s.Accepted || s.Sent == 0 || s.Failed > 0 {
+	if s := p.Stats(); s.Delivered != s.Accepted || s.Delivered == 0 || s.Failed > 0 {
 		t.Errorf("counts are %+v", s)
 	}
 

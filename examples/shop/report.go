@@ -75,17 +75,17 @@ func report(w io.Writer, l *load, m *measureTable) {
 func reportDelivery(w io.Writer, s perfline.Stats) {
 	t, b, d := s.Timeline.Total(), s.Bridge, s.Delivery
 	fmt.Fprintf(w, "\n%d entries recorded: %d marks became span events, %d measures became spans, %d marks had no span.\n",
-		t.Recorded, b.Events, b.Measures, b.Unattached)
+		t.Recorded, b.MarkEvents, b.MeasureSpans, b.MarksWithoutSpan)
 	if d.Accepted > 0 {
 		fmt.Fprintf(w, "%d spans for the backend: %d delivered, %d lost.\n", d.Accepted, d.Delivered, d.Lost())
 	} else {
 		fmt.Fprintln(w, "No backend is configured: set OTEL_EXPORTER_OTLP_ENDPOINT to send the traces to one.")
 	}
 	if f := s.Profiles; f.Accepted > 0 {
-		fmt.Fprintf(w, "%d profiles for Pyroscope: %d delivered, %d lost.\n", f.Accepted, f.Sent, f.Lost())
+		fmt.Fprintf(w, "%d profiles for Pyroscope: %d delivered, %d lost.\n", f.Accepted, f.Delivered, f.Lost())
 		if f.Lost() > 0 || f.Retries > 0 {
 			fmt.Fprintf(w, "Of profiles: %d refused, %d unanswered, %d dropped at the full queue, %d given up at the end; sent again %d times.\n",
-				f.Refused, f.Unanswered, f.Overflow, f.Pending, f.Retries)
+				f.Refused, f.Unanswered, f.Dropped, f.Pending, f.Retries)
 		}
 	}
 }

@@ -181,7 +181,9 @@ func aggregation(t *rapid.T) metricdata.Aggregation {
 		return metricdata.Summary{DataPoints: list(t, "points", func() metricdata.SummaryDataPoint {
 			return metricdata.SummaryDataPoint{
 				Attributes: attribute.NewSet(attributes(t)...), StartTime: moment(t), Time: moment(t), Count: count(t), Sum: double(t),
-				QuantileValues: list(t, "quantiles", func() metricdata.QuantileValue { return metricdata.QuantileValue{Quantile: double(t), Value: double(t)} }),
+				QuantileValues: list(t, "quantiles", func() metricdata.QuantileValue {
+					return metricdata.QuantileValue{Quantile: double(t), Value: double(t)}
+				}),
 			}
 		})}
 	default:

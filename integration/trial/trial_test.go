@@ -133,7 +133,7 @@ func TestCheck(t *testing.T) {
 			spans := c.answered * service.SpansOfRequest
 			final.Stats.Delivery = exporter.Stats{Accepted: spans, Delivered: spans}
 			final.Stats.Profiles = pyroscope.Stats{Accepted: c.pending, Pending: c.pending}
-			final.Stats.Bridge = bridge.Stats{Events: c.answered * service.Marks, Measures: c.answered * service.Measures, Spans: c.answered}
+			final.Stats.Bridge = bridge.Stats{MarkEvents: c.answered * service.Marks, MeasureSpans: c.answered * service.Measures, OtherSpans: c.answered}
 			r.check(final)
 			r.checkNothingPending(final)
 			wants(t, errors.Join(r.wrong...), c.want)

@@ -28,7 +28,7 @@ func push(t *testing.T, c pyroscope.Config, n *network) *pyroscope.Pusher {
 func delivered(p *pyroscope.Pusher) pyroscope.Stats {
 	s := p.Stats()
 	return pyroscope.Stats{
-		Accepted: s.Accepted, Sent: s.Sent, Refused: s.Refused, Unanswered: s.Unanswered, Overflow: s.Overflow,
+		Accepted: s.Accepted, Delivered: s.Delivered, Refused: s.Refused, Unanswered: s.Unanswered, Dropped: s.Dropped,
 		Pending: s.Pending, PendingBytes: s.PendingBytes, Retries: s.Retries,
 	}
 }
@@ -49,7 +49,7 @@ func TestServerAway(t *testing.T) {
 		if got := n.kinds(); got != want {
 			t.Errorf("the server was sent %s, want %s", got, want)
 		}
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 18, Sent: 18, Retries: uint64(tries)})
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 18, Delivered: 18, Retries: uint64(tries)})
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -95,7 +95,7 @@ func TestQueueSize(t *testing.T) {
 		}
 		synctest.Wait()
 		s := delivered(p)
-		if s.Overflow == 0 || s.Pending < 2 || s.Accepted != 300 {
+		if s.Dropped == 0 || s.Pending < 2 || s.Accepted != 300 {
 			t.Errorf("counts are %+v", s)
 		}
 		oldest := n.got[0].id
@@ -106,7 +106,7 @@ func TestQueueSize(t *testing.T) {
 			t.Error("the oldest profile is sent")
 		}
 		n.mu.Unlock()
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 300, Sent: s.Pending, Overflow: s.Overflow, Retries: delivered(p).Retries})
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 300, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
 		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "dropped because the queue was full") {
 			t.Error(err)
 		}
@@ -128,7 +128,7 @@ func TestTooLargeForTheQueue(t *testing.T) {
 		p := push(t, pyroscope.Config{QueueSize: 10}, n)
 		err := p.Flush(t.Context())
 		s := delivered(p)
-		if s.Overflow > 0 == (err == nil) || s.Sent+s.Overflow != perFlush || s.Sent == 0 {
+		if s.Dropped > 0 == (err == nil) || s.Delivered+s.Dropped != perFlush || s.Delivered == 0 {
 			t.Errorf("error %v, counts %+v", err, s)
 		}
 		_ = p.Shutdown(t.Context())
@@ -152,7 +152,7 @@ func TestOneProfileFails(t *testing.T) {
 			if got, want := n.kinds(), "cpu heap heap heap heap heap goroutine heap"; got != want {
 				t.Errorf("the server was sent %s, want %s", got, want)
 			}
-			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Sent: 2, Refused: 1, Retries: 5})
+			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Delivered: 2, Refused: 1, Retries: 5})
 			n.set(200)
 			want := fmt.Sprintf("pyroscope: 1 of 6 profiles did not reach http://server: 1 refused: heap: the server answered %d %s: oops", status, http.StatusText(status))
 			if err := p.Shutdown(t.Context()); err == nil || err.Error() != want {
@@ -179,7 +179,7 @@ func TestOneProfileFailsLater(t *testing.T) {
 			}}
 			p := push(t, pyroscope.Config{}, n)
 			time.Sleep(tick + 14*time.Second)
-			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Sent: 2, Unanswered: 1, Retries: 1})
+			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Delivered: 2, Unanswered: 1, Retries: 1})
 			n.set(200)
 			if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "1 not answered") {
 				t.Error(err)
@@ -200,7 +200,7 @@ func TestRateUsedUp(t *testing.T) {
 		p := push(t, pyroscope.Config{}, n)
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if s := delivered(p); s.Sent != s.Accepted || s.Retries < 17 {
+		if s := delivered(p); s.Delivered != s.Accepted || s.Retries < 17 {
 			t.Errorf("counts are %+v", s)
 		}
 		if err := p.Shutdown(t.Context()); err != nil {
@@ -223,7 +223,7 @@ func TestConnectionFailsOften(t *testing.T) {
 			p := push(t, pyroscope.Config{}, n)
 			time.Sleep(20 * time.Minute)
 			synctest.Wait()
-			if s := delivered(p); s.Sent != s.Accepted || s.Retries < 7 {
+			if s := delivered(p); s.Delivered != s.Accepted || s.Retries < 7 {
 				t.Errorf("counts are %+v", s)
 			}
 			if err := p.Shutdown(t.Context()); err != nil {
@@ -249,7 +249,7 @@ func TestReasonsByKind(t *testing.T) {
 		time.Sleep(tick)
 		n.set(200)
 		time.Sleep(tick)
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 36, Sent: 16, Refused: 20, Retries: delivered(p).Retries})
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 36, Delivered: 16, Refused: 20, Retries: delivered(p).Retries})
 		_ = p.Shutdown(t.Context())
 		log.want(t, "reason=\"heap: the server answered 400", "reason=\"goroutine: the server answered 400", "not delivered", "delivered again\" to=http://server lost=0")
 	})
@@ -263,9 +263,9 @@ func TestShutdownGivesUp(t *testing.T) {
 		want   pyroscope.Stats
 		err    string
 	}{
-		{"away", away, pyroscope.Stats{Accepted: 6, Sent: 3, Pending: 3}, "pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: connection refused"},
-		{"refusing", http.StatusUnauthorized, pyroscope.Stats{Accepted: 6, Sent: 3, Refused: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 refused: the server answered 401 Unauthorized`},
-		{"asking for time", http.StatusTooManyRequests, pyroscope.Stats{Accepted: 6, Sent: 3, Pending: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: the server answered 429 Too Many Requests`},
+		{"away", away, pyroscope.Stats{Accepted: 6, Delivered: 3, Pending: 3}, "pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: connection refused"},
+		{"refusing", http.StatusUnauthorized, pyroscope.Stats{Accepted: 6, Delivered: 3, Refused: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 refused: the server answered 401 Unauthorized`},
+		{"asking for time", http.StatusTooManyRequests, pyroscope.Stats{Accepted: 6, Delivered: 3, Pending: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: the server answered 429 Too Many Requests`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -34,6 +34,6 @@ func ExampleStart() {
 		fmt.Println(err)
 	}
 	stats := pusher.Stats()
-	fmt.Println("profiles lost:", stats.Lost(), "any sent:", stats.Sent > 0)
+	fmt.Println("profiles lost:", stats.Lost(), "any sent:", stats.Delivered > 0)
 	// Output: profiles lost: 0 any sent: true
 }

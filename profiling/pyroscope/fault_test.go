@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	const down, refused, up = "profiles are not delivered", "profiles are refused and dropped", "profiles are delivered again"
 	refusedAll, waits, unknown := pyroscope.Stats{Accepted: perFlush, Refused: perFlush}, pyroscope.Stats{Accepted: perFlush, Pending: perFlush}, pyroscope.Stats{Accepted: perFlush, Unanswered: perFlush}
-	sent, foreign := pyroscope.Stats{Accepted: perFlush, Sent: perFlush}, []string{"the receiver of profiles warns"}
+	sent, foreign := pyroscope.Stats{Accepted: perFlush, Delivered: perFlush}, []string{"the receiver of profiles warns"}
 	turnedDown := []string{"turned down some profiles; more of them for the same reason are only counted", "reason=\"heap: ", "reason=\"goroutine: "}
 	for _, c := range []struct {
 		name    string
@@ -151,7 +151,7 @@ func TestFaults(t *testing.T) {
 				Headers: map[string]string{"X-Token": "hunter2"}, HTTPClient: client, Logger: said.logger(),
 			}, time.Now, &played{})
 			err := p.Flush(t.Context())
-			if (err == nil) != (c.want.Sent == perFlush) || err != nil && c.want.Pending == 0 && !strings.Contains(err.Error(), c.says) {
+			if (err == nil) != (c.want.Delivered == perFlush) || err != nil && c.want.Pending == 0 && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Flush: %v", err)
 			}
 			got := p.Stats()
@@ -173,11 +173,11 @@ func TestFaults(t *testing.T) {
 				t.Errorf("Shutdown: %v", err)
 			}
 			got = p.Stats()
-			if got.Accepted != 3*perFlush || got.Sent != 3*perFlush-lost || got.Pending != 0 || got.PendingBytes != 0 || got.Lost() != lost {
+			if got.Accepted != 3*perFlush || got.Delivered != 3*perFlush-lost || got.Pending != 0 || got.PendingBytes != 0 || got.Lost() != lost {
 				t.Errorf("counts in the end are %+v", got)
 			}
-			if n := f.sent.Load(); n != got.Sent && c.want.Sent == 0 {
-				t.Errorf("the server took %d profiles, %d are counted", n, got.Sent)
+			if n := f.sent.Load(); n != got.Delivered && c.want.Delivered == 0 {
+				t.Errorf("the server took %d profiles, %d are counted", n, got.Delivered)
 			}
 			said.want(t, c.lines...)
 			if text := said.buf.String(); !strings.Contains(text, c.says) && c.lines != nil || strings.Contains(text, "hunter2") || strings.Contains(text, "PusherService") {
@@ -217,7 +217,7 @@ func TestServerComesAndGoes(t *testing.T) {
 		f.Close()
 		taken += f.sent.Load()
 	}
-	if s := p.Stats(); s.Sent != taken || s.Sent != s.Accepted || s.Retries == 0 {
+	if s := p.Stats(); s.Delivered != taken || s.Delivered != s.Accepted || s.Retries == 0 {
 		t.Errorf("the server took %d, counts are %+v", taken, s)
 	}
 	said.want(t, "not delivered", "delivered again", "not delivered", "delivered again")

@@ -260,7 +260,7 @@ func (p *Pusher) Shutdown(ctx context.Context) error {
 func (p *Pusher) Stats() Stats {
 	q := p.queue.Stats()
 	s := Stats{
-		Accepted: q.Accepted, Sent: q.Delivered, Refused: q.Failed - q.Unanswered, Unanswered: q.Unanswered, Overflow: q.Dropped,
+		Accepted: q.Accepted, Delivered: q.Delivered, Refused: q.Failed - q.Unanswered, Unanswered: q.Unanswered, Dropped: q.Dropped,
 		Pending: q.Pending, PendingBytes: q.PendingBytes, Retries: q.Retries,
 	}
 	s.State = p.cpu.state()

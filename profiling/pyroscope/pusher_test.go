@@ -40,7 +40,7 @@ func TestTicks(t *testing.T) {
 			t.Error(err)
 		}
 		s := p.Stats()
-		wantStats(t, s, pyroscope.Stats{Accepted: 4 * perFlush, Sent: 4 * perFlush, State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
+		wantStats(t, s, pyroscope.Stats{Accepted: 4 * perFlush, Delivered: 4 * perFlush, State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
 			if len(got) != 4 {
@@ -447,7 +447,7 @@ func TestRealProfiler(t *testing.T) {
 	if !found {
 		t.Error("the goroutines with a label are not in their profile")
 	}
-	if s := p.Stats(); s.Sent != s.Accepted || s.Failed != 0 || s.Accepted < 5 {
+	if s := p.Stats(); s.Delivered != s.Accepted || s.Failed != 0 || s.Accepted < 5 {
 		t.Errorf("counts are %+v", s)
 	}
 }
@@ -548,7 +548,7 @@ func TestConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if s := p.Stats(); s.Sent != s.Accepted || s.Sent != s.LostSamples*perFlush || s.Sent < 21*perFlush {
+	if s := p.Stats(); s.Delivered != s.Accepted || s.Delivered != s.LostSamples*perFlush || s.Delivered < 21*perFlush {
 		t.Errorf("counts are %+v", s)
 	}
 }

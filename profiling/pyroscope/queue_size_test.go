@@ -37,7 +37,7 @@ func TestQueueSizeByDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(50*tick + time.Second)
-		if s := p.Stats(); s.PendingBytes > 16<<20 || s.PendingBytes < 15<<20 || s.Overflow == 0 {
+		if s := p.Stats(); s.PendingBytes > 16<<20 || s.PendingBytes < 15<<20 || s.Dropped == 0 {
 			t.Errorf("counts are %+v, want almost 16 MiB to wait", s)
 		}
 		_ = p.Shutdown(t.Context())

@@ -12,10 +12,10 @@ import (
 // Stats are a Pusher's counts since Start. At every read, Accepted = Sent + Refused + Unanswered + Overflow + Pending.
 type Stats struct {
 	Accepted   uint64 // profiles that were given to the queue
-	Sent       uint64 // taken by the server
+	Delivered  uint64 // taken by the server
 	Refused    uint64 // turned down by the server for good
 	Unanswered uint64 // given up without a clear answer: the server may have them or not
-	Overflow   uint64 // dropped because newer ones needed their room in the queue
+	Dropped    uint64 // dropped because newer ones needed their room in the queue
 	Pending    uint64 // waiting; after Shutdown, given up
 
 	PendingBytes int    // bytes of the requests of Pending
@@ -35,7 +35,7 @@ type Stats struct {
 }
 
 // Lost returns how many profiles did not reach the server, or perhaps did not, once the pusher is shut down.
-func (s Stats) Lost() uint64 { return s.Accepted - s.Sent }
+func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
 
 // causes returns the causes of lost profiles, with their counts.
 func (s Stats) causes() string {
@@ -43,7 +43,7 @@ func (s Stats) causes() string {
 	for _, c := range []struct {
 		n    uint64
 		what string
-	}{{s.Refused, "refused"}, {s.Unanswered, "not answered"}, {s.Overflow, "dropped because the queue was full"}, {s.Pending, "given up"}} {
+	}{{s.Refused, "refused"}, {s.Unanswered, "not answered"}, {s.Dropped, "dropped because the queue was full"}, {s.Pending, "given up"}} {
 		if c.n > 0 {
 			causes = append(causes, fmt.Sprintf("%d %s", c.n, c.what))
 		}

@@ -68,7 +68,7 @@ func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Trac
 
 // Unlabelled returns how many spans lost their label before their end, because too many had not ended: 16 384 at
 // most keep it.
-func (p *TracerProvider) Unlabelled() uint64 {
+func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0
 	}

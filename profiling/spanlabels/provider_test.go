@@ -247,7 +247,7 @@ func TestLabelsAreBounded(t *testing.T) {
 		}
 	}()
 	<-done
-	if n := tp.Unlabelled(); n < more || n > more+underway.Max/10 {
+	if n := tp.UnlabelledSpans(); n < more || n > more+underway.Max/10 {
 		t.Errorf("%d spans lost their label, want some more than %d", n, more)
 	}
 	_, span := tp.Tracer("t").Start(base, "span")
@@ -310,7 +310,7 @@ func TestOtherProvidersAreNotLabelled(t *testing.T) {
 		spanlabels.Do(ctx, func(context.Context) { wantWork(t, "in Do", want) })
 		span.End()
 		tp.Stop()
-		if n := tp.Unlabelled(); n != 0 {
+		if n := tp.UnlabelledSpans(); n != 0 {
 			t.Errorf("%d spans lost a label", n)
 		}
 	}

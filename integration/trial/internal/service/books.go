@@ -21,9 +21,9 @@ func (a Account) CheckBalance() error {
 		wrong = append(wrong, fmt.Errorf("spans: %d accepted are not %d delivered, %d failed, %d dropped and %d pending",
 			d.Accepted, d.Delivered, d.Failed, d.Dropped, d.Pending))
 	}
-	if p := a.Stats.Profiles; p.Accepted != p.Sent+p.Refused+p.Unanswered+p.Overflow+p.Pending {
+	if p := a.Stats.Profiles; p.Accepted != p.Delivered+p.Refused+p.Unanswered+p.Dropped+p.Pending {
 		wrong = append(wrong, fmt.Errorf("profiles: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
-			p.Accepted, p.Sent, p.Refused, p.Unanswered, p.Overflow, p.Pending))
+			p.Accepted, p.Delivered, p.Refused, p.Unanswered, p.Dropped, p.Pending))
 	}
 	if d := a.Stats.Delivery; d.Pending > exporter.DefaultQueueSize {
 		wrong = append(wrong, fmt.Errorf("spans: %d are pending, the queue holds %d", d.Pending, exporter.DefaultQueueSize))
@@ -48,7 +48,7 @@ func (a Account) CheckBalance() error {
 // nothing is accepted.
 func (a Account) CheckComplete(delivers bool) error {
 	s := a.Stats
-	made, handed := a.SpansRecorded(), s.Bridge.Measures+s.Bridge.Spans
+	made, handed := a.SpansRecorded(), s.Bridge.MeasureSpans+s.Bridge.OtherSpans
 	accepted := s.Delivery.Accepted
 	if !delivers {
 		accepted = handed
@@ -56,9 +56,9 @@ func (a Account) CheckComplete(delivers bool) error {
 	entries := s.Timeline.Total()
 	want := a.Answered * (Measures + Marks)
 	if a.Begun != a.Answered || handed != made || accepted != made || s.Bridge.Lost() != 0 ||
-		entries.Recorded != want || entries.Overflow != 0 || s.Bridge.Events != a.Answered*Marks {
+		entries.Recorded != want || entries.Overflow != 0 || s.Bridge.MarkEvents != a.Answered*Marks {
 		return fmt.Errorf("of %d requests, %d of them answered, %d entries were recorded (want %d), %d were handed over as spans (want %d) and %d as events (want %d), and %d spans accepted; %d entries were lost on the timeline and %d at the bridge",
-			a.Begun, a.Answered, entries.Recorded, want, handed, made, s.Bridge.Events, a.Answered*Marks, accepted, entries.Overflow, s.Bridge.Lost())
+			a.Begun, a.Answered, entries.Recorded, want, handed, made, s.Bridge.MarkEvents, a.Answered*Marks, accepted, entries.Overflow, s.Bridge.Lost())
 	}
 	return nil
 }
@@ -101,8 +101,8 @@ func Spans(s perfline.Stats) Book {
 func Profiles(s perfline.Stats) Book {
 	p := s.Profiles
 	return Book{
-		Accepted: p.Accepted, Delivered: p.Sent, Pending: p.Pending, Unanswered: p.Unanswered, Retries: p.Retries,
-		Lost: []Loss{{"refused", p.Refused}, {"unanswered", p.Unanswered}, {"overflow", p.Overflow}},
+		Accepted: p.Accepted, Delivered: p.Delivered, Pending: p.Pending, Unanswered: p.Unanswered, Retries: p.Retries,
+		Lost: []Loss{{"refused", p.Refused}, {"unanswered", p.Unanswered}, {"overflow", p.Dropped}},
 	}
 }
 

@@ -18,9 +18,9 @@ func ten() Account {
 			observer.Mark:    {Recorded: 10 * Marks},
 			observer.Measure: {Recorded: 10 * Measures},
 		},
-		Bridge:   bridge.Stats{Events: 10 * Marks, Measures: 10 * Measures, Spans: 10},
+		Bridge:   bridge.Stats{MarkEvents: 10 * Marks, MeasureSpans: 10 * Measures, OtherSpans: 10},
 		Delivery: exporter.Stats{Accepted: 30, Delivered: 30},
-		Profiles: pyroscope.Stats{Accepted: 4, Sent: 4},
+		Profiles: pyroscope.Stats{Accepted: 4, Delivered: 4},
 	}}
 }
 
@@ -33,11 +33,11 @@ func TestCheckBalance(t *testing.T) {
 		{"all delivered", func(*Account) {}, ""},
 		{"each cause", func(a *Account) {
 			a.Stats.Delivery = exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1}
-			a.Stats.Profiles = pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1}
+			a.Stats.Profiles = pyroscope.Stats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1}
 		}, ""},
 		{"a span too few", func(a *Account) { a.Stats.Delivery.Delivered-- }, "spans: 30 accepted"},
 		{"a span too many", func(a *Account) { a.Stats.Delivery.Pending++ }, "spans: 30 accepted"},
-		{"a profile too few", func(a *Account) { a.Stats.Profiles.Sent-- }, "profiles: 4 accepted"},
+		{"a profile too few", func(a *Account) { a.Stats.Profiles.Delivered-- }, "profiles: 4 accepted"},
 		{"less than nothing pending", func(a *Account) { a.Stats.Delivery.Delivered++; a.Stats.Delivery.Pending-- }, "spans: 18446744073709551615 are pending, the queue holds 8192"},
 		{"a full queue", func(a *Account) {
 			a.Begun, a.Stats.Delivery = 3000, exporter.Stats{Accepted: 8192, Pending: 8192}
@@ -45,7 +45,7 @@ func TestCheckBalance(t *testing.T) {
 		{"more than the queue holds", func(a *Account) {
 			a.Begun, a.Stats.Delivery = 3000, exporter.Stats{Accepted: 8193, Pending: 8193}
 		}, "8193 are pending, the queue holds 8192"},
-		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Sent++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
+		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Delivered++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
 		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = pyroscope.DefaultQueueSize + 1 }, "with 16777217 bytes"},
 		{"less than no bytes of profiles", func(a *Account) { a.Stats.Profiles.PendingBytes = -1 }, "with -1 bytes"},
 		{"more spans than requests make", func(a *Account) { a.Stats.Delivery.Accepted, a.Stats.Delivery.Delivered = 31, 31 }, "the 10 requests that began make 30 at most"},
@@ -76,9 +76,9 @@ func TestCheckComplete(t *testing.T) {
 		{"an entry lost on the timeline", true, func(a *Account) {
 			a.Stats.Timeline[observer.Mark] = observer.TypeStats{Recorded: 10 * Marks, Overflow: 1}
 		}, "1 entries were lost on the timeline"},
-		{"an event not handed over", true, func(a *Account) { a.Stats.Bridge.Events-- }, "29 as events (want 30)"},
-		{"a measure not handed over", true, func(a *Account) { a.Stats.Bridge.Measures-- }, "29 were handed over as spans (want 30)"},
-		{"a mark lost at the bridge", true, func(a *Account) { a.Stats.Bridge.Late++ }, "1 at the bridge"},
+		{"an event not handed over", true, func(a *Account) { a.Stats.Bridge.MarkEvents-- }, "29 as events (want 30)"},
+		{"a measure not handed over", true, func(a *Account) { a.Stats.Bridge.MeasureSpans-- }, "29 were handed over as spans (want 30)"},
+		{"a mark lost at the bridge", true, func(a *Account) { a.Stats.Bridge.MarksAfterEnd++ }, "1 at the bridge"},
 		{"a span not accepted", true, func(a *Account) { a.Stats.Delivery.Accepted-- }, "29 spans accepted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestCheckLosses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := Final{Account: ten(), Err: c.says}
 			f.Stats.Delivery.Delivered -= c.spans
-			f.Stats.Profiles.Sent -= c.profiles
+			f.Stats.Profiles.Delivered -= c.profiles
 			wants(t, f.CheckLosses(), c.want)
 		})
 	}
@@ -120,7 +120,7 @@ func wants(t *testing.T, err error, want string) {
 func TestBook(t *testing.T) {
 	s := perfline.Stats{
 		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1, Unanswered: 2},
-		Profiles: pyroscope.Stats{Accepted: 15, Sent: 5, Refused: 4, Unanswered: 3, Overflow: 2, Pending: 1, Retries: 7},
+		Profiles: pyroscope.Stats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1, Retries: 7},
 	}
 	for _, c := range []struct {
 		name                                              string
