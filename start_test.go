@@ -128,7 +128,7 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx, span := pl.TracerProvider().Tracer("t").Start(observer.NewContext(t.Context(), tl), "s")
+				ctx, span := pl.TracerProvider().Tracer("t").Start(observer.NewContext(t.Context(), tl), "s", trace.WithSpanKind(trace.SpanKindServer))
 				marks.Mark(ctx, "m")
 				marks.Time(ctx, "work").End()
 				span.End()
@@ -361,7 +361,7 @@ func testLimitOfMarks(t *testing.T, start starter) {
 	t.Helper()
 	t.Setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "2")
 	pl, ctx, _ := start(t, perfline.Config{})
-	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s", trace.WithSpanKind(trace.SpanKindServer))
 	for range 5 {
 		marks.Mark(ctx, "m")
 	}

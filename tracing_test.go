@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -39,7 +40,7 @@ func TestStartJoinsAProvider(t *testing.T) {
 	if pl.TracerProvider() != provider {
 		t.Errorf("the pipeline has the provider %T", pl.TracerProvider())
 	}
-	ctx, span := otel.Tracer("t").Start(ctx, "root")
+	ctx, span := otel.Tracer("t").Start(ctx, "root", trace.WithSpanKind(trace.SpanKindServer))
 	marks.Mark(ctx, "mark")
 	marks.Time(ctx, "measure").End()
 	span.End()

@@ -37,7 +37,11 @@ func TestStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rec := bridgetest.New(t)
 			server := bridgehttp.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline()}
-			srv := httptest.NewServer(server.Middleware(c.serve))
+			h, served := server.Middleware(c.serve), make(chan struct{})
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(served) // the server does not wait for a connection that was taken over
+				h.ServeHTTP(w, r)
+			}))
 			defer srv.Close()
 			resp, err := srv.Client().Get(srv.URL)
 			if err != nil {
@@ -45,7 +49,7 @@ func TestStreams(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			srv.Close()
+			<-served
 			s := rec.Span("GET")
 			if got := s.Attr("perfline.stream").AsBool(); got != c.want {
 				t.Errorf("perfline.stream is %v in %v, want %v", got, attribute.NewSet(s.Attributes...), c.want)

@@ -149,7 +149,7 @@ func TestLive_SP7_SP11(t *testing.T) {
 	const root = "GET /shop/{id}/GET /shop/{id}"
 	common := []string{
 		"GET /upstream/GET /upstream", root, root + "/first",
-		root + "/GET 127.0.0.1", root + "/GET 127.0.0.1/trace", root + "/GET 127.0.0.1/traceparent", // what upstream's Server-Timing says
+		root + "/GET 127.0.0.1", root + "/GET 127.0.0.1/traceparent", // what upstream's Server-Timing says
 		root + "/outer", root + "/outer/inner", root + "/outer/inner/in inner", root + "/outer/inner/leaf",
 		root + "/left", root + "/left/in left",
 	}
