@@ -8,18 +8,19 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// Counts are the same as Stats, one by one and with their names: what the metrics and the
-// live page show. Those of a backend or of a server for profiles that is not there are not
-// among them.
-func (p *Pipeline) Counts() []exporter.Count { return p.exist(p.Stats().Counts()) }
+// Counts returns Stats as a list, for the metrics and the live page. It leaves out the counts of a delivery or of
+// profiling that this pipeline does not have.
+func (p *Pipeline) Counts() []exporter.Count { return p.present(p.Stats().Counts()) }
 
-// exist leaves out the groups of what is not there.
-func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
+// present leaves out the groups of parts that the pipeline does not have.
+func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 	return slices.DeleteFunc(counts, func(c exporter.Count) bool {
 		switch {
-		case strings.HasPrefix(c.Group, "perfline.delivery"):
+		case strings.HasPrefix(c.Group, "perfline.delivery.spans"):
 			return p.delivery == nil
-		case strings.HasPrefix(c.Group, "perfline.profil"):
+		case strings.HasPrefix(c.Group, "perfline.delivery.metrics"):
+			return p.points == nil
+		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"), strings.HasPrefix(c.Group, "perfline.profiling"):
 			return p.profiles == nil
 		}
 		return false
@@ -29,9 +30,8 @@ func (p *Pipeline) exist(counts []exporter.Count) []exporter.Count {
 // engineGroup has one member, which is not a count: the engine in use.
 const engineGroup = "perfline.profiling.engine"
 
-// Counts lists the counts by group, each group in the order in which things happen. Each span of
-// perfline.delivery has one outcome besides accepted. Counts of other things, and of parts of an outcome, are groups of
-// their own.
+// Counts lists the counts by group, each group in the order in which its outcomes happen. The outcomes of perfline.marks, of
+// perfline.spans and of a delivery are disjoint, except accepted, which is the sum of the delivery's other outcomes.
 func (s Stats) Counts() []exporter.Count {
 	var all []exporter.Count
 	for _, kind := range slices.Sorted(maps.Keys(s.Timeline)) {
@@ -53,38 +53,37 @@ func (s Stats) Counts() []exporter.Count {
 			all = append(all, c)
 		}
 	}
-	b, d, f := s.Bridge, s.Delivery, s.Profiles
-	add("perfline.bridge",
-		exporter.Count{Name: "event", N: b.MarkEvents, What: "marks that became events of their span"},
-		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "measures that became spans"},
-		exporter.Count{Name: "span", N: b.OtherSpans, What: "other spans"},
-		exporter.Count{Name: "unattached", N: b.MarksWithoutSpan, What: "marks that stay on the timeline: no span was active"},
-		exporter.Count{Name: "unjoined", N: b.SpansOffTimeline, What: "spans that did not join their request's timeline: too many had not ended"},
-		exporter.Count{Name: "unlabelled", N: s.UnlabelledSpans, What: "spans that profiles no longer know: too many had not ended"},
-		exporter.Count{Name: "late", N: b.MarksAfterEnd, Lost: true, What: "marks made after their span's end"},
-		exporter.Count{Name: "limited", N: b.MarksOverLimit, Lost: true, What: "marks over their span's event limit"},
-		exporter.Count{Name: "aged_out", N: b.MarksOfOpenSpans, Lost: true, What: "marks of spans that never ended"},
-		exporter.Count{Name: "refused", N: b.MarksDropped, Lost: true, What: "marks dropped at the full timeline"})
-	add("perfline.delivery",
-		exporter.Count{Name: "accepted", N: d.Accepted, What: "spans to be delivered"},
-		exporter.Count{Name: "delivered", N: d.Delivered, What: "spans that the backend took"},
-		exporter.Count{Name: "pending", N: d.Pending, Now: true, What: "spans that wait"},
-		exporter.Count{Name: "failed", N: d.Failed, Lost: true, What: "spans not taken by the backend"},
-		exporter.Count{Name: "dropped", N: d.Dropped, Lost: true, What: "spans dropped at the full queue"})
-	add("perfline.delivery.unanswered",
-		exporter.Count{N: d.Unanswered, What: "failed spans that the backend may have taken: its answer did not arrive"})
-	add("perfline.delivery.retries",
-		exporter.Count{N: d.Retries, What: "requests with spans that were sent again"})
-	add("perfline.profiles",
-		exporter.Count{Name: "accepted", N: f.Accepted, What: "profiles to be delivered"},
-		exporter.Count{Name: "sent", N: f.Delivered, What: "profiles that the server took"},
-		exporter.Count{Name: "pending", N: f.Pending, Now: true, What: "profiles that wait"},
-		exporter.Count{Name: "refused", N: f.Refused, Lost: true, What: "profiles refused by the server"},
+	b, f := s.Bridge, s.Profiles
+	add("perfline.marks",
+		exporter.Count{Name: "span_event", N: b.MarkEvents, What: "marks that became events of their span"},
+		exporter.Count{Name: "without_span", N: b.MarksWithoutSpan, What: "marks made while no span was active: they are on the timeline only"},
+		exporter.Count{Name: "after_span_end", N: b.MarksAfterEnd, Lost: true, What: "marks made after their span's end"},
+		exporter.Count{Name: "over_event_limit", N: b.MarksOverLimit, Lost: true, What: "marks over their span's event limit"},
+		exporter.Count{Name: "span_never_ended", N: b.MarksOfOpenSpans, Lost: true, What: "marks of spans that did not end in time"},
+		exporter.Count{Name: "timeline_full", N: b.MarksDropped, Lost: true, What: "marks dropped at the full timeline"})
+	add("perfline.spans",
+		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "spans made from measures"},
+		exporter.Count{Name: "other", N: b.OtherSpans, What: "spans started by other code"})
+	add("perfline.spans.off_timeline",
+		exporter.Count{N: b.SpansOffTimeline, What: "spans missing on their request's timeline: too many were open"})
+	add("perfline.spans.unlabelled",
+		exporter.Count{N: s.UnlabelledSpans, What: "spans missing in profiles: too many were open"})
+	add("perfline.delivery.spans", delivered("spans", s.Delivery)...)
+	add("perfline.delivery.spans.unanswered",
+		exporter.Count{N: s.Delivery.Unanswered, What: "failed spans that the backend may have: its answer did not arrive"})
+	add("perfline.delivery.spans.retries", exporter.Count{N: s.Delivery.Retries, What: "requests with spans that were sent again"})
+	add("perfline.delivery.metrics", delivered("metric points", s.Metrics)...)
+	add("perfline.delivery.metrics.unanswered",
+		exporter.Count{N: s.Metrics.Unanswered, What: "failed metric points that the backend may have: its answer did not arrive"})
+	add("perfline.delivery.metrics.retries", exporter.Count{N: s.Metrics.Retries, What: "requests with metrics that were sent again"})
+	add("perfline.delivery.profiles",
+		exporter.Count{Name: "accepted", N: f.Accepted, What: "profiles given to the queue"},
+		exporter.Count{Name: "delivered", N: f.Delivered, What: "profiles that the server accepted"},
+		exporter.Count{Name: "pending", N: f.Pending, Now: true, What: "profiles in the queue"},
+		exporter.Count{Name: "refused", N: f.Refused, Lost: true, What: "profiles that the server refused"},
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
-		exporter.Count{Name: "overflow", N: f.Dropped, Lost: true, What: "profiles dropped at the full queue"},
-		exporter.Count{Name: "failed", N: f.Failed, Lost: true, What: "profiles that could not be taken"})
-	add("perfline.profiles.retries",
-		exporter.Count{N: f.Retries, What: "requests with a profile that were sent again"})
+		exporter.Count{Name: "dropped", N: f.Dropped, Lost: true, What: "profiles dropped at the full queue"})
+	add("perfline.delivery.profiles.retries", exporter.Count{N: f.Retries, What: "requests with a profile that were sent again"})
 	if f.Engine != "" {
 		what := "samples for continuous profiling"
 		if f.Fallback != "" {
@@ -92,9 +91,19 @@ func (s Stats) Counts() []exporter.Count {
 		}
 		add(engineGroup, exporter.Count{Name: string(f.Engine), N: 1, Now: true, What: what})
 	}
-	add("perfline.profiling.lost",
-		exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine could not keep"})
-	add("perfline.profiling.gaps",
-		exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
+	add("perfline.profiling.failed", exporter.Count{N: f.Failed, Lost: true, What: "profiles that could not be taken"})
+	add("perfline.profiling.lost_samples", exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine lost"})
+	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
 	return all
+}
+
+// delivered lists the outcomes of a delivery over OTLP. The outcomes besides accepted are disjoint and add up to it.
+func delivered(what string, s exporter.Stats) []exporter.Count {
+	return []exporter.Count{
+		{Name: "accepted", N: s.Accepted, What: what + " given to the queue"},
+		{Name: "delivered", N: s.Delivered, What: what + " that the backend accepted"},
+		{Name: "pending", N: s.Pending, Now: true, What: what + " in the queue"},
+		{Name: "failed", N: s.Failed, Lost: true, What: what + " that the backend did not accept"},
+		{Name: "dropped", N: s.Dropped, Lost: true, What: what + " dropped at the full queue"},
+	}
 }

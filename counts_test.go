@@ -28,6 +28,7 @@ func TestCountsAreComplete(t *testing.T) {
 	s.Timeline[observer.Mark] = mark
 	fill(reflect.ValueOf(&s.Bridge).Elem())
 	fill(reflect.ValueOf(&s.Delivery).Elem())
+	fill(reflect.ValueOf(&s.Metrics).Elem())
 	fill(reflect.ValueOf(&s.Profiles).Elem())
 	s.UnlabelledSpans = next
 	next++
@@ -59,8 +60,8 @@ func TestOutcomesAddUp(t *testing.T) {
 		}
 	}
 	for group, want := range map[string]uint64{
-		"perfline.delivery": 100, "perfline.delivery.unanswered": 5, "perfline.delivery.retries": 7,
-		"perfline.profiles": 100, "perfline.profiles.retries": 7,
+		"perfline.delivery.spans": 100, "perfline.delivery.spans.unanswered": 5, "perfline.delivery.spans.retries": 7,
+		"perfline.delivery.profiles": 100, "perfline.delivery.profiles.retries": 7,
 	} {
 		if got := sums[group]; got != want {
 			t.Errorf("%s: the outcomes are %d, want %d", group, got, want)

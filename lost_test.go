@@ -116,7 +116,7 @@ func testLostErrorIsOfWhatReachesNoSpan(t *testing.T, start starter) {
 	}
 	pl, _, _ = start(t, perfline.Config{Timeline: tl})
 	overfill(tl, observer.Mark, 1)
-	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 0 spans, 1 marks and 0 profiles: 1 marks dropped at the full timeline") {
+	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 1 marks (1 marks dropped at the full timeline)") {
 		t.Errorf("a mark was lost: %v", err)
 	}
 }

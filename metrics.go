@@ -12,19 +12,17 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// registerMetrics shows the counts as OpenTelemetry metrics:
+// registerMetrics makes OpenTelemetry metrics of the counts:
 //
-//	perfline.entries           by perfline.entry.type and perfline.outcome
-//	perfline.bridge            by perfline.outcome
-//	perfline.delivery          by perfline.outcome
-//	perfline.delivery.pending  now
-//	perfline.delivery.unanswered, perfline.delivery.retries
-//	perfline.profiles          by perfline.outcome
-//	perfline.profiles.pending  now
-//	perfline.profiles.retries
-//	perfline.profiling.lost, perfline.profiling.gaps, perfline.profiling.gap_time
-//	perfline.profiling.engine  1 for the engine in use, which perfline.profiling.engine names
-//	perfline.profiling.state   1 for the state that perfline.profiling.state names, 0 for the others
+//	perfline.entries            by perfline.entry.type and perfline.outcome
+//	perfline.marks              by perfline.outcome
+//	perfline.spans              by perfline.outcome; .off_timeline and .unlabelled
+//	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
+//	perfline.delivery.metrics   the same
+//	perfline.delivery.profiles  by perfline.outcome; .pending and .retries
+//	perfline.profiling.failed, .lost_samples, .gaps and .gap_time
+//	perfline.profiling.engine   1 for the engine in use, which perfline.profiling.engine names
+//	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
 	m := mp.Meter(bridge.ScopeName)
 	var all []metric.Observable
@@ -34,43 +32,51 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	}
 	counters, pending := map[string]metric.Int64Observable{}, map[string]metric.Int64Observable{}
 	for _, c := range []struct{ group, unit, what string }{
-		{"perfline.entries", "{entry}", "Entries of the timeline, by what became of them."},
-		{"perfline.bridge", "{item}", "Marks, measures and spans at the bridge to OpenTelemetry, by what became of them."},
-		{"perfline.delivery", "{span}", "Spans on their way to the backend, by what became of them."},
-		{"perfline.delivery.unanswered", "{span}", "Failed spans that the backend may have taken."},
-		{"perfline.delivery.retries", "{request}", "Requests with spans that were sent again."},
-		{"perfline.profiles", "{profile}", "Profiles on their way to Pyroscope, by what became of them."},
-		{"perfline.profiles.retries", "{request}", "Requests with a profile that were sent again."},
-		{"perfline.profiling.lost", "{sample}", "Samples of continuous profiling that the engine could not keep."},
-		{"perfline.profiling.gaps", "{gap}", "How often continuous profiling sampled nothing for a time."},
+		{"perfline.entries", "{entry}", "Entries of the timeline, by outcome."},
+		{"perfline.marks", "{mark}", "Marks, by outcome: event of a span, or why not."},
+		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
+		{"perfline.spans.off_timeline", "{span}", "Spans missing on their request's timeline, because too many were open."},
+		{"perfline.spans.unlabelled", "{span}", "Spans missing in profiles, because too many were open."},
+		{"perfline.delivery.spans", "{span}", "Spans on their way to the backend, by outcome."},
+		{"perfline.delivery.spans.unanswered", "{span}", "Failed spans that the backend may have."},
+		{"perfline.delivery.spans.retries", "{request}", "Requests with spans that were sent again."},
+		{"perfline.delivery.metrics", "{point}", "Metric points on their way to the backend, by outcome."},
+		{"perfline.delivery.metrics.unanswered", "{point}", "Failed metric points that the backend may have."},
+		{"perfline.delivery.metrics.retries", "{request}", "Requests with metrics that were sent again."},
+		{"perfline.delivery.profiles", "{profile}", "Profiles on their way to Pyroscope, by outcome."},
+		{"perfline.delivery.profiles.retries", "{request}", "Requests with a profile that were sent again."},
+		{"perfline.profiling.failed", "{profile}", "Profiles that could not be taken."},
+		{"perfline.profiling.lost_samples", "{sample}", "Samples that the engine lost."},
+		{"perfline.profiling.gaps", "{gap}", "How often profiling sampled nothing for a while."},
 	} {
 		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit), metric.WithDescription(c.what))
 		instrument(counter, err)
 		counters[c.group] = counter
 	}
 	for _, c := range []struct{ group, unit, what string }{
-		{"perfline.delivery", "{span}", "Spans that wait for the backend."},
-		{"perfline.profiles", "{profile}", "Profiles that wait for Pyroscope."},
+		{"perfline.delivery.spans", "{span}", "Spans in the queue for the backend."},
+		{"perfline.delivery.metrics", "{point}", "Metric points in the queue for the backend."},
+		{"perfline.delivery.profiles", "{profile}", "Profiles in the queue for Pyroscope."},
 	} {
 		counter, err := m.Int64ObservableUpDownCounter(c.group+".pending", metric.WithUnit(c.unit), metric.WithDescription(c.what))
 		instrument(counter, err)
 		pending[c.group] = counter
 	}
 	gapTime, err := m.Float64ObservableCounter("perfline.profiling.gap_time", metric.WithUnit("s"),
-		metric.WithDescription("How long in all continuous profiling sampled nothing."))
+		metric.WithDescription("Total time in which profiling sampled nothing."))
 	instrument(gapTime, err)
 	state, err := m.Int64ObservableUpDownCounter("perfline.profiling.state", metric.WithUnit("1"),
-		metric.WithDescription("Whether continuous profiling samples: 1 for the state that it is in."))
+		metric.WithDescription("State of profiling: 1 for the current one."))
 	instrument(state, err)
 	engine, err := m.Int64ObservableUpDownCounter(engineGroup, metric.WithUnit("1"),
-		metric.WithDescription("Which engine samples for continuous profiling: 1 for the one in use."))
+		metric.WithDescription("Engine that samples: 1 for the one in use."))
 	instrument(engine, err)
 	if failed != nil {
 		return nil, failed
 	}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := p.Stats()
-		for _, c := range p.exist(s.Counts()) {
+		for _, c := range p.present(s.Counts()) {
 			if c.Group == engineGroup {
 				o.ObserveInt64(engine, int64(c.N), metric.WithAttributes(attribute.String(engineGroup, c.Name)))
 			} else if c.Now {

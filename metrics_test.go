@@ -52,8 +52,8 @@ func testMetricsReader(t *testing.T, start starter) {
 	if !ok || len(durations.DataPoints) != 1 || durations.DataPoints[0].Count != 3 {
 		t.Errorf("http.server.request.duration is %+v, want one point of 3 requests", names["http.server.request.duration"])
 	}
-	if _, ok := names["perfline.bridge"]; !ok {
-		t.Errorf("the metrics lack perfline.bridge: %v", slices.Sorted(maps.Keys(names)))
+	if _, ok := names["perfline.marks"]; !ok {
+		t.Errorf("the metrics lack perfline.marks: %v", slices.Sorted(maps.Keys(names)))
 	}
 	if pl.MeterProvider() != otel.GetMeterProvider() {
 		t.Error("MeterProvider is not the global one")
@@ -81,6 +81,41 @@ func TestMetricsExporterErrors(t *testing.T) {
 			_, err := perfline.Start(t.Context(), perfline.Config{Service: "shop"})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// Metric points have an account of their own, from the queue to the answer.
+func TestMetricPointsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		lost   bool
+	}{
+		{"accepted", http.StatusOK, false},
+		{"not accepted", http.StatusBadRequest, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status) }))
+			defer backend.Close()
+			before := otel.GetMeterProvider()
+			t.Cleanup(func() { otel.SetMeterProvider(before) })
+			t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+			t.Setenv("OTEL_TRACES_EXPORTER", "none")
+			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", backend.URL)
+			pl, ctx, _ := start(t, perfline.Config{Service: "shop"})
+			_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+			span.End()
+			err := pl.Shutdown(t.Context())
+			s := pl.Stats().Metrics
+			if s.Accepted == 0 || s.Accepted != s.Delivered+s.Failed || c.lost != (s.Failed > 0) {
+				t.Errorf("got %+v", s)
+			}
+			var lost *perfline.LostError
+			if errors.As(err, &lost) != c.lost || c.lost && lost.MetricPoints != s.Failed {
+				t.Errorf("Shutdown returned %v, and %d metric points failed", err, s.Failed)
 			}
 		})
 	}

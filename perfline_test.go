@@ -202,7 +202,7 @@ func testShutdownTellsWhatWasLost(t *testing.T, start starter) {
 	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Marks != 1 {
 		t.Fatalf("got %v", err)
 	}
-	for _, s := range []string{"lost 2 spans, 1 marks and 0 profiles", "2 spans given up at the deadline", "1 marks made after their span's end"} {
+	for _, s := range []string{"lost 2 spans, 1 marks", "2 spans given up at the deadline", "1 marks made after their span's end"} {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}
@@ -225,16 +225,16 @@ func testMetrics(t *testing.T, start starter) {
 		without string // what no metric begins with
 	}{
 		{"nothing to deliver to", perfline.Config{}, map[string]int64{
-			"perfline.entries mark recorded": 1, "perfline.bridge unattached": 1,
-		}, "perfline.delivery"},
+			"perfline.entries mark recorded": 1, "perfline.marks without_span": 1,
+		}, "perfline.delivery.spans"},
 		{"spans to deliver", perfline.Config{Traces: exporter.Config{Endpoint: gone.URL}}, map[string]int64{
-			"perfline.delivery accepted": 1, "perfline.delivery delivered": 0, "perfline.delivery.pending": 1,
-			"perfline.delivery.retries": 0, "perfline.delivery.unanswered": 0,
-		}, "perfline.profil"},
+			"perfline.delivery.spans accepted": 1, "perfline.delivery.spans delivered": 0, "perfline.delivery.spans.pending": 1,
+			"perfline.delivery.spans.retries": 0, "perfline.delivery.spans.unanswered": 0,
+		}, "perfline.profiling"},
 		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
-			"perfline.profiles accepted": 0, "perfline.profiles.pending": 0, "perfline.profiles.retries": 0, "perfline.profiling.lost": 0, "perfline.profiling.gaps": 0,
+			"perfline.delivery.profiles accepted": 0, "perfline.delivery.profiles.pending": 0, "perfline.delivery.profiles.retries": 0, "perfline.profiling.lost_samples": 0, "perfline.profiling.gaps": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
-		}, "perfline.delivery"},
+		}, "perfline.delivery.spans"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reader := metric.NewManualReader()
@@ -246,7 +246,7 @@ func testMetrics(t *testing.T, start starter) {
 			_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 			span.End()
 			got := collect(t, reader)
-			for c.config.Traces.Endpoint != "" && got["perfline.delivery accepted"] == 0 { // it is not handed over yet
+			for c.config.Traces.Endpoint != "" && got["perfline.delivery.spans accepted"] == 0 { // it is not handed over yet
 				got = collect(t, reader)
 			}
 			for name, want := range c.want {

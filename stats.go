@@ -10,15 +10,16 @@ import (
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
-// Stats are a pipeline's counts, from the timeline to the backend.
+// Stats has a pipeline's counts, from the timeline to the backend.
 type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
-	Delivery exporter.Stats  // zero without a backend
-	Profiles pyroscope.Stats // zero without a server for profiles
+	Delivery exporter.Stats  // of spans; zero without a backend
+	Metrics  exporter.Stats  // of metric points; zero unless they are sent over OTLP
+	Profiles pyroscope.Stats // zero without a Pyroscope server
 
-	// Unlabelled is how many of the SDK's spans profiles no longer know, because too many had not ended. perfline's own
-	// provider has no such bound.
+	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open. perfline's own provider has
+	// no such bound.
 	UnlabelledSpans uint64
 }
 
@@ -34,26 +35,39 @@ func (p *Pipeline) Stats() Stats {
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()
 	}
+	if p.points != nil {
+		s.Metrics = exporter.Stats(p.points.Stats())
+	}
 	if p.profiles != nil {
 		s.Profiles = p.profiles.Stats()
 	}
 	return s
 }
 
-// A LostError says what a pipeline has lost between its Start and its Shutdown. Marks count for the timeline: other
-// pipelines that carry the same timeline at that time share them. Measures are spans.
+// A LostError reports what a pipeline lost between Start and Shutdown. Marks count for the timeline: pipelines that carry
+// the same timeline at the same time share them. Measures are spans.
 type LostError struct {
-	Spans    uint64   // not taken by the backend
-	Marks    uint64   // that never reached a span
-	Profiles uint64   // taken of the program and not by the server, or not for certain
-	Causes   []string // such as "3 spans dropped at the full queue"
+	Spans        uint64   // not accepted by the backend
+	Marks        uint64   // not on a span, although one was active
+	MetricPoints uint64   // not accepted by the backend; later points of the same metrics may have replaced them
+	Profiles     uint64   // not accepted by the server, or without its answer
+	Causes       []string // such as "3 spans dropped at the full queue"
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("perfline: lost %d spans, %d marks and %d profiles: %s", e.Spans, e.Marks, e.Profiles, strings.Join(e.Causes, ", "))
+	var lost []string
+	for _, l := range []struct {
+		n    uint64
+		what string
+	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
+		if l.n > 0 {
+			lost = append(lost, fmt.Sprintf("%d %s", l.n, l.what))
+		}
+	}
+	return fmt.Sprintf("perfline: lost %s (%s)", strings.Join(lost, ", "), strings.Join(e.Causes, ", "))
 }
 
-// lost returns what was lost since before, nil if that is nothing.
+// lost returns a LostError with the losses since before, and nil without losses.
 func (s Stats) lost(before Stats) error {
 	e := &LostError{}
 	add := func(sum *uint64, now, then uint64, what string) {
@@ -62,15 +76,18 @@ func (s Stats) lost(before Stats) error {
 			e.Causes = append(e.Causes, fmt.Sprintf("%d %s", now-then, what))
 		}
 	}
-	d, b, o, f := s.Delivery, s.Bridge, before.Bridge, s.Profiles
+	d, m, b, o, f := s.Delivery, s.Metrics, s.Bridge, before.Bridge, s.Profiles
 	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
-	add(&e.Spans, d.Failed, 0, "spans not taken by the backend")
+	add(&e.Spans, d.Failed, 0, "spans not accepted by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
+	add(&e.MetricPoints, m.Dropped, 0, "metric points dropped at the full queue")
+	add(&e.MetricPoints, m.Failed, 0, "metric points not accepted by the backend")
+	add(&e.MetricPoints, m.Pending, 0, "metric points given up at the deadline")
 	add(&e.Marks, b.MarksDropped, o.MarksDropped, "marks dropped at the full timeline")
 	add(&e.Marks, b.MarksAfterEnd, o.MarksAfterEnd, "marks made after their span's end")
 	add(&e.Marks, b.MarksOverLimit, o.MarksOverLimit, "marks over their span's event limit")
-	add(&e.Marks, b.MarksOfOpenSpans, o.MarksOfOpenSpans, "marks of spans that never ended")
-	add(&e.Profiles, f.Refused, 0, "profiles refused by the server")
+	add(&e.Marks, b.MarksOfOpenSpans, o.MarksOfOpenSpans, "marks of spans that did not end in time")
+	add(&e.Profiles, f.Refused, 0, "profiles that the server refused")
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
 	add(&e.Profiles, f.Dropped, 0, "profiles dropped at the full queue")
 	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")

@@ -171,7 +171,7 @@ func TestShopThroughCollector(t *testing.T) {
 	}
 	metrics.mu.Lock()
 	defer metrics.mu.Unlock()
-	for _, name := range []string{"http.server.request.duration", "perfline.delivery", "perfline.bridge", "perfline.entries"} {
+	for _, name := range []string{"http.server.request.duration", "perfline.delivery.spans", "perfline.delivery.metrics", "perfline.marks", "perfline.spans", "perfline.entries"} {
 		if metrics.points[name] == 0 {
 			t.Errorf("%q is not among the metrics that arrived: %v", name, metrics.points)
 		}

@@ -49,7 +49,7 @@ func TestOverview(t *testing.T) {
 		}
 		counted[strings.Join([]string{c.Group, c.Kind, c.Name}, " ")] = c.N
 	}
-	if counted["perfline.bridge  span"] != 3 || counted["perfline.recent  requests"] != 3 {
+	if counted["perfline.spans  other"] != 3 || counted["perfline.recent  requests"] != 3 {
 		t.Errorf("counts are %v", counted)
 	}
 }
