@@ -69,7 +69,7 @@ type TracerProviderConfig struct {
 // parts, see [record.Timeline.NewUnit]. A process that crashes loses the spans that have ended under a local root
 // that has not, up to 5 s of them.
 //
-// The differences from the SDK's provider are in docs/tracerprovider.md.
+// The differences from the SDK's provider are in docs/lab/tracerprovider.md.
 type TracerProvider struct {
 	embedded.TracerProvider
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A providerDifference is something that the two providers do differently. docs/tracerprovider.md lists all of them.
+// A providerDifference is something that the two providers do differently. docs/lab/tracerprovider.md lists all of them.
 type providerDifference struct {
 	what          string
 	sdk, perfline string // what observe returns
@@ -18,7 +18,7 @@ type providerDifference struct {
 
 var providerDifferences = slices.Concat(lifecycleDifferences, spanDifferences, marksDifferences, settingDifferences)
 
-var update = flag.Bool("update", false, "write the differences and the checklist into docs/tracerprovider.md")
+var update = flag.Bool("update", false, "write the differences and the checklist into docs/lab/tracerprovider.md")
 
 // Both providers do what the list says, and each row says something different of them.
 func TestProviderDifferences(t *testing.T) {
@@ -50,7 +50,7 @@ func TestProviderDocumentedDifferences(t *testing.T) {
 // documented fails t unless the part of the document between the two markers is want. With -update it writes the part.
 func documented(t *testing.T, part, want string) {
 	t.Helper()
-	const document = "../docs/tracerprovider.md"
+	const document = "../docs/lab/tracerprovider.md"
 	begin, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->"
 	all, err := os.ReadFile(document)
 	if err != nil {

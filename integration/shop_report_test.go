@@ -130,7 +130,7 @@ func byTime(functions map[string]int64) []string {
 	})
 }
 
-// String is the report as docs/profiling.md shows it.
+// String is the report as docs/lab/profiles.md shows it.
 func (r *shopReport) String() string {
 	var w strings.Builder
 	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -43,8 +43,8 @@ var promises = map[string]promise{
 	oursAlone + heapRatio:                    {0.35, 0.25},
 	"unit, " + ownAlone + cpuRatioSpan:       {0.3, 0.2},
 	"fan-out, " + ownAlone + cpuRatioSpan:    {0.4, 0.25},
-	pipelined + megabytesAdded:               {17.5, 16},
-	pipelined + modulesLinked:                {32, 25},
+	"perfline.Start" + megabytesAdded:        {17.5, 16},
+	"perfline.Start" + modulesLinked:         {32, 25},
 	pipelined + idleSwitches:                 {60, 12},
 }
 

@@ -7,6 +7,7 @@
 //	go run -C benchmarks ./request exporter  # the exporters alone, without the spans that they get
 //	go run -C benchmarks ./request spans     # spans alone, without requests
 //	go run -C benchmarks ./request heap      # what spans take while they wait
+//	go run -C benchmarks ./request sizes     # what telemetry adds to a program: megabytes and modules
 //	go run -C benchmarks ./request counts    # fails when allocations, modules or sizes exceed their limits
 //
 // The gate gives prepared requests to a handler. Variants take turns in rounds, each time in a
@@ -20,7 +21,7 @@
 // go before the command's word. With -into, the tables are also written into a document, between
 // the markers of the command's word:
 //
-//	go run -C benchmarks ./request -into ../docs/benchmarks.md gate    # <!-- gate --> … <!-- /gate -->
+//	go run -C benchmarks ./request -into ../docs/lab/benchmarks.md gate    # <!-- gate --> … <!-- /gate -->
 package main
 
 import (
@@ -84,6 +85,7 @@ var commands = []command{
 	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
 	{"spans", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSpans))},
 	{"heap", 0, 0, "", runHeap},
+	{"sizes", 0, 0, "", runSizes},
 	{"counts", 0, 0, "", inProcess(func(ctx context.Context, o options) error { return counts(ctx, o.out) })},
 	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
 }
@@ -133,7 +135,7 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be gate, report, budgets, exporter, heap or counts, after the flags", f.Args())
+		return c, o, fmt.Errorf("command %q: must be gate, report, budgets, exporter, spans, heap, sizes or counts, after the flags", f.Args())
 	}
 	c = commands[i]
 	if o.rounds == 0 {

@@ -11,7 +11,7 @@ import (
 
 // The document that the tables are written into has the markers of their commands.
 func TestDocumentHasMarkers(t *testing.T) {
-	if err := document.Check("../../docs/benchmarks.md", "gate", "report", "budgets", "exporter", "heap"); err != nil {
+	if err := document.Check("../../docs/lab/benchmarks.md", "gate", "report", "budgets", "exporter", "heap", "sizes"); err != nil {
 		t.Error(err)
 	}
 }

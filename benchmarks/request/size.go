@@ -16,8 +16,10 @@ var programs = []struct {
 	peers        bool
 }{
 	{"sdk", "SDK + otlptracegrpc", true},
+	{"otelhttp", reference, true},
 	{"exporter", "SDK + our exporter", false},
-	{"start", pipelined, false},
+	{"start", "perfline.Start", false},
+	{"middleware", pipelined, false},
 }
 
 // A size is what a program links.
@@ -52,6 +54,18 @@ func sizes(ctx context.Context) ([]size, error) {
 		all = append(all, size{p.what, math.Ceil(float64(bytes-hello)/1e5) / 10, modules, p.peers})
 	}
 	return all, nil
+}
+
+func runSizes(ctx context.Context, o options) error {
+	all, err := sizes(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(o.out, "| program | MB added | modules |\n|---|---:|---:|\n")
+	for _, s := range all {
+		fmt.Fprintf(o.out, "| %s | %.1f | %d |\n", s.what, s.added, s.modules)
+	}
+	return nil
 }
 
 func built(ctx context.Context, dir, folder string) (bytes int64, err error) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// differences are what differs between otelhttp and us; docs/otelhttp.md shows
+// differences are what differs between otelhttp and us; docs/lab/otelhttp.md shows
 // them.
 var differences = []difference{
 	// Servers' spans.
@@ -154,10 +154,10 @@ var (
 	unanswered  = append([]string{"cancelled before the response"}, unconnected...)
 )
 
-var update = flag.Bool("update", false, "write the differences into docs/otelhttp.md")
+var update = flag.Bool("update", false, "write the differences into docs/lab/otelhttp.md")
 
 const (
-	document   = "../../docs/otelhttp.md"
+	document   = "../../docs/lab/otelhttp.md"
 	tableBegin = "<!-- differences -->\n"
 	tableEnd   = "<!-- /differences -->"
 )

@@ -28,7 +28,7 @@ func TestFlagsErrors(t *testing.T) {
 
 // The document that the command writes into has all the markers that it needs.
 func TestDocumentHasMarkers(t *testing.T) {
-	if err := document.Check("../../docs/scale.md", partNames...); err != nil {
+	if err := document.Check("../../docs/lab/scale.md", partNames...); err != nil {
 		t.Error(err)
 	}
 }

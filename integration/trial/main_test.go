@@ -84,7 +84,7 @@ func TestDocumentIsChecked(t *testing.T) {
 	if err := run(ctx, set); err == nil || !strings.Contains(err.Error(), `the line "<!-- faults -->" is there 0 times`) {
 		t.Errorf("error %v, want one about the marker", err)
 	}
-	if err := document.Check("../../docs/faults.md", faultsPart, randomPart); err != nil {
+	if err := document.Check("../../docs/lab/faults.md", faultsPart, randomPart); err != nil {
 		t.Error(err)
 	}
 }

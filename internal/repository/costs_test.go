@@ -1,49 +1,59 @@
 package repository_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
 
-// Other documents show rows of the runs that docs/benchmarks.md has whole.
+// The README and a guide show figures of the tables in docs/lab/benchmarks.md.
 func TestDocumentedCosts(t *testing.T) {
 	atRoot(t)
 	const (
 		request   = "**HTTP request, 3 marks and 2 measures with 2 attributes each"
-		none      = "none"
 		reference = "otelhttp + SDK + otlptracegrpc"
 		exporter  = "otelhttp + SDK + our exporter"
 		start     = "perfline.Start + middleware"
 	)
-	all := string(read(t, "docs/benchmarks.md"))
-	for _, c := range []struct {
-		document, part string
-		tables         []string
-	}{
-		{"README.md", "costs", []string{
-			excerpt(t, all, request+", flat out**", none, reference, exporter, start),
-			fmt.Sprintf("In one process, without the network, perfline.Start adds %s × as much CPU time as the reference, and our exporter %s ×.\n",
-				ratio(t, excerpt(t, all, request+"**", start)), ratio(t, excerpt(t, all, request+"**", exporter))),
-		}},
-		{"docs/exporter.md", "judge", []string{
-			excerpt(t, all, request+"**", reference, exporter),
-			excerpt(t, all, request+", flat out**", reference, exporter),
-		}},
-	} {
-		documented(t, c.document, c.part, "\n"+strings.Join(c.tables, "\n"))
+	all := string(read(t, "docs/lab/benchmarks.md"))
+	documented(t, "docs/exporter.md", "judge", "\n"+
+		excerpt(t, all, request+"**", reference, exporter)+"\n"+
+		excerpt(t, all, request+", flat out**", reference, exporter))
+
+	var table strings.Builder
+	table.WriteString("| | " + reference + " | " + exporter + " | " + start + " |\n|---|---:|---:|---:|\n")
+	row := func(what, title, column string) {
+		table.WriteString("| " + what)
+		for _, variant := range []string{reference, exporter, start} {
+			table.WriteString(" | " + cell(t, excerpt(t, all, title, variant), column))
+			if column == "× reference" && variant != reference {
+				table.WriteString(" (" + cell(t, excerpt(t, all, title, variant), "95 %") + ")")
+			}
+		}
+		table.WriteString(" |\n")
 	}
+	row("CPU added to a request, flat out", request+", flat out**", "× reference")
+	row("CPU added to a request, 1000/s", request+", 1000/s**", "× reference")
+	row("allocations added to a request", request+"**", "allocations added")
+	row("bytes of a request on the wire", request+", flat out**", "bytes on the wire")
+	for _, column := range []string{"MB added", "modules"} {
+		what := map[string]string{"MB added": "megabytes added to a program", "modules": "modules added to a program"}[column]
+		table.WriteString("| " + what + " | " + cell(t, excerpt(t, all, "program", reference), column) + " | – | " +
+			cell(t, excerpt(t, all, "program", start), column) + " |\n")
+	}
+	documented(t, "README.md", "costs", "\n"+table.String())
 }
 
-// ratio returns how many times the reference's CPU time the last row of a table adds.
-func ratio(t *testing.T, table string) string {
+// cell returns the value of a column in the last row of a table.
+func cell(t *testing.T, table, column string) string {
 	t.Helper()
 	rows := strings.Split(strings.TrimSpace(table), "\n")
-	cells := strings.Split(rows[len(rows)-1], " | ")
-	if len(cells) < 4 {
-		t.Fatalf("the row %q has no ratio", rows[len(rows)-1])
+	for i, name := range strings.Split(rows[0], " | ") {
+		if strings.Trim(name, "| ") == column {
+			return strings.Trim(strings.Split(rows[len(rows)-1], " | ")[i], "| ")
+		}
 	}
-	return cells[3]
+	t.Fatalf("the table has no column %q:\n%s", column, table)
+	return ""
 }
 
 // excerpt returns the head and some rows of the first table whose head begins with title.
@@ -51,7 +61,7 @@ func excerpt(t *testing.T, document, title string, rows ...string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(document, "\n| "+title+" ")
 	if !ok {
-		t.Fatalf("docs/benchmarks.md has no table %q", title)
+		t.Fatalf("docs/lab/benchmarks.md has no table %q", title)
 	}
 	table, _, _ := strings.Cut("| "+title+" "+rest, "\n\n")
 	table += "\n"
@@ -63,7 +73,7 @@ func excerpt(t *testing.T, document, title string, rows ...string) string {
 	for _, begin := range begins {
 		_, row, ok := strings.Cut("\n"+table, "\n"+begin)
 		if !ok {
-			t.Fatalf("the table %q of docs/benchmarks.md has no row %q", title, begin)
+			t.Fatalf("the table %q of docs/lab/benchmarks.md has no row %q", title, begin)
 		}
 		row, _, _ = strings.Cut(row, "\n")
 		out.WriteString(begin + row + "\n")

@@ -3,7 +3,7 @@
 //   - each requirement of the specifications has a test (requirements_test.go)
 //   - the environment's variables that the code reads are those that internal/environ lists (variables_test.go)
 //   - links between documents lead somewhere (links_test.go)
-//   - what documents take from the code or from docs/benchmarks.md is up to date
+//   - what documents take from the code or from docs/lab/benchmarks.md is up to date
 //
 // The tests of the last point have "Documented" in their names. With -update they write the documents instead:
 //

@@ -9,6 +9,16 @@ import (
 
 var update = flag.Bool("update", false, "write what is made from the code into its documents")
 
+// The README shows a whole program, which is in examples.
+func TestDocumentedProgram(t *testing.T) {
+	atRoot(t)
+	_, program, ok := strings.Cut(string(read(t, "examples/hello/main.go")), "\npackage main\n")
+	if !ok {
+		t.Fatal("examples/hello/main.go is not a program")
+	}
+	documented(t, "README.md", "program", "\n```go\npackage main\n"+program+"```\n")
+}
+
 // documented fails t if a document does not have what is made from the code, or writes it there with
 // -update. The part of a document is between <!-- part --> and <!-- /part -->; "" is all of it.
 func documented(t *testing.T, document, part, want string) {

@@ -1,4 +1,4 @@
-// Command start is hello with perfline.Start and the middleware.
+// Command start is hello with perfline.Start.
 package main
 
 import (
@@ -7,17 +7,20 @@ import (
 	"net/http"
 	"os"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
 func main() {
 	if _, err := perfline.Start(context.Background(), perfline.Config{}); err != nil {
 		os.Exit(1)
 	}
-	err := http.ListenAndServe("localhost:8080", bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // only built
+	err := http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // only built
+		_, span := otel.Tracer("hello").Start(r.Context(), "hello")
 		_, _ = io.WriteString(w, "hello")
-	})))
+		span.End()
+	}))
 	if err != nil {
 		os.Exit(1)
 	}
