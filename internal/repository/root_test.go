@@ -71,3 +71,21 @@ func read(t *testing.T, file string) []byte {
 	}
 	return data
 }
+
+// files returns the repository's files whose names end in suffix.
+func files(t *testing.T, suffix string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if name := d.Name(); d.IsDir() && (name == "node_modules" || name == ".git") {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(file, suffix) {
+			names = append(names, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
