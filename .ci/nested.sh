@@ -8,7 +8,7 @@ part_nested() {
 	step "the profiler beside runtime/pprof" go run -C benchmarks ./profiling -rounds 1 -length 200ms overhead attribution top push || return 1
 	step "sessions of many entries" go run -C benchmarks ./sessions -events 10000 || return 1
 	step "a load without a reader is accounted for" go run -C benchmarks ./load -for 2s || return 1
-	step "the shop, as in the README" go run -C examples ./shop -for 3s || return 1
+	step "the shop, as in its guide" go run -C examples ./shop -for 3s || return 1
 }
 
 tables() {

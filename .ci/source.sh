@@ -7,6 +7,7 @@ part_source() {
 	step "plain English: counts of findings fall, and do not rise" go run -C tools/language . || return 1
 	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint/go.mod" actionlint || return 1
 	step "the API since the last release (a test holds docs/api.txt against the code)" api_changes || return 1
+	step "a rehearsal of the release" go run -C tools/rehearsal . || return 1
 }
 
 part_lint() {
@@ -52,6 +53,8 @@ other_systems() {
 	((${#folders[@]} >= 4)) || { echo "too few packages have code for one system"; return 1; }
 	vet_for windows/amd64 ./profiling/... ./internal/... || return 1
 	vet_for linux/386 ./profiling/... ./internal/... || return 1
+	in_light vet_for windows/amd64 ./... || return 1
+	in_light vet_for linux/386 ./... || return 1
 	for target in darwin/arm64 freebsd/amd64 linux/arm64; do
 		vet_for "$target" "${folders[@]}" || return 1
 	done

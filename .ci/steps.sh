@@ -51,7 +51,7 @@ find_modules() {
 		exit 1
 	fi
 	mapfile -t modules < <(grep -vE '^(tools|tools/actionlint|integration/(jaeger|pyroscope|prometheus))$' <<<"$found")
-	for m in . examples benchmarks integration; do
+	for m in . examples benchmarks integration "${light_modules[@]}"; do
 		[[ " ${modules[*]} " == *" $m "* ]] || { echo "FAILED: module $m was not found"; exit 1; }
 	done
 }
@@ -60,12 +60,16 @@ in_each() { # in_each COMMAND…: run it in every module
 	in_modules "${modules[*]}" "$@"
 }
 
-in_nested() { # in_nested COMMAND…: in every module but the root's and integration, which have parts of their own
+in_nested() { # in_nested COMMAND…: in every module without a part of its own
 	local m others=()
 	for m in "${modules[@]}"; do
-		[[ $m == . || $m == integration ]] || others+=("$m")
+		[[ " . integration ${light_modules[*]} " == *" $m "* ]] || others+=("$m")
 	done
 	in_modules "${others[*]}" "$@"
+}
+
+in_light() { # in_light COMMAND…: in the modules that import only the standard library
+	in_modules "${light_modules[*]}" "$@"
 }
 
 in_modules() { # in_modules "MODULE…" COMMAND…

@@ -1,4 +1,4 @@
-# The module's own tests. They run without vet: the linter runs it.
+# The tests of the users' modules. They run without vet: the linter runs it.
 
 # Packages that use the runtime's internals, or share memory with it.
 sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/goruntime)
@@ -6,19 +6,24 @@ sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/
 part_module() {
 	# Over other providers, the tests of bridge run here, and those of bridgehttp and bridgegrpc under the other releases.
 	step "tests with the race detector" go test -race -vet=off -skip '^TestOver(Processors|SDK)$' ./... || return 1
+	step "observer and marks with the race detector" in_light go test -race -vet=off ./... || return 1
 	step "allocation budgets (not countable with the race detector)" budgets || return 1
 	# Over other providers and beside the SDK, they run with the machine's processors only.
-	step "again with 8 processors" go test -race -vet=off -cpu 8 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
-	step "again with 1 processor, where no two goroutines race" go test -vet=off -cpu 1 -skip '^TestOver|LikeTheSDKs' ./observer ./marks ./bridge ./bridge/bridgehttp || return 1
-	step "benchmarks run" go test -vet=off -run '^$' -bench . -benchtime 100x ./marks || return 1
+	step "again with 8 processors" go test -race -vet=off -cpu 8 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
+	step "observer and marks with 8 processors" in_light go test -race -vet=off -cpu 8 ./... || return 1
+	step "again with 1 processor, where no two goroutines race" go test -vet=off -cpu 1 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
+	step "observer and marks with 1 processor" in_light go test -vet=off -cpu 1 ./... || return 1
+	step "benchmarks run" go test -C internal/timelinetest -vet=off -run '^$' -bench . -benchtime 100x ./marks || return 1
 }
 
 # Other releases of Go differ in what perfline links to. A data race in our code is one under each
 # release: the race detector runs again only where code and runtime share memory.
 part_releases() {
 	local release
+	step "$light_release: observer and marks" in_release "$light_release" in_light go test -vet=off ./... || return 1
 	for release in "${go_releases[@]:1}"; do
 		step "$release: tests, with allocation budgets" in_release "$release" go test -vet=off ./... || return 1
+		step "$release: observer and marks" in_release "$release" in_light go test -vet=off ./... || return 1
 		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off "${sampler[@]}" || return 1
 	done
 }
@@ -41,7 +46,7 @@ in_release() {
 	GOTOOLCHAIN=$release "$@"
 }
 
-# folders_of PATTERN: the packages of this module with tests whose names have the pattern
+# folders_of PATTERN: the packages of the root's module with tests whose names have the pattern
 folders_of() {
 	local others=() m
 	for m in "${modules[@]}"; do
@@ -50,12 +55,18 @@ folders_of() {
 	git grep -lE "^func Test\w*$1\w*\(t " -- '*_test.go' "${others[@]}" | xargs -r -n1 dirname | sort -u | sed 's|^|./|'
 }
 
-# The budgets are behind a build tag: a run of no test must not pass unnoticed.
 budgets() {
 	local folders
 	mapfile -t folders < <(folders_of Alloc)
+	((${#folders[@]} >= 5)) || { echo "too few packages have allocation tests"; return 1; }
+	budgets_of "${folders[@]}" || return 1
+	in_modules internal/timelinetest budgets_of ./marks ./timeline
+}
+
+# The budgets are behind a build tag: a run of no test must not pass unnoticed.
+budgets_of() { # budgets_of PACKAGE…
+	local folders=("$@")
 	echo "${folders[*]}"
-	((${#folders[@]} >= 7)) || { echo "too few packages have allocation tests"; return 1; }
 	go test -count=1 -vet=off -run Alloc "${folders[@]}" >"$logs/budgets" 2>&1 || { cat "$logs/budgets"; return 1; }
 	cat "$logs/budgets"
 	! grep 'no tests to run' "$logs/budgets" || { echo "no allocation test ran there"; return 1; }
@@ -68,7 +79,8 @@ part_processors() {
 	step "QEMU is there" installed $user qemu-user-static || return 1
 	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -exec $user -skip TestChainsAreBounded \
 		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
-	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./observer ./marks ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
+	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
+	step "386: observer and marks" in_light env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./... || return 1
 }
 
 part_shares() {

@@ -1,0 +1,144 @@
+// Command rehearsal releases the modules of the last commit to a proxy in a temporary
+// folder, and uses them from there as users will:
+//
+//   - a library with old dependencies and an old Go release adds marks. Two lines are added
+//     to its go.mod, and no version moves;
+//   - a service adds everything, and all packages of the three modules build there.
+//
+// The modules are released one after the other. The command fails when a go.mod requires
+// a version that is not released before it. Nothing outside of the temporary folder
+// changes. It is a module of its own, so users of perfline do not download it.
+//
+//	go run -C tools/rehearsal .
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "rehearsal:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("rehearsal", flag.ContinueOnError)
+	repository := f.String("repository", "../..", "`folder` of the repository")
+	library := f.String("library", "go1.24.11", "Go `release` of the library that adds marks")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "rehearsal")
+	if err != nil {
+		return err
+	}
+	defer removeAll(dir)
+	p, err := newProxy(ctx, *repository, dir)
+	if err != nil {
+		return err
+	}
+	for _, folder := range releaseOrder {
+		released, err := p.release(ctx, folder)
+		if err != nil {
+			return err
+		}
+		fmt.Println("released", released)
+	}
+	if err := addToLibrary(ctx, p, *library); err != nil {
+		return fmt.Errorf("a library with %s: %w", *library, err)
+	}
+	if err := addToService(ctx, p); err != nil {
+		return fmt.Errorf("a service: %w", err)
+	}
+	return nil
+}
+
+// addToLibrary adds marks to a program with an old Go release and old dependencies.
+func addToLibrary(ctx context.Context, p *proxy, release string) error {
+	lib, err := newProgram(ctx, p, "library", release)
+	if err != nil {
+		return err
+	}
+	if err := lib.write("main.go", libraryBefore); err != nil {
+		return err
+	}
+	if err := lib.run(ctx, "get", "go.opentelemetry.io/otel@v1.36.0", "google.golang.org/grpc@v1.72.0"); err != nil {
+		return err
+	}
+	if err := lib.run(ctx, "mod", "tidy"); err != nil {
+		return err
+	}
+	before, err := lib.requirements()
+	if err != nil {
+		return err
+	}
+	if err := lib.write("main.go", libraryAfter); err != nil {
+		return err
+	}
+	if err := lib.run(ctx, "get", modulePath+"/marks"); err != nil {
+		return err
+	}
+	if err := lib.run(ctx, "mod", "tidy"); err != nil {
+		return err
+	}
+	after, err := lib.requirements()
+	if err != nil {
+		return err
+	}
+	added, removed := difference(before, after), difference(after, before)
+	if len(removed) > 0 || len(added) != 2 || added[0].path != modulePath+"/marks" || added[1].path != modulePath+"/observer" {
+		return fmt.Errorf("marks adds the requirements %v and removes %v: must add marks and observer only", added, removed)
+	}
+	fmt.Printf("a library with %s and %d requirements adds marks:\n", release, len(before))
+	for _, r := range added {
+		fmt.Println("\t+", r)
+	}
+	return lib.runs(ctx, "marked")
+}
+
+// addToService adds everything to an empty program, and builds all packages there.
+func addToService(ctx context.Context, p *proxy) error {
+	s, err := newProgram(ctx, p, "service", "")
+	if err != nil {
+		return err
+	}
+	if err := s.write("main.go", service); err != nil {
+		return err
+	}
+	if err := s.run(ctx, "get", modulePath); err != nil {
+		return err
+	}
+	if err := s.run(ctx, "mod", "tidy"); err != nil {
+		return err
+	}
+	after, err := s.requirements()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("a service adds %s: %d requirements in all\n", modulePath, len(after))
+	if err := s.runs(ctx, "200 OK"); err != nil {
+		return err
+	}
+	for _, folder := range releaseOrder {
+		all := strings.TrimSuffix(modulePath+"/"+folder, "/") + "/..."
+		if err := s.run(ctx, "get", all); err != nil { // for what only other packages of the module need
+			return err
+		}
+		if err := s.run(ctx, "build", all); err != nil {
+			return err
+		}
+		fmt.Println("built", all)
+	}
+	return nil
+}

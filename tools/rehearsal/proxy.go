@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+const (
+	modulePath = "github.com/perfline/perfline"
+	version    = "v0.1.0"
+)
+
+// releaseOrder has the folders of the users' modules: each one requires those before it.
+var releaseOrder = []string{"observer", "marks", ""}
+
+// A proxy is a module proxy on disk, with the user's own modules behind it.
+type proxy struct {
+	repository string
+	dir        string // temporary; has the proxy, a module cache, and programs
+	url        string // for GOPROXY
+	cache      string // an empty module cache: the released versions must not stay in the user's
+}
+
+func newProxy(ctx context.Context, repository, dir string) (*proxy, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "-json", "GOPROXY", "GOMODCACHE").Output()
+	if err != nil {
+		return nil, err
+	}
+	var env struct{ GOPROXY, GOMODCACHE string }
+	if err := json.Unmarshal(out, &env); err != nil {
+		return nil, err
+	}
+	repository, err = filepath.Abs(repository)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{repository: repository, dir: dir, cache: filepath.Join(dir, "cache")}
+	// The user's module cache is a proxy, too: nothing is downloaded twice.
+	p.url = strings.Join([]string{fileURL(filepath.Join(dir, "proxy")), fileURL(filepath.Join(env.GOMODCACHE, "cache", "download")), env.GOPROXY}, ",")
+	return p, nil
+}
+
+func fileURL(folder string) string { return "file://" + filepath.ToSlash(folder) }
+
+// release puts a module of the last commit into the proxy. It returns the module's path and version.
+func (p *proxy) release(ctx context.Context, folder string) (string, error) {
+	m := module.Version{Path: strings.TrimSuffix(modulePath+"/"+folder, "/"), Version: version}
+	name := filepath.ToSlash(filepath.Join(folder, "go.mod"))
+	show := exec.CommandContext(ctx, "git", "show", "HEAD:"+name)
+	show.Dir = p.repository
+	mod, err := show.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s of the last commit: %w", name, err)
+	}
+	if err := p.checkRequirements(name, mod); err != nil {
+		return "", err
+	}
+	versions := filepath.Join(p.dir, "proxy", filepath.FromSlash(m.Path), "@v")
+	if err := os.MkdirAll(versions, 0o755); err != nil {
+		return "", err
+	}
+	info, err := json.Marshal(map[string]any{"Version": version, "Time": time.Now().UTC()})
+	if err != nil {
+		return "", err
+	}
+	for file, content := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": mod} {
+		if err := os.WriteFile(filepath.Join(versions, file), content, 0o600); err != nil {
+			return "", err
+		}
+	}
+	archive, err := os.Create(filepath.Join(versions, version+".zip"))
+	if err != nil {
+		return "", err
+	}
+	if err := zip.CreateFromVCS(archive, m, p.repository, "HEAD", folder); err != nil {
+		return "", err
+	}
+	return m.String(), archive.Close()
+}
+
+// checkRequirements returns an error if a go.mod requires a module of this repository that is not released.
+func (p *proxy) checkRequirements(name string, content []byte) error {
+	mod, err := modfile.Parse(name, content, nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range mod.Require {
+		if !strings.HasPrefix(r.Mod.Path, modulePath) {
+			continue
+		}
+		file := filepath.Join(p.dir, "proxy", filepath.FromSlash(r.Mod.Path), "@v", r.Mod.Version+".mod")
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s requires %s, which is not released before it", name, r.Mod)
+		}
+	}
+	return nil
+}
+
+// removeAll also removes a module cache, whose folders cannot be written.
+func removeAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o755) //nolint:gosec // a folder
+		}
+		return err
+	})
+	_ = os.RemoveAll(dir)
+}
