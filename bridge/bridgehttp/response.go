@@ -102,7 +102,7 @@ func (res *response) isStream() bool {
 	if res.hijacked || res.status == http.StatusSwitchingProtocols {
 		return true
 	}
-	types := res.ResponseWriter.Header()["Content-Type"]
+	types := res.Header()["Content-Type"]
 	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 

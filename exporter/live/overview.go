@@ -50,7 +50,7 @@ func (h *handler) overview() overview {
 	h.listed.addNew(newest)
 	lists := h.rows.of(newest, slowest, background)
 	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2]}
-	if all := append(newest[:len(newest):len(newest)], background...); len(all) > 0 {
+	if all := slices.Concat(newest, background); len(all) > 0 {
 		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
 			o.Service = shown(name.AsString())
 		}

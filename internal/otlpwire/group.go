@@ -21,6 +21,7 @@ const (
 	scopeAttributes    = 3<<3 | Prefixed
 )
 
+// AppendResource appends the resource of a group, and the URL of its schema.
 func AppendResource(b []byte, r *resource.Resource) []byte {
 	if r == nil {
 		return b
@@ -31,6 +32,7 @@ func AppendResource(b []byte, r *resource.Resource) []byte {
 	return AppendText(b, SchemaURL, r.SchemaURL())
 }
 
+// AppendScope appends the instrumentation scope of a group, and the URL of its schema.
 func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	if s != (instrumentation.Scope{}) {
 		var at int
@@ -43,6 +45,7 @@ func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	return AppendText(b, SchemaURL, s.SchemaURL)
 }
 
+// AppendSet appends attributes that are not within a list or a map.
 func AppendSet(b []byte, tag uint64, set *attribute.Set) []byte {
 	for i := set.Iter(); i.Next(); {
 		kv := i.Attribute()

@@ -36,6 +36,7 @@ func AppendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth in
 	return b
 }
 
+// AppendKeyValue appends an attribute that has depth lists and maps around it.
 func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
 	key := ValidText(string(kv.Key))
 	if kv.Value.Type() == attribute.STRING {

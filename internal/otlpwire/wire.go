@@ -68,6 +68,7 @@ func AppendString(b []byte, tag uint64, s string) []byte {
 	return append(AppendLength(b, tag, len(s)), s...)
 }
 
+// AppendLength appends the tag and the length of a field.
 func AppendLength(b []byte, tag uint64, n int) []byte {
 	if n < 1<<7 {
 		return append(b, byte(tag), byte(n))
@@ -75,6 +76,7 @@ func AppendLength(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), uint64(n))
 }
 
+// AppendFixed64 appends a field of eight bytes, unless v is 0.
 func AppendFixed64(b []byte, tag, v uint64) []byte {
 	if v == 0 {
 		return b

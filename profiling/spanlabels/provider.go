@@ -66,8 +66,8 @@ func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Trac
 	return &tracer{tracer: p.provider.Tracer(name, o...)}
 }
 
-// Unlabelled returns how many spans lost their label before their end, because too many had not ended: 16 384 at
-// most keep it.
+// UnlabelledSpans counts the spans that lost their label before their end, because too many were open: at most
+// 16 384 keep it.
 func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 )
 
@@ -44,16 +45,20 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer removeAll(dir)
-	p, err := newProxy(ctx, *repository, dir)
+	from, err := filepath.Abs(*repository)
+	if err != nil {
+		return err
+	}
+	p, err := newProxy(ctx, from, dir)
 	if err != nil {
 		return err
 	}
 	for _, folder := range releaseOrder {
-		released, err := p.release(ctx, folder)
+		tag, err := p.release(ctx, folder)
 		if err != nil {
 			return err
 		}
-		fmt.Println("released", released)
+		fmt.Println("released", tag)
 	}
 	if err := addToLibrary(ctx, p, *library); err != nil {
 		return fmt.Errorf("a library with %s: %w", *library, err)

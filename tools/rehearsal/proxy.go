@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,8 +27,8 @@ var releaseOrder = []string{"observer", "marks", ""}
 
 // A proxy is a module proxy on disk, with the user's own modules behind it.
 type proxy struct {
-	repository string
-	dir        string // temporary; has the proxy, a module cache, and programs
+	repository string // a clone, with the tags of the release
+	dir        string // temporary; has the clone, the proxy, a module cache, and programs
 	url        string // for GOPROXY
 	cache      string // an empty module cache: the released versions must not stay in the user's
 }
@@ -41,27 +42,36 @@ func newProxy(ctx context.Context, repository, dir string) (*proxy, error) {
 	if err := json.Unmarshal(out, &env); err != nil {
 		return nil, err
 	}
-	repository, err = filepath.Abs(repository)
-	if err != nil {
-		return nil, err
-	}
-	p := &proxy{repository: repository, dir: dir, cache: filepath.Join(dir, "cache")}
+	p := &proxy{repository: filepath.Join(dir, "clone"), dir: dir, cache: filepath.Join(dir, "cache")}
 	// The user's module cache is a proxy, too: nothing is downloaded twice.
 	p.url = strings.Join([]string{fileURL(filepath.Join(dir, "proxy")), fileURL(filepath.Join(env.GOMODCACHE, "cache", "download")), env.GOPROXY}, ",")
-	return p, nil
+	return p, command(ctx, dir, "git", "clone", "--quiet", "--no-checkout", repository, p.repository)
+}
+
+func command(ctx context.Context, dir, name string, args ...string) error {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", c, err, out)
+	}
+	return nil
 }
 
 func fileURL(folder string) string { return "file://" + filepath.ToSlash(folder) }
 
-// release puts a module of the last commit into the proxy. It returns the module's path and version.
+// release tags a module and puts it into the proxy. It returns the tag.
 func (p *proxy) release(ctx context.Context, folder string) (string, error) {
 	m := module.Version{Path: strings.TrimSuffix(modulePath+"/"+folder, "/"), Version: version}
-	name := filepath.ToSlash(filepath.Join(folder, "go.mod"))
-	show := exec.CommandContext(ctx, "git", "show", "HEAD:"+name)
+	tag := path.Join(folder, version)
+	if err := command(ctx, p.repository, "git", "tag", tag); err != nil {
+		return "", err
+	}
+	name := path.Join(folder, "go.mod")
+	show := exec.CommandContext(ctx, "git", "show", tag+":"+name)
 	show.Dir = p.repository
 	mod, err := show.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s of the last commit: %w", name, err)
+		return "", fmt.Errorf("%s of the tag %s: %w", name, tag, err)
 	}
 	if err := p.checkRequirements(name, mod); err != nil {
 		return "", err
@@ -83,10 +93,10 @@ func (p *proxy) release(ctx context.Context, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := zip.CreateFromVCS(archive, m, p.repository, "HEAD", folder); err != nil {
+	if err := zip.CreateFromVCS(archive, m, p.repository, tag, folder); err != nil {
 		return "", err
 	}
-	return m.String(), archive.Close()
+	return tag, archive.Close()
 }
 
 // checkRequirements returns an error if a go.mod requires a module of this repository that is not released.
@@ -109,9 +119,9 @@ func (p *proxy) checkRequirements(name string, content []byte) error {
 
 // removeAll also removes a module cache, whose folders cannot be written.
 func removeAll(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			return os.Chmod(path, 0o755) //nolint:gosec // a folder
+			return os.Chmod(name, 0o755) //nolint:gosec // a folder
 		}
 		return err
 	})

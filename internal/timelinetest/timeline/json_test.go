@@ -174,8 +174,8 @@ func FuzzEntryJSON(f *testing.F) {
 			}
 			return
 		}
-		got, err := json.Marshal(e)
-		if err != nil || !json.Valid(got) {
+		got, err := json.Marshal(observer.Entry(e))
+		if err != nil || !json.Valid(got) || string(got) == "{}" {
 			t.Errorf("got %s, %v", got, err)
 		}
 	})
