@@ -42,6 +42,8 @@ var differences = []difference{
 		why: "sent before the panic"},
 	{where: "server span", what: "http.response.status_code", theirs: "200", ours: absent, when: []string{"a hijacked connection"},
 		why: "what the handler writes to the connection is not seen"},
+	{where: "server span", what: "perfline.stream", theirs: absent, ours: "true", when: []string{"a hijacked connection"},
+		why: "a stream lasts as long as its client stays: it is not a slow request"},
 	{where: "server span", what: "error.type", theirs: absent, ours: "500", when: []string{"500"},
 		why: "required when the status is an error"},
 	{where: "server span", what: "error.type", theirs: absent, ours: "600", when: []string{"a status above 599"},
