@@ -13,52 +13,49 @@
 //
 // # Instrument your library
 //
-// This package imports the standard library only and needs no set-up: your users
-// get your marks in their traces when they have a bridge, and need not know of
-// them when they have none. The example "Library" is a cache with all of it.
+// This package imports only the standard library and needs no set-up. With a bridge,
+// your users see your marks in their traces. Without one, they need not know of them.
+// The example "Library" is a cache that uses all of it.
 //
-//   - What: the moments that explain a slow request ([Mark]: a miss, a retry, a
-//     pool that is empty) and the work that waits or computes ([Time]). Where you
-//     call code that is not yours, use [Start] and hand its context on: what that
-//     code measures belongs to you then. In a loop, measure the loop, and say in
-//     an attribute how often it ran.
-//   - Names are constant strings with dots, your library's first ("cache.miss"),
-//     as those of metrics are. They are part of your API: document them. What
-//     varies belongs in attributes.
-//   - Attributes are scalars ([slog.String], [slog.Int]), known already when the
-//     call is made. Up to [record.InlineAttrs] cost no allocation. Other values
-//     become text at the call, which takes longer. Attributes leave the process: no
-//     secrets, nothing of unlimited length.
-//   - Context: take one and pass it on. What is marked without a request's goes to
-//     the process's timeline.
-//   - Costs: a mark one to two readings of the clock, Time…End two to three; they
-//     allocate nothing. [Start] costs about five and, when there is a bridge, allocates
-//     the context that it returns. Under a span that is not recorded all of them cost
-//     less than one reading, unless there is an observer.
-//   - Tests: [github.com/perfline/perfline/observer/observertest.Recorder] has
-//     what was marked, with a clock that the test moves.
+//   - Mark the moments that explain a slow request with [Mark]: a miss, a retry, an
+//     empty pool. Time the work that waits or computes with [Time]. Around code that
+//     is not yours, use [Start] and pass its context on: that code's spans and measures
+//     become children. Measure a loop as a whole, with its rounds as an attribute.
+//   - Names are constant strings with dots, your library's name first ("cache.miss").
+//     They are part of your API: document them. Varying values belong in attributes.
+//   - Attributes are scalars ([slog.String], [slog.Int]) that you already have. Up to
+//     [record.InlineAttrs] cost no allocation. Other values become text during the
+//     call, which takes longer. Attributes leave the process: pass no secrets and
+//     nothing of unlimited length.
+//   - Take a context and pass it on. Marks without a request's context go to the
+//     process's timeline.
+//   - A mark costs one to two readings of the clock, and Time…End two to three. They
+//     allocate nothing. [Start] costs about five, and allocates its context when there
+//     is a bridge. Under a span that is not recorded, each costs less than one reading,
+//     unless an observer wants the entries.
+//   - In tests, [github.com/perfline/perfline/observer/observertest.Recorder] returns
+//     the marks, with a clock that the test moves.
 //
 // A function that its users hand you can be wrapped once, by [Timerify]. A library
 // that logs with a context needs nothing: an application that wants its warnings
 // in traces puts [NewHandler] before its log's handler. To do so is the
 // application's choice, never a library's.
 //
-// # What it guarantees
+// # Guarantees
 //
-//   - Mark, Time, Start and End never block, fail or panic, and a nil context is
-//     as good as an empty one. They read values from ctx and ignore whether it
-//     is cancelled.
+//   - Mark, Time, Start and End never block, fail or panic. A nil context counts as
+//     an empty one. They read values from ctx and ignore its cancellation.
 //   - Mark and Time…End allocate nothing with up to [record.InlineAttrs] scalar
 //     attributes.
-//   - Attributes are frozen at the call, if anything wants the entry: scalars and
-//     lists of them are copied, and every other value becomes its text. What they
-//     refer to may change afterwards. [record.Freeze] has the rules and the bounds.
+//   - The call freezes the attributes, if anything wants the entry. It copies scalars and
+//     lists of scalars, and turns every other value into text. The program may change
+//     the values afterwards. [record.Freeze] has the rules and the bounds.
 //   - A panic in a method of an attribute (Error, String) becomes text. A method that
-//     blocks, blocks its caller only.
-//   - Under a span that is not recorded nothing is done, unless an observer wants
-//     the entries. [Measure] then checks its options and returns no entry.
+//     blocks delays only its caller.
+//   - Under a span that is not recorded, nothing happens unless an observer wants the
+//     entries. [Measure] then checks its options and returns no entry.
 //
-// # What it does not
+// # Limitations
 //
 //   - It sets no limit on names: as many different ones as a program makes up
 //     reach its backend.

@@ -40,7 +40,7 @@ func (c *cache) fetch(ctx context.Context, key string) (raw string, err error) {
 	return c.load(ctx, key)
 }
 
-// decode calls nobody: Time.
+// decode calls no other code, so Time is enough.
 func (c *cache) decode(ctx context.Context, raw string) string {
 	defer marks.Time(ctx, "cache.decode", slog.Int("bytes", len(raw))).End()
 	return strings.ToUpper(raw)

@@ -9,8 +9,8 @@ import (
 )
 
 // NewHandler returns a [slog.Handler] that turns records at or above level into
-// marks on the timeline of the context they are logged with, and passes every
-// record on to next, unchanged, when next is enabled for it:
+// marks. A mark goes to the timeline of the context that the record is logged with.
+// The handler passes every record on to next, unchanged, when next is enabled for it:
 //
 //	log := slog.New(marks.NewHandler(slog.NewJSONHandler(os.Stderr, nil), nil))
 //	log.WarnContext(ctx, "retry", "attempt", 2) // logged, and a mark of ctx's request

@@ -62,9 +62,9 @@ func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 //   - Start and End, Start and Duration, or Duration and End: as they say
 //   - End: from the timeline's origin until there
 //
-// Duration or Detail without Start and without End is an error, as the
-// specification has it; so are all three times together. A Detail that is not
-// nil is given, even if it is empty.
+// Duration or Detail without Start and without End is an error, as in the
+// specification. Start, End and Duration together are an error, too. A Detail that is
+// not nil counts as given, even if it is empty.
 type MeasureOptions struct {
 	Start    Point
 	End      Point
@@ -76,14 +76,17 @@ type MeasureOptions struct {
 // Timing 3, measure()). Its duration may be negative, when End lies before
 // Start.
 //
-// A name without a mark is ErrNoMark, a negative time or duration ErrNegative,
-// options that contradict each other ErrOptions, a moment of the request that has
-// not come ErrNoTiming, and one that is asked of the process's timeline
-// ErrNoRequest. A time out of range is an error too, see [record.MaxTime]. Nothing
-// is recorded then.
-// Where nothing wants a measure (under a span that is not recorded) names are
-// not looked up, since their marks were not recorded either, and the Entry
-// returned is the zero one.
+// Measure returns an error and records nothing in these cases:
+//
+//   - ErrNoMark: no mark has the name
+//   - ErrNegative: a time or a duration is negative
+//   - ErrOptions: the options contradict each other
+//   - ErrNoTiming: a moment of the request has not come yet
+//   - ErrNoRequest: the process's timeline has no such moments
+//   - a time is out of range: see [record.MaxTime]
+//
+// Under a span that is not recorded, Measure does not look names up, because their
+// marks were not recorded either. It then returns the zero Entry.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)

@@ -96,9 +96,9 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	return ctx
 }
 
-// Fail says that the work failed, and why. The measure's span gets the status Error with err's text, and an event of
-// the exception, as OpenTelemetry has them. The entry gets the text as the attribute "error". Of several calls, the
-// last one counts. It does nothing if err is nil, or after End.
+// Fail marks the work as failed. The measure's span gets the status Error with err's text, and an exception event, as in
+// OpenTelemetry. The entry gets the text as the attribute "error". The last call counts. Fail does nothing if err is
+// nil, or after End.
 //
 // The method Error runs during the call, if anything wants the measure. If it panics, the text has that, and if it calls
 // [runtime.Goexit], the text is "!GOEXIT".

@@ -27,19 +27,19 @@ const (
 // while the program runs. It stops the program twice for a short while. An entry says
 // of one cycle:
 //
-//   - Its name is "gc". It is on the process timeline, and the observers of
-//     requests' timelines do not get it.
-//   - Its duration is how long the program was stopped in that cycle, both times
-//     together, with the time it took to stop it. The work done while the program ran is
-//     not in it, nor the work that goroutines had to help with.
-//   - It ends when the second stop did, which is the end of the cycle's marking.
-//     Its start is the duration before that, not when the cycle began. The runtime
-//     tells that moment by the wall clock: when that is stepped, the entry ends
-//     between the collector's pass that found it and the one before. With a Clock
-//     of the timeline's own it ends at that pass.
-//   - Its attributes are "cycle", the cycle's number since the program began, and
-//     for the newest of a pass "heapLive", the bytes that it found alive, and
-//     "heapGoal", the bytes of heap at which the next is meant to be done.
+//   - Its name is "gc". It is on the process's timeline. Observers of requests'
+//     timelines do not get it.
+//   - Its duration is the time for which the program was stopped in that cycle: both
+//     stops together, with the time to reach them. It excludes work that ran beside
+//     the program, and work that goroutines did for the collector.
+//   - It ends with the second stop, which is the end of the cycle's marking. Its start
+//     is the duration before that, not the cycle's begin. The runtime reports that
+//     moment by the wall clock. When the wall clock is stepped, the entry ends between
+//     the timeline's pass that found it and the pass before. With a Clock of the
+//     timeline's own, it ends at that pass.
+//   - Its attribute "cycle" is the cycle's number since the program began. The newest
+//     entry of a pass also has "heapLive", the bytes found alive, and "heapGoal", the
+//     heap size at which the next cycle should end.
 //
 // Entries are made while an observer of the process timeline itself wants them,
 // one for each cycle that ends between Observe and Disconnect. Without such an
@@ -70,10 +70,10 @@ func (e *Entry) Name() string { return e.recorded().Name() }
 // Type returns the entry's entryType.
 func (e *Entry) Type() Type { return e.recorded().Type() }
 
-// StartTime returns when the entry began, since the origin of the timeline it was
-// read from: an observer of the process timeline sees entries of many requests
-// on one axis, while the request's own readers see them relative to the
-// request's start. It is negative for an entry that began before that origin.
+// StartTime returns the entry's start since the origin of the timeline it was read
+// from. So an observer of the process's timeline sees the entries of many requests on
+// one axis, and readers of a request's timeline see them relative to the request's
+// start. It is negative for an entry that began before that origin.
 func (e *Entry) StartTime() time.Duration { return e.recorded().StartTime() }
 
 // Duration returns how long the entry took: 0 for marks. A measure whose end lies

@@ -77,8 +77,8 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return record.NewContext(ctx, t.recorded())
 }
 
-// FromContext returns the timeline of ctx, or [Default]: that of the request whose span is active in ctx, else
-// the one that [NewContext] put there. ctx may be nil.
+// FromContext returns the timeline of the request whose span is active in ctx, else the timeline that [NewContext] put
+// there, else [Default]. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline { return (*Timeline)(record.FromContext(ctx)) }
 
 // NewChild makes a timeline for one request or job, with its own origin (now)

@@ -1,6 +1,6 @@
-// Package observertest helps to test what marks and what watches: a recorder for
-// code that records, a clock and a task queue that a test moves by hand, and a
-// conformance run for sinks.
+// Package observertest helps to test code that records and code that observes. It has
+// a recorder, a clock and a task queue that a test moves by hand, and a conformance
+// run for sinks.
 //
 //	rec := observertest.NewRecorder()
 //	lookUp(rec.Context(t.Context()), "key")

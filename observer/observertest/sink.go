@@ -46,16 +46,14 @@ type Record struct {
 // TestSink checks that a sink does what a timeline's user relies on. It makes a timeline, and calls open to tie the sink to
 // it.
 //
-//   - Every mark and every measure arrives, once, with its name, start and
-//     duration, whether it was recorded on the process's timeline or on a
-//     request's, also one that was closed meanwhile.
-//   - Entries of one type recorded by one goroutine, one after the other, arrive
-//     in their order, from however many goroutines others come.
-//   - Attributes arrive, and members of groups: booleans, numbers and strings with their values or the
-//     text of these, durations, times and lists in whatever form the other end has for
-//     them.
-//   - An empty name, a name that is not UTF-8 and a measure of negative duration
-//     do not stop anything.
+//   - Every mark and every measure arrives once, with its name, start and duration.
+//     This holds for the process's timeline and for requests' timelines, also for one
+//     that was closed meanwhile.
+//   - Entries of one type that one goroutine records arrive in the order of recording.
+//   - Attributes and members of groups arrive. Booleans, numbers and strings have
+//     their values or the text of these. Durations, times and lists have any form.
+//   - An empty name, a name that is not UTF-8 and a measure of negative duration stop
+//     nothing.
 func TestSink(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink) {
 	const shown = 5
 	tl := observer.NewTimeline(observer.TimelineOptions{})

@@ -19,8 +19,8 @@
 //   - Every buffer is bounded. Stats and [UnitStats] count the entries that do not fit, by cause.
 //   - A [Tracer] and a [Receiver] are called without a lock, on the goroutine that records or
 //     that ends the unit.
-//   - All functions and methods may be called concurrently, except those of [Place] and [Finished],
-//     which belong to one goroutine.
+//   - All functions and methods may be called concurrently, except the
+//     methods of [Place] and [Finished], which belong to one goroutine.
 //
 // # Limitations
 //

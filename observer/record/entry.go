@@ -93,10 +93,8 @@ func (e *Entry) Name() string { return e.name }
 // Type is the entry's entryType.
 func (e *Entry) Type() Type { return kindTypes[e.kind] }
 
-// StartTime is when the entry began, since the origin of the timeline it was
-// read from: an observer of the process timeline sees entries of many requests
-// on one axis, while the request's own readers see them relative to the
-// request's start. It is negative for an entry that began before that origin.
+// StartTime returns the entry's start since the origin of the timeline it was read
+// from. It is negative for an entry that began before that origin.
 func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 
 // Duration is how long the entry took: 0 for marks. A measure whose end lies

@@ -90,7 +90,7 @@ func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 		return
 	}
 	b.index()
-	// Names that no entry in the buffer has are bounded: whoever makes them up
+	// Names that no entry in the buffer has are bounded. A program that makes up names
 	// without end gets an error from Latest.
 	if len(b.names) >= 2*b.limit+1024 {
 		if _, known := b.names[name]; !known {

@@ -15,10 +15,9 @@ const gcName = "gc"
 // A gcWatch makes the entries of type GC. There is one while observers of a
 // process timeline want them, and nothing at all otherwise.
 //
-// The entries are made by the collector's passes, so that the root's mu orders
-// them with Observe and Disconnect as it does all others. What comes after a
-// garbage collection, on a goroutine of the runtime's, only sees to it that there
-// is a pass.
+// The timeline's passes make the entries, so that the root's mu orders them with
+// Observe and Disconnect as it does all others. The cleanup that runs after a garbage
+// collection, on a goroutine of the runtime's, only requests a pass.
 type gcWatch struct {
 	tl    *Timeline
 	ended atomic.Bool // they are not wanted any more; set with the root's mu held
@@ -104,8 +103,8 @@ func (r *root) collectGC() bool {
 	return n > 0
 }
 
-// collectionEnd is when a collection ended that by the wall clock ended at end: a
-// step of that clock must not put it before what was told already or after now.
+// collectionEnd returns the end of a collection that ended at end by the wall clock. A
+// step of that clock must not put it before seen or after now.
 func collectionEnd(end, seen, now time.Duration) time.Duration { return min(max(end, seen), now) }
 
 // appendHeap appends what the runtime says of the heap after its last collection.

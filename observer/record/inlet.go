@@ -106,18 +106,17 @@ func (r *root) grow(in *inlet, pass uint64) *chunk {
 	return c
 }
 
-// inlet picks where the calling goroutine writes. The address of a variable on
-// its stack tells goroutines apart at a third of the cost of a random number,
-// and keeps one goroutine on one inlet most of the time. It is only hashed,
-// never turned back into a pointer.
+// inlet picks the inlet of the calling goroutine by the address of a variable on its
+// stack. This costs a third of a random number, and keeps one goroutine on one inlet
+// most of the time. The address is only hashed, never turned back into a pointer.
 func (r *root) inlet() *inlet {
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
 	return &r.inlets[h>>32&uint64(len(r.inlets)-1)]
 }
 
-// enlist puts an inlet on the dirty list, unless the inlet is there. The caller holds in.mu. So the inlet is on the list before
-// another goroutine can write to it and collect.
+// enlist puts an inlet on the dirty list once. The caller holds in.mu: the inlet is on the list before another goroutine
+// can write to it and collect.
 func (r *root) enlist(in *inlet) {
 	for !in.queued {
 		in.link = r.dirty.Load()

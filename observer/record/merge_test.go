@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// However goroutines spread over inlets, and whoever was overtaken between
-// reading the clock and writing: after the merge each goroutine's entries are in
-// its order, and nothing is lost or doubled.
+// Goroutines spread over inlets in any way, and overtake each other between reading
+// the clock and writing. After the merge, each goroutine's entries are in its order,
+// and no entry is lost or doubled.
 func TestMergeKeepsEachGoroutinesOrder(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -41,8 +41,8 @@ func TestMergeKeepsEachGoroutinesOrder(t *testing.T) {
 			if i > 0 && entries[i-1].at > e.at {
 				t.Fatalf("seed %d: at %d the time goes back to %v", seed, i, e.at)
 			}
-			// Entries of one goroutine at one moment in two inlets have no order but
-			// that of the inlets.
+			// Entries of one goroutine at one moment in two inlets are in the order of
+			// the inlets.
 			if prev := last[e.duration]; prev != nil && prev.start > e.start && prev.at != e.at {
 				t.Fatalf("seed %d: goroutine %d: entry %d after %d", seed, e.duration, e.start, prev.start)
 			}

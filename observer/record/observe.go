@@ -57,8 +57,8 @@ func (o *Observer) Register(opts Registration) error {
 	if o.tl.closed.Load() {
 		return errClosed
 	}
-	// What is recorded before comes from the buffer, what is recorded after it as it is collected, and nothing both ways. A
-	// process timeline's buffer changes in a collection only.
+	// Earlier entries come from the buffer, and later ones as they are collected. No entry comes both ways, because a
+	// process timeline's buffer changes only in a collection.
 	if o.tl.parent != nil {
 		o.tl.mu.Lock()
 	}

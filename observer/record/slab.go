@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// An attrSlab keeps attributes for as long as they are referred to. Entries
-// share an array, so a slab must serve such as are kept together only: those of
-// one buffer, or of one pass.
+// An attrSlab holds attributes while something refers to them. Entries share an array,
+// so a slab serves only entries that live together: the entries of one buffer, or of one
+// pass.
 type attrSlab struct {
 	free []slog.Attr
 	size int // of the array that free is the rest of

@@ -81,8 +81,8 @@ type root struct {
 	passes   atomic.Uint64          // of collect that have begun; changed under mu
 	timer    *time.Timer
 
-	// What is above is read by every call and hardly ever written; what is below
-	// is written often, and must not take the former from other cores' caches.
+	// Every call reads the fields above, which hardly ever change. The fields below change
+	// often, and must not evict the former from other cores' caches.
 	_ [128]byte
 
 	chunks   sync.Pool

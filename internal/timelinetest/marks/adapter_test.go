@@ -18,8 +18,8 @@ import (
 )
 
 // A performance is the web's Performance object on top of the public API: times
-// in milliseconds, errors by the names that the specifications throw. It shows
-// that whoever has tests for the web's semantics can drive them here.
+// in milliseconds, and errors by the specifications' names. It shows that tests of
+// the web's semantics can run here.
 type performance struct {
 	ctx   context.Context
 	tl    *observer.Timeline

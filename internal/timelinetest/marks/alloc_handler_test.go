@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// What a record that becomes a mark costs beside what slog does itself.
+// A record that becomes a mark has few allocations more than slog itself.
 func TestAllocsOfTheHandler(t *testing.T) {
 	k, v, n := "key", "value", 42
 	plain := slog.New(marks.NewHandler(nil, nil))

@@ -47,11 +47,10 @@ func TestAllocsOfTimings(t *testing.T) {
 	}
 }
 
-// AllocsPerRun rounds down: what allocates in every second call passes. Here
-// nothing is rounded, and the collector, which runs now and then on a goroutine of
-// its own and whose allocations are counted too, is kept from running: passes are
-// made between the calls measured, so that entries always find a used chunk. What
-// remains is that the pool may lose chunks to the garbage collector.
+// AllocsPerRun rounds down: a function that allocates in every second call passes. Here
+// nothing is rounded. The timeline's passes would count, too, as they run on a goroutine
+// of their own. So the test makes the passes between the measured calls, and entries
+// always find a used chunk. The pool may still lose chunks to the garbage collector.
 func TestAllocsAreNotRoundedAway(t *testing.T) {
 	const runs = 2000
 	process := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, BufferSize: -1, ChildBufferSize: -1})
@@ -65,7 +64,7 @@ func TestAllocsAreNotRoundedAway(t *testing.T) {
 			{"Time and End", func() { marks.Time(ctx, "t", slog.String("k", "v")).End(slog.Int("n", 1)) }},
 		} {
 			t.Run(name+"/"+c.name, func(t *testing.T) {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody else allocates meanwhile
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // no other goroutine allocates meanwhile
 				burst := func() {
 					for range runs {
 						c.f()

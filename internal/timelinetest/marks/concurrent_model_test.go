@@ -15,10 +15,10 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Several goroutines do what they like on one process timeline and on requests
-// of their own. Each keeps to its own names, and so what it sees of them must be
-// what a sequential program would see: reading, clearing, measuring, taking
-// records and being called show all that the goroutine did before, in its order.
+// Several goroutines make random calls on one process timeline and on requests of their
+// own. Each uses names of its own, so it must see the same as a sequential program.
+// Reading, clearing, measuring, taking records and callbacks show everything that the
+// goroutine did before, in its order.
 func TestConcurrentlyAgainstAModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for round := range 4 {
@@ -56,15 +56,15 @@ type player struct {
 	tl     *observer.Timeline
 	ctx    context.Context
 
-	held   []modelled               // in the buffer
-	latest map[string]time.Duration // of marks
-	calls  bool                     // obs is called; else its records are taken
-	obs    *observer.Observer
-	wants  observer.Type
-	mu     sync.Mutex // guards called
-	called []modelled // what obs was called with
-	queued []modelled // for obs
-	serial int
+	buffered []modelled               // in the buffer
+	latest   map[string]time.Duration // of marks
+	calls    bool                     // obs is called; else its records are taken
+	obs      *observer.Observer
+	wants    observer.Type
+	mu       sync.Mutex // guards called
+	called   []modelled // what obs was called with
+	queued   []modelled // for obs
+	serial   int
 }
 
 type modelled struct {
@@ -93,10 +93,10 @@ func (p *player) step() {
 	case 4:
 		marks.ClearMarks(p.ctx, name)
 		delete(p.latest, name)
-		p.held = slices.DeleteFunc(p.held, func(m modelled) bool { return m.typ == observer.Mark && m.name == name })
+		p.buffered = slices.DeleteFunc(p.buffered, func(m modelled) bool { return m.typ == observer.Mark && m.name == name })
 	case 5:
 		marks.ClearMeasures(p.ctx, name)
-		p.held = slices.DeleteFunc(p.held, func(m modelled) bool { return m.typ == observer.Measure && m.name == name })
+		p.buffered = slices.DeleteFunc(p.buffered, func(m modelled) bool { return m.typ == observer.Measure && m.name == name })
 	case 6:
 		p.observe()
 	case 7:
@@ -112,7 +112,7 @@ func (p *player) step() {
 		p.take()
 	default:
 		got := p.own(p.tl.Entries())
-		want := slices.Clone(p.held)
+		want := slices.Clone(p.buffered)
 		slices.SortStableFunc(want, func(a, b modelled) int { return a.id - b.id })
 		if !slices.Equal(got, want) {
 			p.failf("Entries gives %v, want %v", got, want)
@@ -121,7 +121,7 @@ func (p *player) step() {
 }
 
 func (p *player) recorded(m modelled) {
-	p.held = append(p.held, m)
+	p.buffered = append(p.buffered, m)
 	if p.obs != nil && p.wants == m.typ {
 		p.queued = append(p.queued, m)
 	}
@@ -188,8 +188,7 @@ func (p *player) take() {
 	p.queued = nil
 }
 
-// own are the entries with this goroutine's names. What identifies them is their
-// start.
+// own returns the entries with this goroutine's names. Their starts identify them.
 func (p *player) own(entries []observer.Entry) (out []modelled) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), p.prefix) {

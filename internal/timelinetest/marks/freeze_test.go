@@ -15,8 +15,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// What is given to a call is what it is at the call, even where the entry is
-// recorded later.
+// Values are frozen at the call, even where the entry is recorded later.
 func TestValuesAreFrozenAtTheCall_UT6(t *testing.T) {
 	for name, record := range map[string]func(ctx context.Context, a slog.Attr, change func()) error{
 		"Mark": func(ctx context.Context, a slog.Attr, change func()) error {

@@ -26,7 +26,7 @@ func TestHandlerPassesRecordsOn(t *testing.T) {
 	}, func(t *testing.T) map[string]any { return object(t, out.Bytes()) })
 }
 
-// What slogtest asks of a handler's output, asked of the marks.
+// The marks satisfy slogtest's rules for a handler's output.
 func TestHandlerMarks(t *testing.T) {
 	var process *manual
 	slogtest.Run(t, func(*testing.T) slog.Handler {

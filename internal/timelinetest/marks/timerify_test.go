@@ -87,8 +87,8 @@ func TestTimerify(t *testing.T) {
 	}
 }
 
-// outcome calls f. Of a panic the stack must be that of where it began, and it
-// must have begun once: recovered and raised again it would be there twice.
+// outcome calls f. The stack of a panic must show where the panic began, once. A panic
+// that was recovered and raised again would be there twice.
 func outcome(ctx context.Context, f call) (result int, panicked any, err error) {
 	defer func() {
 		if panicked = recover(); panicked == nil {
@@ -113,7 +113,7 @@ func TestTimerifyWithoutOptions(t *testing.T) {
 	}
 }
 
-// untold is an error nobody may ask for its text.
+// untold is an error whose text must not be read.
 type untold struct{ t *testing.T }
 
 func (u untold) Error() string {
@@ -130,7 +130,7 @@ func TestTimerifyUnwantedErrorIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What f does under its context belongs to the measure.
+// Spans that f starts under its context are children of the measure.
 func TestTimerifyIsTheParent(t *testing.T) {
 	process, ctx := newManual()
 	tracing := spantest.New((*record.Timeline)(process.Timeline))

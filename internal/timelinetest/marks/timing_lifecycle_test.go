@@ -23,8 +23,8 @@ var begin = map[string]func(t *testing.T, attrs ...slog.Attr) (*manual, *marks.T
 	},
 }
 
-// UT-6, UT-18: attributes are those of the calls, however many, whatever the
-// callers do to their slices between and afterwards.
+// UT-6, UT-18: a measure has the attributes of both calls, however many, although the
+// callers change their slices between and afterwards.
 func TestTimingCopiesAttributes(t *testing.T) {
 	for name, begin := range begin {
 		for _, counts := range [][2]int{{0, 0}, {2, 2}, {4, 0}, {0, 6}, {3, 2}, {4, 4}, {7, 5}} {
@@ -41,13 +41,13 @@ func TestTimingCopiesAttributes(t *testing.T) {
 				roomy := append(make([]slog.Attr, 0, 32), first...)
 				tl, tm := begin(t, roomy...)
 				clear(roomy)
-				ending := append(make([]slog.Attr, 0, 32), second...)
-				tm.End(ending...)
-				clear(ending)
+				endAttrs := append(make([]slog.Attr, 0, 32), second...)
+				tm.End(endAttrs...)
+				clear(endAttrs)
 				if got := fmt.Sprint(tl.Entries()[0].Detail()); got != fmt.Sprint(want) {
 					t.Errorf("got %s, want %s", got, fmt.Sprint(want))
 				}
-				for i, a := range append(roomy[:cap(roomy):cap(roomy)], ending[:cap(ending)]...) {
+				for i, a := range append(roomy[:cap(roomy):cap(roomy)], endAttrs[:cap(endAttrs)]...) {
 					if !a.Equal(slog.Attr{}) {
 						t.Errorf("attribute %d of the callers' memory became %v", i, a)
 					}
@@ -96,7 +96,7 @@ func TestTimingEndsOnce(t *testing.T) {
 	}
 }
 
-// What is cancelled, nested or recorded in the wrong order is recorded all the same.
+// Timings that are cancelled, nested or ended in the wrong order are recorded all the same.
 func TestTimingsNest(t *testing.T) {
 	tl, ctx := newManual()
 	ctx, outer := marks.Start(ctx, "outer")

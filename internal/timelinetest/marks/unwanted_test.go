@@ -77,7 +77,7 @@ func TestObserversMakeEntriesWanted(t *testing.T) {
 	check("the span is recorded, too", 2, 3)
 }
 
-// What is not wanted costs nothing later: a timing that began unwanted stays so.
+// A timing that began unwanted stays unwanted, and costs nothing later.
 func TestUnwantedChecksItsOptions(t *testing.T) {
 	process, ctx := newManual()
 	ctx = unrecorded(ctx)

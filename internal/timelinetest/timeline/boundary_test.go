@@ -61,7 +61,7 @@ func TestAttributesAreCopied_UT6(t *testing.T) {
 	}
 }
 
-// What the timeline hands out and takes in is the caller's to change.
+// Callers may change slices that they gave to the timeline or got from it.
 func TestSlicesAreTheCallers(t *testing.T) {
 	t.Run("PT-10 Entries", func(t *testing.T) {
 		tl := newManual()
@@ -123,20 +123,20 @@ func TestSlicesAreTheCallers(t *testing.T) {
 		tl := newManual()
 		obs, _ := watch(t, tl.Timeline, marksOnly)
 		child := tl.NewChild()
-		var kept []observer.Entry
+		var received []observer.Entry
 		for i := range 200 { // chunks are used again after each pass
 			rec(child).Record(observer.Mark, fmt.Sprint(i), 0, 0, numberedAttrs(i%7))
 			if i%10 == 9 {
-				kept = append(kept, obs.TakeRecords()...)
+				received = append(received, obs.TakeRecords()...)
 			}
 		}
-		for i, e := range kept {
+		for i, e := range received {
 			if got, want := fmt.Sprintf("%s %v", e.Name(), e.Detail()), fmt.Sprintf("%d %v", i, numberedAttrs(i%7)); got != want {
 				t.Fatalf("entry %d is %s, want %s", i, got, want)
 			}
 		}
-		if len(kept) != 200 {
-			t.Errorf("%d entries were kept, want 200", len(kept))
+		if len(received) != 200 {
+			t.Errorf("%d entries were kept, want 200", len(received))
 		}
 	})
 }

@@ -127,8 +127,7 @@ func TestEntryTime(t *testing.T) {
 	}
 }
 
-// What a timeline without a buffer answers must not depend on whether the
-// collector ran.
+// The answers of a timeline without a buffer do not depend on the collector's runs.
 func TestNoBuffer(t *testing.T) {
 	process := newManual(func(o *observer.TimelineOptions) { o.BufferSize, o.ChildBufferSize = -1, -1 })
 	_, got := watch(t, process.Timeline, marksOnly)

@@ -144,13 +144,13 @@ func TestAgainstModel_UT14_UT15_UT21_UT22(t *testing.T) {
 			"clear": func(t *rapid.T) {
 				name := draw.Draw(t, "name")
 				rec(tl.Timeline).Clear(observer.Mark, name)
-				kept := buffer[:0:0]
+				rest := buffer[:0:0]
 				for _, e := range buffer {
 					if e.typ != observer.Mark || e.name != name {
-						kept = append(kept, e)
+						rest = append(rest, e)
 					}
 				}
-				buffer = kept
+				buffer = rest
 				delete(latest, name)
 			},
 			"run": func(*rapid.T) {

@@ -26,8 +26,8 @@ func frozen(t *testing.T, attrs ...slog.Attr) (recorded []slog.Attr) {
 
 func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	tl := newManual()
-	var kept keptAttrs
-	place := record.Place{Timeline: rec(tl.Timeline), To: record.ToSpan, Tracer: &kept}
+	var stored keptAttrs
+	place := record.Place{Timeline: rec(tl.Timeline), To: record.ToSpan, Tracer: &stored}
 	place.Record(observer.Mark, "m", 0, 0, attrs)
 	recorded := tl.Entries()[0].Detail()
 	made := entry(t, tl.Timeline, "m", attrs...)
@@ -45,10 +45,10 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	viewed := view(root.Unit()).Entries()[0].Detail()
 	root.End()
 	for way, got := range map[string][]slog.Attr{
-		"a tracer's mark":           kept.all[0],
-		"a tracer's queued mark":    kept.all[1],
-		"a tracer's measure":        kept.all[2],
-		"a tracer's failed measure": kept.all[3],
+		"a tracer's mark":           stored.all[0],
+		"a tracer's queued mark":    stored.all[1],
+		"a tracer's measure":        stored.all[2],
+		"a tracer's failed measure": stored.all[3],
 		"a receiver":                handedOver,
 		"a unit":                    viewed,
 		"NewEntry":                  made.Detail(),

@@ -69,7 +69,7 @@ func TestGCIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer obs.Disconnect()
-	var told []observer.Entry
+	var delivered []observer.Entry
 	for round := range 3 { // each sentinel must be followed by another
 		before := tl.Now()
 		runtime.GC()
@@ -77,23 +77,23 @@ func TestGCIsTold(t *testing.T) {
 		for found := false; !found; {
 			select {
 			case entries := <-arrived:
-				told = append(told, entries...)
+				delivered = append(delivered, entries...)
 			case <-time.After(10 * time.Second):
-				t.Fatalf("round %d: the collection between %v and %v is not among %v", round, before, after, told)
+				t.Fatalf("round %d: the collection between %v and %v is not among %v", round, before, after, delivered)
 			}
-			found = slices.ContainsFunc(told, func(e observer.Entry) bool {
+			found = slices.ContainsFunc(delivered, func(e observer.Entry) bool {
 				end := e.StartTime() + e.Duration()
 				return before <= end && end <= after
 			})
 		}
 	}
-	cyclesOf(t, "the observer", told)
-	for _, e := range told {
+	cyclesOf(t, "the observer", delivered)
+	for _, e := range delivered {
 		if e.Name() != "gc" || e.Duration() <= 0 || e.Duration() > 10*time.Second || e.Timeline() != tl {
 			t.Errorf("%v of %p, want one called gc that took a while, of %p", e, e.Timeline(), tl)
 		}
 	}
-	newest := told[len(told)-1]
+	newest := delivered[len(delivered)-1]
 	if live, goal := attr(newest, "heapLive"), attr(newest, "heapGoal"); live.Kind() != slog.KindUint64 || live.Uint64() == 0 || goal.Uint64() < live.Uint64() {
 		t.Errorf("live heap %v, goal %v, want both, and the goal above what is live", live, goal)
 	}
@@ -142,8 +142,8 @@ func TestGCOnceForEachObserver(t *testing.T) {
 	if got := child.TakeRecords(); len(got) > 0 || len(request.Entries()) > 0 {
 		t.Errorf("the request's observer got %v, its timeline has %v", got, request.Entries())
 	}
-	if kept := cyclesOf(t, "the timeline", tl.EntriesByType(observer.GC)); kept[0] < first || len(kept) < len(byA) {
-		t.Errorf("the timeline kept %v, want all since %d", kept, first)
+	if buffered := cyclesOf(t, "the timeline", tl.EntriesByType(observer.GC)); buffered[0] < first || len(buffered) < len(byA) {
+		t.Errorf("the timeline kept %v, want all since %d", buffered, first)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestGCOnlyWhileObserved(t *testing.T) {
 	quiet("after observing other types instead")
 }
 
-// When nobody observes collections any more, the next ones take all that watched them with them, and the timeline.
+// After the last observer of collections leaves, the next collections free its watch and the timeline.
 func TestGCIsLetGo(t *testing.T) {
 	watched := func() weak.Pointer[observer.Timeline] {
 		tl := observer.NewTimeline(observer.TimelineOptions{})
@@ -304,8 +304,8 @@ func TestGCInABubble(t *testing.T) {
 // Observers come and go while collections end and others record.
 func TestGCConcurrently(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Interval: time.Millisecond})
-	var told []observer.Entry // by one callback at a time
-	stay, err := tl.Observe(func(l observer.List) { told = append(told, l.Entries()...) }, gcOnly)
+	var delivered []observer.Entry // by one callback at a time
+	stay, err := tl.Observe(func(l observer.List) { delivered = append(delivered, l.Entries()...) }, gcOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestGCConcurrently(t *testing.T) {
 	wg.Wait()
 	tl.Deliver()
 	stay.Disconnect()
-	if numbers := cyclesOf(t, "the one that stayed", told); len(numbers) < rounds {
+	if numbers := cyclesOf(t, "the one that stayed", delivered); len(numbers) < rounds {
 		t.Errorf("the one that stayed got %d cycles, want at least %d", len(numbers), rounds)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// What an observer has no room for is lost to it alone, and counted.
+// An entry that finds an observer's buffer full is lost to that observer only, and counted.
 func TestLost(t *testing.T) {
 	m := newManual()
 	small, got := watch(t, m.Timeline, observer.Options{Type: observer.Mark, MaxBuffer: 3})

@@ -19,8 +19,8 @@ func numbered(on *observer.Timeline, n int) {
 	}
 }
 
-// undelivered is a process timeline with the monotonic clock that calls nobody
-// back, so that TakeRecords gets all there is.
+// undelivered returns a process timeline with the monotonic clock and without callbacks,
+// so that TakeRecords gets everything.
 func undelivered() *observer.Timeline {
 	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
 }
@@ -32,7 +32,7 @@ func number(e *observer.Entry) (n int) {
 	return n
 }
 
-// What one goroutine records on several timelines reaches an observer of their
+// Entries that one goroutine records on several timelines reach an observer of their
 // common parent in the order of recording.
 func TestOrderAcrossTimelines(t *testing.T) {
 	for _, c := range []struct {
@@ -95,10 +95,10 @@ func TestOrderAcrossStackDepths(t *testing.T) {
 			atDepth(n%8, func() { numbered(tl, n) })
 		}
 	}()
-	for running := true; running; {
+	for busy := true; busy; {
 		select {
 		case <-done:
-			running = false
+			busy = false
 		default:
 		}
 		take()
@@ -183,9 +183,9 @@ func TestBufferedMeanwhile(t *testing.T) {
 	})
 }
 
-// Goroutines that record on the process's and on a request's timeline in turn:
-// an observer of the process gets every entry once, and those of each timeline
-// in the order of recording.
+// Goroutines record on the process's and on a request's timeline in turn. An observer of
+// the process gets every entry once, and the entries of each timeline in the order of
+// recording.
 func TestConcurrentOnTwoTimelines(t *testing.T) {
 	const writers, each = 8, 1000
 	tl := observer.NewTimeline(observer.TimelineOptions{Interval: 50 * time.Microsecond})

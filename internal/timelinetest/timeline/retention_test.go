@@ -10,8 +10,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// What one request's entries hold must not stay in memory because an entry of
-// another timeline does.
+// A request's attributes do not stay in memory because an entry of another timeline does.
 func TestAttributesOfRequestsAreFreed(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
 	const requests, each = 50, 20
@@ -19,9 +18,9 @@ func TestAttributesOfRequestsAreFreed(t *testing.T) {
 	for range requests {
 		request := tl.NewChild()
 		for range each {
-			held := new([64]byte)
-			runtime.AddCleanup(held, func(struct{}) { freed.Add(1) }, struct{}{})
-			rec(request).Record(observer.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", held)})
+			value := new([64]byte)
+			runtime.AddCleanup(value, func(struct{}) { freed.Add(1) }, struct{}{})
+			rec(request).Record(observer.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", value)})
 		}
 		rec(tl).Record(observer.Mark, "of the process", 0, 0, []slog.Attr{slog.Int("n", 1)})
 		rec(tl).Flush() // the request is long: its entries are in its buffer now

@@ -42,12 +42,12 @@ func TestStatsSums(t *testing.T) {
 	}
 	for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
 		s := stats[typ]
-		kept := uint64(len(tl.EntriesByType(typ)) + len(child.EntriesByType(typ)))
+		buffered := uint64(len(tl.EntriesByType(typ)) + len(child.EntriesByType(typ)))
 		if s.Overflow != refused[typ] || s.Overflow == 0 || s.Recorded+s.Overflow != tried[typ] {
 			t.Errorf("%s: %+v, want %d Overflow, and %d together with Recorded", typ, s, refused[typ], tried[typ])
 		}
-		if s.BufferFull == 0 || s.Recorded != kept+s.BufferFull {
-			t.Errorf("PT-3 %s: %+v, want Recorded to be the %d kept and BufferFull", typ, s, kept)
+		if s.BufferFull == 0 || s.Recorded != buffered+s.BufferFull {
+			t.Errorf("PT-3 %s: %+v, want Recorded to be the %d kept and BufferFull", typ, s, buffered)
 		}
 		waited := came[typ] // entries that found room to wait for the two observers
 		if s.ObserverFull == 0 || waited == s.Recorded || 2*waited+(s.Recorded-waited) != s.Delivered+s.ObserverFull {
@@ -81,19 +81,19 @@ func TestStatsSums(t *testing.T) {
 func TestNobodyCollects(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 100})
 	child := tl.NewChild()
-	kept := uint64(0)
+	buffered := uint64(0)
 	for range 5000 {
 		if rec(tl).Record(observer.Mark, "m", 0, 0, nil) {
-			kept++
+			buffered++
 		}
 		rec(child).Record(observer.Mark, "m", 0, 0, nil) // to its own buffer
 	}
-	if kept <= 168-24 || kept > 168 { // seven chunks of 24
-		t.Errorf("%d entries wait, want 145 to 168", kept)
+	if buffered <= 168-24 || buffered > 168 { // seven chunks of 24
+		t.Errorf("%d entries wait, want 145 to 168", buffered)
 	}
 	const full = 5000 - 2000
-	if s := tl.Stats()[observer.Mark]; s.Recorded != kept+5000 || s.Overflow != 5000-kept || s.BufferFull != full {
-		t.Errorf("stats are %+v, want %d recorded, %d Overflow and %d BufferFull", s, kept+5000, 5000-kept, full)
+	if s := tl.Stats()[observer.Mark]; s.Recorded != buffered+5000 || s.Overflow != 5000-buffered || s.BufferFull != full {
+		t.Errorf("stats are %+v, want %d recorded, %d Overflow and %d BufferFull", s, buffered+5000, 5000-buffered, full)
 	}
 	if !rec(tl).Record(observer.Mark, "m", 0, 0, nil) {
 		t.Error("after a collection there is no room")

@@ -111,7 +111,7 @@ func TestTimerAfterASlowCallback(t *testing.T) {
 // meanwhile in one batch.
 func TestTimerCallbacksOneAtATime(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
-	running := 0
+	callbacksNow := 0
 	var batches []int
 	entered, leave := make(chan struct{}, 2), make(chan struct{})
 	if _, err := tl.Observe(func(observer.List) { entered <- struct{}{}; <-leave }, marksOnly); err != nil {
@@ -119,12 +119,12 @@ func TestTimerCallbacksOneAtATime(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := tl.Observe(func(l observer.List) {
-			running++ // a race, too, if callbacks overlapped
-			if running != 1 {
-				t.Errorf("%d callbacks run at once", running)
+			callbacksNow++ // a race, too, if callbacks overlapped
+			if callbacksNow != 1 {
+				t.Errorf("%d callbacks run at once", callbacksNow)
 			}
 			runtime.Gosched()
-			running--
+			callbacksNow--
 			batches = append(batches, len(l.Entries()))
 		}, both); err != nil {
 			t.Fatal(err)

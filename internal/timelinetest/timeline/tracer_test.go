@@ -64,8 +64,8 @@ func TestWants(t *testing.T) {
 	tl := newManual()
 	tracing := spantest.New(rec(tl.Timeline))
 	child, sibling := tl.NewChild(), tl.NewChild()
-	kept := rec(tl.Timeline).NewUnit(time.Now(), nil)
-	kept.Keep(observer.Server, "frame")
+	ownUnit := rec(tl.Timeline).NewUnit(time.Now(), nil)
+	ownUnit.Keep(observer.Server, "frame")
 	unsampled := tracing.Foreign("f", record.ToObservers)
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {
 		t.Helper()
@@ -90,14 +90,14 @@ func TestWants(t *testing.T) {
 	check("a request's observer and the process", tl.Timeline, observer.Mark, false)
 	obs.Disconnect()
 	check("PT-30 after Disconnect", child, observer.Mark, false)
-	check("its maker wants another type", view(kept), observer.Mark, false)
-	check("its maker wants the type", view(kept), observer.Server, true)
-	check("an unknown type", view(kept), "frame", false)
+	check("its maker wants another type", view(ownUnit), observer.Mark, false)
+	check("its maker wants the type", view(ownUnit), observer.Server, true)
+	check("an unknown type", view(ownUnit), "frame", false)
 	watch(t, tl.Timeline, marksOnly)
 	check("the process's observer and a request", child, observer.Mark, true)
 }
 
-// Of several tracers, the last one counts. Detaching one brings back the one before it, in whatever order.
+// The last attached tracer counts. Detaching it brings back the one before it, in any order.
 func TestAttach(t *testing.T) {
 	tl := newManual()
 	ctx := observer.NewContext(context.Background(), tl.NewChild())
@@ -169,7 +169,7 @@ func TestSpanIDs(t *testing.T) {
 	want(t, "the unit", own, "mark: - under root", "measure: - under inner", "navigation: root under -")
 }
 
-// What the sink of a place gets, beside the timeline, follows from the destination.
+// The destination decides what the sink of a place gets beside the timeline.
 func TestDestinations(t *testing.T) {
 	attrs := []slog.Attr{slog.Int("n", 1)}
 	for _, c := range []struct {

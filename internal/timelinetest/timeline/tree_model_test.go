@@ -66,15 +66,15 @@ func (m *treeModel) add(on *modelLine, e modelEntry) {
 	if e.typ == observer.Mark && !on.closed {
 		on.latest[e.name] = e.id
 	}
-	kept := 0
+	total := 0
 	for _, k := range on.log {
 		if k.typ == e.typ {
-			kept++
+			total++
 		}
 	}
 	switch {
 	case on.closed:
-	case kept < m.limit:
+	case total < m.limit:
 		on.log = append(on.log, e)
 	default:
 		on.full[e.typ]++

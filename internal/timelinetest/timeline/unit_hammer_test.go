@@ -66,9 +66,9 @@ func TestUnitsHammer(t *testing.T) {
 
 // A hammer counts what it makes and what arrives. The names of spans and entries begin with their unit.
 type hammer struct {
-	t       *testing.T
-	tracing *spantest.System
-	kept    [4]atomic.Pointer[spantest.Span] // of ended units
+	t          *testing.T
+	tracing    *spantest.System
+	endedSpans [4]atomic.Pointer[spantest.Span] // of ended units
 
 	serial                             atomic.Int64
 	madeSpans, madeMeasures, madeMarks atomic.Int64
@@ -122,7 +122,7 @@ func (h *hammer) unit(r *rand.Rand, name string) {
 	}
 	h.mark(root)
 	h.end(root)
-	if old := h.kept[r.IntN(len(h.kept))].Swap(root); old != nil {
+	if old := h.endedSpans[r.IntN(len(h.endedSpans))].Swap(root); old != nil {
 		h.mark(old)
 		h.measure(old)
 		h.view(old)

@@ -466,7 +466,7 @@ func TestFlushInAnEndedContext(t *testing.T) {
 	}
 }
 
-// Times of what is handed over are those of the wall clock, also of a unit that is as old as a wrong clock may be.
+// Times of handed-over items are wall-clock times, also for a unit that is as old as a wrong clock may be.
 func TestTimesOfAUnit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tracing := spantest.New(rec(observer.NewTimeline(observer.TimelineOptions{})))

@@ -250,7 +250,7 @@ func TestValuesOfAUnitStayWithTheirGoroutine(t *testing.T) {
 	}
 }
 
-// What a unit's entries hold is freed with the unit, whether it is handed over or only its context is kept.
+// A unit's attributes are freed with the unit, whether it is handed over or only its context is kept.
 func TestUnitsAreFreed(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
 	tracing := spantest.New(rec(tl))
@@ -261,10 +261,10 @@ func TestUnitsAreFreed(t *testing.T) {
 	for range units {
 		root := tracing.NewRoot("root")
 		for range each {
-			held := new([64]byte)
-			runtime.AddCleanup(held, func(struct{}) { freed <- struct{}{} }, struct{}{})
-			name := string(held[:]) // not the object itself
-			mark(root, name, slog.Any("held", held))
+			referred := new([64]byte)
+			runtime.AddCleanup(referred, func(struct{}) { freed <- struct{}{} }, struct{}{})
+			name := string(referred[:]) // not the object itself
+			mark(root, name, slog.Any("held", referred))
 			root.Unit().Record(observer.Mark, name, 0, 0, []slog.Attr{slog.Time("t", time.Unix(1, 0))})
 		}
 		view(root.Unit()).Entries()
