@@ -69,7 +69,7 @@ func TestOutcomesAddUp(t *testing.T) {
 	}
 }
 
-// What is not there is not counted.
+// A pipeline lists no counts of parts that it does not have.
 func TestCountsOfWhatExists(t *testing.T) {
 	pl, _, _ := start(t, perfline.Config{})
 	for _, c := range pl.Counts() {

@@ -21,13 +21,13 @@
 //
 // # What it guarantees
 //
-//   - Without an endpoint, by variable or by [Config], it connects nowhere; the
-//     most recent requests are in memory all the same, see [Pipeline.Recent]; package
-//     exporter/live shows them in a browser.
-//   - A backend that is absent, slow or gone changes nothing for requests. What
-//     does not arrive is counted, and [Pipeline.Shutdown] returns it.
+//   - Without an endpoint, by variable or by [Config], it connects nowhere. The most recent
+//     requests are in memory all the same: see [Pipeline.Recent]. Package exporter/live
+//     shows them in a browser.
+//   - Requests are unaffected when a backend is slow or down. Losses are counted, and
+//     [Pipeline.Shutdown] returns them.
 //
-// # What it does not
+// # Limitations
 //
 //   - It sets OpenTelemetry's global tracer provider, propagators and error
 //     handler, the meter provider if metrics are exported, and is therefore for main packages, not for libraries.

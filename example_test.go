@@ -29,7 +29,7 @@ func Example() {
 	})
 	handler := bridgehttp.Middleware(mux)
 
-	// What http.ListenAndServe(":8080", handler) does when a request comes:
+	// http.ListenAndServe(":8080", handler) makes this call for each request:
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/products/7", nil))
 
 	if err := pl.Shutdown(ctx); err != nil {

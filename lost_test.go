@@ -92,8 +92,8 @@ func testLostErrorIsSinceStart(t *testing.T, start starter) {
 	}
 }
 
-// What the full timeline refuses is lost if it was on its way to nowhere else. Measures, and marks under a span, reach
-// the spans.
+// A mark that the full timeline refuses is lost unless it has a span. Measures, and marks under a span, reach the
+// spans.
 func TestLostErrorIsOfWhatReachesNoSpan(t *testing.T) {
 	overBoth(t, testLostErrorIsOfWhatReachesNoSpan)
 }

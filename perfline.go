@@ -107,9 +107,10 @@ type Pipeline struct {
 //   - An empty variable means unset.
 //   - A wrong variable is one line in the log, which names the variable, its rule and the
 //     value that counts instead.
-//   - A wrong field is an error, and so is a variable without which nothing can work: an unknown
-//     exporter or propagator, an address that is no URL, a header that cannot be sent, an unreadable
-//     certificate. The error names the field or the variable, and the rule.
+//   - A wrong field is an error. It names the field and the rule.
+//   - A wrong variable without which nothing can work is an error, too: an unknown exporter or
+//     propagator, an address that is no URL, a header that cannot be sent, an unreadable
+//     certificate.
 //
 // On an error nothing is started, and OpenTelemetry's globals are what they were. docs/variables.md
 // has all variables. A backend that is not there is no error, nor is
@@ -210,7 +211,7 @@ func (c *Config) fill() {
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
 }
 
-// startProfiles starts continuous profiling; nil if who runs the program forbade it.
+// startProfiles starts continuous profiling. It returns nil if PERFLINE_PROFILING forbids it.
 func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (*pyroscope.Pusher, error) {
 	if c.Profiles.Resource == nil {
 		c.Profiles.Resource = res

@@ -102,7 +102,7 @@ func functionOf(tr *profile.Trace, s profile.Sample) (function string) {
 	return function
 }
 
-// Samples are of the span that their goroutine was in, whoever made it, and of no other.
+// A sample names the span that was active on its goroutine, from any provider, and no other span.
 func TestSamplesHaveTheirSpans(t *testing.T) { overBoth(t, testSamplesHaveTheirSpans) }
 
 func testSamplesHaveTheirSpans(t *testing.T, start starter) {

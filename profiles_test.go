@@ -36,8 +36,8 @@ func takesProfiles(t *testing.T, status int) (url string, requests func() []stri
 	}
 }
 
-// A server's address, given in either way, is all that continuous profiling takes. What
-// profiles are of is what spans are of.
+// Continuous profiling needs only a server's address, in a variable or a field. Profiles
+// have the same resource as spans.
 func TestProfiles(t *testing.T) {
 	for _, how := range []string{"field", "variable"} {
 		t.Run(how, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestProfilesThatAreLost(t *testing.T) {
 	}
 }
 
-// Who runs the program may forbid profiling; the rest works.
+// PERFLINE_PROFILING=off forbids profiling. Everything else works.
 func TestProfilesForbidden(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusOK)
 	t.Setenv(profiling.EnvVariable, "off")
@@ -118,7 +118,7 @@ func TestProfilesMisconfigured(t *testing.T) {
 	}
 }
 
-// A server that is away keeps nobody: what waits for it is given up, and told.
+// Shutdown does not wait for a server that is away. It gives up the waiting profiles and returns their number.
 func TestProfilesWithoutAServer(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()

@@ -47,7 +47,7 @@ func TestNoSecretComesOut(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		server func(*sink) http.HandlerFunc // nil: nobody listens
+		server func(*sink) http.HandlerFunc // nil: the port refuses connections
 		tls    bool
 		vars   env
 		says   string // part of what is printed
@@ -87,7 +87,7 @@ func TestNoSecretComesOut(t *testing.T) {
 			}
 			t.Run(strings.TrimSpace(c.name+" "+how.protocol+" "+how.fields), func(t *testing.T) {
 				t.Parallel()
-				attempt, patience := "15000", "20s" // ms; nobody waits for them
+				attempt, patience := "15000", "20s" // ms; the test does not wait that long
 				if c.vain {
 					attempt, patience = "500", "1500ms"
 				}
@@ -245,7 +245,7 @@ func quotes(status int) func(*sink) http.HandlerFunc {
 	}
 }
 
-// garbage answers what nobody understands.
+// garbage answers with noise.
 func garbage(s *sink) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		said := s.keep(r)
@@ -254,7 +254,7 @@ func garbage(s *sink) http.HandlerFunc {
 	}
 }
 
-// redirects sends clients to where nobody is.
+// redirects sends clients to a port that refuses connections.
 func redirects(s *sink) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.keep(r)

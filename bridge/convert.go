@@ -27,7 +27,7 @@ func appendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.Ke
 	return kvs[:n+len(unique(kvs[n:]))]
 }
 
-// appendAttr converts one attribute; prefix is that of the groups around it.
+// appendAttr converts one attribute. prefix has the names of the groups around it.
 func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribute.KeyValue {
 	if a.Value.Kind() == slog.KindGroup {
 		if a.Key != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// describe returns the entry of a span of other instrumentation: what calls somebody else, a database or a service, is of
-// type resource, the rest are measures.
+// describe returns the entry of a span of other instrumentation. A call to a database or a service is of type resource. Other
+// spans are measures.
 func describe(s sdktrace.ReadOnlySpan) record.Description {
 	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
 	all := s.Attributes()

@@ -81,7 +81,7 @@
 // # Guarantees
 //
 //   - Every mark made under a recorded span before its End is an event of that span, whichever goroutine makes it, and each
-//     measure is one span. What is lost is counted by cause in [Stats].
+//     measure is one span. [Stats] counts losses by cause.
 //   - A mark or a measure never gets into the data of another request, however long its context is kept.
 //   - ForceFlush and Shutdown hand over what was recorded before. Marks of spans that have not ended stay with their spans.
 //

@@ -21,7 +21,7 @@ type droppedSpan struct {
 	ended       atomic.Bool
 	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
 
-	// Of the recorded span above it, or of a local root. The latter has none before it is needed.
+	// The unit of the recorded span above it, or its own for a local root, which makes it on the first use.
 	unit atomic.Pointer[record.Timeline]
 }
 

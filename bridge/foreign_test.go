@@ -98,7 +98,7 @@ func foreignSpans(t *testing.T, open func(bothproviders.Options) *rig) {
 	}
 }
 
-// What is no request's joins none, and nothing joins twice.
+// A span outside of requests joins none, and no span joins twice.
 func TestForeignSpansJoinOnce(t *testing.T) { overAll(t, foreignSpansJoinOnce) }
 
 func foreignSpansJoinOnce(t *testing.T, open func(bothproviders.Options) *rig) {

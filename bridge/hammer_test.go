@@ -31,11 +31,11 @@ func TestNothingGetsIntoAnotherRequest(t *testing.T) {
 	tp, got := ownProvider(t, bridge.TracerProviderConfig{Timeline: tl})
 	tracer := tp.Tracer("t")
 	var mu sync.Mutex
-	var kept []context.Context // of all requests
+	var contexts []context.Context // of all requests
 	keep := func(ctx context.Context) {
 		mu.Lock()
 		defer mu.Unlock()
-		kept = append(kept, ctx)
+		contexts = append(contexts, ctx)
 	}
 	var wg, others sync.WaitGroup
 	stop := make(chan struct{})
@@ -49,10 +49,10 @@ func TestNothingGetsIntoAnotherRequest(t *testing.T) {
 				}
 				mu.Lock()
 				var ctx context.Context
-				if n := len(kept); n > 0 {
-					ctx = kept[n-1-rand.IntN(min(n, 64))]
+				if n := len(contexts); n > 0 {
+					ctx = contexts[n-1-rand.IntN(min(n, 64))]
 					if rand.IntN(4) == 0 {
-						ctx = kept[rand.IntN(n)]
+						ctx = contexts[rand.IntN(n)]
 					}
 				}
 				mu.Unlock()

@@ -113,7 +113,7 @@ func TestUnsampledMeasuresAreNotLabelled(t *testing.T) {
 	})
 }
 
-// Processors get the span of a measure with its profile id, within the limits of spans. What other code sets wins.
+// Processors get the span of a measure with its profile id, within the limits of spans. Attributes that other code sets win.
 func TestProfileIDsOfMeasures(t *testing.T) {
 	own := attribute.String("pyroscope.profile.id", "own")
 	a, b := attribute.Int64("a", 1), attribute.Int64("b", 2)

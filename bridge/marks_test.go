@@ -183,7 +183,7 @@ func TestSpanLimits(t *testing.T) {
 	})
 }
 
-// What waits for a span that never ends is counted when the provider shuts down. Where marks are events at once, they are Events.
+// Marks of a span that never ends are counted when the provider shuts down. With a provider whose marks are events at once, they count as MarkEvents.
 func TestNeverEnded(t *testing.T) {
 	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
 		r := open(bothproviders.Options{})

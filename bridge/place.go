@@ -138,7 +138,7 @@ func (o *openedMeasure) Fail(f record.Failure) { fail((*recordedSpan)(o), f) }
 
 func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	s := (*recordedSpan)(o)
-	if !s.finish(at) {
+	if !s.endState(at) {
 		return nil // it has ended already
 	}
 	s.callProcessors() // those that were registered meanwhile

@@ -63,8 +63,8 @@ func share(t *record.Timeline) *requests {
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
-// NewProcessor returns a processor, which joins the timeline at once. Of several, and of TracerProviders, the last one that
-// joined a timeline makes the spans under no span.
+// NewProcessor returns a processor, which joins the timeline at once. If several processors or TracerProviders join a
+// timeline, the last one makes the spans of measures that have no active span.
 func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
@@ -127,8 +127,7 @@ func (p *Processor) Shutdown(context.Context) error {
 	return nil
 }
 
-// Stats returns the counts of the processor. Those of marks that stay on the timeline, and of spans that did not join it, are of all
-// processors of the timeline.
+// Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline cover all processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.stats.read(p.timeline)
 	s.SpansOffTimeline = p.requests.Forgotten()

@@ -120,8 +120,8 @@ func TestProviderWithoutProcessor(t *testing.T) {
 	})
 }
 
-// Without a provider of its own, the processor makes spans of measures under no span with the provider of the first span that it sees, and
-// before that with the global one.
+// A processor without a provider of its own makes spans of measures that have no active span. It uses the provider of the first span that it
+// sees, and before that the global one.
 func TestProviderOfMeasuresUnderNoSpan(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	base := observer.NewContext(context.Background(), tl)

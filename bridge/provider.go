@@ -259,8 +259,8 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	return err
 }
 
-// Stats returns the counts of the provider. Those of marks that were lost, or stay on the timeline, are of all providers of
-// its timeline.
+// Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover all providers of its
+// timeline.
 func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
 
 // limitedSet returns a set whose values are limited as values of spans are.

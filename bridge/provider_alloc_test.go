@@ -74,13 +74,13 @@ func TestProviderAllocs(t *testing.T) {
 func TestProviderSpanSize(t *testing.T) {
 	const spans = 10_000
 	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})}).Tracer("t")
-	held := make([]trace.Span, spans)
+	all := make([]trace.Span, spans)
 	before := heapInUse()
-	for i := range held {
-		_, held[i] = tracer.Start(t.Context(), "span")
+	for i := range all {
+		_, all[i] = tracer.Start(t.Context(), "span")
 	}
 	if size := (heapInUse() - before) / spans; size > 360 {
 		t.Errorf("a span takes %d bytes, want 352", size)
 	}
-	runtime.KeepAlive(held)
+	runtime.KeepAlive(all)
 }

@@ -182,7 +182,7 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 
 // end ends the span, unless another goroutine has ended it, and hands it over.
 func (s *recordedSpan) end(at time.Time) {
-	if !s.finish(at) {
+	if !s.endState(at) {
 		return
 	}
 	switch unit := s.unit.Load(); {
@@ -196,9 +196,9 @@ func (s *recordedSpan) end(at time.Time) {
 	s.callProcessors()
 }
 
-// finish ends the span for everything but its unit and the processors. It reports false if another goroutine has
+// endState ends the span for everything but its unit and the processors. It reports false if another goroutine has
 // ended it.
-func (s *recordedSpan) finish(at time.Time) bool {
+func (s *recordedSpan) endState(at time.Time) bool {
 	s.mu.Lock()
 	if !s.IsRecording() {
 		s.mu.Unlock()

@@ -39,7 +39,7 @@ type handedOver struct {
 	_ [96]byte // keeps the next one off these cache lines
 }
 
-// read returns the counts, with those of the timeline.
+// read returns the counts, together with the timeline's.
 func (c *counters) read(t *record.Timeline) Stats {
 	u := t.UnitStats()
 	s := Stats{

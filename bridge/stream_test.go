@@ -24,8 +24,8 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// A stream of twelve minutes makes 200 000 marks on its root, and a measure with each thousandth. What waits stays bounded, each mark is
-// counted, and the newest ones are the span's.
+// A stream of twelve minutes makes 200 000 marks on its root, and a measure with each thousandth. The waiting marks are bounded, each mark is
+// counted, and the span gets the newest ones.
 func TestStreamOfMarks(t *testing.T) {
 	const all = 200_000
 	for name, c := range map[string]struct{ limit, least, most int }{
@@ -146,7 +146,7 @@ func TestMarksOfSpansThatNeverEnd(t *testing.T) {
 	})
 }
 
-// A unit may be hours old: the times of its marks and measures are of the wall clock at that time, and agree with those of its spans.
+// A unit may be hours old: its marks and measures have wall-clock times that agree with the times of its spans.
 func TestTimesInOldUnits(t *testing.T) {
 	for name, start := range map[string]time.Duration{"from now": 0, "begun long ago": -48 * time.Hour, "begun in the future": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestTimesInOldUnits(t *testing.T) {
 	}
 }
 
-// The order of ends: marks and measures reach their spans in whatever order spans end, and whoever flushes in between.
+// Marks and measures reach their spans in any order of ends, with flushes in between.
 func TestMarksInAnyOrderOfEnds(t *testing.T) {
 	names := []string{"root", "child", "grandchild", "sibling"}
 	var orders [][]string

@@ -27,9 +27,9 @@ const (
 // batchBytes is the size at which a request is cut. Receivers refuse more than 4 MiB.
 const batchBytes = 3 << 20
 
-// Config says where spans go and how many may wait. The zero value leaves it to the variables of
-// OpenTelemetry; a field that is set wins over them. What has no field (TLS, timeouts, compression,
-// batch size, delay) is read from the variables in any case.
+// Config has the destination of spans and the bounds of the queue. With the zero value,
+// OpenTelemetry's variables decide. A field that is set wins over its variable. TLS, timeouts,
+// compression, batch size and delay have variables only.
 type Config struct {
 	// Endpoint is the backend's base URL, as "http://localhost:4317". For HTTP,
 	// "/v1/traces" is added unless it has a path. If no variable has one either, it is the default of
@@ -59,8 +59,8 @@ func (c Config) String() string {
 	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
 }
 
-// Format prints String, whatever the verb. What embeds a Config is printed as that, too, and
-// needs a Format of its own.
+// Format prints String for every verb. A struct that embeds a Config inherits Format, and needs
+// one of its own.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
 
 // MarshalText is String for encoding/json, log/slog and others that go by it.

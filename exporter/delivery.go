@@ -156,8 +156,8 @@ func (d *Delivery) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// bounded gives ctx a deadline unless it has one: a receiver that is away must not keep the program
-// from its end for as long as all batches together may take.
+// bounded gives ctx a deadline unless it has one. So a receiver that is away cannot delay the
+// program's end by the time of all batches together.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}

@@ -183,15 +183,15 @@ func TestDelivery(t *testing.T) {
 func TestDeliveryClosesTheSenderOnce(t *testing.T) {
 	d, r, _ := newDelivery(t, fine, 0)
 	r.closeErr = errors.New("cannot close")
-	var ending sync.WaitGroup
+	var workers sync.WaitGroup
 	for range 4 {
-		ending.Go(func() {
+		workers.Go(func() {
 			if err := d.Shutdown(t.Context()); !errors.Is(err, r.closeErr) {
 				t.Errorf("Shutdown returned %v, want the error of Close", err)
 			}
 		})
 	}
-	ending.Wait()
+	workers.Wait()
 	if r.closed != 1 {
 		t.Errorf("the sender was closed %d times, want once", r.closed)
 	}
@@ -313,9 +313,9 @@ func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
 	if err := d.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var ending sync.WaitGroup
+	var workers sync.WaitGroup
 	for i := range goroutines {
-		ending.Go(func() {
+		workers.Go(func() {
 			end(d, each/2)
 			if i == 0 {
 				r.set(refuse)
@@ -325,7 +325,7 @@ func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
 	}
 	over := make(chan struct{})
 	go func() {
-		ending.Wait()
+		workers.Wait()
 		close(over)
 	}()
 	for reading := true; reading; {

@@ -266,15 +266,15 @@ func TestHundredThousandAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				over := audited(t, d, s, size)
-				var ending sync.WaitGroup
+				var workers sync.WaitGroup
 				for g := range goroutines {
-					ending.Go(func() {
+					workers.Go(func() {
 						for i := range each {
 							d.OnEnd(spanOf(fmt.Sprint(g, "/", i)))
 						}
 					})
 				}
-				ending.Wait()
+				workers.Wait()
 				_ = d.ForceFlush(t.Context())
 				if err := d.Shutdown(t.Context()); err != nil {
 					t.Error(err)

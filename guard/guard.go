@@ -13,7 +13,7 @@
 //		return fmt.Errorf("host %q: must be 10.0.0.7:8080", r.Host)
 //	}
 //
-// An Authorize that decides by a secret, as that of [Token], need not.
+// An Authorize that decides by a secret, such as [Token], need not.
 //
 // # Browsers
 //

@@ -32,10 +32,10 @@ type Client struct {
 	Filter func(*stats.RPCTagInfo) bool
 }
 
-// Handler gives every call a client span, which the server learns of from the
-// metadata by the propagators, the metric rpc.client.call.duration and a resource
-// entry on the timeline found in the call's context, or the default one. Every
-// status but OK counts as an error.
+// Handler returns a handler that gives every call a client span, the metric
+// rpc.client.call.duration, and a resource entry on the timeline of the call's context.
+// The propagators send the span's context to the server as metadata. Every status except
+// OK counts as an error.
 func (c Client) Handler() stats.Handler {
 	duration, err := rpcconv.NewClientCallDuration(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-// serverAttributes are those of the server that was chosen for a call.
+// serverAttributes returns the attributes of the server that was chosen for a call.
 func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
 	host, port := hostPort(e.RemoteAddr)
 	if host == "" {

@@ -17,7 +17,7 @@
 //	rpc.server.call.duration, in seconds             rpc.client.call.duration, in seconds
 //	navigation entry on the call's own timeline      resource entry on the caller's timeline
 //
-// Names and attributes of spans and metrics are those of OpenTelemetry's semantic
+// Names and attributes of spans and metrics follow OpenTelemetry's semantic
 // conventions for RPC. Both entries are named "package.Service/Method" and have these
 // attributes, named as Resource Timing names its own:
 //
@@ -40,14 +40,12 @@
 //   - The call's timeline, span and navigation entry begin at the same instant.
 //   - The navigation entry and the timings are complete before the call's span ends.
 //   - The handler's context keeps no message of the call in memory.
-//   - Every call of a registered method is ended once, however it ends: answered,
-//     refused, cancelled, late or cut off. A client's retries are calls of their
-//     own, as gRPC tells of them.
-//   - What a client can make up is bounded: a method that the server does not have
-//     gives a span named "grpc" and the method _OTHER. With a
-//     grpc.UnknownServiceHandler every method exists; then at most 1024 pairs of
-//     method and status are kept for metrics.
-//   - No goroutines of its own, and nothing written to the caller's metadata.
+//   - Every call of a registered method ends once: answered, refused, cancelled, late
+//     or cut off. A client's retries are calls of their own, as gRPC reports them.
+//   - A client cannot make up names. A method that the server does not have gives a span
+//     named "grpc" and the method _OTHER. With a grpc.UnknownServiceHandler every method
+//     exists: metrics then keep at most 1024 pairs of method and status.
+//   - The package starts no goroutine, and does not change the caller's metadata.
 //
 // # Beside other instrumentations
 //

@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 			if got := tags(client)["rpc.response.status_code"]; got != c.client || client.Status().Code != codes.Error {
 				t.Errorf("client: %s, status %v, want %s", got, client.Status(), c.client)
 			}
-			// Of a deadline, both sides have a timer: which is first is open.
+			// Both sides have a timer for a deadline, and either may be first.
 			want, open := []string{c.server}, c.server == ""
 			if open {
 				want = []string{"DEADLINE_EXCEEDED", "CANCELLED"}
@@ -163,7 +163,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// What gRPC does not tell of is not there; see the package's comment.
+// Calls that gRPC does not report have no span: see the package's comment.
 func TestContextThatIsOver(t *testing.T) {
 	r := newRig(t).start(t)
 	ctx, cancel := context.WithCancel(r.ctx)

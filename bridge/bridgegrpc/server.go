@@ -39,10 +39,10 @@ type Server struct {
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
-// Handler gives every call a timeline of its own, a server span whose parent comes from the metadata by the
-// propagators, the metric rpc.server.call.duration and a navigation entry, which observers get before the span ends. The
-// timeline knows [record.RequestStart], [record.ResponseStart], when the first
-// header or message is sent, and [record.ResponseEnd].
+// Handler returns a handler that gives every call a timeline of its own, a server span and the metric
+// rpc.server.call.duration. The propagators read the span's parent from the metadata. Observers get a navigation entry
+// before the span ends. The timeline has [record.RequestStart], [record.ResponseStart] (the first header or message) and
+// [record.ResponseEnd].
 //
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
@@ -95,7 +95,7 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (co
 	return serving.StartSpan(ctx, h.tracer, c.method, &arrival{ctx, c}, public)
 }
 
-// HandleRPC is called for the events of a call, those of a stream concurrently.
+// HandleRPC is called for the events of a call. It may be called concurrently for a stream.
 func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	c, ok := ctx.Value(h).(*call)
 	if !ok {

@@ -164,8 +164,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What a service was called with and passes on is replaced, not added to, and the
-// caller's own metadata stays as it was.
+// A service that passes its incoming metadata on replaces the trace in it. The caller's
+// own metadata does not change.
 func TestCallersMetadata(t *testing.T) {
 	const old = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	r := newRig(t)

@@ -25,7 +25,7 @@ type attributes struct {
 	serverPort, peerPort uint16 // 0 if there is none
 
 	// The answer:
-	kind           *kept
+	kind           *exchangeMetrics
 	received, sent int64 // bytes of bodies
 }
 

@@ -20,9 +20,9 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// A call is one outbound request. It is over once; until then it belongs to the
-// goroutine that makes the request and, after that, to those that read the
-// response's body, but for what is atomic or has a lock.
+// A call is one outbound request, which ends once. It belongs to the goroutine that
+// makes the request, and later to the goroutine that reads the response's body. Other
+// goroutines use only the fields that are atomic or have a lock.
 type call struct {
 	t      *transport
 	ctx    context.Context //nolint:containedctx // of the span, for what is recorded later
@@ -43,7 +43,7 @@ type call struct {
 	used     atomic.Int64 // when something was last read, on tl
 
 	over    sync.Once
-	cleanup runtime.Cleanup // of a body that nobody reads any more
+	cleanup runtime.Cleanup // of a body that is no longer read
 }
 
 // watch returns resp with a body whose end ends the call.
@@ -51,7 +51,7 @@ func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 	now := c.tl.Now()
 	// Over HTTP/2 the body of a response to HEAD, which is none, is not NoBody.
 	if resp.Body == nil || resp.Body == http.NoBody || r.Method == http.MethodHead {
-		c.finish(now, "")
+		c.complete(now, "")
 		return resp
 	}
 	c.used.Store(int64(now))
@@ -107,7 +107,7 @@ func (b *receivedBody) Close() error {
 	if b.call.received.Load() == b.response.ContentLength {
 		incomplete = "" // all was read, but for the end itself
 	}
-	b.call.finish(b.call.tl.Now(), incomplete) // first: closing may block
+	b.call.complete(b.call.tl.Now(), incomplete) // first: closing may block
 	return b.body.Close()
 }
 
@@ -125,12 +125,12 @@ func (b switchedBody) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
-// abandon ends a call whose body nobody can read any more, as of its last use. The
-// runtime calls it, which must not wait for span processors.
-func (c *call) abandon() { go c.finish(time.Duration(c.used.Load()), "abandoned") }
+// abandon ends a call whose body is unreachable, at the time of its last use. The runtime
+// calls abandon and must not wait for span processors.
+func (c *call) abandon() { go c.complete(time.Duration(c.used.Load()), "abandoned") }
 
-// finish ends the call at the moment now of its timeline, unless it is over.
-func (c *call) finish(now time.Duration, incomplete string) {
+// complete ends the call at the moment now of its timeline, unless it is over.
+func (c *call) complete(now time.Duration, incomplete string) {
 	c.over.Do(func() { c.end(now, incomplete) })
 }
 
@@ -148,8 +148,8 @@ func (c *call) end(now time.Duration, incomplete string) {
 	var place record.Place
 	place.Locate(c.ctx)
 	place = place.On(c.tl)
-	wanted, told := place.Wants(record.Resource), place.Wants(record.Server)
-	if !wanted && !told {
+	wanted, wantServer := place.Wants(record.Resource), place.Wants(record.Server)
+	if !wanted && !wantServer {
 		return
 	}
 	metrics, malformed, dropped := servertiming.Parse(c.timings)

@@ -12,11 +12,11 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// What OpenTelemetry's semantic conventions for HTTP say of servers and clients
-// alike.
+// The parts of OpenTelemetry's semantic conventions for HTTP that servers and clients
+// share.
 
-// A method is an HTTP method as the conventions want it: one of the standard ones
-// or _OTHER, so that nobody can make up span names and metrics.
+// A method is an HTTP method as in the conventions: a standard one or _OTHER. So clients
+// cannot make up span names and metrics.
 type method struct {
 	attr     string // http.request.method
 	original string // http.request.method_original; empty where it says nothing new

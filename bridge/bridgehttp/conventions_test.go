@@ -45,7 +45,7 @@ func TestKnownMethods(t *testing.T) {
 	}
 }
 
-// Of a response that the transport unpacked nobody knows the size.
+// The size of a response that the transport unpacked is unknown.
 func TestBodySizeOfUnpackedResponse(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -94,7 +94,7 @@ func (r *rig) call(t *testing.T, client *http.Client, req *http.Request) {
 	r.flush(t)
 }
 
-// What a handler writes to a HEAD request is not sent.
+// A handler's response body to a HEAD request is not sent.
 func TestHeadHasNoBody(t *testing.T) {
 	for method, want := range map[string]string{"GET": "5", "HEAD": ""} {
 		t.Run(method, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRedirectsAreCounted(t *testing.T) {
 	}
 }
 
-// What fmt.Errorf wraps around an error says nothing of its kind.
+// The wrapper of fmt.Errorf is not the error's type.
 func TestErrorTypeOfWrappedError(t *testing.T) {
 	wrapped := fmt.Errorf("asking the shop: %w", &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF})
 	r := withProcessor(t)

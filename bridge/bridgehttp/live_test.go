@@ -106,7 +106,7 @@ func only(t *testing.T, entries []observer.Entry) *observer.Entry {
 	return &entries[0]
 }
 
-// shape is an entry's detail as text, with T for times that nobody can foretell.
+// shape returns an entry's detail as text, with T for times, which vary.
 func shape(e *observer.Entry) string {
 	var out []string
 	for a := range e.Attrs() {

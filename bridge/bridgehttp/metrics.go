@@ -28,7 +28,7 @@ type exchange struct {
 	port    int
 }
 
-// attributes are those of the exchange's metrics.
+// attributes returns the attributes of the exchange's metrics.
 func (x *exchange) attributes() []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 8),
 		semconv.HTTPRequestMethodKey.String(x.method),
@@ -66,20 +66,20 @@ func (x *exchange) fail(from int) {
 	}
 }
 
-// A kept is what is made once for all exchanges of a kind.
-type kept struct {
+// An exchangeMetrics is made once for all exchanges of a kind.
+type exchangeMetrics struct {
 	name    string // of a server's span, if the route is known
 	record  []metric.RecordOption
 	outcome []attribute.KeyValue
 }
 
-type exchanges = kinds.Map[exchange, *kept]
+type exchanges = kinds.Map[exchange, *exchangeMetrics]
 
-func newKept(x exchange) (exchange, *kept) {
+func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
 	// Clones: these may be parts of a whole URL or request.
 	x.method, x.scheme, x.server = strings.Clone(x.method), strings.Clone(x.scheme), strings.Clone(x.server)
 	x.route, x.failure = strings.Clone(x.route), strings.Clone(x.failure)
-	return x, &kept{
+	return x, &exchangeMetrics{
 		name:    spanMethod(x.method) + " " + x.route,
 		record:  []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(x.attributes()...))},
 		outcome: x.outcome(),
@@ -109,7 +109,7 @@ func newClientMeter(m metric.Meter, sizes bool) meter {
 	return made
 }
 
-func (m *meter) record(ctx context.Context, took time.Duration, request, response int64, k *kept) {
+func (m *meter) record(ctx context.Context, took time.Duration, request, response int64, k *exchangeMetrics) {
 	m.duration.Record(ctx, took.Seconds(), k.record...)
 	if m.requests != nil {
 		m.requests.Record(ctx, request, k.record...)

@@ -166,7 +166,7 @@ func TestClientMetrics(t *testing.T) {
 	}
 }
 
-// sameLines compares lines whose order is nobody's business.
+// sameLines compares lines in any order.
 func sameLines(t *testing.T, got, want []string) {
 	t.Helper()
 	slices.Sort(got)

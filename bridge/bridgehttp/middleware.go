@@ -108,7 +108,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		tracer:  cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
 		meter:   newServerMeter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), s.BodySizeMetrics),
 		methods: knownMethods(),
-		kinds:   exchanges{New: newKept},
+		kinds:   exchanges{New: newExchangeMetrics},
 	}
 }
 
@@ -179,11 +179,11 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.MultipartForm = inner.MultipartForm
 		r.Pattern = inner.Pattern
 		if returned {
-			q.finish(inner, true, nil)
+			q.complete(inner, true, nil)
 			return
 		}
 		p := recover() // nil when the handler ended its goroutine
-		q.finish(inner, false, p)
+		q.complete(inner, false, p)
 		if p != nil {
 			panic(p)
 		}
@@ -226,9 +226,9 @@ func (q *request) begun() {
 	q.timing.header(q, &q.response)
 }
 
-// finish ends everything that began with the request. r is the request the mux
+// complete ends everything that began with the request. r is the request the mux
 // has seen, returned whether the handler did, p what it panicked with.
-func (q *request) finish(r *http.Request, returned bool, p any) {
+func (q *request) complete(r *http.Request, returned bool, p any) {
 	if q.closes {
 		defer q.tl.Close() // whatever the functions of the Server's do
 	}
@@ -264,7 +264,7 @@ func (q *request) finish(r *http.Request, returned bool, p any) {
 }
 
 // describe tells the request's span what is known at the end.
-func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
+func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, p any) {
 	span := q.span
 	if !span.IsRecording() {
 		return
@@ -294,7 +294,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *kept, p any) {
 }
 
 // answer gives the span the attributes of the answer.
-func (q *request) answer(k *kept) {
+func (q *request) answer(k *exchangeMetrics) {
 	received, sent := q.read.Load(), q.response.written
 	if span, ok := q.span.(serving.RequestSpan); ok && q.attrs != nil {
 		q.attrs.kind, q.attrs.received, q.attrs.sent = k, received, sent
@@ -308,8 +308,8 @@ func (q *request) answer(k *kept) {
 	q.span.SetAttributes(list.Attributes...)
 }
 
-// navigation records the request itself, for those who observe requests: of the
-// request's own timeline nobody reads it any more.
+// navigation records the request itself for observers. The request's own timeline has no
+// readers any more.
 func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if !q.tl.Observed(record.Navigation) {
 		return

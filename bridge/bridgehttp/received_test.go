@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Spans and entries wait in thousands while a backend is away. What they hold of a request
-// must not be as long as clients like, or keep what is as long in memory.
+// Thousands of spans and entries wait while a backend is away. The text of a request that
+// they hold is bounded, and holds no longer text in memory.
 func TestRequestsOfAnyLengthCostLittle(t *testing.T) {
 	const (
 		requests = 16

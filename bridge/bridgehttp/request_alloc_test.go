@@ -100,7 +100,7 @@ func quietTimeline() *observer.Timeline {
 // A whole request pays for these: its context and timeline, its span, its header. The ceilings are what was measured.
 func TestRequestAllocs(t *testing.T) {
 	always, never := sdktrace.ParentBased(sdktrace.AlwaysSample()), sdktrace.ParentBased(sdktrace.NeverSample())
-	told := bridgehttp.ServerTiming{Names: []string{"m*"}}
+	withMeasures := bridgehttp.ServerTiming{Names: []string{"m*"}}
 	silent := bridgehttp.ServerTiming{NoTrace: true}
 	for _, c := range []struct {
 		name     string
@@ -111,7 +111,7 @@ func TestRequestAllocs(t *testing.T) {
 	}{
 		{"sampled", always, bridgehttp.ServerTiming{}, false, 6, 16},
 		{"sampled, a mark and a measure", always, bridgehttp.ServerTiming{}, true, 6, 34},
-		{"sampled, a measure told", always, told, true, 11, 36},
+		{"sampled, a measure told", always, withMeasures, true, 11, 36},
 		{"sampled, no Server-Timing", always, silent, true, 5, 33},
 		{"not sampled", never, bridgehttp.ServerTiming{}, false, 5, 10},
 		{"not sampled, no Server-Timing", never, silent, true, 4, 9},

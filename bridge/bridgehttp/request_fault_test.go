@@ -42,7 +42,7 @@ func TestServerFunctionPanics(t *testing.T) {
 	}
 }
 
-// Of a handler that ends its goroutine nothing was sent: the server hangs up.
+// A handler that ends its goroutine sends nothing: the server closes the connection.
 func TestHandlerEndsItsGoroutine(t *testing.T) {
 	r := withProcessor(t)
 	h := r.wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() }))
@@ -105,7 +105,7 @@ func TestCallThatIsOverIsLetGo(t *testing.T) {
 	r := withProcessor(t)
 	s := r.open(t, "http/1.1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	client := &http.Client{Transport: bridgehttp.Client{TracerProvider: r.provider}.Transport(s.client.Transport)}
-	held := func() weak.Pointer[holder] {
+	newHolder := func() weak.Pointer[holder] {
 		h := &holder{}
 		req := newRequest(t, http.MethodGet, s.url, nil)
 		resp, err := client.Do(req.WithContext(context.WithValue(r.ctx, requestKey{}, h)))
@@ -119,7 +119,7 @@ func TestCallThatIsOverIsLetGo(t *testing.T) {
 	r.flush(t)
 	client.CloseIdleConnections()
 	for range 200 {
-		if runtime.GC(); held.Value() == nil {
+		if runtime.GC(); newHolder.Value() == nil {
 			return
 		}
 	}

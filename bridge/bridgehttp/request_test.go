@@ -69,7 +69,7 @@ func TestRequestUploadIsRemoved(t *testing.T) {
 	}
 }
 
-// What is around the middleware sees which pattern matched.
+// A handler around the middleware sees the pattern that matched.
 func TestRequestPatternIsSeenOutside(t *testing.T) {
 	r := withProcessor(t)
 	mux := http.NewServeMux()
@@ -164,7 +164,7 @@ func TestServerSpanNameIsAskedTwice(t *testing.T) {
 	}
 }
 
-// What the handler read of the body counts.
+// The bytes of the body that the handler read count.
 func TestRequestBodySize(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -202,7 +202,7 @@ func TestRequestBodySize(t *testing.T) {
 	}
 }
 
-// So does what arrived of one that fails midway.
+// The bytes that arrived before a body failed count, too.
 func TestRequestBodyFails(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (res *response) FlushError() error {
 	return http.NewResponseController(res.ResponseWriter).Flush()
 }
 
-// hijack takes the connection. What the handler writes there is not seen.
+// hijack takes the connection. The middleware does not see what the handler writes there.
 func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(res.ResponseWriter).Hijack()
 	if err == nil {

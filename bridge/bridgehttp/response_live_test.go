@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 )
 
-// What handlers do with a response, over real connections: what the client gets,
-// what the span says and what the navigation entry says.
+// Handlers use a response in many ways, over real connections. The client's response, the
+// span and the navigation entry agree.
 func TestResponses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	large := strings.Repeat("0123456789", 10_000)
@@ -230,7 +230,7 @@ func echo(t *testing.T, w http.ResponseWriter) {
 	}
 }
 
-// Of a connection that a handler takes, no more is known than what it said before.
+// After a handler takes the connection, the span has only what was known before.
 func TestResponseHijack(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -94,36 +94,36 @@ func (f fullDuplex) EnableFullDuplex() error {
 // everyCall calls w and a ResponseController of w in every way that handlers do. It returns
 // the results.
 func everyCall(w http.ResponseWriter) (out []string) {
-	told := func(what string, result any) { out = append(out, fmt.Sprintf("%s: %v", what, result)) }
+	report := func(what string, result any) { out = append(out, fmt.Sprintf("%s: %v", what, result)) }
 	w.Header().Set("X", "y")
 	w.WriteHeader(http.StatusAccepted)
 	n, err := w.Write([]byte("0123456789"))
-	told("Write "+strconv.Itoa(n), err)
+	report("Write "+strconv.Itoa(n), err)
 	n, err = io.WriteString(w, "01234")
-	told("WriteString "+strconv.Itoa(n), err)
+	report("WriteString "+strconv.Itoa(n), err)
 	copied, err := io.Copy(w, struct{ io.Reader }{strings.NewReader("0123456")})
-	told(fmt.Sprintf("Copy %d", copied), err)
+	report(fmt.Sprintf("Copy %d", copied), err)
 	if x, ok := w.(http.Flusher); ok {
 		x.Flush()
-		told("Flush", nil)
+		report("Flush", nil)
 	}
 	if x, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and handlers still ask for it
-		told("CloseNotify", x.CloseNotify() == nil)
+		report("CloseNotify", x.CloseNotify() == nil)
 	}
 	if x, ok := w.(http.Pusher); ok {
-		told("Push", x.Push("/p", nil))
+		report("Push", x.Push("/p", nil))
 	}
 	c := http.NewResponseController(w)
-	told("controller's Flush", c.Flush())
-	told("controller's SetReadDeadline", c.SetReadDeadline(time.Unix(3, 0)))
-	told("controller's SetWriteDeadline", c.SetWriteDeadline(time.Unix(4, 0)))
-	told("controller's EnableFullDuplex", c.EnableFullDuplex())
+	report("controller's Flush", c.Flush())
+	report("controller's SetReadDeadline", c.SetReadDeadline(time.Unix(3, 0)))
+	report("controller's SetWriteDeadline", c.SetWriteDeadline(time.Unix(4, 0)))
+	report("controller's EnableFullDuplex", c.EnableFullDuplex())
 	if x, ok := w.(http.Hijacker); ok {
 		_, _, err := x.Hijack()
-		told("Hijack", err)
+		report("Hijack", err)
 	}
 	_, _, err = c.Hijack()
-	told("controller's Hijack", err)
+	report("controller's Hijack", err)
 	return out
 }
 

@@ -39,7 +39,7 @@ func Mount(prefix string, h http.Handler) http.Handler {
 	})
 }
 
-// route returns the route of a request: the one that was told, or that of the pattern that an http.ServeMux matched.
+// route returns the route of a request: from SetRoute, or from the pattern that an http.ServeMux matched.
 func (q *request) route(r *http.Request) string {
 	if route := q.tl.Route(); route != "" {
 		return route

@@ -73,19 +73,21 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
-	room     [1]string    // of the header, which most often has no more values
-	trailers bool         // later measures may be told in a trailer
-	told     map[told]int // what the header has, where they may
-	fields   []string     // of the header, where a trailer is announced, which takes their place
+	room     [1]string          // of the header, which most often has no more values
+	trailers bool               // later measures may be in a trailer
+	sent     map[sentMetric]int // entries in the header; nil without trailers
+	fields   []string           // of the header, where a trailer is announced, which takes their place
 }
 
-// told is what tells an entry apart from others.
-type told struct {
+// A sentMetric identifies an entry that the header has.
+type sentMetric struct {
 	name            string
 	start, duration time.Duration
 }
 
-func tellingOf(e *observer.Entry) told { return told{e.Name(), e.StartTime(), e.Duration()} }
+func sentMetricOf(e *observer.Entry) sentMetric {
+	return sentMetric{e.Name(), e.StartTime(), e.Duration()}
+}
 
 // header adds the header before it is sent.
 func (t *timing) header(q *request, res *response) {
@@ -95,8 +97,8 @@ func (t *timing) header(q *request, res *response) {
 	value := c.appendEntries(c.appendTrace(room[:0], q.span), entries)
 	h := res.Header()
 	if len(value) > 0 {
-		// First: readers take the first of a name, and what is there may be another
-		// server's, which the handler is a proxy of.
+		// First, because readers take the first metric of a name. A header of the handler's may
+		// come from another server, if the handler is a proxy.
 		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
 	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
@@ -108,9 +110,9 @@ func (t *timing) header(q *request, res *response) {
 		h.Add("Trailer", serverTimingKey)
 	}
 	if t.trailers || announced {
-		t.fields, t.told = slices.Clone(h[serverTimingKey]), map[told]int{}
+		t.fields, t.sent = slices.Clone(h[serverTimingKey]), map[sentMetric]int{}
 		for i := range entries {
-			t.told[tellingOf(&entries[i])]++
+			t.sent[sentMetricOf(&entries[i])]++
 		}
 	}
 }
@@ -133,9 +135,9 @@ func (t *timing) trailer(q *request, res *response) {
 	if t.trailers {
 		c := &q.m.ServerTiming
 		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
-			k := tellingOf(&e)
-			t.told[k]--
-			return t.told[k] >= 0
+			k := sentMetricOf(&e)
+			t.sent[k]--
+			return t.sent[k] >= 0
 		})
 		if value := c.appendEntries(nil, later); len(value) > 0 {
 			values = append(values, string(value))
@@ -148,7 +150,7 @@ func (t *timing) trailer(q *request, res *response) {
 	h[serverTimingKey] = values
 }
 
-// entries are those of a timeline that may be told, by their start.
+// entries returns a timeline's entries that the header may have, by their start.
 func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	if len(c.Names) == 0 {
 		return nil

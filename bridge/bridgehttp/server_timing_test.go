@@ -121,7 +121,7 @@ func TestServerTimingTrace(t *testing.T) {
 	}
 }
 
-// What does not fit is counted, and no value is longer than allowed.
+// Metrics that do not fit are counted, and no value exceeds the limit.
 func TestServerTimingMaxBytes(t *testing.T) {
 	names := make([]string, 100)
 	for i := range names {
@@ -154,13 +154,13 @@ func TestServerTimingMaxBytes(t *testing.T) {
 			if len(value) > limit {
 				t.Errorf("%d bytes, want at most %d", len(value), limit)
 			}
-			told := strings.Count(value, "measure-")
+			sent := strings.Count(value, "measure-")
 			last := value[strings.LastIndex(value, ",")+1:]
-			if told < c.fits || !strings.HasPrefix(strings.TrimSpace(strings.ReplaceAll(last, ";desc=", " ")), c.want) {
-				t.Errorf("%d were told, the last is %q; want at least %d, %q", told, last, c.fits, c.want)
+			if sent < c.fits || !strings.HasPrefix(strings.TrimSpace(strings.ReplaceAll(last, ";desc=", " ")), c.want) {
+				t.Errorf("%d were told, the last is %q; want at least %d, %q", sent, last, c.fits, c.want)
 			}
-			if _, n, _ := strings.Cut(value, "omitted;desc="); n != "" && n != strconv.Itoa(len(names)-told) {
-				t.Errorf("%s are omitted of %d, of which %d were told", n, len(names), told)
+			if _, n, _ := strings.Cut(value, "omitted;desc="); n != "" && n != strconv.Itoa(len(names)-sent) {
+				t.Errorf("%s are omitted of %d, of which %d were told", n, len(names), sent)
 			}
 		})
 	}
@@ -230,9 +230,9 @@ func TestServerTimingOfALongRequest(t *testing.T) {
 		}
 	}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 	value := w.Header().Get("Server-Timing")
-	told := strings.Count(value, "m;dur=")
-	if want := ", omitted;desc=" + strconv.Itoa(measures-told); told == 0 || !strings.HasSuffix(value, want) {
-		t.Errorf("%d are told in %q, want %q at the end", told, value, want)
+	sent := strings.Count(value, "m;dur=")
+	if want := ", omitted;desc=" + strconv.Itoa(measures-sent); sent == 0 || !strings.HasSuffix(value, want) {
+		t.Errorf("%d are told in %q, want %q at the end", sent, value, want)
 	}
 }
 
@@ -260,20 +260,20 @@ func TestServerTimingConcurrently(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := map[string]int{}
+		sent := map[string]int{}
 		for _, value := range append(resp.Header.Values("Server-Timing"), resp.Trailer.Values("Server-Timing")...) {
 			for metric := range strings.SplitSeq(value, ", ") {
 				name, _, _ := strings.Cut(metric, ";")
-				told[name]++
+				sent[name]++
 			}
 		}
-		for name, n := range told {
+		for name, n := range sent {
 			if n != 1 {
 				t.Errorf("%s was told %d times", name, n)
 			}
 		}
-		if len(told) != workers*each {
-			t.Errorf("%d were told, want %d", len(told), workers*each)
+		if len(sent) != workers*each {
+			t.Errorf("%d were told, want %d", len(sent), workers*each)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// What ends after the first byte is told in a trailer, where there can be one and
-// the client asks for it.
+// Measures that end after the first byte are in a trailer, if the protocol has trailers
+// and the client asks for them.
 func TestServerTimingTrailer(t *testing.T) {
 	flush := func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }
 	status := func(code int) http.HandlerFunc {
@@ -128,7 +128,7 @@ func TestServerTimingTrailerIsEmpty(t *testing.T) {
 	}
 }
 
-// A handler that panics before the first byte leaves the header to whoever
+// A handler that panics before the first byte leaves the header to the handler that
 // answers in its place.
 func TestServerTimingOfAPanic(t *testing.T) {
 	r := withProcessor(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgetest"
 )
 
-// The span of a request that lasts as long as its client stays says so, and no other one does.
+// Only the span of a request that lasts as long as its client has the attribute of a stream.
 func TestStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc

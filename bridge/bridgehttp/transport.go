@@ -43,19 +43,19 @@ type Client struct {
 	BodySizeMetrics bool
 }
 
-// Transport gives every request made through base a client span and
-// http.client.request.duration by OpenTelemetry's semantic conventions for HTTP,
-// sends the trace along by the propagators, and puts an entry of type resource on
-// the timeline in the request's context (Resource Timing). A nil base is
+// Transport returns a transport that makes requests through base. Each request gets a
+// client span and http.client.request.duration by OpenTelemetry's semantic conventions
+// for HTTP. The propagators send its trace along. An entry of type resource goes to the
+// timeline in the request's context (Resource Timing). A nil base is
 // [http.DefaultTransport].
 //
 //	client := &http.Client{Transport: bridgehttp.Transport(nil)}
 //
-// Span and entry end when the response's body was read to its end, failed or was
-// closed, whichever comes first. A body that is left alone, neither read nor
-// closed, ends them at its last use, once the garbage collector finds it, which it
-// cannot while the request's context leads to the response; it keeps its connection
-// all the same. The duration metric ends with the response's header.
+// Span and entry end when the response's body is read to its end, fails or is closed. A
+// body that is neither read nor closed ends them at its last use, once the garbage
+// collector finds it. The collector cannot find it while the request's context leads to
+// the response. Such a body occupies its connection. The duration metric ends with the
+// response's header.
 //
 // The entry's name is the URL without user, query and fragment, which often hold
 // secrets. Its attributes, times being durations since its start:
@@ -71,11 +71,10 @@ type Client struct {
 //     before the end
 //   - error: why there was no response
 //
-// The metrics of a Server-Timing header in the response, and of a trailer, become
-// entries of type server that start with the resource, with attributes "desc" and
-// "resource", the resource's name. A field that is not by the grammar is ignored,
-// as are metrics after the 64th; the resource's attributes serverTimingMalformed
-// and serverTimingDropped count them, where there are.
+// The metrics of a Server-Timing header or trailer in the response become entries of type
+// server that start with the resource. Their attributes are "desc" and "resource", the
+// resource's name. Malformed fields and metrics after the 64th are ignored. The
+// resource's attributes serverTimingMalformed and serverTimingDropped count them.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
 // Transport is the package's Transport with c's settings.
@@ -87,7 +86,7 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 		tracer:  cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
 		meter:   newClientMeter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), c.BodySizeMetrics),
 		methods: knownMethods(),
-		kinds:   exchanges{New: newKept},
+		kinds:   exchanges{New: newExchangeMetrics},
 	}
 }
 
@@ -135,7 +134,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !returned { // the base panicked, or ended the goroutine
 			c.failed = "the transport did not return"
 			c.span.SetStatus(codes.Error, c.failed)
-			c.finish(c.tl.Now(), "")
+			c.complete(c.tl.Now(), "")
 		}
 	}()
 	resp, err := t.base.RoundTrip(out)
@@ -238,7 +237,7 @@ func (c *call) answered(resp *http.Response, err error) {
 	}
 	if err != nil || resp == nil {
 		c.failed = errorText(err)
-		c.finish(c.tl.Now(), "")
+		c.complete(c.tl.Now(), "")
 		return
 	}
 	c.protocol = nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)

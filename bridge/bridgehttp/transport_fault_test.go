@@ -21,8 +21,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What a base transport may come back with, well-behaved or not: it is the
-// caller's as it is, and the call is over once.
+// A base transport may return anything. The caller gets it unchanged, and the call ends
+// once.
 func TestTransportOverABadBase(t *testing.T) {
 	response := func(body io.ReadCloser) *http.Response {
 		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body}
@@ -129,8 +129,8 @@ type failsWith struct{ err error }
 
 func (f failsWith) Read([]byte) (int, error) { return 0, f.err }
 
-// What may be secret in a URL is nowhere: not where a request succeeds, nor in the
-// error of one that does not.
+// Secrets in a URL appear nowhere: neither for a request that succeeds, nor in the error
+// of a request that fails.
 func TestTransportKeepsSecrets(t *testing.T) {
 	const secret = "s3cret"
 	for _, c := range []struct {
@@ -178,15 +178,15 @@ func TestTransportKeepsSecrets(t *testing.T) {
 				for _, s := range call.servers() {
 					servers = append(servers, s.Name(), shape(&s))
 				}
-				told := fmt.Sprint(e.Name(), shape(e), text(span.Attributes()), span.Name(), span.Status(), span.Events(), servers, fmt.Sprintf("%+v", all.ScopeMetrics))
-				if strings.Contains(told, secret) {
-					t.Errorf("it is told:\n%s", told)
+				output := fmt.Sprint(e.Name(), shape(e), text(span.Attributes()), span.Name(), span.Status(), span.Events(), servers, fmt.Sprintf("%+v", all.ScopeMetrics))
+				if strings.Contains(output, secret) {
+					t.Errorf("it is told:\n%s", output)
 				}
 				if e.Name() != c.want || tag(span, "url.full") != c.want {
 					t.Errorf("the entry is %q, url.full %q, want %q", e.Name(), tag(span, "url.full"), c.want)
 				}
-				if c.err != nil && !strings.Contains(told, "fake") {
-					t.Errorf("the error is not told:\n%s", told)
+				if c.err != nil && !strings.Contains(output, "fake") {
+					t.Errorf("the error is not told:\n%s", output)
 				}
 			})
 		}

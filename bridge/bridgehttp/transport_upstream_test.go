@@ -15,15 +15,15 @@ import (
 )
 
 // told are the server entries as text.
-func (c *caller) told() (out []string) {
+func (c *caller) entries() (out []string) {
 	for _, e := range c.servers() {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %v %v", e.Name(), e.Duration(), attr(&e, "desc"))))
 	}
 	return out
 }
 
-// The metrics of the server called become entries; what is not by the grammar or
-// too much does not.
+// The metrics of the called server become entries. Malformed metrics and those over the
+// limit do not.
 func TestTransportServerTiming(t *testing.T) {
 	many := strings.Repeat("m;dur=1,", 200)
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestTransportServerTiming(t *testing.T) {
 				}))
 				call := r.caller(t, s.client.Transport)
 				resp := call.call(t, http.MethodGet, s.url, nil)
-				if got := call.told(); !slices.Equal(got, c.want) {
+				if got := call.entries(); !slices.Equal(got, c.want) {
 					t.Errorf("got  %q\nwant %q", got, c.want)
 				}
 				if got := resp.Header.Values("Server-Timing"); !slices.Equal(got, c.fields) {
@@ -92,7 +92,7 @@ func TestTransportServerTimingTrailer(t *testing.T) {
 					resp.Body.Close()
 					want = want[:1]
 				}
-				if got := call.told(); !slices.Equal(got, want) {
+				if got := call.entries(); !slices.Equal(got, want) {
 					t.Errorf("got %q, want %q", got, want)
 				}
 			})
@@ -208,8 +208,8 @@ func TestTransportOfARacingDial(t *testing.T) {
 	}
 }
 
-// Of several addresses, connecting takes from the first attempt to the one that
-// succeeds; of several responses, the first byte counts.
+// With several addresses, connecting lasts from the first attempt to the successful one.
+// With several responses, the first byte counts.
 func TestTransportOfSeveralAddresses(t *testing.T) {
 	r := withProcessor(t)
 	var tried, refused, answered time.Duration

@@ -34,7 +34,7 @@ type recordedRow struct {
 }
 
 func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
-	s := h.kept(w, r.PathValue("id"))
+	s := h.finishedSession(w, r.PathValue("id"))
 	if s == nil {
 		return
 	}

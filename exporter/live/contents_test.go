@@ -41,8 +41,8 @@ func (p *program) contents(id uint32) map[string]recordedRow {
 	return rows
 }
 
-// A session's routes have all of its timelines, more than one answer of the service, and each has
-// a flame graph of its own, also when what is shown of their names is the same.
+// A session's routes have all of its timelines, which are more than one answer of the service
+// holds. Each route has a flame graph of its own, also when their shortened names are equal.
 func TestContents(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	id := p.startSession(`{"startMode":"START_MODE_IMMEDIATE"}`)

@@ -13,16 +13,16 @@ type countRow struct {
 	Now   bool   `json:"now,omitempty"`
 }
 
-// counts are the source's, and those of what the page shows.
+// counts returns the source's counts, and the counts of requests and sessions that the page shows.
 func (h *handler) counts() []countRow {
-	kept := h.source.Recent().Stats()
+	recent := h.source.Recent().Stats()
 	all := append(h.source.Counts(),
-		exporter.Count{Group: "perfline.recent", Name: "requests", N: kept.Requests, What: "requests that ended"},
-		exporter.Count{Group: "perfline.recent", Name: "background", N: kept.Background, What: "root spans that are no request: calls and measures without one"},
-		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: kept.SpansDropped, Lost: true, What: "spans over the limit of their trace, not on this page"},
-		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: kept.Abandoned, Lost: true, What: "traces let go before their request ended, not on this page"},
-		exporter.Count{Group: "perfline.recent", Name: "evicted", N: kept.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
-		exporter.Count{Group: "perfline.recent", Name: "bytes", N: kept.Bytes, Now: true, What: "bytes of memory for spans"})
+		exporter.Count{Group: "perfline.recent", Name: "requests", N: recent.Requests, What: "requests that ended"},
+		exporter.Count{Group: "perfline.recent", Name: "background", N: recent.Background, What: "root spans that are no request: calls and measures without one"},
+		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: recent.SpansDropped, Lost: true, What: "spans over the limit of their trace, not on this page"},
+		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: recent.Abandoned, Lost: true, What: "traces let go before their request ended, not on this page"},
+		exporter.Count{Group: "perfline.recent", Name: "evicted", N: recent.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
+		exporter.Count{Group: "perfline.recent", Name: "bytes", N: recent.Bytes, Now: true, What: "bytes of memory for spans"})
 	if h.recorder != nil {
 		s := h.recorder.Stats()
 		all = append(all,

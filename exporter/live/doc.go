@@ -1,7 +1,6 @@
-// Package live is a page that shows what the program does now, for those who have no
-// backend or none at hand: the most recent requests and the slowest as waterfalls, the code
-// that ran in them as flame graphs, sessions of the profiler, and what perfline lost. It is
-// mounted as net/http/pprof is:
+// Package live is a page inside the program. It shows the most recent and the slowest requests
+// as waterfalls, the code that ran in them as flame graphs, sessions of the profiler, and
+// perfline's losses. It needs no backend. Mount it like net/http/pprof:
 //
 //	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 //
@@ -11,22 +10,20 @@
 //
 // # What it guarantees
 //
-//   - Without Config.Authorize it answers to clients on the same machine only: see [guard.Local].
-//     Pages of other origins can link to it, and neither read it nor do anything with it, nor even
-//     have it work.
-//   - Sessions are neither shown nor started, stopped or released unless the recorder's
-//     policy or PERFLINE_PROFILING=remote allows those from outside.
-//   - Text from outside is cut, and shown as text: it is never markup, and what is invisible
-//     in it is shown as codes. The browser is told to run nothing but the page's own scripts
-//     (Content-Security-Policy).
+//   - Without Config.Authorize it answers only clients on the same machine: see [guard.Local].
+//     Pages of other origins can link to it. They cannot read it or make it work.
+//   - The page shows, starts, stops and releases sessions only if the recorder's policy or
+//     PERFLINE_PROFILING=remote allows remote sessions.
+//   - Text of clients is shortened, and shown as text, never as markup. Invisible characters
+//     are shown as codes. The Content-Security-Policy allows only the page's own scripts.
 //   - A GET changes nothing, and a HEAD does no work.
-//   - Two flame graphs or files are made at a time; others wait some seconds, and are told then to come
-//     again. What nobody waits for is given up, and a client that takes nothing for 10 s is dropped. What
-//     is told of a request is 2 MB at most.
-//   - A page that is open costs a goroutine and a list of requests twice a second, when it is
-//     visible; there are 16 such at most. The stream ends when the server shuts down.
+//   - The handler makes two flame graphs or files at a time. Further requests wait some
+//     seconds, and then get the answer to retry. Work ends when its client leaves. A client
+//     that reads nothing for 10 s is disconnected. The data of one request has at most 2 MB.
+//   - A visible page costs a goroutine and a list of requests twice a second. At most 16
+//     pages have a stream. The stream ends when the server shuts down.
 //
-// # What it does not
+// # Limitations
 //
 //   - It keeps nothing but the requests that it listed or opened last, some hundreds, so that
 //     their links work: what it shows is what requests.Recent and sessions.Recorder keep.

@@ -53,7 +53,7 @@ func formatsOf(s *sessions.Session) []format {
 }
 
 func (h *handler) download(w http.ResponseWriter, r *http.Request) {
-	s := h.kept(w, r.PathValue("id"))
+	s := h.finishedSession(w, r.PathValue("id"))
 	if s == nil {
 		return
 	}

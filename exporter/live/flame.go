@@ -14,7 +14,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// What a flame graph shows at most.
+// Bounds of a flame graph.
 const (
 	maxFlameNodes = 3000
 	maxFlameDepth = 256
@@ -71,7 +71,7 @@ func (c *call) sum() time.Duration {
 	return c.total
 }
 
-// lookEvery is after how many samples a flame graph's making looks whether somebody still waits for it.
+// lookEvery is the number of samples after which the making of a flame graph checks that its client still waits.
 const lookEvery = 4096
 
 // newFlameGraph merges samples of t by the names of functions. All but the titles are its. The error
@@ -139,16 +139,16 @@ func (g *flameGraph) list(root *call) {
 		i := len(g.Nodes)
 		g.Nodes = append(g.Nodes, flameNode{Parent: parent, Name: shown(c.name), Kind: kind(c.name),
 			Total: observer.Milliseconds(c.total), Self: observer.Milliseconds(c.self)})
-		var kept []*call
+		var largest []*call
 		for _, child := range c.children {
 			if child.total >= least {
-				kept = append(kept, child)
+				largest = append(largest, child)
 			} else {
 				g.CutTime += observer.Milliseconds(child.total)
 			}
 		}
-		slices.SortFunc(kept, func(a, b *call) int { return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name)) })
-		for _, child := range kept {
+		slices.SortFunc(largest, func(a, b *call) int { return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name)) })
+		for _, child := range largest {
 			walk(child, i)
 		}
 	}

@@ -78,7 +78,7 @@ func TestFlameGraphOfWhatWaits(t *testing.T) {
 	if got, want := lines(graph(t, tr, slices.Values(tr.Samples))), "2 [waits] 10 10"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q last", got, want)
 	}
-	if g := graph(t, tr, running(slices.Values(tr.Samples))); g.Samples != 0 || len(g.Nodes) != 1 {
+	if g := graph(t, tr, withoutWaits(slices.Values(tr.Samples))); g.Samples != 0 || len(g.Nodes) != 1 {
 		t.Errorf("without it there are %+v", g)
 	}
 }

@@ -30,8 +30,8 @@ type Source interface {
 // Config configures [Handler]. The zero value is for a page at [Prefix] for those on the
 // same machine.
 type Config struct {
-	// Prefix is the beginning of the paths that the handler is given, with a slash at its end;
-	// empty means the constant of that name, "/" is for use with http.StripPrefix.
+	// Prefix is the beginning of the handler's paths, with a slash at its end. Empty means the
+	// constant Prefix. "/" is for use with http.StripPrefix.
 	Prefix string
 
 	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
@@ -46,9 +46,9 @@ type Config struct {
 	//	}
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins are origins whose pages may do what the page itself may, as
-	// "https://tools.example": that of the page itself, when a proxy changes the Host header. Pages
-	// of others may link here, and do nothing else. Handler panics if one is no origin.
+	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the
+	// handler like the page itself. Set the page's own origin when a proxy changes the Host
+	// header. Pages of other origins may only link here. Handler panics if one is no origin.
 	TrustedOrigins []string
 
 	Refresh time.Duration // how often open pages learn of changes; 0 means 500 ms
@@ -64,8 +64,8 @@ type handler struct {
 	refresh  time.Duration
 	streams  chan struct{} // has an element for each open stream
 	work     chan struct{} // has an element for each flame graph or file in the making
-	listed   *held
-	opened   *held
+	listed   *listedRequests
+	opened   *listedRequests
 	rows     rowCache
 	servers  shutdown.Servers
 }
@@ -136,7 +136,7 @@ const jsonType = "application/json; charset=utf-8"
 // answer writes data.
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", jsonType)
-	_ = json.NewEncoder(w).Encode(v) // the client may be gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 // refuse answers with an error, as data.

@@ -115,7 +115,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// An application can let in others besides who is on this machine, and trust a proxy's origin.
+// An application can allow clients of other machines, and trust a proxy's origin.
 func TestLocalOrByToken(t *testing.T) {
 	p := start(t, allowed, live.Config{TrustedOrigins: []string{"https://shop.example"}, Authorize: func(r *http.Request) error {
 		if r.Header.Get("Authorization") == "me" {
@@ -200,8 +200,8 @@ func TestAssetsAreValidated(t *testing.T) {
 	}
 }
 
-// The page has what its policy allows and no more: no script or style within, nothing from
-// elsewhere, no markup made of data; and all files that it names are there.
+// The page follows its policy: it has no inline script or style, loads nothing from other
+// hosts, and makes no markup of data. All files that it names exist.
 func TestPageKeepsItsPolicy(t *testing.T) {
 	p := start(t, perfline.Config{}, live.Config{})
 	forbidden := regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|setAttribute\('style|style=|<style|https?://|<script>|\bon\w+="`)

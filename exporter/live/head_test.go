@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 )
 
-// HEAD gets the status and the headers of a GET, and no work is done for it: no place of a stream
-// is taken, and it does not wait for flame graphs and files of others.
+// HEAD gets the status and the headers of a GET without the work. It takes no place of a stream,
+// and does not wait for flame graphs and files of other clients.
 func TestHead(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE"}`)
@@ -51,14 +51,14 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// held is a client that takes nothing until it is gone.
-type held struct {
+// stuckClient is a client that takes nothing until it is gone.
+type stuckClient struct {
 	*httptest.ResponseRecorder
 	writing chan<- struct{}
 	gone    <-chan struct{}
 }
 
-func (h held) Write([]byte) (int, error) {
+func (h stuckClient) Write([]byte) (int, error) {
 	h.writing <- struct{}{}
 	<-h.gone
 	return 0, errors.New("gone")
@@ -71,7 +71,7 @@ func (p *program) occupy() (release func()) {
 	for range most {
 		go func() {
 			defer func() { ended <- recover() }()
-			p.page.ServeHTTP(held{httptest.NewRecorder(), writing, gone}, ask(http.MethodGet, "data/sessions/1/firefox", ""))
+			p.page.ServeHTTP(stuckClient{httptest.NewRecorder(), writing, gone}, ask(http.MethodGet, "data/sessions/1/firefox", ""))
 		}()
 		<-writing
 	}
@@ -85,7 +85,7 @@ func (p *program) occupy() (release func()) {
 	}
 }
 
-// Files and flame graphs wait for others: who is gone meanwhile gets nothing.
+// Files and flame graphs wait for others. A client that left meanwhile gets nothing.
 func TestFilesAreBounded(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE"}`)

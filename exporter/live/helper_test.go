@@ -66,7 +66,7 @@ func (p *program) serve(route, path string, h http.HandlerFunc) {
 	}
 }
 
-// ask is a request of somebody on the same machine.
+// ask makes a request of a client on the same machine.
 func ask(method, path, body string) *http.Request {
 	r := httptest.NewRequest(method, live.Prefix+path, strings.NewReader(body))
 	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost:8080"
@@ -108,7 +108,7 @@ func (p *program) decode(rec *httptest.ResponseRecorder, path string, status int
 	}
 }
 
-// Of the page's data, what tests look at.
+// The parts of the page's data that tests look at.
 type (
 	row struct {
 		Trace, Span, Name, Status string
@@ -168,7 +168,7 @@ func (p *program) overview() (o overview) {
 	return o
 }
 
-// detail is that of the request served last.
+// detail returns the detail of the last request.
 func (p *program) detail() (d detail) {
 	p.t.Helper()
 	r := p.overview().Requests.Requests[0]

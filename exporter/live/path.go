@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// beneath is next for the paths below a prefix, which it takes away. The prefix without its last
-// slash leads there. Nothing else is here: a path that is not as short as it could be is not
-// either, as the redirect that a mux answers it with would lead out of the prefix.
+// beneath returns next for the paths below a prefix, which it removes. The prefix without its
+// last slash redirects there. Other paths are not found. This includes paths that a mux would
+// clean, because its redirect would lead out of the prefix.
 func beneath(prefix string, next http.Handler) http.Handler {
 	base := strings.TrimSuffix(prefix, "/")
 	inside := http.StripPrefix(base, next)
@@ -26,8 +26,8 @@ func beneath(prefix string, next http.Handler) http.Handler {
 	})
 }
 
-// toSlash leads from a page to the same with a slash at its end. What the browser asked for may have
-// more before it than what came here: the redirect is relative.
+// toSlash redirects to the same page with a slash at its end. The redirect is relative, because the
+// browser's path may have a longer beginning than the handler's.
 func toSlash(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL
 	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {

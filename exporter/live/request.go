@@ -16,8 +16,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// What is told of one request at most. A process keeps as much of it as its span limits
-// allow, which is far more than anybody reads.
+// Bounds of one request's data on the page. Span limits allow far more than a reader can use.
 const (
 	maxRows       = 512
 	maxMarks      = 2000
@@ -144,8 +143,8 @@ func (h *handler) detail(q requests.Request) requestDetail {
 	return d
 }
 
-// sampled is the newest session that has samples of the request, and what is hot in its
-// spans; nil if there is none, or if who looks may not see it.
+// sampled returns the newest session that has samples of the request, and the hot functions of
+// its spans. It returns nil if there is no such session, or if the client may not see it.
 func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.SpanID]*requests.SpanProfile) {
 	if h.refused() != nil {
 		return nil, nil

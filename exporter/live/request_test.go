@@ -90,7 +90,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// What comes from outside may be anything.
+// Text of clients may be anything.
 func TestHostileText(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	long := strings.Repeat("x", 100_000)

@@ -12,13 +12,12 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// flame answers with what ran in a session; of it, when the parameters say so, in a request
-// (trace and span), in all requests of a route (the id of a timeline of one of them, as
-// names may be longer than what is shown of them), or in the frame of a timeline; with
-// running, without what waits.
+// flame answers with the flame graph of a session. Parameters narrow it to a request (trace and
+// span), to all requests of a route (the id of a timeline of one of them, as names may be
+// shortened), or to the frame of a timeline. With running, it leaves out waiting goroutines.
 func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	s := h.kept(w, query.Get("session"))
+	s := h.finishedSession(w, query.Get("session"))
 	if s == nil {
 		return
 	}
@@ -33,7 +32,7 @@ func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if query.Has("running") {
-		samples = running(samples)
+		samples = withoutWaits(samples)
 	}
 	w.Header().Set("Content-Type", jsonType)
 	if headOnly(w, r) {
@@ -46,14 +45,14 @@ func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 	g, err := newFlameGraph(r.Context(), t, samples)
 	done()
 	if err != nil {
-		return // nobody waits for it
+		return // the client is gone
 	}
 	g.Title = title
 	answer(w, g)
 }
 
-// running leaves out what waits.
-func running(samples iter.Seq[profile.Sample]) iter.Seq[profile.Sample] {
+// withoutWaits leaves out the samples of waiting goroutines.
+func withoutWaits(samples iter.Seq[profile.Sample]) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		for s := range samples {
 			if s.Marker != profile.Idle && !yield(s) {
@@ -94,7 +93,7 @@ func (h *handler) samples(s *sessions.Session, query url.Values) (title string, 
 	return fmt.Sprintf("session %d", s.ID()), slices.Values(s.Trace().Samples)
 }
 
-// timeline is that of an id in a question.
+// timeline returns the timeline of an id.
 func timeline(s *sessions.Session, id string) (sessions.Timeline, bool) {
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil {
@@ -103,7 +102,7 @@ func timeline(s *sessions.Session, id string) (sessions.Timeline, bool) {
 	return s.Timeline(sessions.TimelineID(n))
 }
 
-// samplesOf are those of the timelines that in says.
+// samplesOf returns the samples of the timelines for which in returns true.
 func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		for i := range s.NumTimelines() {

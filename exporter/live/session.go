@@ -32,7 +32,7 @@ type sessionRow struct {
 
 var errNoSessions = errors.New("this program has no recorder of sessions")
 
-// refused is why nobody outside may see sessions, and what to do about it.
+// refused returns the reason why remote clients may not see sessions, and the remedy.
 func (h *handler) refused() error {
 	if h.recorder == nil {
 		return errNoSessions
@@ -58,8 +58,8 @@ func newSessionRow(s sessions.Status) sessionRow {
 		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped}
 }
 
-// kept is the session that is asked for; it answers if there is none to be seen.
-func (h *handler) kept(w http.ResponseWriter, id string) *sessions.Session {
+// finishedSession returns the session that the client asks for. It answers itself if the client may see none.
+func (h *handler) finishedSession(w http.ResponseWriter, id string) *sessions.Session {
 	if err := h.refused(); err != nil {
 		refuse(w, http.StatusForbidden, err.Error())
 		return nil

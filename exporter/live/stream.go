@@ -10,7 +10,7 @@ import (
 
 const (
 	maxStreams = 16               // open at a time
-	quietTime  = 15 * time.Second // after which a stream says that it is there, for proxies
+	quietTime  = 15 * time.Second // after which a stream sends a comment, for proxies
 )
 
 // everything is all that the stream tells, by the names of its events.

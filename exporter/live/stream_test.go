@@ -101,7 +101,7 @@ func TestStream(t *testing.T) {
 	<-served // the handler returns when its client is gone
 }
 
-// What has not changed is not told again.
+// A stream sends only changes.
 func TestStreamTellsChangesOnly(t *testing.T) {
 	p := start(t, allowed, live.Config{Refresh: time.Millisecond})
 	server, served := serveStreams(p)

@@ -211,7 +211,7 @@ func (r *Recent) rank(q *request) {
 	}
 }
 
-// listOf returns the list of roots like that of n.
+// listOf returns the list for the kind of n's root.
 func (r *Recent) listOf(n *run) *list {
 	if n.isRequest {
 		return &r.newest

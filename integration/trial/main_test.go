@@ -81,7 +81,7 @@ func TestDocumentIsChecked(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := run(ctx, set); err == nil || !strings.Contains(err.Error(), `the line "<!-- faults -->" is there 0 times`) {
+	if err := run(ctx, set); err == nil || !strings.Contains(err.Error(), `the line "<!-- faults -->" occurs 0 times`) {
 		t.Errorf("error %v, want one about the marker", err)
 	}
 	if err := document.Check("../../docs/lab/faults.md", faultsPart, randomPart); err != nil {

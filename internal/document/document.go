@@ -28,8 +28,8 @@ func Write(path string, parts ...Part) error {
 	return os.WriteFile(path, document, 0o644)
 }
 
-// Check is the error that [Write] would return for parts of these names: whoever measures
-// for long asks before.
+// Check returns the error that [Write] would return for parts of these names. A long
+// measurement calls it first.
 func Check(path string, names ...string) error {
 	document, err := os.ReadFile(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func replace(document []byte, parts []Part) ([]byte, error) {
 		open, end := []byte("<!-- "+p.Name+" -->\n"), []byte("<!-- /"+p.Name+" -->\n")
 		for _, marker := range [][]byte{open, end} {
 			if n := bytes.Count(document, marker); n != 1 {
-				return nil, fmt.Errorf("the line %q is there %d times, must be once", bytes.TrimSpace(marker), n)
+				return nil, fmt.Errorf("the line %q occurs %d times, must occur once", bytes.TrimSpace(marker), n)
 			}
 		}
 		before, rest, _ := bytes.Cut(document, open)

@@ -16,9 +16,9 @@ func TestWrite(t *testing.T) {
 	}{
 		{name: "all", document: before, parts: []Part{{"a", "A"}, {"b: c", "B"}}, want: "head\n<!-- a -->\n\nA\n<!-- /a -->\nmiddle\n<!-- b: c -->\n\nB\n<!-- /b: c -->\nend\n"},
 		{name: "one", document: before, parts: []Part{{"b: c", "B"}}, want: "head\n<!-- a -->\nold\n<!-- /a -->\nmiddle\n<!-- b: c -->\n\nB\n<!-- /b: c -->\nend\n"},
-		{name: "one of two not there", document: before, parts: []Part{{"a", "A"}, {"x", "X"}}, fails: `"<!-- x -->" is there 0 times`},
-		{name: "no end", document: "<!-- a -->\n", parts: []Part{{"a", "A"}}, fails: `"<!-- /a -->" is there 0 times`},
-		{name: "twice", document: before + before, parts: []Part{{"a", "A"}}, fails: `"<!-- a -->" is there 2 times`},
+		{name: "one of two not there", document: before, parts: []Part{{"a", "A"}, {"x", "X"}}, fails: `"<!-- x -->" occurs 0 times`},
+		{name: "no end", document: "<!-- a -->\n", parts: []Part{{"a", "A"}}, fails: `"<!-- /a -->" occurs 0 times`},
+		{name: "twice", document: before + before, parts: []Part{{"a", "A"}}, fails: `"<!-- a -->" occurs 2 times`},
 		{name: "the wrong way round", document: "<!-- /a -->\n<!-- a -->\n", parts: []Part{{"a", "A"}}, fails: "comes before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

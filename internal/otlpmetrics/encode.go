@@ -274,7 +274,7 @@ func appendTimes(b []byte, start, at time.Time) []byte {
 	return w.AppendFixed64(b, pointTime, w.Nanos(at))
 }
 
-// appendNumber appends a value of a oneof, which is there even if it is 0.
+// appendNumber appends a value of a oneof, also if it is 0.
 func appendNumber[N int64 | float64](b []byte, integer, double uint64, n N) []byte {
 	if v, ok := any(n).(int64); ok {
 		return protowire.AppendFixed64(append(b, byte(integer)), uint64(v))
@@ -282,7 +282,7 @@ func appendNumber[N int64 | float64](b []byte, integer, double uint64, n N) []by
 	return appendDouble(b, double, float64(n))
 }
 
-// appendDouble appends a field that is there even if it is 0.
+// appendDouble appends a field, also if it is 0.
 func appendDouble(b []byte, tag uint64, f float64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), math.Float64bits(f))
 }

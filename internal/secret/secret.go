@@ -53,9 +53,9 @@ func InURL(raw string) (secrets []string) {
 	return secrets
 }
 
-// Hide returns what takes secrets out of a text that others wrote: a server may say what it
-// was sent. Of a secret of several words, as "Bearer …", the last is one, too. Secrets
-// of less than four bytes stay.
+// Hide returns a replacer that removes secrets from a text of others, such as a server's answer
+// that quotes its request. The last word of a secret of several words ("Bearer …") is a secret,
+// too. Secrets of less than four bytes stay.
 func Hide(secrets ...string) *strings.Replacer {
 	all := slices.Clone(secrets)
 	for _, s := range secrets {

@@ -5,15 +5,15 @@ import "unicode/utf8"
 
 const ellipsis = "…"
 
-// Cut is s if it has no more than limit bytes, else its beginning and "…", together limit bytes
-// at most, which is to be 3 or more. It is not cut within a character. Of what is cut the rest
-// does not stay in memory.
+// Cut returns s if it has at most limit bytes. Otherwise it returns the beginning of s and "…",
+// together at most limit bytes. limit must be 3 or more. Cut does not split a character, and does
+// not keep the rest of s in memory.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
 	end := limit - len(ellipsis)
-	for range utf8.UTFMax - 1 { // in what is not UTF-8 there may be no boundary
+	for range utf8.UTFMax - 1 { // text that is not UTF-8 may have no boundary
 		if end == 0 || utf8.RuneStart(s[end]) {
 			break
 		}

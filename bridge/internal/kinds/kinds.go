@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Most is how many kinds a Map keeps. They are few; whoever makes them up without
-// end, by the names that clients give, finds them made anew each time.
+// Most is the number of kinds that a Map keeps. Programs have few. Further kinds, which
+// clients may make up without end, are made anew each time.
 const Most = 1024
 
 // A Map has a value for each kind. It is read without a lock and copied when a kind

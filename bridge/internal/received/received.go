@@ -33,8 +33,8 @@ func Part(s string, length int) string {
 	return Text(s)
 }
 
-// TraceState are the values of a tracestate header, none if they are longer than any that
-// is valid: what is parsed of them stays in memory as a part of the whole.
+// TraceState returns the values of a tracestate header, and none if they are longer than a
+// valid one can be. A parsed part keeps the whole header in memory.
 func TraceState(values []string) []string {
 	for _, v := range values {
 		if len(v) > maxTraceState {

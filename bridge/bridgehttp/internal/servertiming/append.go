@@ -8,10 +8,9 @@
 // no name or description ends the field or adds another. Whatever was written
 // is read back as it was after that replacement.
 //
-// Reading is for responses of servers that nobody here vouches for: it is
-// bounded, and takes a field value by the grammar or not at all. What browsers
-// do beyond that (section 2 has them skip characters that do not belong, and
-// take what is left) is guessing what the sender meant.
+// Reading is for responses of unknown servers. It is bounded, and accepts a field value
+// only if the whole value follows the grammar. Browsers go further: they skip characters
+// that do not belong (section 2), which guesses the sender's intention.
 //
 // All functions are safe for concurrent use.
 package servertiming
@@ -48,9 +47,9 @@ type Metric struct {
 //     that changed it and there is no description, the original is the
 //     description: nothing is lost to the reader.
 //   - The duration is rounded to microseconds; a negative one is 0.
-//   - What is not printable ASCII in the description becomes '?', one for each
-//     character: browsers read a header's bytes as Latin-1. The description is
-//     cut to 128 characters, not counting the backslashes of quoting.
+//   - Each character of the description outside of printable ASCII becomes '?', because
+//     browsers read a header's bytes as Latin-1. The description is cut to 128
+//     characters, without the backslashes of quoting.
 func Append(dst []byte, m Metric) []byte {
 	start := len(dst)
 	for i := range min(len(m.Name), maxName) {

@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// What one response may cost its reader. Real fields have some hundred bytes
-	// and a dozen metrics; with these bounds the metrics of the worst response hold
-	// half a megabyte.
+	// Bounds of one response. Real fields have some hundred bytes and a dozen metrics.
+	// With these bounds, the metrics of the worst response hold half a megabyte.
 	maxValue   = 4 << 10 // bytes of one field value
 	maxMetrics = 64      // of one message
 )
@@ -18,23 +17,22 @@ const (
 // Parse reads the values of a message's Server-Timing fields, in their order.
 // Nothing it returns refers to values.
 //
-//   - A value is well-formed by the grammar (Server Timing, section 2; lists,
-//     tokens and quoted-strings as in RFC 9110, sections 5.6.1, 5.6.2 and 5.6.4)
-//     and not above 4 KiB, or it is left out as a whole and counted in malformed.
-//     A parameter without a value is malformed.
+//   - A value must follow the grammar and have at most 4 KiB. Otherwise Parse leaves it
+//     out as a whole and counts it in malformed. The grammar is section 2 of Server
+//     Timing, with lists, tokens and quoted-strings as in RFC 9110, sections 5.6.1, 5.6.2
+//     and 5.6.4. A parameter without a value is malformed.
 //   - Names of parameters are case-insensitive (RFC 9110, section 5.6.6). The
 //     first parameter of a name counts, even if its value is of no use; other
 //     parameters are ignored.
 //   - A dur is a number of milliseconds. Section 3.2 reads it by HTML's rules for
-//     floating-point numbers; of what those let pass, Parse takes what HTML calls
-//     valid ("12", "12.3", ".5", "1e-7" as JavaScript prints small numbers) but
-//     for a sign before it. Anything else, and what a time.Duration cannot hold,
-//     leaves the metric without a duration; a browser makes it 0, or what the
-//     digits in front say. What is less than a nanosecond is lost.
-//   - In a description, UTF-8 stays as it is, and bytes that are none become
-//     U+FFFD.
-//   - The first 64 metrics of the message are returned; dropped counts the
-//     well-formed ones after them.
+//     floating-point numbers. Parse accepts the numbers that HTML calls valid ("12",
+//     "12.3", ".5", and "1e-7" as JavaScript prints small numbers), without a sign.
+//     Other text, and a number that time.Duration cannot hold, leave the metric without
+//     a duration. A browser makes such a duration 0, or uses the leading digits.
+//     Fractions of a nanosecond are lost.
+//   - A description keeps its UTF-8. Other bytes become U+FFFD.
+//   - Parse returns the first 64 metrics of the message. dropped counts the well-formed
+//     ones after them.
 func Parse(values []string) (metrics []Metric, malformed, dropped int) {
 	for _, value := range values {
 		after, over, ok := appendValue(metrics, value)
@@ -133,7 +131,7 @@ func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 		d, err := time.ParseDuration(s + "ms")
 		return d, err == nil
 	}
-	// What follows an e is ParseFloat's to check, but for Go's "1e1_0".
+	// ParseFloat checks the text after an e, but would accept Go's "1e1_0".
 	if rest[0] != 'e' && rest[0] != 'E' || strings.Contains(rest, "_") {
 		return 0, false
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 )
 
-// Requests stay to be seen when requests.Recent has others: a busy service ends more of them in a second than
-// that keeps, and a list whose links lead nowhere is of no use. They stay in encoded form.
+// The page keeps the requests that it listed, in encoded form, after requests.Recent has newer ones. A busy service ends
+// more requests in a second than Recent keeps, and the list's links must still work.
 const (
 	maxListed = 256     // of those listed last: of a paused page all, if no other page is open
 	maxOpened = 64      // of those opened last, so that their links can be passed on
 	maxHeld   = 4 << 20 // bytes of the listed ones, and of the opened ones
 )
 
-// held are the requests that were added last.
-type held struct {
+// listedRequests holds the requests that were listed last.
+type listedRequests struct {
 	most, mostBytes int
 
 	mu       sync.Mutex // guards what follows
@@ -34,11 +34,11 @@ type requestID struct {
 
 func idOf(s requests.Snapshot) requestID { return requestID{s.TraceID, s.SpanID} }
 
-func newHeld(most, mostBytes int) *held {
-	return &held{most: most, mostBytes: mostBytes, requests: map[requestID]requests.Snapshot{}}
+func newHeld(most, mostBytes int) *listedRequests {
+	return &listedRequests{most: most, mostBytes: mostBytes, requests: map[requestID]requests.Snapshot{}}
 }
 
-func (h *held) get(id requestID) (requests.Snapshot, bool) {
+func (h *listedRequests) get(id requestID) (requests.Snapshot, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, ok := h.requests[id]
@@ -46,14 +46,14 @@ func (h *held) get(id requestID) (requests.Snapshot, bool) {
 }
 
 // add makes s the last one.
-func (h *held) add(s requests.Snapshot) {
+func (h *listedRequests) add(s requests.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.put(s)
 }
 
 // addNew adds those that are not there. The first becomes the last one.
-func (h *held) addNew(all []requests.Snapshot) {
+func (h *listedRequests) addNew(all []requests.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range slices.Backward(all) {
@@ -64,7 +64,7 @@ func (h *held) addNew(all []requests.Snapshot) {
 }
 
 // put adds s and lets go of the oldest. h.mu is held.
-func (h *held) put(s requests.Snapshot) {
+func (h *listedRequests) put(s requests.Snapshot) {
 	id := idOf(s)
 	if before, known := h.requests[id]; known {
 		h.order = slices.DeleteFunc(h.order, func(o requestID) bool { return o == id })
