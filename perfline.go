@@ -62,7 +62,7 @@ type Config struct {
 	// that Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
-	// Timeline is the process timeline to carry; nil means observer.Default().
+	// Timeline is the process timeline to carry; nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 	// Logger gets the few lines that perfline has to say; nil means slog.Default().
 	Logger *slog.Logger
@@ -108,9 +108,8 @@ type Pipeline struct {
 //   - A wrong variable is one line in the log, which names the variable, its rule and the
 //     value that counts instead.
 //   - A wrong field is an error. It names the field and the rule.
-//   - A wrong variable without which nothing can work is an error, too: an unknown exporter or
-//     propagator, an address that is no URL, a header that cannot be sent, an unreadable
-//     certificate.
+//   - A wrong variable without which nothing can work is an error, too. Examples are an unknown
+//     exporter or propagator, an address that is no URL, and an unreadable certificate.
 //
 // On an error nothing is started, and OpenTelemetry's globals are what they were. docs/variables.md
 // has all variables. A backend that is not there is no error, nor is
@@ -167,7 +166,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
-		if to.encoded, err = exporter.New(c.Traces); err != nil {
+		if to.encoded, err = exporter.NewDelivery(c.Traces); err != nil {
 			return nil, err
 		}
 	case out.Spans != nil:
@@ -204,7 +203,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 // fill gives fields that are not set their defaults.
 func (c *Config) fill() {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
-	c.Timeline = cmp.Or(c.Timeline, observer.Default())
+	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
 	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
 	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)

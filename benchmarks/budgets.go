@@ -46,7 +46,7 @@ func budgets(rows []*row) string {
 		a, b := caller(otelGroup, mark), caller(otelGroup, measure)
 		return func(round int) float64 { return 5*a(round) + 3*b(round) }
 	}
-	// The time that labels take, of that of plain spans.
+	// The time of labels as a share of the time of plain spans.
 	labels := func(with, without, plain string) func(int) float64 {
 		return func(round int) float64 {
 			at := func(name string) float64 { return find(rows, labelGroup, name).samples[round].caller }

@@ -1,18 +1,17 @@
-// Command benchmarks measures perfline beside its peers, in one run and as
-// multiples of one time.Now(), and prints a table in Markdown, with a second one
-// that holds the results against the project's budgets:
+// Command benchmarks measures single calls of perfline and its peers in one run, as
+// multiples of one time.Now(). It prints a table in Markdown, and a second one that
+// compares the results with the project's budgets:
 //
 //	go run -C benchmarks .
 //
 // The rows are calls. The command in the folder request measures whole requests.
 //
-// Machines differ and drift, so rows are measured in rounds, one after the other
-// in each, every time beside a fresh measurement of time.Now(); the table has
-// the medians, of CPU the means. Each row runs in bursts of some hundred
-// microseconds, as requests do, and what a burst left to do in the background is
-// waited for before the next. A sample takes so long that the garbage collector
-// runs several times in those rows that make garbage; the program keeps 16 MiB in
-// use, or it would run after every few milliseconds as it does in no service:
+// Machines differ and drift. So the rows take turns in rounds, each beside a fresh
+// measurement of time.Now(). The table has the medians, and the means of CPU. Each row
+// runs in bursts of some hundred microseconds, as requests do. The program waits for a
+// burst's background work before the next burst. A sample is so long that the garbage
+// collector runs several times in rows that make garbage. The program keeps 16 MiB in
+// use. Otherwise the collector would run every few milliseconds, as in no service:
 //
 //   - "caller" is the time each call takes the goroutine that makes it, "ns" the
 //     same in nanoseconds;

@@ -13,9 +13,9 @@ import (
 
 const timelineGroup = "timeline, no backend"
 
-// quiet is a process timeline that collects when it is told to only, so that a
-// burst is measured without it and its work is in the CPU column all the same. Its
-// buffer is soon full, as a service's is.
+// quiet returns a process timeline that collects only on request. A burst is measured
+// without the collection, whose work is in the CPU column all the same. The buffer is
+// soon full, as in a service.
 func quiet() *observer.Timeline {
 	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, BufferSize: 1000})
 }

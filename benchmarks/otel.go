@@ -104,8 +104,8 @@ func (w *way) under(f func(ctx context.Context, n int)) func(int) {
 	}
 }
 
-// events and spans check that nothing was lost on the way, and that nothing came
-// of what is not sampled.
+// events and spans check that no item was lost on the way, and that unsampled spans
+// made none.
 func (w *way) events(sampled bool) func(uint64) error {
 	return func(calls uint64) error {
 		if !sampled {

@@ -46,8 +46,8 @@ func peerRows() (rows []*row) {
 	return rows
 }
 
-// tracing takes an execution trace until the function returned is called. What
-// that writes at its end is in no column.
+// tracing takes an execution trace until the returned function is called. The writing
+// at its end is in no column.
 func tracing() (stop func(), err error) {
 	if err := trace.Start(io.Discard); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 )
 
 // A program with an OpenTelemetry set-up adds the processor beside its own. Without WithTimeline, the processor joins
-// observer.Default, which is right for most programs.
+// observer.ProcessTimeline, which is right for most programs.
 func ExampleNewProcessor() {
 	ctx := context.Background()
 	timeline := observer.NewTimeline(observer.TimelineOptions{})

@@ -15,7 +15,7 @@ import (
 
 // ProcessorConfig configures [NewProcessor].
 type ProcessorConfig struct {
-	// Timeline is the process timeline to join. nil means observer.Default().
+	// Timeline is the process timeline to join. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
 	// TracerProvider makes the spans of measures under no span. nil means the provider of the first span that the processor

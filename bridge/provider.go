@@ -45,7 +45,7 @@ type TracerProviderConfig struct {
 	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_* and the SDK's defaults; a negative limit means no limit
 	IDs      sdktrace.IDGenerator // nil means random ids
 
-	// Timeline is the process timeline whose marks and measures become events and spans. nil means observer.Default().
+	// Timeline is the process timeline whose marks and measures become events and spans. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
 	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders take these, and the spans that are
@@ -135,7 +135,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 
 // processTimeline returns the process timeline of t, or the default one if t is nil.
 func processTimeline(t *record.Timeline) *record.Timeline {
-	t = cmp.Or(t, record.Default())
+	t = cmp.Or(t, record.ProcessTimeline())
 	for t.Parent() != nil {
 		t = t.Parent()
 	}

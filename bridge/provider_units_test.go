@@ -253,7 +253,7 @@ func TestUnitsOfManySpans(t *testing.T) {
 			if n := a.count.Load(); n != children+1 {
 				t.Errorf("%d spans arrived, want %d", n, children+1)
 			}
-			if s := (*record.Timeline)(tl).UnitStats(); s.Long != children/512 || s.Waiting != 0 {
+			if s := (*record.Timeline)(tl).UnitStats(); s.LongUnits != children/512 || s.Waiting != 0 {
 				t.Errorf("stats are %+v, want %d long parts", s, children/512)
 			}
 		})

@@ -191,7 +191,7 @@ func (s *recordedSpan) end(at time.Time) {
 	case s.root:
 		unit.End(s)
 	default:
-		unit.Finish(s, s.entryType(), nil)
+		unit.EndSpan(s, s.entryType(), nil)
 	}
 	s.callProcessors()
 }

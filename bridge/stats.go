@@ -45,11 +45,11 @@ func (c *counters) read(t *record.Timeline) Stats {
 	s := Stats{
 		MarkEvents:       c.events.Load(),
 		MeasureSpans:     c.measures.Load(),
-		MarksWithoutSpan: c.unattached.Load() + u.Unattached,
-		MarksAfterEnd:    c.late.Load() + u.Late,
-		MarksOverLimit:   u.Limited,
-		MarksOfOpenSpans: u.AgedOut,
-		MarksDropped:     u.Refused,
+		MarksWithoutSpan: c.unattached.Load() + u.MarksWithoutSpan,
+		MarksAfterEnd:    c.late.Load() + u.MarksAfterEnd,
+		MarksOverLimit:   u.MarksOverLimit,
+		MarksOfOpenSpans: u.MarksOfOpenSpans,
+		MarksDropped:     u.MarksDropped,
 	}
 	for i := range c.handedOver {
 		h := &c.handedOver[i]

@@ -32,7 +32,7 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &receiver{answer: fine}
-			d, err := exporter.New(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+			d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
 				before := r.taken()
 				a := r.Send(ctx, body)
 				if n := r.taken() - before; n > 1 && len(body) > 3<<20 {
@@ -78,7 +78,7 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 			t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", c.batch)
 			r := &receiver{answer: fine}
 			requests := 0
-			d, err := exporter.New(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+			d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
 				requests++
 				before := r.taken()
 				a := r.Send(ctx, body)

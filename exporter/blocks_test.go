@@ -139,7 +139,7 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 			t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "2000")
 			synctest.Test(t, func(t *testing.T) {
 				f := &fickle{t: t, taken: map[string]int{}}
-				d, err := exporter.New(exporter.Config{Sender: f, QueueSize: 400, Logger: slog.New(slog.DiscardHandler)})
+				d, err := exporter.NewDelivery(exporter.Config{Sender: f, QueueSize: 400, Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -52,11 +52,11 @@ type Stats struct {
 // Lost is what will never arrive once the delivery is shut down.
 func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
 
-// New starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and OTEL_BSP_*. It does
+// NewDelivery starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and OTEL_BSP_*. It does
 // not connect. Wrong fields are errors, and so are variables without which nothing can be sent. Other
 // wrong variables are one line each in the log, and their defaults count. The caller has to shut the
 // delivery down, as a provider does.
-func New(c Config) (*Delivery, error) {
+func NewDelivery(c Config) (*Delivery, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}

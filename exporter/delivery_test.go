@@ -97,7 +97,7 @@ func newDelivery(t *testing.T, answer func(context.Context) exporter.Answer, siz
 	t.Helper()
 	r := &receiver{answer: answer}
 	var log bytes.Buffer
-	d, err := exporter.New(exporter.Config{Sender: r, QueueSize: size, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	d, err := exporter.NewDelivery(exporter.Config{Sender: r, QueueSize: size, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func newDelivery(t *testing.T, answer func(context.Context) exporter.Answer, siz
 func start(tb testing.TB, c exporter.Config, answer func(context.Context) exporter.Answer) *exporter.Delivery {
 	tb.Helper()
 	c.Sender = senderFunc(func(ctx context.Context, _ []byte) exporter.Answer { return answer(ctx) })
-	d, err := exporter.New(c)
+	d, err := exporter.NewDelivery(c)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestDeliveryQueueIsBounded(t *testing.T) {
 }
 
 func TestDeliveryBytesAreBounded(t *testing.T) {
-	d, err := exporter.New(exporter.Config{Sender: &receiver{answer: hang}, QueueBytes: 1 << 20})
+	d, err := exporter.NewDelivery(exporter.Config{Sender: &receiver{answer: hang}, QueueBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestDeliveryBatches(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var most int
 			r := &receiver{answer: fine}
-			d, err := exporter.New(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+			d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
 				before := r.taken()
 				a := r.Send(ctx, body)
 				n := r.taken() - before
@@ -394,7 +394,7 @@ func TestNewErrors(t *testing.T) {
 		{exporter.Config{Endpoint: "localhost:4317"}, `exporter: Endpoint "localhost:4317": must be a URL`},
 		{exporter.Config{Protocol: "http/json"}, `exporter: Protocol "http/json": must be grpc or http/protobuf`},
 	} {
-		if _, err := exporter.New(c.c); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := exporter.NewDelivery(c.c); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("got %v, want %s", err, c.says)
 		}
 	}

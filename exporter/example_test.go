@@ -17,10 +17,10 @@ func (m *memory) Send(_ context.Context, _ []byte) exporter.Answer {
 	return exporter.Answer{}
 }
 
-// Without a Sender, the variables of OpenTelemetry say where spans go: exporter.New(exporter.Config{}).
-func ExampleNew() {
+// Without a Sender, the variables of OpenTelemetry say where spans go: exporter.NewDelivery(exporter.Config{}).
+func ExampleNewDelivery() {
 	receiver := &memory{}
-	spans, err := exporter.New(exporter.Config{Sender: receiver})
+	spans, err := exporter.NewDelivery(exporter.Config{Sender: receiver})
 	if err != nil {
 		fmt.Println(err)
 		return

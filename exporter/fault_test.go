@@ -245,7 +245,7 @@ func newUnder(t *testing.T, vars map[string]string, c exporter.Config) *exporter
 			_ = os.Unsetenv(name)
 		}
 	}()
-	d, err := exporter.New(c)
+	d, err := exporter.NewDelivery(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestHundredThousandAtOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, queue of %d", protocol, size), func(t *testing.T) {
 				s := serve(t, protocol, fault{})
 				log := make(logged, 100)
-				d, err := exporter.New(exporter.Config{Endpoint: "http://" + s.address, Protocol: protocol, QueueSize: size,
+				d, err := exporter.NewDelivery(exporter.Config{Endpoint: "http://" + s.address, Protocol: protocol, QueueSize: size,
 					Logger: slog.New(slog.NewTextHandler(log, nil))})
 				if err != nil {
 					t.Fatal(err)

@@ -79,8 +79,8 @@ func delivers(ctx context.Context, t *testing.T, pl *perfline.Pipeline, requests
 	return spans
 }
 
-// TestCollectorRestarts ends the Collector under load and starts it again. What it had
-// acknowledged is in Jaeger, and so is what the service kept meanwhile.
+// TestCollectorRestarts ends the Collector under load and starts it again. Jaeger gets the
+// spans that the Collector had acknowledged, and the spans that waited in the service.
 func TestCollectorRestarts(t *testing.T) { overBoth(t, testCollectorRestarts) }
 
 func testCollectorRestarts(t *testing.T) {
@@ -125,9 +125,9 @@ func testCollectorRestarts(t *testing.T) {
 	}
 }
 
-// TestCollectorWithoutJaeger has a Collector whose Jaeger is away, which neither the
-// service notices nor the other backend; all arrives when it is back, also if the
-// Collector has ended meanwhile, with all of it in its queue.
+// TestCollectorWithoutJaeger has a Collector whose Jaeger is away. Neither the service
+// nor the other backend notices. Everything arrives when Jaeger is back, also if the
+// Collector restarted meanwhile with a full queue.
 func TestCollectorWithoutJaeger(t *testing.T) {
 	tempo := jaeger
 	for _, e := range append(ends, struct {

@@ -13,9 +13,9 @@ import (
 	"github.com/perfline/perfline/integration/backend"
 )
 
-// TestCollectorSamplesTails has the Collector see the end of each trace before it
-// decides: of those with an error and of the slow ones all must be in Jaeger, of the
-// others some, and each as a whole though its spans came at different times.
+// TestCollectorSamplesTails lets the Collector see the end of each trace before it decides.
+// Jaeger must have all failed and all slow traces, and some of the others. Each trace must
+// be complete, although its spans came at different times.
 func TestCollectorSamplesTails(t *testing.T) {
 	t.Setenv("COLLECTOR_TAIL_WAIT", "15s")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -39,12 +39,12 @@ func TestCollectorSamplesTails(t *testing.T) {
 	if err := backend.Poll(ctx, func() (bool, error) { return count(ctx, t, c, decided, "") == traces, nil }); err != nil {
 		t.Fatalf("%v: of %d traces %d are decided on", err, traces, count(ctx, t, c, decided, ""))
 	}
-	kept := count(ctx, t, c, decided, `sampled="true"`)
+	sampled := count(ctx, t, c, decided, `sampled="true"`)
 	got := map[string]map[string]int{}
 	for _, name := range providers {
 		got[name] = map[string]int{}
 	}
-	for id, spans := range waitForSpans(ctx, t, jaeger, service, 2*kept) {
+	for id, spans := range waitForSpans(ctx, t, jaeger, service, 2*sampled) {
 		n := names(spans)
 		if len(spans) != 2 || n["child"] != 1 {
 			t.Errorf("of trace %s Jaeger has %v, want it whole", id, n)

@@ -1,6 +1,6 @@
-// Package integration holds the tests that need a real backend: perfline and
-// the shop in front of a Jaeger, a Pyroscope and a Collector that are built from
-// source and started here with the configurations of deploy/. Run them with
+// Package integration holds the tests that need a real backend. perfline and the shop
+// send to a Jaeger, a Pyroscope and a Collector, which are built from source and started
+// with the configurations of deploy/. Run the tests with
 //
 //	go test -race -count=1 ./...
 //

@@ -115,8 +115,8 @@ func testBackendDiesAndComesBack(t *testing.T) {
 	t.Logf("%d spans made, %d lost, %d missing in Jaeger: %v", total, lost.Spans, missing, shutdownErr)
 }
 
-// TestBackendAbsent runs against a port where nobody listens, and one where
-// somebody listens and never answers.
+// TestBackendAbsent runs against a port that refuses connections, and against one that
+// accepts them and never answers.
 func TestBackendAbsent(t *testing.T) { overBoth(t, testBackendAbsent) }
 
 func testBackendAbsent(t *testing.T) {

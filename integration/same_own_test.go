@@ -16,7 +16,7 @@ import (
 // byOwnProvider makes the same spans with perfline's provider and sends them.
 func byOwnProvider(ctx context.Context, t *testing.T, _ string, spans []sdktrace.ReadOnlySpan) {
 	t.Helper()
-	d, err := exporter.New(exporter.Config{})
+	d, err := exporter.NewDelivery(exporter.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ import (
 	"github.com/perfline/perfline/integration/backend"
 )
 
-// TestSameAsSDK sends spans through OpenTelemetry's exporters, and the same through exporter.New, as they are and made
+// TestSameAsSDK sends spans through OpenTelemetry's exporters, and the same through exporter.NewDelivery, as they are and made
 // by perfline's own provider. The backends must have the same of all.
 func TestSameAsSDK(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -119,7 +119,7 @@ func bySDK(ctx context.Context, t *testing.T, protocol string, spans []sdktrace.
 
 func byDelivery(ctx context.Context, t *testing.T, _ string, spans []sdktrace.ReadOnlySpan) {
 	t.Helper()
-	d, err := exporter.New(exporter.Config{})
+	d, err := exporter.NewDelivery(exporter.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

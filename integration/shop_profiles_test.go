@@ -97,14 +97,14 @@ func slowRequests(t *testing.T, r *shopReport) {
 			indexed++
 		}
 	}
-	// Once a second somebody makes the index, for more than the 10 ms that a sample stands for.
+	// Once a second a search makes the index, for more than the 10 ms that a sample stands for.
 	if indexed == 0 {
 		t.Errorf("no profile of %d sampled requests shows main.makeIndex under main.(*handler).search", len(r.slow))
 	}
 }
 
-// profileIDs looks at all the run's spans in Jaeger: those that samples name are server
-// spans, and their attribute says so.
+// profileIDs looks at all the run's spans in Jaeger. Samples name server spans only, and these
+// have the attribute.
 func profileIDs(ctx context.Context, t *testing.T, r *shopReport) {
 	traces, err := jaeger.Traces(ctx, "shop")
 	if err != nil {

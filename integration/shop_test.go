@@ -204,7 +204,7 @@ func TestShopInterrupted(t *testing.T) {
 }
 
 // TestShopWithoutJaeger kills Jaeger in the middle of a run, and compares the
-// shop's own table with that of a run without.
+// shop's own table with the table of a run without the fault.
 func TestShopWithoutJaeger(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

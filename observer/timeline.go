@@ -62,8 +62,8 @@ type Timeline record.Timeline
 // recorded returns t with the methods of package record.
 func (t *Timeline) recorded() *record.Timeline { return (*record.Timeline)(t) }
 
-// Default returns the process timeline. It exists from the start of the program.
-func Default() *Timeline { return (*Timeline)(record.Default()) }
+// ProcessTimeline returns the process timeline. It exists from the start of the program.
+func ProcessTimeline() *Timeline { return (*Timeline)(record.ProcessTimeline()) }
 
 // NewTimeline makes a process timeline of its own, for a program that must not
 // share the default one, and for tests. It runs no goroutine while nothing is
@@ -78,7 +78,7 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 }
 
 // FromContext returns the timeline of the request whose span is active in ctx, else the timeline that [NewContext] put
-// there, else [Default]. ctx may be nil.
+// there, else [ProcessTimeline]. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline { return (*Timeline)(record.FromContext(ctx)) }
 
 // NewChild makes a timeline for one request or job, with its own origin (now)

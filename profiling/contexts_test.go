@@ -32,7 +32,7 @@ func setUp(t *testing.T) (trace.TracerProvider, context.Context) {
 	return tp, observer.NewContext(context.Background(), tl)
 }
 
-// contextNames are those of a trace's samples in their order, "" without a context.
+// contextNames returns the span names of a trace's samples in their order, "" without a context.
 func contextNames(tr *profile.Trace) (names []string) {
 	for _, s := range tr.Samples {
 		name := ""

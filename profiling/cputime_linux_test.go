@@ -101,7 +101,7 @@ func TestCPUTimeAndGaps(t *testing.T) {
 	check("a part that ends in a gap", stop(t, p), taking-before, paused-before)
 }
 
-// Those of the wall clock stand for time that passed.
+// Samples of a Wall profiler stand for elapsed time.
 func TestWallSamplesStandForTheTimePassed(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond, Wall: true})
 	until(t, "samples", func() bool { return p.Stats().Samples >= 50 })

@@ -53,24 +53,22 @@
 //
 // # What it guarantees
 //
-//   - Samples are in the order of time. What is dropped, lost or cut is counted.
+//   - Samples are in the order of time. Dropped, lost and cut samples are counted.
 //   - Weights are as measured: a sample stands for its interval. On Linux the kernel's timers miss threads
 //     that run in short bursts, so samples stand for less than [profile.Trace].CPUTime.
 //   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of
 //     distinct stacks.
-//   - Nothing is sampled after [Profiler.Stop] was called, and what ran before is in
-//     the trace.
+//   - The trace has the samples from before [Profiler.Stop], and none from after it.
 //   - No profiler waits for the program's log handler. Lines for slog's default logger are
 //     written on a goroutine of their own. When the handler blocks, 32 lines wait, and further
 //     ones are dropped and counted in the next line.
 //   - A panic inside an engine does not end the program. EngineWindow goes on where EngineCPU panicked.
 //     Without another engine, the profilers end and Stop returns the panic as an error.
-//   - A sample names the sampled span that was active on its goroutine, or with [spanlabels.LocalRoots]
-//     the first span of its trace in this process, by the name at the span's end. It names no span that has
+//   - A sample names the sampled span that was active on its goroutine. With [spanlabels.LocalRoots] it names
+//     the first span of its trace in this process. The name is the one at the span's end. It names no span that has
 //     ended. See [spanlabels.TracerProvider]. Spans that began before the first profiler, and
-//     those that OpenTelemetry's sampler left out, are unknown. A measure of
-//     marks.Time labels nothing: its samples name the span around it, and
-//     requests.Request.Samples tells them apart.
+//     unsampled spans, are unknown. A measure of marks.Time labels nothing: its samples name
+//     the span around it, and requests.Request.Samples finds the measure.
 //   - All functions and methods may be called concurrently.
 //
 // # Limitations
@@ -78,9 +76,9 @@
 // Samples do not show what the kernel or code of other languages does inside. They show no waiting
 // goroutines, except with Wall.
 //
-// # Who may start it
+// # Access
 //
-// The application's own code may. Remote callers, such as those of package service, go through
-// a [Policy], which allows them nothing by default. PERFLINE_PROFILING=off
-// forbids all profiling, PERFLINE_PROFILING=remote allows remote callers.
+// The application's own code may start profilers. Remote callers, such as clients of package
+// service, need a [Policy], which allows nothing by default. PERFLINE_PROFILING=off forbids
+// all profiling, and PERFLINE_PROFILING=remote allows remote callers.
 package profiling

@@ -64,8 +64,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// A machine that stalls at the start is no machine that the engine does not work on: it is tried
-// again, less and less often, and the profilers that run go over to it.
+// A machine that stalls at the start does not rule the engine out. The hub tries the engine again,
+// less and less often, and running profilers change to it.
 func TestFallbackForAWhile(t *testing.T) {
 	log := logged(t)
 	onDesk(t, func(d *desk) {
@@ -203,8 +203,8 @@ func TestEnginePanics(t *testing.T) {
 	})
 }
 
-// A fallback that waits for the CPU profiler is not left waiting when the better engine takes its
-// place: it would be granted what it asked for later, and keep the profiler.
+// A fallback that waits for the CPU profiler stops waiting when the better engine replaces it.
+// Otherwise it would get the CPU profiler later, and keep it.
 func TestFallbackThatWaits(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		first, second := d.withFallback()

@@ -18,9 +18,9 @@ func ForceSample() {
 	tag := spanlabels.Tag()
 	for _, h := range []*hub{cpu, wallClock} {
 		h.mu.Lock()
-		running := h.running
+		active := h.active
 		h.mu.Unlock()
-		if !running {
+		if !active {
 			continue
 		}
 		var profilers []*Profiler

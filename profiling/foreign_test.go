@@ -48,8 +48,8 @@ func takeProfiler(t *testing.T, to *bytes.Buffer) {
 	})
 }
 
-// Who stops whatever profiles and profiles itself, as some agents do, gets a whole
-// profile; all profilers are paused meanwhile, and then go on.
+// Some agents stop any CPU profile and start their own. Such an agent gets a whole profile. All
+// profilers pause meanwhile, and then continue.
 func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 	fast := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	slow := start(t, profiling.Options{SampleInterval: 50 * time.Millisecond})
@@ -195,7 +195,7 @@ func burn(n int) (x uint64) {
 	return x
 }
 
-// What ran right before Stop is in the trace, of whatever engine.
+// The trace of each engine has the code that ran right before Stop.
 func TestShortSession_JSP27(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	for begin := time.Now(); time.Since(begin) < 300*time.Millisecond; { // less than a window of the portable engine
@@ -216,7 +216,7 @@ func TestShortSession_JSP27(t *testing.T) {
 	}
 }
 
-// Who tests in a bubble may meet profilers from outside of it.
+// A test in a synctest bubble may meet profilers from outside of the bubble.
 func TestProfilersAndBubbles(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	before := p.Stats().Samples
@@ -234,7 +234,7 @@ func TestProfilersAndBubbles(t *testing.T) {
 	}
 }
 
-// The profiler's own goroutine has nothing of whoever started it.
+// The profiler's own goroutine has no labels of the goroutine that started it.
 func TestProfilerHasNoLabels(t *testing.T) {
 	var p *profiling.Profiler
 	pprof.Do(t.Context(), pprof.Labels("customer", "secret"), func(context.Context) {
@@ -253,7 +253,7 @@ func TestProfilerHasNoLabels(t *testing.T) {
 	}
 }
 
-// A profile that somebody stops, and whose writer takes its time, holds nobody up.
+// A profile that other code stops, and whose writer blocks, delays no profiler.
 func TestForeignWriterHangs(t *testing.T) {
 	w := &slowWriter{entered: make(chan struct{}), open: make(chan struct{})}
 	if err := pprof.StartCPUProfile(w); err != nil {
@@ -278,7 +278,7 @@ func TestForeignWriterHangs(t *testing.T) {
 	<-stopped
 	until(t, "started", func() bool { return q.State() == profiling.Started })
 	stop(t, q)
-	// What was asked for meanwhile is withdrawn.
+	// The request made meanwhile is withdrawn.
 	until(t, "the CPU profiler is free", func() bool {
 		if err := pprof.StartCPUProfile(io.Discard); err != nil {
 			return false
@@ -359,7 +359,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A stack that is deeper than the engine sees is cut, and says so.
+// A stack that is deeper than the engine sees is cut, and marked as cut.
 func TestDeepStacksAreCut(t *testing.T) {
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	var deep func(n int)

@@ -41,12 +41,12 @@ type hub struct {
 	newFallback func() sampling.Engine
 	logs        logQueue
 
-	mu      sync.Mutex // guards what follows
-	queue   []func()   // to do on the hub's goroutine
-	running bool
-	wake    chan struct{} // something was queued
+	mu     sync.Mutex // guards what follows
+	queue  []func()   // to do on the hub's goroutine
+	active bool
+	wake   chan struct{} // something was queued
 
-	// What follows belongs to the hub's goroutine.
+	// The hub's goroutine owns the fields below.
 	profilers      []*Profiler
 	symbols        *sampling.Symbols
 	engine         sampling.Engine
@@ -81,8 +81,8 @@ func (h *hub) do(f func()) {
 	done.Lock()
 	h.mu.Lock()
 	h.queue = append(h.queue, func() { f(); done.Unlock() })
-	if !h.running {
-		h.running = true
+	if !h.active {
+		h.active = true
 		go h.run()
 	}
 	h.mu.Unlock()
@@ -104,7 +104,7 @@ func (h *hub) run() {
 		queue := h.queue
 		h.queue = nil
 		if len(queue) == 0 && len(h.profilers) == 0 {
-			h.running = false
+			h.active = false
 			h.mu.Unlock()
 			return
 		}
@@ -268,7 +268,7 @@ func (h *hub) removeFull() {
 		p := h.profilers[i]
 		h.remove(p) // which may read the engine: others may be full now
 		go func() {
-			p.finish()
+			p.makeTrace()
 			defer func() {
 				if v := recover(); v != nil {
 					h.logs.log(slog.LevelError, "profiling: OnSampleBufferFull panicked; the profiler has its trace", slog.String("panic", fmt.Sprint(v)))
@@ -292,7 +292,7 @@ func (h *hub) fail(err error) {
 	for _, p := range h.profilers {
 		p.err = err
 		p.unhold()
-		go p.finish()
+		go p.makeTrace()
 	}
 	h.profilers = nil
 	h.dropEngine()

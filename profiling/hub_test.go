@@ -79,8 +79,8 @@ func TestStartWhileBusy(t *testing.T) {
 	})
 }
 
-// A profiler that never had the CPU profiler says so when it is stopped. It has the gap in its
-// counts, and no more of it afterwards.
+// A profiler that never had the CPU profiler returns ErrBusy from Stop. Its counts have the gap
+// until then.
 func TestStopWhilePaused(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		d.tell(func(e *fakeEngine) { e.busy = true })
@@ -236,7 +236,7 @@ func TestInterval_JSP20(t *testing.T) {
 	}
 }
 
-// What was sampled before Stop is in the trace, what comes after it is not.
+// The trace has the samples from before Stop, and none from after it.
 func TestStopTakesWhatWasBefore_JSP27(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
@@ -279,7 +279,7 @@ func TestLostSamplesAreCounted(t *testing.T) {
 		if got := d.stop(late).Stats.Lost; got != 2 {
 			t.Errorf("the later profiler lost %d, want the 2 since it began", got)
 		}
-		d.tell(func(e *fakeEngine) { e.lost = 1000 }) // nobody's
+		d.tell(func(e *fakeEngine) { e.lost = 1000 }) // of no profiler
 		if got := d.stop(d.start(d.Context(), 10*time.Millisecond, 0)).Stats.Lost; got != 0 {
 			t.Errorf("a profiler lost %d, of before it began", got)
 		}
@@ -430,7 +430,7 @@ type watched struct {
 	left int
 }
 
-// Done is not that of a context of the standard library, which would know how to leave.
+// Done returns a channel of its own, unlike the contexts of the standard library.
 func (w *watched) Done() <-chan struct{} { return make(chan struct{}) }
 
 func (w *watched) AfterFunc(func()) (stop func() bool) {

@@ -47,7 +47,7 @@ type Options struct {
 	Wall bool
 
 	// WallBudget is the share of one core that a Wall profiler may cost, over 0 to 1. 0
-	// means 0.01. Of several profilers the smallest counts.
+	// means 0.01. If several profilers run, the smallest budget counts.
 	WallBudget float64
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// What may be started is told without starting it.
+// Allowed reports what may be started without starting it.
 func TestAllowed_JSP24(t *testing.T) {
 	for _, c := range []struct {
 		name, setting string

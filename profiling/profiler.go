@@ -105,7 +105,7 @@ func (p *Profiler) watch(ctx context.Context) {
 	}
 }
 
-// SampleInterval returns the interval in use. That of a Wall profiler changes with the cost of its
+// SampleInterval returns the interval in use. A Wall profiler's interval changes with the cost of its
 // ticks.
 func (p *Profiler) SampleInterval() time.Duration {
 	p.mu.Lock()

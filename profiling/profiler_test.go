@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The policy of whoever runs the tests must not decide them.
+	// The environment of the test run must not decide the tests.
 	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
 		panic(err)
 	}
@@ -171,9 +171,9 @@ func TestPolicy_JSP24(t *testing.T) {
 func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
 	a := start(t, profiling.Options{SampleInterval: time.Hour})
 	b := start(t, profiling.Options{SampleInterval: time.Hour, Wall: true})
-	before := observer.Default().Now()
+	before := observer.ProcessTimeline().Now()
 	profiling.ForceSample()
-	after := observer.Default().Now()
+	after := observer.ProcessTimeline().Now()
 	for name, p := range map[string]*profiling.Profiler{"cpu": a, "wall": b} {
 		tr := stop(t, p)
 		found := 0
@@ -269,7 +269,7 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 	want(stop(t, p), 30*time.Second, 40*time.Second, time.Minute)
 }
 
-// A new profiler has four empty lists, and its profiler nobody else's samples.
+// A new profiler has four empty lists, and no samples of other profilers.
 func TestStartsEmpty_JSP19_JSP25_JSP26(t *testing.T) {
 	first := start(t, profiling.Options{SampleInterval: time.Hour})
 	profiling.ForceSample()
@@ -328,7 +328,7 @@ func TestModules_JSP13_JSP14(t *testing.T) {
 	}
 }
 
-// A profiler under a context that is over has stopped, and its trace is there.
+// A profiler under a cancelled context has stopped, and has its trace.
 func TestStartUnderAContextThatIsOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -94,7 +94,7 @@ func (p *Profiler) describe(of *part, at int64) {
 	of.stats = p.countsUntil(at)
 }
 
-// stop ends the profiler, and returns when its trace is there.
+// stop ends the profiler, and returns when its trace is complete.
 func (p *Profiler) stop() {
 	if p.stopping.Swap(true) {
 		p.wait()
@@ -105,19 +105,19 @@ func (p *Profiler) stop() {
 	detached := false
 	p.hub.do(func() { detached = p.hub.detach(p) })
 	if detached {
-		p.finish()
+		p.makeTrace()
 	}
 	p.wait()
 }
 
-// wait returns when the trace is there.
+// wait returns when the trace is complete.
 func (p *Profiler) wait() {
 	p.ready.Lock()
 	p.ready.Unlock() //nolint:staticcheck // it is waited for, nothing is guarded
 }
 
-// finish makes the trace. The hub has let go of the profiler.
-func (p *Profiler) finish() {
+// makeTrace makes the trace. The hub has let go of the profiler.
+func (p *Profiler) makeTrace() {
 	p.axis.read()
 	p.mu.Lock()
 	p.finished = true

@@ -46,7 +46,7 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	}
 	full := make(chan struct{})
 	// The profile's start and length are real time, whatever clock the request's timeline has.
-	p, err := Start(observer.NewContext(r.Context(), observer.Default()), Options{
+	p, err := Start(observer.NewContext(r.Context(), observer.ProcessTimeline()), Options{
 		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
 		OnSampleBufferFull: func(*Profiler) { close(full) },
 	})

@@ -26,7 +26,7 @@ type thinner struct {
 	share       time.Duration // the wall time that one goroutine's sample stands for
 }
 
-// set changes the interval; that of the engine is not longer.
+// set changes the interval. The engine's interval is not longer.
 func (t *thinner) set(wall bool, interval time.Duration, begun int64) {
 	t.wall, t.begun = wall, begun
 	if interval != t.interval {

@@ -129,20 +129,20 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 }
 
 // reader measures recording on a timeline of 100 000 entries, with and without a
-// goroutine that reads all of it in every way there is. Reading takes a processor
-// and makes garbage, whoever does it: reading a timeline that nobody records on
-// shows how much of the difference that is.
+// goroutine that reads all of it in every way. Reading takes a processor and makes
+// garbage in any case. Reading a timeline without writers shows how much of the
+// difference this is.
 func reader(ctx context.Context, length time.Duration) error {
-	const kept = 100_000
-	tl, err := full(kept)
+	const entries = 100_000
+	tl, err := full(entries)
 	if err != nil {
 		return err
 	}
-	other, err := full(kept)
+	other, err := full(entries)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("a timeline that holds %d entries and is full; a goroutine records 100 000 marks a second, for %v each\n", kept, length)
+	fmt.Printf("a timeline that holds %d entries and is full; a goroutine records 100 000 marks a second, for %v each\n", entries, length)
 	for _, c := range []struct {
 		label string
 		read  *observer.Timeline

@@ -19,7 +19,7 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// What the split does: each function under a span of its name, in these shares.
+// The split runs each function under a span of its name, in these shares.
 var split = []struct {
 	name  string
 	share int // percent

@@ -7,9 +7,10 @@
 //	go run -C benchmarks ./profiling top           # go tool pprof on our profile and on the standard one
 //	go run -C benchmarks ./profiling push          # what profiles that are delivered add to a request
 //
-// Without a word it does them all; sessions takes 12 s, attribution as long as it takes for
-// 300 samples a round, overhead and top as -rounds and -length say, push ten times as long. Figures
-// are of one run: rows take turns in rounds, and what is compared was measured a moment apart.
+// Without a word it measures all of them. sessions takes 12 s, and attribution the time of 300
+// samples a round. -rounds and -length set the time of overhead and top. push takes ten times
+// as long. Figures are of one run: rows take turns in rounds, so compared rows were measured a
+// moment apart.
 package main
 
 import (

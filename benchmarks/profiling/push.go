@@ -13,16 +13,16 @@ import (
 	"github.com/perfline/perfline/benchmarks/internal/service"
 )
 
-// clients are so many that the service always has something to do: waiting and being woken
-// up would take it as long as what is measured, and no two times as long.
+// clients is so high that the service always has work. Waiting and waking up would otherwise
+// take as long as the measured work, and vary.
 const clients = 16
 
-// push measures what a request takes more of a service while its profiles are delivered, beside
-// the same service without profiles. What traces cost is for the judge (../request).
-// The services take turns, of five times the length and as much before it that is not
-// measured. In each of the two, profiles are pushed twice: pyroscope-go pushes those of the
-// CPU every other time only, since its ticker fires a little before they are complete. The
-// requests and the backend are this process's.
+// push measures the CPU that delivered profiles add to a request, beside the same service
+// without profiles. The judge (../request) measures the cost of traces. The services take
+// turns of five times the length, after as much time that is not measured. Profiles are
+// pushed twice in each: pyroscope-go pushes CPU profiles only every other time, because its
+// ticker fires a little before they are complete. This process has the requests and the
+// backend.
 func push(ctx context.Context, rounds int, length time.Duration) error {
 	interval := max(5*length/2, time.Second) // perfline pushes no oftener
 	length = 2 * interval

@@ -87,7 +87,7 @@ func openTelemetry(ctx context.Context) (*service.Service, error) {
 		}
 		profiler, err := pyroscopego.Start(pyroscopego.Config{
 			ApplicationName: "benchmark", ServerAddress: address, UploadRate: interval,
-			// What perfline pushes while nobody has set the rates of mutexes and blocking.
+			// perfline pushes these while the rates of mutexes and blocking are not set.
 			ProfileTypes: append([]pyroscopego.ProfileType{pyroscopego.ProfileGoroutines}, pyroscopego.DefaultProfileTypes...),
 		})
 		if err != nil {

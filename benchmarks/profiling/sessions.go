@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// besideOthers runs two sessions while somebody else's profiler comes and goes, and
-// says every second how they are.
+// besideOthers runs two sessions while another profiler comes and goes, and prints their
+// state every second.
 func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 	const seconds = 12
 	var all []*profiling.Profiler
@@ -57,7 +57,7 @@ func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 		switch second {
 		case 3, 7:
 			foreign = &bytes.Buffer{}
-			pprof.StopCPUProfile() // as agents do that know of nobody else
+			pprof.StopCPUProfile() // as agents do that ignore other profilers
 			if err := pprof.StartCPUProfile(foreign); err != nil {
 				return fmt.Errorf("the other profiler: %w", err)
 			}

@@ -102,7 +102,7 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 	return nil
 }
 
-// Of the standard profile pprof also knows what was inlined, and says so.
+// pprof marks inlined functions of the standard profile.
 var topLine = regexp.MustCompile(`^\s*\S+\s+([0-9.]+)%\s+[0-9.]+%\s+\S+\s+[0-9.]+%\s+(.*?)(?: \((?:partial-)?inline\))?$`)
 
 // flat merges profiles into a file and reads the flat percentages that go tool

@@ -109,7 +109,7 @@ func ownProvider(ctx context.Context, s setting) (*pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := exporter.New(perflineTo(s))
+	d, err := exporter.NewDelivery(perflineTo(s))
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func perflineStart(ctx context.Context, s setting) (*pipeline, error) {
 
 // ours is perfline's exporter in place of the SDK's two.
 func ours(_ context.Context, s setting) (sdktrace.SpanProcessor, error) {
-	return exporter.New(perflineTo(s))
+	return exporter.NewDelivery(perflineTo(s))
 }
 
 // perflineTo is where perfline's exporter delivers.

@@ -69,7 +69,7 @@ const part = 512
 
 // cutTimes returns how long the calls of End took that handed over a part, sorted.
 func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
-	d, err := exporter.New(exporter.Config{Sender: taking{&otlp.Receiver{}}})
+	d, err := exporter.NewDelivery(exporter.Config{Sender: taking{&otlp.Receiver{}}})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
 			return nil, err
 		}
 	}
-	if n := (*record.Timeline)(timeline).UnitStats().Long; n != 2000 {
+	if n := (*record.Timeline)(timeline).UnitStats().LongUnits; n != 2000 {
 		return nil, fmt.Errorf("%d parts of %d spans were handed over, want 2000", n, part)
 	}
 	root.End()

@@ -46,7 +46,7 @@ var queues = []queue{
 		return sdktrace.NewBatchSpanProcessor(to, sdktrace.WithMaxQueueSize(size), sdktrace.WithExportTimeout(0)), to.spans.Load, nil
 	}},
 	{"exporter.Delivery", func(size int, to *stuck) (sdktrace.SpanProcessor, func() uint64, error) {
-		d, err := exporter.New(exporter.Config{Sender: to, QueueSize: size, QueueBytes: 1 << 30})
+		d, err := exporter.NewDelivery(exporter.Config{Sender: to, QueueSize: size, QueueBytes: 1 << 30})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,5 +1,5 @@
-// Command sessions records a million entries in a profiling session, and says what keeping them costs,
-// how long it takes to put them together, and how long the answers to queries:
+// Command sessions records a million entries in a profiling session. It prints their memory, the time of
+// putting them together, and the time of answers to queries:
 //
 //	go run -C benchmarks ./sessions
 //
@@ -241,7 +241,7 @@ func concurrent(tl *observer.Timeline, n int, settle func()) {
 	began := tl.Now()
 	for i := range each - 1 {
 		for g := range goroutines {
-			at := tl.Now() - time.Duration(g+1) // those of a round overlap
+			at := tl.Now() - time.Duration(g+1) // the measures of a round overlap
 			measure(tl, goroutines+i*goroutines+g+1, g+1, at-time.Microsecond, at)
 			if (i*goroutines+g)%settleEvery == 0 {
 				settle()

@@ -223,7 +223,7 @@ func TestDefaultTimeline(t *testing.T) {
 		return in, nil
 	}
 	r.start(t)
-	before := len(observer.Default().EntriesByType(observer.Resource))
+	before := len(observer.ProcessTimeline().EntriesByType(observer.Resource))
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	if _, err := r.buy(ctx, "tea"); err != nil {
@@ -232,12 +232,12 @@ func TestDefaultTimeline(t *testing.T) {
 	r.stop()
 	want := r.tl // a span's own timeline is one of its provider's
 	if bothproviders.Is(bothproviders.SDK) {
-		want = observer.Default()
+		want = observer.ProcessTimeline()
 	}
 	if own == nil || (*record.Timeline)(own).Parent() != (*record.Timeline)(want) {
 		t.Errorf("the call's timeline is no child of %p", want)
 	}
-	if got := len(observer.Default().EntriesByType(observer.Resource)) - before; got != 1 {
+	if got := len(observer.ProcessTimeline().EntriesByType(observer.Resource)) - before; got != 1 {
 		t.Errorf("%d resource entries on the default timeline, want 1", got)
 	}
 }

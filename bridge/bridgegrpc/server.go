@@ -27,7 +27,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.Default()
+	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
 
 	// Filter, when set, is asked about every call. A call it returns false for
 	// gets nothing: no timeline, no span, no metrics.
@@ -55,7 +55,7 @@ func (s Server) Handler() stats.Handler {
 		otel.Handle(err) // calls are served without it
 	}
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
-	s.Timeline = cmp.Or(s.Timeline, observer.Default())
+	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	return &server{
 		Server:    s,
 		tracer:    cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),

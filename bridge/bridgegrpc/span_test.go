@@ -233,7 +233,7 @@ func TestFilter(t *testing.T) {
 			if n := len(r.points(t, "rpc.server.call.duration")); n != one[c.server] {
 				t.Errorf("%d points of the server's metric", n)
 			}
-			if own := tl != observer.Default(); own == c.server {
+			if own := tl != observer.ProcessTimeline(); own == c.server {
 				t.Errorf("the handler has a timeline of its own: %v", own)
 			}
 			if n := len(md["traceparent"]); n != one[c.client] {

@@ -235,7 +235,7 @@ func TestDisconnects(t *testing.T) {
 	if err := tp.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if st := (*record.Timeline)(tl).UnitStats(); st.Late+st.AgedOut != 0 || st.Waiting != 0 {
+	if st := (*record.Timeline)(tl).UnitStats(); st.MarksAfterEnd+st.MarksOfOpenSpans != 0 || st.Waiting != 0 {
 		t.Errorf("%+v", st)
 	}
 	want := map[string]int64{"POST": served, "GET": called, "theirs": foreign, "all": served, "leaf": served}

@@ -16,7 +16,7 @@ import (
 )
 
 // The middleware goes around the mux. Most programs have one timeline and one provider, and call
-// bridgehttp.Middleware: it takes observer.Default and otel.SetTracerProvider's.
+// bridgehttp.Middleware: it takes observer.ProcessTimeline and otel.SetTracerProvider's.
 func ExampleServer_Middleware() {
 	ctx := context.Background()
 	timeline := observer.NewTimeline(observer.TimelineOptions{})

@@ -34,7 +34,7 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.Default()
+	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
 
 	// Filter, when it returns false, lets the request pass as if there were no
 	// middleware: what it marks is on the process's timeline.
@@ -97,7 +97,7 @@ func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(nex
 // Middleware is the package's Middleware with s's settings.
 func (s Server) Middleware(next http.Handler) http.Handler {
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
-	s.Timeline = cmp.Or(s.Timeline, observer.Default())
+	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	s.ServerTiming.Names = slices.Clone(s.ServerTiming.Names)
 	if s.ServerTiming.MaxBytes <= 0 {
 		s.ServerTiming.MaxBytes = 1024

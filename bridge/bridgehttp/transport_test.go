@@ -268,10 +268,10 @@ func TestTransportOfTheProcess(t *testing.T) {
 	r := withProcessor(t)
 	s := r.open(t, "http/1.1", http.NotFoundHandler())
 	call := r.caller(t, s.client.Transport)
-	process := watch(t, observer.Default(), observer.Resource)
+	process := watch(t, observer.ProcessTimeline(), observer.Resource)
 	call.ctx = t.Context()
 	call.call(t, http.MethodGet, s.url+"/process", nil)
-	if e := only(t, process()); e.Name() != s.url+"/process" || e.Timeline() != observer.Default() {
+	if e := only(t, process()); e.Name() != s.url+"/process" || e.Timeline() != observer.ProcessTimeline() {
 		t.Errorf("got %v", e)
 	}
 	if n := len(call.resources()); n != 0 {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// What each framework serves: GET /items/{id}, which makes a mark with the framework's own context and answers 200, and GET /fail/{id},
+// Each framework serves GET /items/{id}, which makes a mark with the framework's own context and answers 200, and GET /fail/{id},
 // which fails in the framework's way with 418.
 const teapot = http.StatusTeapot
 

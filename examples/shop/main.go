@@ -1,15 +1,14 @@
-// Shop is a small web shop that shows perfline at work: a catalogue and orders in
-// SQLite, a payment service that is called over HTTP, a shipping service that is
-// called over gRPC, and marks and measures where they help. Run it with a load of
-// its own,
+// Shop is a small web shop that shows perfline at work. It has a catalogue and orders
+// in SQLite, a payment service over HTTP, a shipping service over gRPC, and marks and
+// measures where they help. Run it with a load of its own,
 //
 //	go run ./shop -for 10s
 //
-// and it ends with a table of its routes, one of its measures, the functions that
-// ran most and the slowest request as a waterfall, with what ran in each of its
-// spans. With OTEL_EXPORTER_OTLP_ENDPOINT set, its traces go to
-// that backend too, and with PYROSCOPE_SERVER_ADDRESS its profiles. Without -for it
-// serves until it is interrupted, with -forever under a load of its own.
+// and it prints tables of its routes and measures, the hottest functions, and the
+// slowest request as a waterfall with the functions of each span. With
+// OTEL_EXPORTER_OTLP_ENDPOINT, it sends its traces, and with PYROSCOPE_SERVER_ADDRESS
+// its profiles. Without -for it serves until it is interrupted, and with -forever under
+// a load of its own.
 package main
 
 import (
@@ -93,8 +92,8 @@ func run(ctx context.Context, o options) error {
 	pl, err := perfline.Start(ctx, perfline.Config{
 		Service: "shop",
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
-		// Who comes to the live page or the service may record sessions, and see all frames. Both
-		// let in who is on this machine.
+		// Clients of the live page and of the service may record sessions, and see all frames. Both
+		// allow clients on this machine.
 		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}},
 	})
 	if err != nil {
@@ -104,7 +103,7 @@ func run(ctx context.Context, o options) error {
 	runtime.SetMutexProfileFraction(10)
 	runtime.SetBlockProfileRate(int(100 * time.Microsecond))
 
-	measures, err := watchMeasures(observer.Default())
+	measures, err := watchMeasures(observer.ProcessTimeline())
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func run(ctx context.Context, o options) error {
 	outer.Handle("/", bridgehttp.Server{
 		ServerTiming: bridgehttp.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
-	var authorize func(*http.Request) error // nil lets in who is on this machine
+	var authorize func(*http.Request) error // nil allows clients on this machine
 	if o.published {
 		authorize = published
 	}
@@ -145,7 +144,7 @@ func run(ctx context.Context, o options) error {
 	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
 	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
-	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: nobody wants its traces
+	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: its traces are of no use
 	shop, err := serve(ctx, o.addr, outer)
 	if err != nil {
 		return err
@@ -184,7 +183,7 @@ func run(ctx context.Context, o options) error {
 	if flushErr := pl.Flush(stopCtx); flushErr != nil {
 		slog.Warn("not all spans are delivered yet", "error", flushErr) // Shutdown has the count
 	}
-	observer.Default().Deliver()
+	observer.ProcessTimeline().Deliver()
 	if l != nil {
 		report(os.Stdout, l, measures)
 		if cpu != nil {

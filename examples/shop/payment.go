@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// paymentHandler is the payment service: somebody else's, which takes a few
-// milliseconds and sometimes longer.
+// paymentHandler is the payment service of another company. It takes a few milliseconds
+// and sometimes longer.
 func paymentHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /payments", func(w http.ResponseWriter, r *http.Request) {

@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// sampling is what samples the shop during its load: what runs, every 10 ms of CPU
-// time, and what all goroutines do, running or waiting, as often as 3 % of a core
+// sampling has the profilers of the shop's load. cpu samples running code every 10 ms of
+// CPU time. wall samples all goroutines, running or waiting, as often as 3 % of a core
 // allows.
 type sampling struct{ cpu, wall *profiling.Profiler }
 
@@ -49,7 +49,7 @@ func reportHottest(w io.Writer, t *profile.Trace) {
 	for _, f := range t.Top(5) {
 		fmt.Fprintf(tw, "%s\t%s\t %s\n", share(f.Self), share(f.Total), f.Name)
 	}
-	_ = tw.Flush() // to a terminal: nobody to tell
+	_ = tw.Flush() // a terminal does not fail
 }
 
 // writeProfile writes a trace for go tool pprof, if a file is named.

@@ -57,7 +57,7 @@ func report(w io.Writer, l *load, m *measureTable) {
 	}
 	skipped := l.skipped
 	l.mu.Unlock()
-	_ = tw.Flush() // to a terminal: nobody to tell
+	_ = tw.Flush() // a terminal does not fail
 
 	fmt.Fprintln(tw, "\nentry\tname\tcount\tp50\tp99\tmax\t")
 	m.mu.Lock()

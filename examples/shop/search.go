@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// maxIndexAge is how old the index may be. Whoever finds it older makes a new one:
-// that request is slow, and its profile says why.
+// maxIndexAge is the age at which a search makes a new index. That request is slow, and
+// its profile shows the reason.
 const maxIndexAge = time.Second
 
 // Parts of a text that are found are this long, in bytes.

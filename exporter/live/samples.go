@@ -13,8 +13,8 @@ import (
 )
 
 // flame answers with the flame graph of a session. Parameters narrow it to a request (trace and
-// span), to all requests of a route (the id of a timeline of one of them, as names may be
-// shortened), or to the frame of a timeline. With running, it leaves out waiting goroutines.
+// span), to all requests of a route, or to the frame of a timeline. A route has the id of a
+// timeline of one of its requests, because shown names may be shortened. With running, it leaves out waiting goroutines.
 func (h *handler) flame(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	s := h.finishedSession(w, query.Get("session"))

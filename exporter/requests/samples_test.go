@@ -50,16 +50,16 @@ func sampled(t *testing.T) (requests.Request, *profile.Trace) {
 	add := func(at time.Duration, stack, context int, marker profile.Marker) {
 		tr.Samples = append(tr.Samples, profile.Sample{Timestamp: time.Hour + at, StackID: stack, ContextID: context, Count: 1, Weight: 10 * ms, Marker: marker})
 	}
-	add(5*ms, 0, 0, profile.Running)
+	add(5*ms, 0, 0, profile.Ordinary)
 	add(20*ms, 1, 1, profile.Idle)
-	add(25*ms, 3, 3, profile.Running)            // under a span that was not kept
-	add(26*ms, 3, 4, profile.Running)            // another request's, of a span with the same id
-	add(27*ms, 3, profile.None, profile.Running) // under no span
-	add(45*ms, 2, 0, profile.Running)            // in render
-	add(50*ms, 3, 2, profile.Running)            // in started
-	add(75*ms, 3, 0, profile.Running)            // in encode, which is within render
-	add(85*ms, 0, 0, profile.Running)            // in render again
-	add(95*ms, profile.None, 0, profile.Other)   // after both
+	add(25*ms, 3, 3, profile.Ordinary)            // under a span that was not kept
+	add(26*ms, 3, 4, profile.Ordinary)            // another request's, of a span with the same id
+	add(27*ms, 3, profile.None, profile.Ordinary) // under no span
+	add(45*ms, 2, 0, profile.Ordinary)            // in render
+	add(50*ms, 3, 2, profile.Ordinary)            // in started
+	add(75*ms, 3, 0, profile.Ordinary)            // in encode, which is within render
+	add(85*ms, 0, 0, profile.Ordinary)            // in render again
+	add(95*ms, profile.None, 0, profile.Other)    // after both
 	return r.Requests()[0], tr
 }
 

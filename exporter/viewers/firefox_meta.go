@@ -37,7 +37,7 @@ const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Oth
 
 // markerCategories are the categories of samples. Others are categoryOther.
 var markerCategories = map[profile.Marker]int{
-	profile.Running: categoryGo, profile.GC: categoryGC, profile.Syscall: categorySyscall, profile.Idle: categoryIdle,
+	profile.Ordinary: categoryGo, profile.GC: categoryGC, profile.Syscall: categorySyscall, profile.Idle: categoryIdle,
 }
 
 // markerTypes are the types of markers, by the types of events that are markers.

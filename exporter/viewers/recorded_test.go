@@ -59,7 +59,7 @@ func aSession() *handMade {
 		Frames: []profile.Frame{{Name: "main.main", ResourceID: 0, Line: 7}, {Name: "main.render", ResourceID: 0, Line: 70},
 			{Name: "runtime.gopark", ResourceID: 1, Line: 300}, {Name: "cgo", ResourceID: profile.None}},
 		Stacks: []profile.Stack{{FrameID: 0, ParentID: profile.None}, {FrameID: 1, ParentID: 0}, {FrameID: 2, ParentID: 1}, {FrameID: 3, ParentID: profile.None}},
-		Samples: []profile.Sample{at(0, 0, profile.Running), at(10*ms, 1, profile.Running), at(20*ms, 1, profile.GC),
+		Samples: []profile.Sample{at(0, 0, profile.Ordinary), at(10*ms, 1, profile.Ordinary), at(20*ms, 1, profile.GC),
 			at(30*ms, 2, profile.Idle), at(40*ms, 3, profile.Other), at(50*ms, profile.None, profile.Syscall)},
 		Interval: 10 * ms, Engine: "cpu", Started: time.Second, Stopped: 2 * time.Second,
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// buildTags leave out, by nested module, what nobody here uses and takes minutes to build:
-// of Prometheus, the service discovery in everybody's clouds.
+// buildTags leave out unused code that takes minutes to build, by nested module: the service
+// discovery of Prometheus in many clouds.
 var buildTags = map[string]string{"prometheus": "remove_all_sd"}
 
 // build builds pkg in the nested module dir (a folder beside this package's)
@@ -60,7 +60,7 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	// anyway, and the others wait for it.
 	lock := flock.New(bin + ".lock")
 	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		return "", fmt.Errorf("waiting for whoever else builds %s: %w", pkg, err)
+		return "", fmt.Errorf("waiting for another build of %s: %w", pkg, err)
 	}
 	defer lock.Close()
 	if _, err := os.Stat(bin); err == nil {

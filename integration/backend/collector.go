@@ -28,7 +28,7 @@ type CollectorConfig struct {
 	Tempo string
 
 	// Metrics takes them by OTLP over HTTP, below the URL's /v1/metrics. Empty means a
-	// port where nobody listens: metrics are taken, and lost after a minute.
+	// port that refuses connections: metrics are accepted, and lost after a minute.
 	Metrics string
 
 	// Certificate and Key are files in PEM. With them, services speak TLS with it.
@@ -99,9 +99,9 @@ func (c *Collector) endpoint(listener string) string {
 	return c.scheme + strings.TrimPrefix(c.url(listener), "http")
 }
 
-// Count is what it says that it has counted since it started, by the name of the
-// metric: the sum of those whose labels have the label, such as
-// exporter="otlp_grpc/jaeger"; an empty one is on all. What was not counted yet is 0.
+// Count returns the Collector's own count since its start, by the name of the metric. It
+// adds up the series that have the label, such as exporter="otlp_grpc/jaeger". An empty
+// label selects all series. A count that does not exist yet is 0.
 func (c *Collector) Count(ctx context.Context, metric, label string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url("METRICS")+"/metrics", http.NoBody)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // in its folder. Its methods are for one goroutine at a time.
 type Prometheus struct{ *server }
 
-// StartPrometheus builds Prometheus if need be, which takes minutes the first time,
-// starts it with those flags beside the ones that say where it listens and where its files are,
-// and waits until it is ready. The caller stops it.
+// StartPrometheus builds Prometheus if necessary, which takes minutes the first time. It
+// starts Prometheus with the flags, and with its own for the address and the files, and
+// waits until it is ready. The caller stops it.
 func StartPrometheus(ctx context.Context, flags ...string) (*Prometheus, error) {
 	config, err := repository("deploy", "prometheus.yml")
 	if err != nil {
@@ -53,7 +53,7 @@ type Sample struct {
 	Value  string
 }
 
-// Query is what a query gives now. What is no query is an error that says why.
+// Query returns the result of a query now. The error for a wrong query has the reason.
 func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) {
 	var vector struct {
 		ResultType string `json:"resultType"`

@@ -29,9 +29,8 @@ type server struct {
 	proc *process
 }
 
-// newServer builds the program of the nested module called name if need be,
-// which takes minutes the first time, and picks a folder and a port for each of
-// the listeners. The caller calls Stop.
+// newServer builds the program of a nested module if necessary, which takes minutes the
+// first time. It picks a folder, and a port for each listener. The caller calls Stop.
 func newServer(ctx context.Context, name, pkg string, listeners ...string) (*server, error) {
 	bin, err := build(ctx, name, pkg)
 	if err != nil {
@@ -139,7 +138,7 @@ func (s *server) Terminate() error {
 func (s *server) Stop() error { return errors.Join(s.Terminate(), os.RemoveAll(s.dir)) }
 
 // Running tells whether the process has been started and has not ended.
-func (s *server) Running() bool { return s.proc != nil && !s.proc.ended() }
+func (s *server) IsUp() bool { return s.proc != nil && !s.proc.ended() }
 
 // Dir is the process's folder, which stays the same when it is started again.
 func (s *server) Dir() string { return s.dir }

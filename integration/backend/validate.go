@@ -12,10 +12,9 @@ const (
 	jaegerPkg    = "github.com/jaegertracing/jaeger/cmd/jaeger"
 )
 
-// Validate has a program, collector or jaeger, look at its configuration, files of
-// deploy/ of which later ones are merged over the first, with nothing in its
-// environment, so that the defaults are looked at, too. It finds what it does not know
-// and what does not fit together, not an address where nobody is.
+// Validate runs the validation of collector or jaeger on files of deploy/. Later files
+// are merged over the first. The environment is empty, so the defaults are validated,
+// too. It finds unknown settings and contradictions, but no wrong addresses.
 func Validate(ctx context.Context, program string, files ...string) error {
 	pkg, ok := map[string]string{"collector": collectorPkg, "jaeger": jaegerPkg}[program]
 	if !ok {

@@ -1,8 +1,8 @@
 // Command collector is an OpenTelemetry Collector of the components that
 // deploy/collector.yaml and collector-tail.yaml name, all of which the contrib
 // distribution has, too. The integration tests build it from source and run it with
-// these files. It is a module of its own because the Collector's requirements
-// are nobody else's; nobody who uses perfline ever downloads it.
+// these files. It is a module of its own because only the Collector has such
+// requirements. Users of perfline never download it.
 package main
 
 import (

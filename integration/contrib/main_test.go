@@ -89,7 +89,7 @@ type scenario struct {
 func (s scenario) arrived(t *testing.T, over func(setup, *exporter.Delivery) provider) []*tracepb.ResourceSpans {
 	t.Helper()
 	r := &receiver{}
-	d, err := exporter.New(exporter.Config{Sender: r})
+	d, err := exporter.NewDelivery(exporter.Config{Sender: r})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// Nobody gets into Grafana by a password that everybody knows.
+// Grafana has no user, so no well-known password opens it.
 func TestGrafanaHasNoUsers(t *testing.T) {
 	grafana := load(t).Services["grafana"]
 	for name, want := range map[string]string{
@@ -298,7 +298,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 	}
 }
 
-// Nor is there a password in any of the files.
+// No file has a password.
 func TestFilesHaveNoSecrets(t *testing.T) {
 	literal := regexp.MustCompile(`(?i)(passw\w*|secret\w*|token|api_?key|credentials?)["']?\s*[:=]\s*["']?[^\s"'$]`)
 	err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, d os.DirEntry, err error) error {

@@ -1,8 +1,8 @@
-// Package deploy tests docker-compose.yml and the files of deploy/ as far as that goes
-// without a container engine: the rules that they keep, the shop as deploy/Dockerfile
-// builds it, and that what the dashboards ask for is there, in the backends that the
-// compose file names, built from source and run with deploy/'s files. Tempo and Grafana
-// cannot be built here: of their files only the shape is checked.
+// Package deploy tests docker-compose.yml and the files of deploy/ without a container
+// engine. It checks their rules, and builds the shop as deploy/Dockerfile does. It builds
+// the compose file's backends from source, runs them with deploy/'s files, and asks them
+// the dashboards' queries. Tempo and Grafana cannot be built here: only the shape of their
+// files is checked.
 //
 // Run it with -count=1: of files outside the module go test does not see that they have
 // changed.

@@ -58,7 +58,7 @@ type dashboard struct {
 	}
 }
 
-// dashboards are those of deploy/grafana/dashboards, by file.
+// dashboards returns the dashboards of deploy/grafana/dashboards, by file.
 func dashboards(t *testing.T) map[string]dashboard {
 	t.Helper()
 	dir := filepath.Join(root, "deploy", "grafana", "dashboards")

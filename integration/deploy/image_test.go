@@ -96,8 +96,8 @@ func buildShop(t *testing.T) string {
 	return bin
 }
 
-// An image's stages begin with an exact version or with nothing, and it runs as nobody
-// that the host knows.
+// An image's stages begin with an exact version or with nothing. It runs as a user that
+// the host does not know.
 func TestDockerfile(t *testing.T) {
 	text := dockerfile(t)
 	for _, from := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(text, -1) {
@@ -199,7 +199,7 @@ func TestShopOfTheImage(t *testing.T) {
 		}
 	}
 
-	// Nobody is there to send to: it runs all the same.
+	// The shop runs without any backend.
 	s := startShop(ctx, t, bin, strings.NewReplacer("collector:4317", "127.0.0.1:1", "pyroscope:4040", "127.0.0.1:1"),
 		"OTEL_METRICS_EXPORTER=none")
 	check := load(t).Services["shop"].HealthCheck.Test

@@ -18,9 +18,9 @@ const cpu = backend.CPU
 // patience is how long something that must come may take, on a slow machine.
 const patience = 2 * time.Minute
 
-// TestStack runs the shop as compose does, with what can be built of the services between which compose
-// puts it, each with the file that compose mounts: the Collector, Jaeger, Pyroscope and Prometheus, this
-// one with compose's flags. All that the dashboards ask of Prometheus and of Pyroscope must be there.
+// TestStack runs the shop as compose does, with the services that can be built: the Collector, Jaeger,
+// Pyroscope and Prometheus. Each has the file that compose mounts, and Prometheus compose's flags. Prometheus
+// and Pyroscope must answer all queries of the dashboards.
 func TestStack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the first build of all takes minutes
 	defer cancel()
@@ -52,7 +52,7 @@ func TestStack(t *testing.T) {
 	}
 	stopAfter(t, "collector", collector)
 	hosts := strings.NewReplacer("http://collector:4317", collector.OTLPGRPC(), "http://pyroscope:4040", pyroscope.URL())
-	// Metrics come sooner than in compose, for the rates of a short run. What is in a namespace must be
+	// Metrics come sooner than in compose, for the rates of a short run. A service in a namespace must be
 	// found by its name, too.
 	shop := startShop(ctx, t, buildShop(t), hosts, "OTEL_METRIC_EXPORT_INTERVAL=500", "OTEL_RESOURCE_ATTRIBUTES=service.namespace=examples")
 	stopped := false

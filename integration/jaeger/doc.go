@@ -1,6 +1,6 @@
 // Package jaeger pins the Jaeger that the integration tests run against. It is
-// a module of its own because Jaeger's requirements conflict with everybody
-// else's; nobody who uses perfline ever downloads it.
+// a module of its own because Jaeger's requirements conflict with the other
+// modules'. Users of perfline never download it.
 //
 //	go build -C integration/jaeger github.com/jaegertracing/jaeger/cmd/jaeger
 //

@@ -33,8 +33,8 @@ func (p tab) axe() []finding {
 	return found
 }
 
-// Everything can be read and used by everybody, on a phone, on a desk and on a wall, in light and
-// in dark: axe-core finds nothing serious, and nothing is to be scrolled to sideways.
+// The page is accessible on a phone, on a desk and on a wall, in light and in dark: axe-core finds
+// nothing serious, and nothing needs sideways scrolling.
 func TestAccessible(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A Browser is a headless Chromium (Debian's package chromium). Its pages are shown one at a
-// time: one that nobody sees is not kept up to date.
+// A Browser is a headless Chromium (Debian's package chromium). It shows one page at a time: a
+// hidden page is not updated.
 type Browser struct {
 	ctx    context.Context //nolint:containedctx // chromedp's handle of the browser
 	cancel context.CancelFunc

@@ -123,8 +123,8 @@ func openElsewhere(t *testing.T, url string) (p tab, said func() string) {
 	}
 }
 
-// asked are the requests that a live page was sent, and how it answered: "POST /path 403". The
-// browser does not always tell that of a beacon, and of what a page has asked for that was left.
+// asked has the requests to a live page and their answers: "POST /path 403". The browser does not
+// always report the answer to a beacon, or to a request of a page that was left.
 type asked struct {
 	mu  sync.Mutex // guards what follows
 	all []string

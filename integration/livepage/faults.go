@@ -13,10 +13,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// faults are what a page must never do, whatever it shows: an exception that nobody catches,
-// anything on the console, what the browser finds wrong with it (breaches of its
-// Content-Security-Policy above all), a request to anywhere else, an answer without that
-// policy.
+// faults lists the forbidden actions of a page. It must not throw an uncaught exception, write
+// to the console, or breach its Content-Security-Policy. It must not send a request to another
+// host, or get an answer without that policy.
 type faults struct {
 	base string // where everything comes from
 

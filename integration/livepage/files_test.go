@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/integration/firefox"
 )
 
-// Each of a session's files is saved by a click, and read by something that is not ours; all have
-// the samples that the page counts. What else is in them is tested by package viewers.
+// A click saves each of a session's files, and a program of others reads it. All files have the
+// samples that the page counts. Package viewers tests their other content.
 func TestFiles(t *testing.T) {
 	id := recorded.session
 	p := open(t, shop.Page+fmt.Sprintf("#/sessions/%d", id), View{})

@@ -40,7 +40,7 @@ func TestFlameGraphs(t *testing.T) {
 	if requestTime <= 0 || requestTime > time {
 		t.Errorf("the request ran %g ms, the whole session %g", requestTime, time)
 	}
-	// What ran in each span is in the waterfall, too.
+	// The waterfall shows the functions of each span, too.
 	p.wait(`/^ran ([0-9.]+ (ms|s)|in [0-9]+ samples?)$/.test(document.querySelector("#waterfall tr.ran .pick bdi")?.innerText) && document.querySelector("#waterfall tr.ran .hot").innerText.includes("%")`)
 }
 

@@ -39,7 +39,7 @@ func texts() (all []string) {
 	return all
 }
 
-// blank are those of hostile that count as printed.
+// blank has the characters of hostile that count as printable.
 const blank = "\u3164\u2800\ufe0f\u034f\U000e0100\U0001d159\u115f\u180b"
 
 // Text from outside is shown as text, what cannot be seen of it as codes, and cut: wherever
@@ -104,7 +104,7 @@ func TestHostileText(t *testing.T) {
 	p.wait(`document.querySelector("table.summary tbody th") && ![...document.querySelectorAll("#timelines td")].some((td) => td.textContent === "Loading…")`)
 	p.harmless("events summed up")
 
-	// What is in an address is text from outside as well.
+	// An address is text of clients, too.
 	for _, c := range hostile[:5] {
 		q := eval[string](p, fmt.Sprintf(`String(new URLSearchParams({ q: %q, route: %[1]q, session: %[1]q, timeline: %[1]q }))`, strings.ToValidUTF8(c.text, "")))
 		for _, path := range []string{"#/?", "#/sessions?"} {
@@ -115,8 +115,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// harmless is checked of what is shown: no script came to run, no element came from text, nothing is wider
-// than the page, and nothing that cannot be seen is in it.
+// harmless checks the shown page. No script of the text ran, and no element came from the text. Nothing is wider
+// than the page, and it has no invisible characters.
 func (p tab) harmless(where string) {
 	p.t.Helper()
 	if eval[bool](p, `"hacked" in window`) {

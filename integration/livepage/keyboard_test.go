@@ -8,16 +8,16 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-func (p tab) press(keys string, held ...chromedp.Modifier) {
+func (p tab) press(keys string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
-	p.must(p.Press(keys, held...))
+	p.must(p.Press(keys, modifiers...))
 }
 
 // until presses a key until an expression is true, and asks only between two presses.
-func (p tab) until(key, expression string, held ...chromedp.Modifier) {
+func (p tab) until(key, expression string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	for range 300 {
-		p.press(key, held...)
+		p.press(key, modifiers...)
 		if eval[bool](p, expression) {
 			return
 		}
@@ -25,9 +25,9 @@ func (p tab) until(key, expression string, held ...chromedp.Modifier) {
 	p.t.Fatalf("%q is pressed 300 times, and not %s; the focus is on %s", key, expression, eval[string](p, `document.activeElement.outerHTML`))
 }
 
-// reachable numbers what can be used, of which the tab key must come to each: what a mouse can
-// use, but of radio buttons only the one that is checked and of a tree only one item, which
-// arrow keys lead on from. An open dialog is alone; a long list is as its beginning.
+// reachable numbers the elements that the tab key must reach: every element that a mouse can
+// use. Arrow keys lead on from the checked radio button of a group, and from one item of a
+// tree. An open dialog hides the rest. The beginning of a long list stands for the list.
 const reachable = `(() => {
 	const root = document.querySelector("dialog[open]") ?? document;
 	const all = [...root.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((n) =>

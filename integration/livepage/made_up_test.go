@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// madeUp opens a page that is told nothing more by the program, and answered by the functions
-// of answers alone: by procedure, or by the last element of the path. What they throw is an
-// error's text; calls are the procedures and arguments that were asked for.
+// madeUp opens a page that gets no more from the program. The functions of answers answer it,
+// by procedure or by the last element of the path. An exception is an error's text. calls has
+// the requested procedures and arguments.
 func madeUp(t *testing.T) tab {
 	t.Helper()
 	p := open(t, shop.Page+"#/counters", View{})

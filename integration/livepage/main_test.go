@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/integration/npm"
 )
 
-// What the tests share. One program has one session at a time: no two tests run at once.
+// The tests share these. A program has one session at a time: no two tests run at once.
 var (
 	shop    *Shop
 	chrome  *Browser

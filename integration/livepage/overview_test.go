@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is most recent and what is slowest is listed, and the lists follow what happens, until
-// they are paused.
+// The page lists the newest and the slowest requests. The lists follow the program until they are
+// paused.
 func TestOverview(t *testing.T) {
 	p := open(t, shop.Page, View{})
 	p.wait(`document.querySelector("#stream-state").textContent === "live"`)

@@ -19,7 +19,7 @@ import (
 // patience is how long a page may take for one thing. It is never waited for when all is well.
 const patience = 30 * time.Second
 
-// A View is how somebody looks at a page.
+// A View is the size and the scheme of a page.
 type View struct {
 	Width, Height int64   // in CSS pixels; 0 means 1280 by 800
 	Scale         float64 // device pixels of a CSS pixel; 0 means 1
@@ -34,7 +34,7 @@ type Page struct {
 	faults *faults
 }
 
-// Open opens a page in a tab of its own. What the page does wrong is noted from its beginning.
+// Open opens a page in a tab of its own. Faults of the page are recorded from its beginning.
 func (b *Browser) Open(url string, v View) (*Page, error) {
 	ctx, cancel, err := b.tab()
 	if err != nil {
@@ -135,8 +135,8 @@ func (p *Page) Click(css string) error {
 }
 
 // Press presses keys one after the other; kb has those that are no characters.
-func (p *Page) Press(keys string, held ...chromedp.Modifier) error {
-	if err := p.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(held...))); err != nil {
+func (p *Page) Press(keys string, modifiers ...chromedp.Modifier) error {
+	if err := p.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(modifiers...))); err != nil {
 		return fmt.Errorf("pressing %q: %w", keys, err)
 	}
 	return nil

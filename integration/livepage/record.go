@@ -2,7 +2,7 @@ package livepage
 
 import "fmt"
 
-// Of the newest session's row in the list of all.
+// newest selects the newest session's row in the list of all.
 const newest = `document.querySelector("#sessions tbody tr")`
 
 func cell(name string) string {
@@ -28,8 +28,8 @@ func (p *Page) StartSession() error {
 	)
 }
 
-// StopSession stops the session that was started last when it has so many samples, which the
-// program must have something to do for, and goes to the page of that session.
+// StopSession stops the last started session when it has enough samples, and opens its page. The
+// program must have work.
 func (p *Page) StopSession(samples int) (id int, err error) {
 	err = steps("stopping a session",
 		func() error {
@@ -56,9 +56,8 @@ func steps(what string, all ...func() error) error {
 	return nil
 }
 
-// Sampled is the address of the request that has most samples of the newest session, of the
-// slowest that are kept; if there is one, of those where no sample stands for more time than its
-// span took.
+// Sampled returns the address of the kept slow request with most samples of the newest session. It
+// prefers requests in which no sample stands for more time than its span took.
 func (p *Page) Sampled() (string, error) {
 	return Eval[string](p, `(async () => {
 		const get = async (path) => (await fetch("data/" + path)).json();

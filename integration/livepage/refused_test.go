@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// Where sessions are not allowed from outside, the page says so and what to do, and offers none. Requests are shown.
+// If remote sessions are not allowed, the page shows this and the remedy, and offers none. It shows requests.
 func TestSessionsNotAllowed(t *testing.T) {
 	base, page := serve(t, bridgehttp.Server{}, http.NotFound, sessions.Config{})
 	request(t, base+"/nothing")

@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// serve serves h with a live page beside it until the test's end, as an application does. What is
-// around all of it sees every request.
+// serve serves h with a live page beside it until the test's end, as an application does. around
+// sees every request.
 func serve(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Config, around ...func(http.Handler) http.Handler) (base, page string) {
 	t.Helper()
 	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {

@@ -2,8 +2,8 @@ package livepage
 
 import "testing"
 
-// What a page asked for before it was paused or hidden is of no use afterwards, however it ends:
-// one stream is open at most, and none, nor a timer, when it is paused.
+// A page ignores answers to requests from before it was paused or hidden. At most one stream is
+// open. A paused page has neither a stream nor a timer.
 func TestStreamTurns(t *testing.T) {
 	p := madeUp(t) // whose own stream is paused
 	got := eval[[]string](p, `(async () => {

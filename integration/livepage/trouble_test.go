@@ -65,7 +65,7 @@ func TestSessionOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// Flame graphs are those of routes in all timelines, of which the page has a part.
+// Flame graphs have the routes of all timelines, also those that the page does not list.
 func TestRoutesOfAllTimelines(t *testing.T) {
 	p := madeUpSession(t)
 	eval[bool](p, `(() => {
@@ -99,7 +99,7 @@ func TestSessionTriesAgain(t *testing.T) {
 	p.wait(onlyTimelines + ` === "of program 1" && document.querySelector("#error").hidden`)
 }
 
-// What was released elsewhere is said, whatever is asked of it; then it is shown no more.
+// The page reports a session that was released elsewhere, and then shows it no more.
 func TestSessionReleasedElsewhere(t *testing.T) {
 	p := madeUpSession(t)
 	p.view("session.js", "sessionPage", `["1"]`, `{ sessions: `+sessionOf("ready", 1000)+` }`)
@@ -120,7 +120,7 @@ func TestSessionReleasedElsewhere(t *testing.T) {
 		p.click(c.click)
 		p.wait(fmt.Sprintf(`document.querySelector("#error").checkVisibility() && document.querySelector("#error").innerText === %q`, c.want))
 	}
-	// What failed can be tried again.
+	// A failed request can be repeated.
 	eval[bool](p, `(Object.assign(answers, real), true)`)
 	p.click("#timelines .inside [role=group] button:nth-child(1)")
 	p.wait(`document.querySelector("#timelines .inside tr[data-event]") && document.querySelector("#timelines .inside .more")`)
@@ -137,7 +137,7 @@ func TestSessionReleasedElsewhere(t *testing.T) {
 	}
 }
 
-// What takes the place of a button that has the focus gets it.
+// An element that replaces a focused button gets the focus.
 func TestFocusGoesOn(t *testing.T) {
 	p := madeUpSession(t)
 	p.view("session.js", "sessionPage", `["1"]`, `{ sessions: `+sessionOf("ready", 1000)+` }`)

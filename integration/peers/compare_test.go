@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// absent is the value of what is not there.
+// absent is the value of a missing attribute.
 const absent = "–"
 
 // An observed difference is one in one exchange.

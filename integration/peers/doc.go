@@ -1,5 +1,5 @@
-// Package peers holds the tests beside other people's instrumentation: the spans
-// and metrics of otelhttp next to those of the bridge for the same requests, the
-// bridge under otelhttp, and spans of otelsql and otelgrpc on a request's timeline.
-// They need no backend.
+// Package peers holds the tests beside other instrumentation. They compare otelhttp's
+// spans and metrics with perfline's for the same requests. They run the middleware under
+// otelhttp, and look for spans of otelsql and otelgrpc on a request's timeline. They need
+// no backend.
 package peers

@@ -163,8 +163,8 @@ func (s *shop) serve(t *testing.T, header http.Header) ([]observer.Entry, http.H
 	return inside, got
 }
 
-// ofTrace are the spans of the request's trace that arrived. Elsewhere there are
-// none but those of setting up.
+// ofTrace returns the spans of the request's trace that arrived. All other spans belong
+// to the set-up.
 func (s *shop) ofTrace(t *testing.T) (spans []sdktrace.ReadOnlySpan) {
 	t.Helper()
 	for _, span := range s.ended(t) {

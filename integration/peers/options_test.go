@@ -41,7 +41,7 @@ func TestDocumentedOptions(t *testing.T) {
 	}
 }
 
-// What it says of otelhttp's filters and of httptrace.
+// otelhttp's filters and httptrace work as the guide describes.
 func TestDocumentedCompanions(t *testing.T) {
 	r := newRig(t, true)
 	client := bridgehttp.Client{

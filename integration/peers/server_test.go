@@ -31,7 +31,7 @@ type served struct {
 	host    string
 	header  http.Header
 	body    string
-	public  bool // the endpoint continues nobody's trace
+	public  bool // the endpoint does not continue the caller's trace
 	handler http.HandlerFunc
 	send    func(t *testing.T, s *httptest.Server) // nil: as the fields above say
 }

@@ -92,8 +92,8 @@ func sampled(yes bool) http.Header {
 	return http.Header{"Traceparent": {strings.TrimSuffix(traceparent, "1") + "0"}}
 }
 
-// Who keeps otelhttp gets its span and its metrics, and with the middleware below
-// it all the rest.
+// A program that keeps otelhttp has otelhttp's span and metrics. The middleware below it
+// adds the rest.
 func TestUnderOtelhttp(t *testing.T) {
 	for name, yes := range map[string]bool{"sampled": true, "not sampled": false} {
 		t.Run(name, func(t *testing.T) {

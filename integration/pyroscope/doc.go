@@ -1,6 +1,6 @@
 // Package pyroscope pins the Pyroscope that the integration tests run against. It
-// is a module of its own because Pyroscope's requirements conflict with everybody
-// else's; nobody who uses perfline ever downloads it.
+// is a module of its own because Pyroscope's requirements conflict with the other
+// modules'. Users of perfline never download it.
 //
 //	go build -C integration/pyroscope github.com/grafana/pyroscope/cmd/pyroscope
 //

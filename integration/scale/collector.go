@@ -15,7 +15,7 @@ type target struct {
 	jaeger    *backend.Jaeger // nil: a receiver that forgets them
 	search    *search
 	sender    *sender
-	held      []carried // by rising rate
+	sustained []carried // by rising rate
 	failed    carried   // of the lowest rate that was not held; zero: none
 }
 
@@ -31,12 +31,12 @@ type carried struct {
 	jaegerCPU time.Duration // a span; 0 without a Jaeger
 }
 
-// What a rate of spans must give to be held: nothing is refused, batches are answered
-// within this time, and as long after the end no more spans are in the Collector's queue
-// than it is to take in the other time.
+// A rate of spans is sustained if no batch is refused and each is answered within this time.
+// After the end, and the same time again, the Collector's queue may hold only the spans of
+// the other time.
 const (
-	heldSpans = time.Second
-	heldQueue = 100 * time.Millisecond
+	sustainedAnswer = time.Second
+	heldQueue       = 100 * time.Millisecond
 )
 
 func (c carried) why() string {
@@ -45,7 +45,7 @@ func (c carried) why() string {
 		return fmt.Sprintf("%d batches refused", c.refused)
 	case c.unsent > 0:
 		return fmt.Sprintf("%d batches could not be sent in time", c.unsent)
-	case c.p99 > heldSpans:
+	case c.p99 > sustainedAnswer:
 		return fmt.Sprintf("p99 of the answers %s", duration(c.p99))
 	case c.left > int64(heldQueue.Seconds()*c.rate):
 		return fmt.Sprintf("%d spans left in its queue", c.left)
@@ -73,13 +73,13 @@ func (t *target) carry(ctx context.Context, rate float64, length time.Duration) 
 	want := delivered + int64(r.Answered*t.sender.batch.spans())
 	ended := time.Now()
 	c = carried{rate: rate, p99: r.P(0.99), refused: r.Failed, unsent: r.Unsent}
-	// What is left leaves before the next attempt, or would be taken for its own.
+	// The rest must leave before the next attempt, or it would count for that one.
 	now, late := int64(0), false
 	err = backend.Poll(ctx, func() (bool, error) {
 		if now, err = t.delivered(ctx); err != nil {
 			return false, err
 		}
-		if !late && time.Since(ended) > heldSpans {
+		if !late && time.Since(ended) > sustainedAnswer {
 			late, c.left = true, max(0, want-now)
 		}
 		return now >= want || time.Since(ended) > time.Minute, nil
@@ -97,14 +97,14 @@ func (t *target) carry(ctx context.Context, rate float64, length time.Duration) 
 	spans := time.Duration(max(1, now-delivered))
 	c.cpu, c.jaegerCPU, c.memory = (after.collector.CPU-before.collector.CPU)/spans, (after.jaeger.CPU-before.jaeger.CPU)/spans, after.collector.Peak
 	if c.why() == "" {
-		t.held = append(t.held, c)
+		t.sustained = append(t.sustained, c)
 	}
 	return c, nil
 }
 
 // best is what the highest rate that was held gave.
 func (t *target) best() (c carried, ok bool) {
-	for _, h := range t.held {
+	for _, h := range t.sustained {
 		if h.rate > c.rate {
 			c, ok = h, true
 		}

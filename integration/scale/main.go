@@ -52,7 +52,7 @@ type options struct {
 	spans    float64       // highest rate of spans that is tried
 	halvings int           // of a search
 	shop     time.Duration // how long the shop runs
-	uploads  time.Duration // between those of its profiles
+	uploads  time.Duration // between uploads of its profiles
 	disk     int           // spans that are stored on disk
 }
 

@@ -2,18 +2,17 @@ package main
 
 import "math"
 
-// A search finds the highest rate that is held, one attempt at a time, so that several
-// searches can take turns: it doubles the rate until one is not held, and then halves
-// what is left between the two, on a logarithmic scale, some times. One attempt that
-// fails may be the machine's doing: a rate counts as not held when a second attempt
-// fails as well.
+// A search finds the highest sustained rate. It makes one attempt at a time, so several
+// searches can take turns. It doubles the rate until one fails. Then it halves the range
+// between the last two, on a logarithmic scale, some times. A rate fails only when two
+// attempts fail, because the machine may cause one failure.
 type search struct {
-	held     float64 // the highest rate that was; 0: none yet
-	not      float64 // the lowest rate that was not; +Inf: none yet
-	next     float64 // to attempt
-	limit    float64 // the search ends when this is held
-	halvings int     // left
-	again    bool    // next has failed once
+	sustained float64 // the highest rate that was; 0: none yet
+	not       float64 // the lowest rate that was not; +Inf: none yet
+	next      float64 // to attempt
+	limit     float64 // the search ends when this is held
+	halvings  int     // left
+	again     bool    // next has failed once
 }
 
 func newSearch(start, limit float64, halvings int) *search {
@@ -23,7 +22,7 @@ func newSearch(start, limit float64, halvings int) *search {
 // rate is the rate to attempt next, and whether there is one.
 func (s *search) rate() (perSecond float64, ok bool) {
 	switch {
-	case s.held >= s.limit, s.held == 0 && !math.IsInf(s.not, 1):
+	case s.sustained >= s.limit, s.sustained == 0 && !math.IsInf(s.not, 1):
 		return 0, false
 	case !math.IsInf(s.not, 1) && s.halvings == 0:
 		return 0, false
@@ -33,8 +32,8 @@ func (s *search) rate() (perSecond float64, ok bool) {
 
 // report says whether the rate was held, and is told whether that is the lowest that was
 // not: an attempt that fails is made once more.
-func (s *search) report(held bool) (gaveWay bool) {
-	if !held && !s.again {
+func (s *search) report(sustained bool) (gaveWay bool) {
+	if !sustained && !s.again {
 		s.again = true
 		return false
 	}
@@ -42,15 +41,15 @@ func (s *search) report(held bool) (gaveWay bool) {
 	if !math.IsInf(s.not, 1) {
 		s.halvings--
 	}
-	if held {
-		s.held = s.next
+	if sustained {
+		s.sustained = s.next
 	} else {
 		s.not = s.next
 	}
 	if math.IsInf(s.not, 1) {
-		s.next = min(2*s.held, s.limit)
+		s.next = min(2*s.sustained, s.limit)
 	} else {
-		s.next = math.Round(math.Sqrt(s.held * s.not))
+		s.next = math.Round(math.Sqrt(s.sustained * s.not))
 	}
-	return !held
+	return !sustained
 }

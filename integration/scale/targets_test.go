@@ -12,10 +12,10 @@ func TestWhyNotCarried(t *testing.T) {
 		carried
 		want string // empty: held
 	}{
-		{name: "held", carried: carried{rate: 1000, p99: heldSpans, left: 100}},
+		{name: "held", carried: carried{rate: 1000, p99: sustainedAnswer, left: 100}},
 		{name: "refused", carried: carried{rate: 1000, refused: 2}, want: "2 batches refused"},
 		{name: "not sent", carried: carried{rate: 1000, unsent: 3}, want: "3 batches could not"},
-		{name: "slow", carried: carried{rate: 1000, p99: heldSpans + 10*time.Millisecond}, want: "p99"},
+		{name: "slow", carried: carried{rate: 1000, p99: sustainedAnswer + 10*time.Millisecond}, want: "p99"},
 		{name: "the queue grows", carried: carried{rate: 1000, left: 101}, want: "101 spans left"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

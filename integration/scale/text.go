@@ -12,26 +12,26 @@ import (
 // collectorText is what one Collector carries.
 func collectorText(o options, targets []*target, shop shopRun) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Measured on %s: batches of %d of the shop's spans, %s a span, sent over %d connections at rates that double, %v each, through the Collector of deploy/collector.yaml. ",
+	fmt.Fprintf(&out, "Measured on %s, with batches of %d of the shop's spans, %s a span. They are sent over %d connections at rates that double, %v each, through the Collector of deploy/collector.yaml. ",
 		machine(), shop.batch.spans(), size(float64(shop.batch.bytes())/float64(shop.batch.spans())), connections, o.length)
-	fmt.Fprintf(&out, "A rate is held when nothing is refused, p99 of the answers is at most %s, and as long after the end no more is left in the Collector's queue than it is to take in %s. ", duration(heldSpans), duration(heldQueue))
+	fmt.Fprintf(&out, "A rate is sustained when no batch is refused and p99 of the answers is at most %s. After the same time, the Collector's queue may hold only the spans of %s. ", duration(sustainedAnswer), duration(heldQueue))
 	out.WriteString("“Highest” is a lower bound: the sender, the Collector and the receiver share the cores. CPU a span depends little on the load, and a core has as many spans as fit into a second of it.\n\n")
 	t := &table{}
-	t.add("the spans go to", "highest rate held, spans/s", "what gave way above", "p99 of the answers", "CPU of the Collector a span", "spans/s and core", "memory of the Collector, at most", "CPU of what is behind it a span")
+	t.add("the spans go to", "highest sustained rate, spans/s", "what gave way above", "p99 of the answers", "CPU of the Collector a span", "spans/s and core", "memory of the Collector, at most", "CPU of what is behind it a span")
 	for _, target := range targets {
 		best, ok := target.best()
 		if !ok {
 			t.add(target.name, "none", target.failed.why(), none, none, none, none, none)
 			continue
 		}
-		above, behind := target.failed.why(), none
+		above, backend := target.failed.why(), none
 		if math.IsInf(target.search.not, 1) {
 			above = "nothing: no higher rate was tried"
 		}
 		if target.jaeger != nil {
-			behind = duration(best.jaegerCPU)
+			backend = duration(best.jaegerCPU)
 		}
-		t.add(target.name, number(best.rate), above, duration(best.p99), duration(best.cpu), number(perCore(best.cpu)), size(float64(best.memory)), behind)
+		t.add(target.name, number(best.rate), above, duration(best.p99), duration(best.cpu), number(perCore(best.cpu)), size(float64(best.memory)), backend)
 	}
 	out.WriteString(t.String())
 	return out.String()

@@ -29,7 +29,7 @@ type process interface {
 	Start(ctx context.Context) error
 	Kill() error
 	Stop() error
-	Running() bool
+	IsUp() bool
 	Dir() string
 	Log() string
 }
@@ -155,7 +155,7 @@ func (c *component) makeRoom(ctx context.Context) (note string, err error) {
 	if err := empty(c.process.Dir()); err != nil {
 		return "", err
 	}
-	if c.process.Running() {
+	if c.process.IsUp() {
 		return note + ": it stayed up", nil
 	}
 	return note + ": it ended, and was started again", c.process.Start(ctx)

@@ -20,7 +20,7 @@ type fakeProcess struct {
 func (p *fakeProcess) Start(context.Context) error { return nil }
 func (p *fakeProcess) Kill() error                 { p.arrived = 0; return nil }
 func (p *fakeProcess) Stop() error                 { return nil }
-func (p *fakeProcess) Running() bool               { return true }
+func (p *fakeProcess) IsUp() bool                  { return true }
 func (p *fakeProcess) Dir() string                 { return p.dir }
 func (p *fakeProcess) Log() string                 { return "" }
 

@@ -16,8 +16,8 @@ func TestScheduleIsTheSame(t *testing.T) {
 	if other := random(8, length); slices.Equal(first, other) {
 		t.Error("another seed makes the same faults")
 	}
-	// What was printed once is what a later version plays: a change of the numbers is one
-	// that the changelog has to tell.
+	// A later version plays the same schedule. A change of the numbers belongs in the
+	// changelog.
 	if got, want := fmt.Sprint(first[0]), "1m42.36s … 3m21.013s Pyroscope slow"; got != want {
 		t.Errorf("the first fault of seed 7 is %q, was %q", got, want)
 	}

@@ -148,7 +148,7 @@ func TestFirefox(t *testing.T) {
 	}
 }
 
-// What the check above is worth: it finds files that are wrong in one place.
+// The check above finds files that are wrong in one place.
 func TestFirefoxRefuses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

@@ -75,7 +75,7 @@ func compute(d time.Duration) (sum int) {
 	return sum
 }
 
-// What was recorded for real opens in all viewers, which show all of it.
+// All viewers open a real recording, and show all of it.
 func TestSession(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

@@ -1,3 +1,3 @@
-// Package timelinetest has no code. Its module has the tests of packages observer, record, observertest and marks that need more than the
-// standard library, so that programs with these packages do not get the modules of the tests.
+// Package timelinetest has no code. Its module has tests of packages observer, record, observertest and marks. These tests need more than the
+// standard library, and users of the packages should not get the tests' modules.
 package timelinetest

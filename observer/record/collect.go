@@ -123,7 +123,7 @@ func (r *root) distribute(watched bool) {
 
 // show adds e to the buffers of the observers that want it. r.mu is held.
 func (r *root) show(e Entry) {
-	kept := false
+	stored := false
 	for p := e.tl; p != nil; p = p.parent {
 		if !kindSet(p.wants.Load()).has(e.kind) {
 			continue
@@ -132,8 +132,8 @@ func (r *root) show(e Entry) {
 			if !o.types.has(e.kind) {
 				continue
 			}
-			if !kept {
-				kept = true
+			if !stored {
+				stored = true
 				e.attrs = r.slab.keep(e.attrs)
 			}
 			o.add(e, p)

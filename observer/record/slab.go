@@ -32,8 +32,8 @@ func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
 		s.size = min(max(2*s.size, 2*n, minSlab), maxSlab)
 		s.free = make([]slog.Attr, s.size)
 	}
-	kept := s.free[:n:n]
+	frozen := s.free[:n:n]
 	s.free = s.free[n:]
-	copy(kept, attrs)
-	return kept
+	copy(frozen, attrs)
+	return frozen
 }

@@ -113,8 +113,8 @@ type root struct {
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
 
-// Default is the process timeline. It exists from the start of the program.
-func Default() *Timeline { return defaultTimeline }
+// ProcessTimeline is the process timeline. It exists from the start of the program.
+func ProcessTimeline() *Timeline { return defaultTimeline }
 
 // NewTimeline returns a process timeline.
 func NewTimeline(o TimelineOptions) *Timeline {
@@ -165,7 +165,7 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return context.WithValue(ctx, ContextKey{}, t)
 }
 
-// FromContext is the timeline of ctx, or [Default]: the unit of the active span if its tracer uses units, else
+// FromContext is the timeline of ctx, or [ProcessTimeline]: the unit of the active span if its tracer uses units, else
 // the timeline that ctx carries. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {

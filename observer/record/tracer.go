@@ -79,7 +79,7 @@ type Opened interface {
 
 	Fail(Failure)
 
-	// End ends the span. It returns the span if that was started ToUnit, for its unit's Finish. Other spans get the attributes, which
+	// End ends the span. It returns the span if that was started ToUnit, for its unit's EndSpan. Other spans get the attributes, which
 	// are frozen, and valid during the call.
 	End(at time.Time, attrs []slog.Attr) Span
 }
@@ -321,7 +321,7 @@ func (p *Place) end(k kind, span Opened, name string, start, duration time.Durat
 		p.endAtOnce(span, name, start, duration, attrs, failure)
 	default:
 		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
-			p.Timeline.Finish(s, Measure, attrs)
+			p.Timeline.EndSpan(s, Measure, attrs)
 		}
 	}
 	return true
@@ -350,7 +350,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 			span.Fail(*failure)
 		}
 		if s := span.End(at.Add(duration), copied); s != nil {
-			p.Timeline.Finish(s, "", copied)
+			p.Timeline.EndSpan(s, "", copied)
 		}
 	case p.Tracer != nil && p.To != ToObservers:
 		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})

@@ -76,9 +76,9 @@ func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
 // receiver: its entries reach the observers of t. Close it when the request is over.
 func (t *Timeline) NewChild() *Timeline { return t.NewUnit(time.Now(), nil) }
 
-// Finish takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
+// EndSpan takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
-func (t *Timeline) Finish(s Span, typ Type, attrs []slog.Attr) {
+func (t *Timeline) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	k, _ := kindOf(typ)
 	var size int
 	if t.receiver != nil {

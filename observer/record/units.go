@@ -32,18 +32,18 @@ type units struct {
 // UnitStats count what became of the journals of a process timeline's units.
 type UnitStats struct {
 	// Parts that were handed over before the end of their unit, by cause.
-	Long    uint64 // the journal had 512 spans and measures, or 512 KiB
-	Old     uint64 // the journal was 2.5 to 5 s old
-	Crowded uint64 // there were more than 16384 units, or 64 MiB, by estimate
-	Flushed uint64
+	LongUnits    uint64 // the journal had 512 spans and measures, or 512 KiB
+	OldUnits     uint64 // the journal was 2.5 to 5 s old
+	CrowdedUnits uint64 // there were more than 16384 units, or 64 MiB, by estimate
+	Flushes      uint64
 
 	// Marks that were lost.
-	Late    uint64 // recorded after the end of their span
-	Limited uint64 // over the limit of their span, or the bounds of its journal, before the span ended
-	AgedOut uint64 // of spans that had not ended, at Shutdown or when there were too many
-	Refused uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
+	MarksAfterEnd    uint64 // recorded after the end of their span
+	MarksOverLimit   uint64 // over the limit of their span, or the bounds of its journal, before the span ended
+	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
+	MarksDropped     uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
-	Unattached uint64 // marks that stay on their timeline, because no span was active
+	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active
 
 	Waiting      int // units that wait now
 	WaitingBytes int // of their journals
@@ -141,16 +141,16 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.Waiting += len(h.waiting)
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
-		s.Late += h.late.Load()
-		s.Limited += h.limited.Load()
-		s.AgedOut += h.agedOut.Load()
-		s.Unattached += h.unattached.Load()
+		s.MarksAfterEnd += h.late.Load()
+		s.MarksOverLimit += h.limited.Load()
+		s.MarksOfOpenSpans += h.agedOut.Load()
+		s.MarksWithoutSpan += h.unattached.Load()
 	}
-	s.Refused = r.lostMarks.Load()
-	s.Long, s.Old, s.Crowded, s.Flushed = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
+	s.MarksDropped = r.lostMarks.Load()
+	s.LongUnits, s.OldUnits, s.CrowdedUnits, s.Flushes = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.lock()
 	defer r.unlock()
-	s.Unattached += r.unattached
+	s.MarksWithoutSpan += r.unattached
 	return s
 }
 

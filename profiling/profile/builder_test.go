@@ -271,7 +271,7 @@ func TestSamples(t *testing.T) {
 	})
 	t.Run("JSP-30 markers", func(t *testing.T) {
 		b := profile.NewBuilder(nil)
-		for _, m := range []profile.Marker{profile.Running, profile.GC, profile.Syscall, profile.Idle, profile.Other, 200} {
+		for _, m := range []profile.Marker{profile.Ordinary, profile.GC, profile.Syscall, profile.Idle, profile.Other, 200} {
 			b.Add(nil, profile.Sample{ContextID: profile.None, Marker: m})
 		}
 		var got []string

@@ -48,7 +48,7 @@ func checkOptional(name string, id, end int, what string) error {
 
 func checkID(name string, id, end int, what string) error {
 	if id < 0 || id >= end {
-		return fmt.Errorf("%s %d: must be the index of %s, of which there are %d", name, id, what, end)
+		return fmt.Errorf("%s %d: must be the index of %s: %d exist", name, id, what, end)
 	}
 	return nil
 }

@@ -81,15 +81,15 @@ func (t *Trace) compact() {
 }
 
 // used copies the elements that are in use, and tells their new indexes.
-func used[T any](list []T, in []bool) (kept []T, to func(int) int) {
+func used[T any](list []T, in []bool) (selected []T, to func(int) int) {
 	ids := make([]int, len(list))
 	for i, v := range list {
-		ids[i] = len(kept)
+		ids[i] = len(selected)
 		if in[i] {
-			kept = append(kept, v)
+			selected = append(selected, v)
 		}
 	}
-	return kept, func(id int) int {
+	return selected, func(id int) int {
 		if id == None {
 			return None
 		}

@@ -133,22 +133,22 @@ type Stats struct {
 // the allocations that have to help it. The wall engine does not see the runtime's
 // goroutines: there GC is the help only. Time in the kernel is Syscall when the call was
 // made through package syscall or the runtime's pollers. C code is Other, unless Go
-// called it: then it is Running, with the Go function that called.
+// called it: then it is Ordinary, with the Go function that called.
 type Marker uint8
 
 // The markers.
 const (
-	Running Marker = iota // ordinary code
-	GC                    // garbage collection
-	Syscall               // in a system call
-	Idle                  // not running: waiting
-	Other                 // the scheduler, code that is not Go's, and what cannot be told
+	Ordinary Marker = iota // ordinary code
+	GC                     // garbage collection
+	Syscall                // in a system call
+	Idle                   // not running: waiting
+	Other                  // the scheduler, code that is not Go's, and what cannot be told
 )
 
-// String is empty for Running, as ordinary code has no marker.
+// String is empty for Ordinary, which has no marker.
 func (m Marker) String() string {
 	switch m {
-	case Running:
+	case Ordinary:
 		return ""
 	case GC:
 		return "gc"

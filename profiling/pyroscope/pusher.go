@@ -56,7 +56,7 @@ type Pusher struct {
 func Start(ctx context.Context, c Config) (*Pusher, error) {
 	return start(c, process{now: time.Now, snapshots: snapshots, profiler: func(full func()) (profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.
-		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.Default()), profiling.Options{
+		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.ProcessTimeline()), profiling.Options{
 			SampleInterval:     sampleInterval,
 			MaxBufferSize:      bufferSize,
 			OnSampleBufferFull: func(*profiling.Profiler) { full() },

@@ -20,16 +20,16 @@
 //
 //	Scope Profiler 1.0                  here
 //	StartProfiler                       StartProfiler; START_MODE_URL waits for a request to route
-//	StopProfiler                        StopProfiler, with the first 1000 timelines
-//	GetEvents                           GetEvents in pages; StreamEvents for all of them
+//	StopProfiler                        StopProfiler, with the first 1000 timelines.
+//	GetEvents                           GetEvents in pages; StreamEvents for all of them.
 //	ReleaseSession                      ReleaseSession
-//	-                                   GetSession: the next timelines, or the session of an abandoned stop
+//	-                                   GetSession: the next timelines, or the session of an abandoned stop.
 //	-                                   ListSessions, WatchSession: the states of sessions.
-//	windowID                            1, the program
-//	frameID                             a request, the process, the garbage collector
-//	EventType                           GENERIC and PROCESS; the others are a server's
-//	type-specific data (Event 11 to 16) name and detail
-//	BAD_REQUEST                         an error detail, see below
+//	windowID                            1, the program.
+//	frameID                             a request, the process, the garbage collector.
+//	EventType                           GENERIC and PROCESS. The others are a server's.
+//	type-specific data (Event 11 to 16) name and detail.
+//	BAD_REQUEST                         an error detail, see below.
 //	required field                      0 is refused where it has no meaning
 //
 // Messages, fields and numbers are Scope's, in JSON too (sessionID, eventList). The names of enumerators begin with

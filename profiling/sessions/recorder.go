@@ -29,7 +29,7 @@ var (
 
 // Config configures a [Recorder].
 type Config struct {
-	// Timeline is recorded, with all its requests; nil means observer.Default().
+	// Timeline is recorded, with all its requests; nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 	Policy   profiling.Policy // what clients outside the program may do
 	Logger   *slog.Logger     // nil means slog.Default()
@@ -80,7 +80,7 @@ type Recorder struct {
 // NewRecorder makes a recorder. It does nothing, and costs nothing, until a session starts.
 func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
-		c.Timeline = observer.Default()
+		c.Timeline = observer.ProcessTimeline()
 	}
 	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), profiling.DefaultSampleInterval)
 	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), profiling.DefaultMaxBufferSize)

@@ -25,13 +25,13 @@ func fromContext(ctx context.Context) *set {
 	return nil
 }
 
-// Value is what a context over ctx that carries s answers for key, for code that has a context
-// type of its own. Such a context
-// carries s as runtime/pprof has labels carried, so that pprof.Do and pprof.WithLabels
-// under it add to the span's labels, not to none, and pprof.Do restores them. They are
-// those of the span that the goroutine works for when it began under s and its own
-// context could not carry it, and of what is live around s when s has ended. Labels
-// that ctx carries stay.
+// Value returns the value for key in a context over ctx that carries s. It is for code that has
+// a context type of its own. Such a context carries s like labels of runtime/pprof. So
+// pprof.Do and pprof.WithLabels add to the span's labels, and pprof.Do restores them.
+//
+// A goroutine may work for a span that began under s and whose context could not carry it:
+// then the labels are that span's. When s has ended, they are the labels of the next open
+// span around s. Labels that ctx carries stay.
 func (s *Span) Value(ctx context.Context, key any) any {
 	if s == nil {
 		return ctx.Value(key)
@@ -60,8 +60,8 @@ func (s *Span) Value(ctx context.Context, key any) any {
 	return reflect.NewAt(carried.labelMap.Elem(), unsafe.Pointer(m)).Interface()
 }
 
-// innermost is the span that a context which carries s means on the calling goroutine:
-// the nearest around s that has not ended, or one that began under it; nil for none.
+// innermost returns the open span of the calling goroutine under a context that carries s: a span
+// that began under s, or else the nearest open span from s outwards. It returns nil if all ended.
 func (s *Span) innermost() *Span {
 	n := s.nearest(s.g)
 	if n == nil {

@@ -6,16 +6,15 @@ import (
 	"unsafe"
 )
 
-// text is the ids of a Span as its labels have them: their strings point into it,
-// wherever they were copied to, and so tell that a label is of a Span, and of which.
+// text has the ids of a Span as text. The strings of the Span's labels point into it, also
+// after they were copied. So a label's strings identify its Span.
 //
-// The secret between them is read only when it is certain that this is memory of the
-// same object as both strings'. The last byte of span and the first of trace
-// are in one aligned word of 8 bytes. Go's heap gives no two objects a share of
-// such a word but those of less than 16 bytes, and both strings are longer; other
-// memory is never readable in part of a word. So two separate strings, wherever
-// they are, are not taken for these two. What is left is a string cut in two at that
-// very place, and that does not have the secret in between.
+// The secret between the two ids is read only when it is certainly memory of the same
+// object. The last byte of span and the first of trace are in one aligned word of 8
+// bytes. In Go's heap, only objects of less than 16 bytes share such a word, and both
+// strings are longer. Other memory is never readable in part of a word. So two separate
+// strings are never mistaken for these two. A string that was cut in two at this very
+// place does not have the secret in between.
 type text struct {
 	_      [1]byte
 	span   [16]byte
@@ -30,8 +29,8 @@ const (
 	spanAt         = unsafe.Offsetof(Span{}.text) + unsafe.Offsetof(text{}.span)
 )
 
-// Words are of 8 bytes on 32-bit systems too: text stands behind an atomic.Int64,
-// which the compiler aligns to 8, as the heap does all objects of 8 bytes or more.
+// Words have 8 bytes on 32-bit systems, too. text stands behind an atomic.Int64, which the
+// compiler aligns to 8. The heap aligns all objects of 8 bytes or more in the same way.
 var _ [0 - (spanAt-1)%8]struct{}
 
 var secret = sync.OnceValue(func() *[6]byte {

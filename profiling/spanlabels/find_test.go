@@ -21,8 +21,8 @@ func cut(s *Span, between string) []Label {
 	return []Label{{"span_id", whole[:16]}, {"trace_id", whole[16+len(between):][:32]}}
 }
 
-// Labels of the same text that are not a span's are the program's own: whoever made
-// them, and wherever in memory.
+// Labels of the same text that are not a span's belong to the program, wherever they are in
+// memory.
 func TestLabelsOfOthers(t *testing.T) {
 	defer Hold(EverySpan)()
 	s := Set(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: [16]byte{1}, SpanID: [8]byte{1}}), "span", false)

@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// What runtime/pprof writes of a goroutine that works for a span.
+// A profile of runtime/pprof has the labels of a goroutine that works for a span.
 func TestProfilesHaveTheLabels(t *testing.T) {
 	on(t)
 	label("app", "shop")

@@ -17,7 +17,7 @@ import (
 // program's labels, the new set's strings still point into text. If the layout of labels
 // is unknown, runtime/pprof makes the labels.
 //
-// Its methods may be called concurrently, and those of a nil Span do nothing.
+// Its methods may be called concurrently. The methods of a nil Span do nothing.
 type Span struct {
 	set
 	own [3]Label // the list of a span on a goroutine without other labels
@@ -144,7 +144,7 @@ func (s *Span) ofTrace(ctx context.Context, traceText *[32]byte, g uint32) *Span
 	return nil
 }
 
-// plain reports whether labels are those of s, and none beside them.
+// plain reports whether labels has the labels of s and no others.
 func (s *Span) plain(labels *set) bool {
 	return s != nil && s.tag() == labels && len(s.list) == len(s.own)
 }
@@ -155,7 +155,7 @@ func (s *Span) TraceID() (id trace.TraceID) {
 	return id
 }
 
-// SpanID is the span's, or that of the local root if it labels for that.
+// SpanID returns the span's id, or the local root's if s labels for the local root.
 func (s *Span) SpanID() (id trace.SpanID) {
 	_, _ = hex.Decode(id[:], s.text.span[:])
 	return id
@@ -256,9 +256,9 @@ func (s *Span) liveAt(at int64) bool {
 	return ended == 0 || at < max(ended, -ended)
 }
 
-// left reports whether the span's own goroutine ended it, and g is another one: that
-// has outlived what it was started under. Of a span that was ended elsewhere it cannot
-// be told who outlived it: the goroutine that began it goes on under what is around.
+// left reports whether goroutine g outlived the span that it was started under: the span's own
+// goroutine ended it, and g is another one. If another goroutine ended the span, left returns
+// false, because the goroutine that began the span continues under the spans around it.
 func (s *Span) left(g uint32) bool { return s.ended.Load() > 0 && s.g != g }
 
 // next is the span under s, nil if there is none.
@@ -270,8 +270,9 @@ func (s *Span) next() *Span {
 	return find(base)
 }
 
-// nearest is what the labels of s mean on a goroutine: the first of s and those under
-// it that has not ended, nil if all have or if the goroutine has outlived one.
+// nearest returns the span that the labels of s mean on a goroutine: the first open one of s
+// and the spans below it in the chain. It returns nil if all have ended, or if the goroutine
+// outlived one.
 func (s *Span) nearest(g uint32) *Span {
 	for s != nil && !s.live() {
 		if s.left(g) {
@@ -282,10 +283,9 @@ func (s *Span) nearest(g uint32) *Span {
 	return s
 }
 
-// settle takes spans that have ended out of the chain under s, so that a goroutine
-// whose spans end elsewhere does not keep them: it is called for a span when it ends
-// and when another begins over it. After that a span that goes on keeps of those that
-// have ended at most as many as were live together when it was begun over.
+// settle removes ended spans from the chain under s. So a goroutine whose spans end elsewhere
+// does not keep them. It is called when a span ends and when another begins over it. An open
+// span then keeps at most as many ended spans as were open together when it was begun over.
 func (s *Span) settle() {
 	p := s.prev.Load()
 	if p != nil && !p.live() {
@@ -306,10 +306,10 @@ func (s *Span) settle() {
 	}
 }
 
-// forget is settle for a span that has ended and that labels of the program's have
-// been merged with: those name it for good, and what it has below may be such labels
-// in turn. Whoever reads both fields reads base first: prev counts when it is there,
-// and it is there before base changes.
+// forget does the same as settle for an ended span whose labels were merged with the program's
+// labels. Merged labels name the span for good, and the chain below may have such labels,
+// too. A reader of both fields reads base first: prev counts once it is set, and it is set
+// before base changes.
 func (s *Span) forget() {
 	n := s.nearest(s.g)
 	s.prev.Store(n)

@@ -48,7 +48,7 @@ func TestNothingIsLabelledUnlessHeld(t *testing.T) {
 	}
 }
 
-// What ends in whatever order: what is not ended stays, innermost first.
+// Spans end in any order. The open ones stay, innermost first.
 func TestEndsInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{2, 1, 0}, {2, 0, 1}, {1, 2, 0}, {1, 0, 2}, {0, 2, 1}, {0, 1, 2}} {
 		for _, user := range []bool{false, true} {

@@ -47,7 +47,7 @@ func BenchmarkTimeNow(b *testing.B) { bench(b, func() { _ = time.Now() }) }
 
 func BenchmarkMark(b *testing.B) {
 	process := context.Background()
-	child := observer.Default().NewChild()
+	child := observer.ProcessTimeline().NewChild()
 	defer child.Close()
 	request := deep(observer.NewContext(process, child), 5)
 	b.Run("process/0 attrs", func(b *testing.B) { bench(b, func() { marks.Mark(process, "m") }) })
@@ -83,7 +83,7 @@ func BenchmarkTimeEnd(b *testing.B) {
 }
 
 func BenchmarkMeasureByNames(b *testing.B) {
-	child := observer.Default().NewChild()
+	child := observer.ProcessTimeline().NewChild()
 	defer child.Close()
 	ctx := observer.NewContext(context.Background(), child)
 	marks.Mark(ctx, "a")

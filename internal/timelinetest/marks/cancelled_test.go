@@ -29,7 +29,7 @@ func TestCancelledContext(t *testing.T) {
 // Without a context, all goes to the process's default timeline.
 func TestNilContext(t *testing.T) {
 	var ctx context.Context
-	tl := observer.Default()
+	tl := observer.ProcessTimeline()
 	const name = "marks with a nil context"
 	marks.ClearMarks(ctx) // other tests filled the one timeline that all share
 	marks.ClearMeasures(ctx)

@@ -19,7 +19,7 @@ func TestHandlerOfAnObserversPanic(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 	slog.SetDefault(slog.New(marks.NewHandler(slog.NewTextHandler(&text, nil), nil)))
 	calls := 0
-	o, err := observer.Default().Observe(func(observer.List) {
+	o, err := observer.ProcessTimeline().Observe(func(observer.List) {
 		calls++
 		panic("boom")
 	}, observer.Options{Types: []observer.Type{observer.Mark}})
@@ -29,7 +29,7 @@ func TestHandlerOfAnObserversPanic(t *testing.T) {
 	defer o.Disconnect()
 	marks.Mark(context.Background(), "m")
 	for range 3 {
-		observer.Default().Deliver()
+		observer.ProcessTimeline().Deliver()
 	}
 	if calls != 1 || strings.Count(text.String(), "boom") != 1 {
 		t.Errorf("called %d times; logged %s", calls, &text)

@@ -255,7 +255,7 @@ func TestHandlerLevels(t *testing.T) {
 func TestHandlerMarksTheContextsTimeline(t *testing.T) {
 	process, ctx := newManual()
 	request := process.NewChild()
-	byDefault, err := observer.Default().Observe(func(observer.List) {}, observer.Options{Type: observer.Mark})
+	byDefault, err := observer.ProcessTimeline().Observe(func(observer.List) {}, observer.Options{Type: observer.Mark})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,8 +210,8 @@ func TestContextsKeptForEver(t *testing.T) {
 		}
 		end(fmt.Sprint("another ", i))
 	}
-	if s := (*record.Timeline)(process).UnitStats(); s.Late != 60 {
-		t.Errorf("%d marks were late, want 60", s.Late)
+	if s := (*record.Timeline)(process).UnitStats(); s.MarksAfterEnd != 60 {
+		t.Errorf("%d marks were late, want 60", s.MarksAfterEnd)
 	}
 }
 

@@ -62,13 +62,13 @@ func (s *Span) End() {
 		s.timeline.End(s)
 		return
 	}
-	s.timeline.Finish(s, "", nil)
+	s.timeline.EndSpan(s, "", nil)
 }
 
 // EndAs ends a span that is not a root with an entry.
 func (s *Span) EndAs(typ record.Type, attrs ...slog.Attr) {
 	s.end = time.Now()
-	s.timeline.Finish(s, typ, attrs)
+	s.timeline.EndSpan(s, typ, attrs)
 }
 
 // Calls returns what was recorded under a span whose To is ToSpan.

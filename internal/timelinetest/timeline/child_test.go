@@ -20,9 +20,9 @@ func TestContext(t *testing.T) {
 		ctx  context.Context
 		want *observer.Timeline
 	}{
-		{"nil", nil, observer.Default()},
-		{"empty", ctx, observer.Default()},
-		{"nil timeline", observer.NewContext(ctx, nil), observer.Default()},
+		{"nil", nil, observer.ProcessTimeline()},
+		{"empty", ctx, observer.ProcessTimeline()},
+		{"nil timeline", observer.NewContext(ctx, nil), observer.ProcessTimeline()},
 		{"process", observer.NewContext(ctx, tl.Timeline), tl.Timeline},
 		{"the innermost", observer.NewContext(observer.NewContext(ctx, tl.Timeline), child), child},
 		{"under other values", context.WithValue(observer.NewContext(ctx, child), otherKey{}, 1), child},
@@ -33,7 +33,7 @@ func TestContext(t *testing.T) {
 			}
 		})
 	}
-	if d := observer.Default(); rec(d).Parent() != nil || d.Now() <= 0 || !d.Origin().Before(time.Now()) {
+	if d := observer.ProcessTimeline(); rec(d).Parent() != nil || d.Now() <= 0 || !d.Origin().Before(time.Now()) {
 		t.Errorf("the default timeline has parent %v, is at %v and began at %v", rec(d).Parent(), d.Now(), d.Origin())
 	}
 	cancelled, cancel := context.WithCancel(observer.NewContext(ctx, child))

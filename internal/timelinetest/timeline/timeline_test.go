@@ -201,7 +201,7 @@ func TestTimes(t *testing.T) {
 	if zero := (&observer.Entry{}).Time(); !zero.IsZero() {
 		t.Errorf("the zero Entry's time is %v", zero)
 	}
-	if observer.Default() == nil || observer.FromContext(context.Background()) != observer.Default() {
+	if observer.ProcessTimeline() == nil || observer.FromContext(context.Background()) != observer.ProcessTimeline() {
 		t.Error("no default timeline")
 	}
 }

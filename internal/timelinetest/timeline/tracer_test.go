@@ -22,7 +22,7 @@ func TestPlaceLocate(t *testing.T) {
 	where := func(ctx context.Context) string {
 		p.Locate(ctx)
 		on := map[*observer.Timeline]string{
-			observer.Default(): "default", tl.Timeline: "process", observer.FromContext(child): "child",
+			observer.ProcessTimeline(): "default", tl.Timeline: "process", observer.FromContext(child): "child",
 		}[view(p.Timeline)]
 		if on == "" {
 			on = "unit"

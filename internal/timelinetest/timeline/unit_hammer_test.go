@@ -52,7 +52,7 @@ func TestUnitsHammer(t *testing.T) {
 	if h.spans.Load() != h.madeSpans.Load() || h.measures.Load() != h.madeMeasures.Load() {
 		t.Errorf("%d spans and %d measures arrived, want %d and %d", h.spans.Load(), h.measures.Load(), h.madeSpans.Load(), h.madeMeasures.Load())
 	}
-	late := int64(rec(tl).UnitStats().Late)
+	late := int64(rec(tl).UnitStats().MarksAfterEnd)
 	if got := h.marks.Load() + late; got != h.madeMarks.Load() || late == 0 {
 		t.Errorf("%d marks arrived and %d were late, want %d together", h.marks.Load(), late, h.madeMarks.Load())
 	}

@@ -106,7 +106,7 @@ func testUnitsAgainstModel(t *testing.T) {
 		if s := rec(m.tl.Timeline).UnitStats(); s.Waiting != 0 || s.WaitingBytes != 0 {
 			t.Fatalf("at the end %d units with %d bytes wait", s.Waiting, s.WaitingBytes)
 		}
-		if s := rec(m.tl.Timeline).UnitStats(); m.arrived+s.Late+s.Limited+s.AgedOut != m.marked {
+		if s := rec(m.tl.Timeline).UnitStats(); m.arrived+s.MarksAfterEnd+s.MarksOverLimit+s.MarksOfOpenSpans != m.marked {
 			t.Fatalf("%d marks arrived, stats are %+v, want %d marks", m.arrived, s, m.marked)
 		}
 	})
@@ -300,7 +300,7 @@ func (m *unitModel) check(observed bool) {
 			}
 		}
 	}
-	if s := rec(m.tl.Timeline).UnitStats(); s.Late != m.late {
+	if s := rec(m.tl.Timeline).UnitStats(); s.MarksAfterEnd != m.late {
 		t.Fatalf("stats are %+v, want %d late", s, m.late)
 	}
 	if s := m.tl.Stats().Total(); s.Recorded != m.counts.Recorded || s.Overflow != 0 {

@@ -145,14 +145,14 @@ func TestMarksOfASpanThatNeverEndsAreCounted(t *testing.T) {
 		mark(root, "m")
 	}
 	rec(tl).AbandonUnits(tracing)
-	if s := rec(tl).UnitStats(); s.Limited+s.AgedOut != n || s.AgedOut < 128 {
-		t.Errorf("%d marks are counted as over the limit and %d as aged out, want %d together", s.Limited, s.AgedOut, n)
+	if s := rec(tl).UnitStats(); s.MarksOverLimit+s.MarksOfOpenSpans != n || s.MarksOfOpenSpans < 128 {
+		t.Errorf("%d marks are counted as over the limit and %d as aged out, want %d together", s.MarksOverLimit, s.MarksOfOpenSpans, n)
 	}
 	root.End()
 	if part := tracing.Take()[0]; part[0].Dropped != n {
 		t.Errorf("the span says that %d marks were dropped, want all", part[0].Dropped)
 	}
-	if s := rec(tl).UnitStats(); s.Limited+s.AgedOut != n {
-		t.Errorf("after the span's end, %d marks are counted as over the limit and %d as aged out, want %d together", s.Limited, s.AgedOut, n)
+	if s := rec(tl).UnitStats(); s.MarksOverLimit+s.MarksOfOpenSpans != n {
+		t.Errorf("after the span's end, %d marks are counted as over the limit and %d as aged out, want %d together", s.MarksOverLimit, s.MarksOfOpenSpans, n)
 	}
 }

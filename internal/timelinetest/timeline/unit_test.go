@@ -109,8 +109,8 @@ func TestUnitHandsOver(t *testing.T) {
 			mark(root, "late")
 			mark(a, "late")
 			measure(a, "m")
-			if s := tracing.Timeline.UnitStats(); s.Late != 3 {
-				t.Errorf("%d marks were late, want 3", s.Late)
+			if s := tracing.Timeline.UnitStats(); s.MarksAfterEnd != 3 {
+				t.Errorf("%d marks were late, want 3", s.MarksAfterEnd)
 			}
 		}, "a root | =m"},
 		"a unit that has no root": {func(_ *spantest.System, root *spantest.Span) {
@@ -229,7 +229,7 @@ func TestUnitIsCut(t *testing.T) {
 			if first != "first" && name != "marks alone are no part" {
 				t.Errorf("the root's first mark is %q, want the one that waited", first)
 			}
-			if s := tracing.Timeline.UnitStats(); s != (record.UnitStats{Long: c.long, Limited: uint64(dropped)}) {
+			if s := tracing.Timeline.UnitStats(); s != (record.UnitStats{LongUnits: c.long, MarksOverLimit: uint64(dropped)}) {
 				t.Errorf("stats are %+v, want %d long ones, and %d marks dropped", s, c.long, dropped)
 			}
 		})
@@ -260,7 +260,7 @@ func TestUnitsSweep(t *testing.T) {
 		if got := shown(tracing.Take()); got != "child 0 child 1 | =m" && got != "=m | child 0 child 1" {
 			t.Errorf("after 5 s, %s has come, want the children and the measure", got)
 		}
-		if s := rec(tl).UnitStats(); s.Old != 2 || s.Waiting != 1 {
+		if s := rec(tl).UnitStats(); s.OldUnits != 2 || s.Waiting != 1 {
 			t.Errorf("stats are %+v, want 2 old ones, and 1 with a mark that waits", s)
 		}
 		time.Sleep(time.Hour)
@@ -272,7 +272,7 @@ func TestUnitsSweep(t *testing.T) {
 		if got := shown(tracing.Take()); got != "child 0 a(1 2) | b" {
 			t.Errorf("the end brought %s", got)
 		}
-		if s := rec(tl).UnitStats(); s != (record.UnitStats{Old: 2}) {
+		if s := rec(tl).UnitStats(); s != (record.UnitStats{OldUnits: 2}) {
 			t.Errorf("stats are %+v, want 2 old ones", s)
 		}
 	})
@@ -297,8 +297,8 @@ func TestUnitsAreBounded(t *testing.T) {
 			if s.Waiting > c.mostUnits || s.WaitingBytes > c.mostBytes || s.Waiting < c.mostUnits/3 && s.WaitingBytes < c.mostBytes/3 {
 				t.Errorf("%d units and %d bytes wait, want at most %d and %d, and not much less", s.Waiting, s.WaitingBytes, c.mostUnits, c.mostBytes)
 			}
-			if s.Crowded == 0 || int(s.Crowded) != received || received+s.Waiting != c.units {
-				t.Errorf("of %d units, %d were handed over for want of room, %d arrived, and %d wait", c.units, s.Crowded, received, s.Waiting)
+			if s.CrowdedUnits == 0 || int(s.CrowdedUnits) != received || received+s.Waiting != c.units {
+				t.Errorf("of %d units, %d were handed over for want of room, %d arrived, and %d wait", c.units, s.CrowdedUnits, received, s.Waiting)
 			}
 			flush(t, tracing)
 			received += len(tracing.Take())
@@ -356,7 +356,7 @@ func TestMarksAgeOut(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		settle()
-		if s := rec(tl).UnitStats(); int(s.AgedOut) != marks || s.Waiting != 0 || s.WaitingBytes != 0 {
+		if s := rec(tl).UnitStats(); int(s.MarksOfOpenSpans) != marks || s.Waiting != 0 || s.WaitingBytes != 0 {
 			t.Errorf("stats are %+v, want %d marks aged out and nothing that waits", s, marks)
 		}
 		if !mark(roots[0], "there is room again") {
@@ -379,7 +379,7 @@ func TestAbandonUnits(t *testing.T) {
 		mark(s, "2")
 	}
 	rec(tl).AbandonUnits(one)
-	if s := rec(tl).UnitStats(); s.AgedOut != 2 || s.Waiting != 1 {
+	if s := rec(tl).UnitStats(); s.MarksOfOpenSpans != 2 || s.Waiting != 1 {
 		t.Errorf("stats are %+v, want 2 aged out and 1 unit that waits", s)
 	}
 	mark(a, "3")

@@ -57,7 +57,7 @@ func TestViewOfAUnit(t *testing.T) {
 	}
 }
 
-// The entry of a finished span has the type that Finish says, for readers and observers, and without one there is no entry.
+// The entry of a finished span has the type given to EndSpan, for readers and observers, and without one there is no entry.
 func TestEntriesOfFinishedSpans(t *testing.T) {
 	tl := newManual()
 	tracing := spantest.New(rec(tl.Timeline))

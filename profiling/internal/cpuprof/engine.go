@@ -179,8 +179,8 @@ func drain(each func([]uint64, []unsafe.Pointer)) {
 // read emits what the log holds. [sampling.ErrTaken] means that it ended, though the
 // engine did not end it. After any other error the log is still ours.
 func (e *Engine) read(emit func(*sampling.Sample)) error {
-	// Who sleeps is woken by the log's end. The log is ours for as long as we read, so
-	// that it is not somebody else's that is ended.
+	// The log's end wakes a sleeping reader. The log is ours while we read, so this does not
+	// end another owner's log.
 	expired := make(chan struct{})
 	alarm := time.AfterFunc(e.overdue, func() {
 		runtime.SetCPUProfileRate(0)
@@ -195,8 +195,8 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 	return err
 }
 
-// readNudged reads until the record that a nudge left: what remains in the log when one
-// was read, because it wraps around, must not make us sleep nor wait for the next tick.
+// readNudged reads until the record that a nudge left. The log wraps around: the rest of it must
+// not make us sleep, and must not wait for the next tick.
 func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 	began := sampling.Now()
 	if err := nudge(); err != nil {

@@ -150,7 +150,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("a sample at %d: the one before is at %d, and it is %d", s.At, last, sampling.Now())
 		case s.Weight != e.Interval(0)*time.Duration(s.Count):
 			t.Errorf("%d samples at an interval of %v weigh %v", s.Count, e.Interval(0), s.Weight)
-		case s.Marker != profile.Running:
+		case s.Marker != profile.Ordinary:
 			t.Errorf("marker %d of a function that runs", s.Marker)
 		case s.Cut || s.Tag != nil:
 			t.Errorf("a short stack without labels has cut=%v tag=%p", s.Cut, s.Tag)

@@ -38,15 +38,15 @@ import (
 //   - StopCPUProfile while acquire waits for the reader, or until it turns the rate on. It waits
 //     at the gate, but the log that it turned off is on again, and we would never see
 //     EOF. So acquire calls StartCPUProfile once more, with the rate on. If that is
-//     refused, nobody has the lock while our profile runs: any later StopCPUProfile
+//     refused, no other code has the lock while our profile runs: any later StopCPUProfile
 //     turns our log off. If it is not answered, it waits for the lock. Then we look whether a goroutine is
 //     in StopCPUProfile and waits for the reader; our own never does at that time. If so, we
 //     give up the log. Our second call is then refused because other code profiles, or it is
 //     a new profile of ours, with which acquire begins anew.
 //   - StopCPUProfile while we release. release checks in the same way before it stops, so that it
 //     never queues up behind another StopCPUProfile: it would end the next profile of the other
-//     code. What is left is the time between the refusal and the moment at which we have the lock, some
-//     100 ns when nobody queues for it. If a StopCPUProfile gets the lock in that time, and a
+//     code. A gap remains between the refusal and the moment at which we have the lock, some
+//     100 ns when no goroutine queues for it. If a StopCPUProfile gets the lock in that time, and a
 //     StartCPUProfile gets it before us, we end that profile early, though not broken.
 //   - StartCPUProfile and StopCPUProfile in any order, repeated. As long as
 //     the gate is closed, at most one StopCPUProfile can be past the lock. So each case above
@@ -144,7 +144,7 @@ func (o *owner) acquire(hz int) error {
 	return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
 }
 
-// waitForRefusal returns true when the answer is there, and false when a StopCPUProfile waits for us.
+// waitForRefusal returns true when the answer arrives, and false when a StopCPUProfile waits for us.
 func waitForRefusal(answered <-chan struct{}) bool {
 	for wait := firstLook; ; wait *= 2 {
 		select {

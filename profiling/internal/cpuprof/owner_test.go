@@ -69,7 +69,7 @@ func (f foreigner) profile(t *testing.T) (refused, early bool) {
 	return false, p.TimeNanos+p.DurationNanos < end.UnixNano()
 }
 
-// overtaken waits until somebody stops our profile, and reports whether that is not we.
+// overtaken waits until our profile is stopped, and reports whether other code stopped it.
 func overtaken() bool {
 	stacks := make([]byte, 1<<20)
 	for {
@@ -222,7 +222,7 @@ func testConflicts(t *testing.T, conflicts int, interloper bool) {
 	wantFree(t)
 }
 
-// Who stops our profile after we turned its rate off waits for us unseen.
+// Code that stops our profile after we turned its rate off waits for us unseen.
 func TestReleaseWhileSomebodyWaits(t *testing.T) {
 	waited := func(t *testing.T, then func()) {
 		t.Helper()

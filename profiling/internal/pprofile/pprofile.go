@@ -13,9 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// Fill sets s.Stack and s.Labels to those of p, and reuses their memory. The
+// Fill copies the stack and the labels of p to s, and reuses the memory of s. The
 // profile must be valid, as [pprofpb.ParseData] checks. Inlined calls are symbols
-// like the others; an address without a name is the symbol "unknown".
+// like the others. An address without a name is the symbol "unknown".
 func Fill(s *sampling.Sample, p *pprofpb.Sample, symbols *sampling.Symbols) {
 	s.Stack = s.Stack[:0]
 	for _, location := range p.Location {

@@ -12,7 +12,7 @@ import (
 //   - GC: a frame is the collector's, be it that a goroutine helps it.
 //   - Other: nothing is known, a frame is not Go's, or all are the runtime's.
 //   - Syscall: it is in a system call, or on the way in or out.
-//   - Running: everything else.
+//   - Ordinary: everything else.
 func Classify(stack []*profile.Call) profile.Marker {
 	if len(stack) == 0 {
 		return profile.Other
@@ -43,7 +43,7 @@ func Classify(stack []*profile.Call) profile.Marker {
 	case entersKernel(called):
 		return profile.Syscall
 	}
-	return profile.Running
+	return profile.Ordinary
 }
 
 // collects reports whether a function of the runtime, or one within it, does the

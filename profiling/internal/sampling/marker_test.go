@@ -14,14 +14,14 @@ func TestClassify(t *testing.T) {
 		want  profile.Marker
 	}{
 		{"nothing known", "", profile.Other},
-		{"user code", "main.f main.main runtime.main", profile.Running},
-		{"user code, recursive", "main.f main.f main.f", profile.Running},
-		{"the runtime for user code", "runtime.mallocgc runtime.newobject main.f", profile.Running},
-		{"a runtime package for user code", "internal/runtime/maps.(*Map).Get main.f", profile.Running},
-		{"a package named like the runtime", "runtime/pprof.profileWriter", profile.Running},
-		{"a user's package named like the collector", "main.gcBgMarkWorker", profile.Running},
-		{"a user's function named like the collector", "gcAssistAlloc.f main.main", profile.Running},
-		{"type arguments", "main.f[go.shape.int] main.main", profile.Running},
+		{"user code", "main.f main.main runtime.main", profile.Ordinary},
+		{"user code, recursive", "main.f main.f main.f", profile.Ordinary},
+		{"the runtime for user code", "runtime.mallocgc runtime.newobject main.f", profile.Ordinary},
+		{"a runtime package for user code", "internal/runtime/maps.(*Map).Get main.f", profile.Ordinary},
+		{"a package named like the runtime", "runtime/pprof.profileWriter", profile.Ordinary},
+		{"a user's package named like the collector", "main.gcBgMarkWorker", profile.Ordinary},
+		{"a user's function named like the collector", "gcAssistAlloc.f main.main", profile.Ordinary},
+		{"type arguments", "main.f[go.shape.int] main.main", profile.Ordinary},
 		{"marking", "runtime.scanobject runtime.gcDrain runtime.gcBgMarkWorker.func2 runtime.systemstack runtime.gcBgMarkWorker", profile.GC},
 		{"sweeping", "runtime.(*mspan).sweep runtime.sweepone runtime.bgsweep", profile.GC},
 		{"giving back", "runtime.sysUnused runtime.bgscavenge.func2", profile.GC},
@@ -31,8 +31,8 @@ func TestClassify(t *testing.T) {
 		{"on the way in", "runtime.casgstatus runtime.reentersyscall runtime.entersyscall syscall.Syscall syscall.write main.f", profile.Syscall},
 		{"a goroutine in one", "syscall.Syscall syscall.read os.(*File).Read main.f", profile.Syscall},
 		{"on darwin", "runtime.libcCall syscall.syscall syscall.write main.f", profile.Syscall},
-		{"in package syscall", "runtime.mallocgc syscall.ByteSliceFromString syscall.open main.f", profile.Running},
-		{"called back from the kernel's side", "main.f syscall.Syscall main.g", profile.Running},
+		{"in package syscall", "runtime.mallocgc syscall.ByteSliceFromString syscall.open main.f", profile.Ordinary},
+		{"called back from the kernel's side", "main.f syscall.Syscall main.g", profile.Ordinary},
 		{"polling", "internal/runtime/syscall/linux.Syscall6 internal/runtime/syscall/linux.EpollWait runtime.netpoll runtime.findRunnable runtime.schedule runtime.park_m runtime.mcall", profile.Other},
 		{"scheduling", "internal/runtime/atomic.(*Uint32).Load runtime.findRunnable runtime.schedule runtime.mcall", profile.Other},
 		{"sysmon", "runtime.usleep runtime.sysmon runtime.mstart1", profile.Other},
@@ -40,7 +40,7 @@ func TestClassify(t *testing.T) {
 		{"a function, stack unknown", "main.f runtime._System", profile.Other},
 		{"parked", "runtime.gopark runtime.chanrecv runtime.chanrecv1 main.f", profile.Idle},
 		{"a parked goroutine of the runtime", "runtime.gopark runtime.bgsweep", profile.Idle},
-		{"about to park", "runtime.acquireSudog runtime.chanrecv main.f", profile.Running},
+		{"about to park", "runtime.acquireSudog runtime.chanrecv main.f", profile.Ordinary},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var stack []*profile.Call

@@ -1,6 +1,5 @@
-// Package sampling is what the profiler's engines and its hub have in common: the
-// samples that engines produce, the interface that the hub drives them by, the
-// table of calls, and the clock.
+// Package sampling has the parts that the profiler's engines and its hub share: samples,
+// the interface of engines, the table of calls, and the clock.
 package sampling
 
 import (
@@ -17,21 +16,21 @@ import (
 // samples by it.
 func Now() int64 { return goruntime.Nanotime() }
 
-// An Engine takes samples of the process. Its methods are called from one
-// goroutine at a time, that of the hub which owns it.
+// An Engine takes samples of the process. Only the goroutine of its hub calls its
+// methods.
 //
-//   - Start begins at the interval given, which Interval returned. [ErrBusy] means
-//     that somebody else profiles: nothing runs, and Start is to be called again
-//     later. After any other error the hub uses the fallback, and after one that
-//     wraps [ErrTransient] it tries this engine again later.
-//   - Tick is called every Period while it runs, Flush whenever what was sampled up
-//     to now is wanted at once. Both emit samples in the order of time. [ErrTaken],
-//     after the last samples were emitted, means that somebody else took the
-//     profiler: it runs no longer, and Start may be called again.
-//   - Stop ends it, after emitting what is left. When it does not run it takes back a Start
-//     that was busy, if that matters to the engine.
-//   - A Sample and what it points to is valid until emit returns, but for its
-//     Stack's calls, which are valid as long as anybody refers to them.
+//   - Start starts the engine at an interval that Interval returned. [ErrBusy] means that
+//     other code profiles: the engine does not run, and the hub calls Start again later.
+//     After any other error the hub uses the fallback. After an error that wraps
+//     [ErrTransient] it also tries this engine again later.
+//   - The hub calls Tick every Period while the engine runs, and Flush when it needs the
+//     samples up to now. Both emit samples in the order of time. [ErrTaken], after the
+//     last samples, means that other code took the CPU profiler: the engine has stopped,
+//     and Start may be called again.
+//   - Stop emits the remaining samples and stops the engine. If the engine does not run,
+//     Stop withdraws a Start that was busy, where this matters.
+//   - A Sample is valid until emit returns. The calls of its Stack stay valid while
+//     something refers to them.
 type Engine interface {
 	// Name says which engine it is, for reports.
 	Name() profile.Engine

@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// What a tick costs by goroutines, which wait at ten depths.
+// The cost of a tick by the number of goroutines, which wait at ten depths.
 func BenchmarkTick(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

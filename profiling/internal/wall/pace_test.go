@@ -62,7 +62,7 @@ func TestPeriodStaysInsideTheBudget(t *testing.T) {
 	}
 }
 
-// What emitting costs is inside the budget.
+// The cost of emitting is inside the budget.
 func TestEmittingIsPartOfTheCost(t *testing.T) {
 	e := madeEngine(t)
 	var spent time.Duration

@@ -69,8 +69,8 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, e
 		each()
 	}
 	s.Tag = nil
-	// The runtime writes fewer records than it says when a goroutine ends meanwhile:
-	// those of this tick must not be there at the next one. Nor are they to hold memory.
+	// The runtime writes fewer records than it reports when a goroutine ends meanwhile. Records
+	// of this tick must not reappear at the next one, and must not hold memory.
 	clear(g.records)
 	clear(g.tags)
 	clear(g.index)

@@ -2,35 +2,32 @@
 // wall clock's engine.
 //
 // Every tick takes a goroutine profile, and emits a sample for each distinct pair
-// of stack and labels: Count says how many goroutines have it, Weight is the time
-// since the tick before, times Count. So the weights of one goroutine's samples sum
-// to the time that it lived, up to a tick at either end. The first tick stands for
-// the interval.
+// of stack and labels. Count is the number of goroutines with this pair. Weight is the
+// time since the tick before, times Count. So the weights of one goroutine's samples
+// sum to its lifetime, up to a tick at either end. The first tick stands for the
+// interval.
 //
 // # What it sees
 //
-//   - Every goroutine that exists when the tick begins, with its labels, but for the
-//     sampling one and the runtime's own: the collector's workers are not there, a
-//     goroutine that helps them is. One that lives shorter than a tick is there as
-//     often as its length says: right in the sum of many, not for the single one.
-//   - A goroutine that waits is seen where it waits. One that runs is seen where it
-//     can be stopped, which is nearly everywhere, and one that is ready but has no CPU
-//     where it was: it counts as running.
-//   - In a system call or in C code, the stack up to the call. What C calls is not
-//     seen, unless the program told the runtime how ([runtime.SetCgoTraceback]).
-//   - At most 128 calls of a stack, or what GODEBUG=profstackdepth says.
+//   - Every goroutine that exists when the tick begins, with its labels. The sampling
+//     goroutine and the runtime's own are left out: the collector's workers, but not a
+//     goroutine that helps them. The sum over many goroutines shorter than a tick is
+//     right. A single one may be missing.
+//   - A waiting goroutine is seen where it waits. A running one is seen where it can be
+//     stopped, which is nearly everywhere. A ready one without a CPU counts as running.
+//   - In a system call or in C code, the stack up to the call. C functions are visible
+//     only after [runtime.SetCgoTraceback].
+//   - At most 128 calls of a stack, or the number in GODEBUG=profstackdepth.
 //
 // # What it costs
 //
-// A tick takes time in proportion to the goroutines, some 1 µs each, and the runtime
-// allocates a stack for each. It stops the world twice: not for as long as it
-// lasts, but until every thread is at a safe point, which is tens of microseconds
-// while there are CPUs to spare, and milliseconds where the threads themselves wait
-// for one. Another goroutine profile in the process waits for the tick, and the tick
-// for it.
+// A tick takes some 1 µs for each goroutine, and the runtime allocates a stack for each.
+// It stops the world twice, until every thread is at a safe point. This takes tens of
+// microseconds while CPUs are free, and milliseconds when the threads wait for one.
+// Another goroutine profile in the process waits for the tick, and the tick for it.
 //
-// Period grows so that the CPU time of ticks, what emitting costs included, stays
-// inside a budget. What the garbage of a tick costs the collector is not counted.
+// Period grows so that the CPU time of ticks, with emitting, stays inside a budget. The
+// collector's work for a tick's garbage is not counted.
 //
 // # Where it comes from
 //
@@ -66,7 +63,7 @@ type Engine struct {
 	source     func() goroutines
 	goroutines goroutines
 	symbols    *sampling.Symbols
-	running    bool
+	active     bool
 	ticked     bool  // since Start
 	last       int64 // when the weights emitted so far end
 	lost       uint64
@@ -127,19 +124,19 @@ func (e *Engine) Period() time.Duration { return e.pace.period }
 
 // Start implements [sampling.Engine]. It never fails.
 func (e *Engine) Start(interval time.Duration) error {
-	if e.running {
+	if e.active {
 		return nil
 	}
 	interval = e.Interval(interval)
 	e.pace = newPace(e.pace.budget, interval)
-	e.running, e.ticked = true, false
+	e.active, e.ticked = true, false
 	return nil
 }
 
 // Tick implements [sampling.Engine]. It never fails. Goroutines that were missed
 // are counted as lost, and the next tick's weights make up for their time.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
-	if !e.running {
+	if !e.active {
 		return nil
 	}
 	runtime.LockOSThread() // CPU time is known by thread
@@ -175,7 +172,7 @@ func (e *Engine) Flush(func(*sampling.Sample)) error { return nil }
 
 // Stop implements [sampling.Engine]. It emits nothing, and frees what ticks reuse.
 func (e *Engine) Stop(func(*sampling.Sample)) {
-	e.running = false
+	e.active = false
 	e.goroutines = e.source()
 	e.sample = sampling.Sample{}
 }

@@ -102,7 +102,7 @@ func split(t *testing.T, samples int) (ofSamples, ofTime float64) {
 	wg.Go(func() { asleep(slept, wake) })
 	wg.Go(func() {
 		for !stop.Load() {
-			// Of a length that ticks cannot be in step with.
+			// The length varies, so that ticks cannot be in step with it.
 			unit := time.Duration(100+rand.IntN(200)) * time.Microsecond
 			l := work70(7 * unit)
 			long += l
@@ -130,7 +130,7 @@ func split(t *testing.T, samples int) (ofSamples, ofTime float64) {
 			case on(s, "asleep"):
 				sleeping += s.Weight
 				sleeps += s.Count
-				if s.Marker != profile.Idle && s.Marker != profile.Running { // running: not yet asleep
+				if s.Marker != profile.Idle && s.Marker != profile.Ordinary { // running: not yet asleep
 					t.Errorf("marker of a goroutine that waits: %v, want idle", s.Marker)
 				}
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// What becomes of a profile's samples, one by one.
+// The samples of a profile, one by one.
 func TestSamplesOfAProfile(t *testing.T) {
 	types := []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}
 	function := func(name string) *pprofpb.Line {

@@ -8,13 +8,13 @@
 //
 // # Others
 //
-// There is one CPU profiler in a process, and runtime/pprof has no owners. Whoever
-// calls StartCPUProfile during a window gets an error. Whoever calls
-// StopCPUProfile ends the window: the engine emits what it had and leaves the
-// profiler alone. It tells by the profile that is written without its asking, and
-// looks after waiting for any StopCPUProfile that is under way. What remains is the
-// moment between looking and its own StopCPUProfile, some hundred nanoseconds: who
-// stops the window and starts a profile inside it has that profile ended.
+// A process has one CPU profiler, and runtime/pprof has no owners. Other code that calls
+// StartCPUProfile during a window gets an error. Other code that calls StopCPUProfile
+// ends the window: the engine emits its samples and leaves the CPU profiler alone. The
+// engine notices this by a profile that is written without its request. It checks after
+// waiting for any running StopCPUProfile. Some hundred nanoseconds remain between the
+// check and the engine's own StopCPUProfile. If other code stops the window and starts
+// a profile in that time, the engine ends that profile.
 //
 // SetCPUProfileRate(0) ends the window, too, though runtime/pprof takes it for running. The
 // window's writer finds no goroutine in StopCPUProfile then, and calls it: the CPU profiler is free.
@@ -64,7 +64,7 @@ func (e *Engine) Interval(time.Duration) time.Duration { return interval }
 // Period is always a second.
 func (e *Engine) Period() time.Duration { return period }
 
-// Start implements [sampling.Engine]. The interval is always that of
+// Start implements [sampling.Engine]. It ignores the interval and uses the one of
 // [Engine.Interval].
 func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
@@ -239,11 +239,11 @@ func (w *window) stop() {
 	pprof.StopCPUProfile()
 }
 
-// end ends the window, or returns that somebody else did. In both cases its profile
-// is written then.
+// end ends the window, and reports whether other code had ended it. In both cases the
+// window's profile is written.
 func (w *window) end() (taken bool) {
-	// Somebody's StopCPUProfile may be under way, with nothing written yet. Ours would
-	// wait for it, and end what they start next. Looking waits for it as well.
+	// A StopCPUProfile of other code may be running, with nothing written yet. Ours would
+	// wait for it, and end the next profile. The check waits for it as well.
 	if idle() {
 		return true
 	}

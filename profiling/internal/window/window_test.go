@@ -101,7 +101,7 @@ func split(t *testing.T, windows int) (ofSamples, ofTime float64) {
 		if s.Tag != nil || s.Cut {
 			t.Errorf("Tag %v, Cut %v: want neither", s.Tag, s.Cut)
 		}
-		// inlined into whoever called it, and there nevertheless
+		// inlined into its caller, and visible nevertheless
 		if !on(s, ".work") {
 			t.Errorf("stack without the inlined call: %s", s.Stack[0].Name)
 		}
@@ -268,19 +268,19 @@ func endWindow(t *testing.T, next func(*Engine, func(*sampling.Sample)) error, w
 	return len(got.samples)
 }
 
-// Somebody stops and starts profiles while the engine ticks: nobody panics or
-// waits for ever, all profiles can be read, and the engine comes back.
+// Other code stops and starts profiles while the engine ticks. No goroutine panics or
+// blocks, all profiles can be read, and the engine comes back.
 func TestConflicts(t *testing.T) {
 	const conflicts = 200
 	var (
 		wg            sync.WaitGroup
-		profiles, cut int // of somebody else; ended by the engine
+		profiles, cut int // of other code; ended by the engine
 	)
-	running, free, done := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+	begun, free, done := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	wg.Go(func() {
 		defer close(done)
 		for n := range conflicts {
-			<-running
+			<-begun
 			if n%4 == 0 {
 				runtime.SetCPUProfileRate(0)
 				if n%8 == 0 {
@@ -327,7 +327,7 @@ func TestConflicts(t *testing.T) {
 			started++
 		}
 		if runs {
-			tell(running)
+			tell(begun)
 		}
 		select {
 		case <-done:
@@ -396,7 +396,7 @@ func BenchmarkRotation(b *testing.B) {
 	}
 }
 
-// What somebody else pays for being looked for.
+// The cost of the check for other code.
 func BenchmarkIdle(b *testing.B) {
 	start(b)
 	for b.Loop() {

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	spans, err := exporter.New(exporter.Config{})
+	spans, err := exporter.NewDelivery(exporter.Config{})
 	if err != nil {
 		os.Exit(1)
 	}
