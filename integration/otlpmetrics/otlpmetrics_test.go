@@ -115,12 +115,28 @@ func TestExporterAsTheSDKs(t *testing.T) {
 			return
 		}
 		got, want := ours.take(t), theirs.take(t)
+		if stats, sent := e.Stats(), points(got); stats.Accepted != sent || stats.Delivered != sent {
+			t.Fatalf("%d points were sent, and counted as %+v", sent, stats)
+		}
 		normalize(got)
 		normalize(want)
 		if !proto.Equal(got, want) {
 			t.Fatalf("got\n%v\nwant\n%v", got, want)
 		}
 	})
+}
+
+// points counts the points of a request.
+func points(r *v1.ExportMetricsServiceRequest) (n uint64) {
+	for _, rm := range r.ResourceMetrics {
+		for _, sm := range rm.ScopeMetrics {
+			for _, m := range sm.Metrics {
+				n += uint64(len(m.GetGauge().GetDataPoints()) + len(m.GetSum().GetDataPoints()) + len(m.GetHistogram().GetDataPoints()) +
+					len(m.GetExponentialHistogram().GetDataPoints()) + len(m.GetSummary().GetDataPoints()))
+			}
+		}
+	}
+	return n
 }
 
 // normalize takes an empty scope for none, which is the same for a receiver.

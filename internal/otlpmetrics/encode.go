@@ -76,10 +76,9 @@ const (
 	exemplarAttributes = 7<<3 | w.Prefixed
 )
 
-// appendRequest appends an ExportMetricsServiceRequest. It leaves out metrics of an unknown kind or temporality, and returns an error that
-// names the last one.
-func appendRequest(b []byte, m *metricdata.ResourceMetrics) ([]byte, error) {
-	var err error
+// appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It leaves out metrics of an unknown kind or
+// temporality, and returns an error that names the last one.
+func appendRequest(b []byte, m *metricdata.ResourceMetrics) (_ []byte, points int, err error) {
 	b, request := w.BeginMessage(b, requestResourceMetrics)
 	b = w.AppendResource(b, m.Resource)
 	for i := range m.ScopeMetrics {
@@ -88,49 +87,57 @@ func appendRequest(b []byte, m *metricdata.ResourceMetrics) ([]byte, error) {
 		b, scope = w.BeginMessage(b, w.Scopes)
 		b = w.AppendScope(b, s.Scope)
 		for j := range s.Metrics {
+			var n int
 			var wrong error
-			if b, wrong = appendMetric(b, &s.Metrics[j]); wrong != nil {
+			if b, n, wrong = appendMetric(b, &s.Metrics[j]); wrong != nil {
 				err = fmt.Errorf("metric %q is not sent: %w", s.Metrics[j].Name, wrong)
 			}
+			points += n
 		}
 		b = w.EndMessage(b, scope)
 	}
-	return w.EndMessage(b, request), err
+	return w.EndMessage(b, request), points, err
 }
 
-func appendMetric(b []byte, m *metricdata.Metrics) ([]byte, error) {
+// appendMetric returns the number of the metric's points, 0 if it leaves the metric out.
+func appendMetric(b []byte, m *metricdata.Metrics) (_ []byte, points int, err error) {
 	before := len(b)
 	b, at := w.BeginMessage(b, w.Items)
 	b = w.AppendText(b, metricName, m.Name)
 	b = w.AppendText(b, metricDescription, m.Description)
 	b = w.AppendText(b, metricUnit, m.Unit)
-	var err error
 	switch d := m.Data.(type) {
 	case metricdata.Gauge[int64]:
-		b = appendGauge(b, d)
+		b, points = appendGauge(b, d), len(d.DataPoints)
 	case metricdata.Gauge[float64]:
-		b = appendGauge(b, d)
+		b, points = appendGauge(b, d), len(d.DataPoints)
 	case metricdata.Sum[int64]:
+		points = len(d.DataPoints)
 		b, err = appendSum(b, d)
 	case metricdata.Sum[float64]:
+		points = len(d.DataPoints)
 		b, err = appendSum(b, d)
 	case metricdata.Histogram[int64]:
+		points = len(d.DataPoints)
 		b, err = appendHistogram(b, d)
 	case metricdata.Histogram[float64]:
+		points = len(d.DataPoints)
 		b, err = appendHistogram(b, d)
 	case metricdata.ExponentialHistogram[int64]:
+		points = len(d.DataPoints)
 		b, err = appendExponentialHistogram(b, d)
 	case metricdata.ExponentialHistogram[float64]:
+		points = len(d.DataPoints)
 		b, err = appendExponentialHistogram(b, d)
 	case metricdata.Summary:
-		b = appendSummary(b, d)
+		b, points = appendSummary(b, d), len(d.DataPoints)
 	default:
 		err = fmt.Errorf("its data are of the unknown type %T", d)
 	}
 	if err != nil {
-		return b[:before], err
+		return b[:before], 0, err
 	}
-	return w.EndMessage(b, at), nil
+	return w.EndMessage(b, at), points, nil
 }
 
 func appendTemporality(b []byte, t metricdata.Temporality) ([]byte, error) {

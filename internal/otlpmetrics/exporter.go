@@ -78,40 +78,11 @@ func (e *Exporter) Aggregation(k metric.InstrumentKind) metric.Aggregation { ret
 func (e *Exporter) Export(_ context.Context, m *metricdata.ResourceMetrics) error {
 	own := *m
 	own.Resource = e.c.Resource
-	body, err := appendRequest(nil, &own)
-	if points := count(m); points > 0 {
+	body, points, err := appendRequest(nil, &own)
+	if points > 0 {
 		e.queue.Add(export{body, points})
 	}
 	return err
-}
-
-// count counts the points.
-func count(m *metricdata.ResourceMetrics) (n int) {
-	for i := range m.ScopeMetrics {
-		for _, metrics := range m.ScopeMetrics[i].Metrics {
-			switch d := metrics.Data.(type) {
-			case metricdata.Gauge[int64]:
-				n += len(d.DataPoints)
-			case metricdata.Gauge[float64]:
-				n += len(d.DataPoints)
-			case metricdata.Sum[int64]:
-				n += len(d.DataPoints)
-			case metricdata.Sum[float64]:
-				n += len(d.DataPoints)
-			case metricdata.Histogram[int64]:
-				n += len(d.DataPoints)
-			case metricdata.Histogram[float64]:
-				n += len(d.DataPoints)
-			case metricdata.ExponentialHistogram[int64]:
-				n += len(d.DataPoints)
-			case metricdata.ExponentialHistogram[float64]:
-				n += len(d.DataPoints)
-			case metricdata.Summary:
-				n += len(d.DataPoints)
-			}
-		}
-	}
-	return n
 }
 
 // Stats returns the books, in metric points.
