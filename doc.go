@@ -19,7 +19,7 @@
 // the process). A program that has an OpenTelemetry set-up already gives its provider
 // to [Config], or needs bridge.NewProcessor and not this package.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - Without an endpoint, by variable or by [Config], it connects nowhere. The most recent
 //     requests are in memory all the same: see [Pipeline.Recent]. Package exporter/live

@@ -90,11 +90,11 @@ type Pipeline struct {
 	shutdown sync.Once
 }
 
-// Start sets up all that the variables and the Config ask for:
+// Start sets up these parts, as the variables and the Config say:
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
-//   - metrics, if OTEL_METRICS_EXPORTER says where to
+//   - metrics, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
 //   - propagators (OTEL_PROPAGATORS)
@@ -111,11 +111,10 @@ type Pipeline struct {
 //   - A wrong variable without which nothing can work is an error, too. Examples are an unknown
 //     exporter or propagator, an address that is no URL, and an unreadable certificate.
 //
-// On an error nothing is started, and OpenTelemetry's globals are what they were. docs/variables.md
-// has all variables. A backend that is not there is no error, nor is
-// PERFLINE_PROFILING=off, with which nothing is profiled. With
-// OTEL_SDK_DISABLED=true the timeline works, traces are passed on to others, and nothing
-// else leaves it.
+// After an error nothing runs, and OpenTelemetry's globals are unchanged. A backend that is down is
+// no error. PERFLINE_PROFILING=off is no error either: nothing is profiled. With
+// OTEL_SDK_DISABLED=true, the timeline works and trace contexts are propagated, but nothing else
+// leaves the process. docs/variables.md has all variables.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	var started []interface{ Shutdown(context.Context) error }
 	defer func() {
@@ -277,10 +276,10 @@ func (p *Pipeline) withProfiles(do func(*pyroscope.Pusher) error) <-chan error {
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
 const shutdownFor = 10 * time.Second
 
-// Shutdown delivers what was recorded and stops. It takes as long as ctx allows
-// at most, and a second more when something hangs. A ctx without a deadline gets one, of 10 seconds. If spans, marks, measures or
-// profiles made since Start did not arrive, it returns a [*LostError], joined with
-// other errors. Further calls do nothing and return nil; Stats stays readable.
+// Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second
+// later if something hangs. A ctx without a deadline gets 10 seconds. If spans, marks, measures,
+// metric points or profiles made since Start did not arrive, it returns a [*LostError], joined with
+// other errors. Further calls do nothing and return nil. Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc

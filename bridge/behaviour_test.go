@@ -215,7 +215,7 @@ var behaviours = []struct {
 			t.Error("the mark is not on the timeline")
 		}
 		if s := r.stats(); s.MarksWithoutSpan != 1 || s.MeasureSpans != 3 || s.MarkEvents != 1 || s.OtherSpans != 0 || s.Lost() != 0 {
-			t.Errorf("stats %+v, want 1 Unattached, 3 Measures, 1 Event", s)
+			t.Errorf("stats %+v, want 1 in MarksWithoutSpan, 3 in MeasureSpans, 1 in MarkEvents", s)
 		}
 	}},
 	{"no span: the sampler decides", never, func(t *testing.T, r *rig) {
@@ -235,7 +235,7 @@ var behaviours = []struct {
 			}
 		}
 		if s := r.stats(); s.MarksWithoutSpan != 1 || s.Lost() != 0 {
-			t.Errorf("stats %+v, want 1 Unattached", s)
+			t.Errorf("stats %+v, want 1 in MarksWithoutSpan", s)
 		}
 	}},
 	{"a remote span that is not sampled: nothing leaves", always, func(t *testing.T, r *rig) {

@@ -20,7 +20,7 @@
 //	timeline                            OpenTelemetry
 //	--------                            -------------
 //	mark under a local span             event of that span: Name, Timestamp, Attributes
-//	mark under no span or a remote one  stays on the timeline, counted as Unattached
+//	mark under no span or a remote one  stays on the timeline, counted as MarksWithoutSpan
 //	Time…End, Measure under a span      child span, kind internal, start and end as measured
 //	Start…End under a span              child span that other spans and marks can be under
 //	measure under no span               root span, if the sampler wants it
@@ -87,9 +87,9 @@
 //
 // # Limitations
 //
-//   - A mark made after its span's End is not added to it, but counted as Late.
+//   - A mark made after its span's End is not added to it, but counted in MarksAfterEnd.
 //   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor are. They wait up to 5 s after the end of
 //     their span.
-//   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are dropped then, and counted as Limited.
-//   - Marks of spans that never end are dropped at Shutdown, or when too many wait, and counted as AgedOut.
+//   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are then dropped, and counted in MarksOverLimit.
+//   - Marks of spans that never end are dropped at Shutdown, or when too many wait, and counted in MarksOfOpenSpans.
 package bridge

@@ -178,7 +178,7 @@ func TestSpanLimits(t *testing.T) {
 			t.Errorf("the started measure has the attributes %s, %d dropped", text(s.Attributes()), s.DroppedAttributes())
 		}
 		if s := r.stats(); s.MarkEvents+s.MarksOverLimit != 6 {
-			t.Errorf("stats %+v, want 6 Events and Limited", s)
+			t.Errorf("stats %+v, want 6 in MarkEvents and in MarksOverLimit", s)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestNeverEnded(t *testing.T) {
 			t.Errorf("spans %v", got)
 		}
 		if s := r.stats(); s.MarksOfOpenSpans+s.MarkEvents != 2 || (s.MarksOfOpenSpans == 2) != wait {
-			t.Errorf("stats %+v, want 2 AgedOut where marks wait, and else 2 Events", s)
+			t.Errorf("stats %+v, want 2 in MarksOfOpenSpans where marks wait, and else 2 in MarkEvents", s)
 		}
 	})
 }

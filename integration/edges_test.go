@@ -99,7 +99,7 @@ func testEdges(t *testing.T) {
 			t.Error("they have a parent")
 		}
 		if s := pl.Stats().Bridge; s.MarksWithoutSpan != 1 {
-			t.Errorf("stats %+v, want the mark Unattached", s)
+			t.Errorf("stats %+v, want 1 in MarksWithoutSpan", s)
 		}
 	})
 	t.Run("no span, and a sampler that says no", func(t *testing.T) {
@@ -146,7 +146,7 @@ func testEdges(t *testing.T) {
 		span.End()
 		wantEvents(t, arrived(t, pl, service)["span"], "2", "3")
 		if s := pl.Stats().Bridge; s.MarksOverLimit != 1 && !joining { // the SDK's spans do not say which events they drop
-			t.Errorf("stats %+v, want 1 Limited", s)
+			t.Errorf("stats %+v, want 1 in MarksOverLimit", s)
 		}
 	})
 	t.Run("a mark after End, a span that never ends", func(t *testing.T) {
@@ -160,7 +160,7 @@ func testEdges(t *testing.T) {
 		wantNames(t, spans, "span")
 		wantEvents(t, spans["span"])
 		if s := pl.Stats().Bridge; s.MarksAfterEnd != 1 || s.MarksOfOpenSpans != 1 && !joining { // the SDK's span has the mark at once
-			t.Errorf("stats %+v, want 1 Late and 1 AgedOut", s)
+			t.Errorf("stats %+v, want 1 in MarksAfterEnd and 1 in MarksOfOpenSpans", s)
 		}
 	})
 	t.Run("two providers on one timeline", func(t *testing.T) {

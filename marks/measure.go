@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Errors that Measure, MarkAt and NewMark wrap. Their messages name the value and the rule.
+// Errors that Measure and MarkAt wrap. Their messages name the value and the rule.
 var (
 	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
 	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request and while that runs")

@@ -11,42 +11,40 @@ import (
 // TimelineOptions configures [NewTimeline]. The zero value is what the default
 // timeline uses.
 type TimelineOptions struct {
-	// BufferSize is how many entries of each type the timeline keeps for Entries;
-	// further ones are counted as BufferFull in [Stats], and observers get them all
-	// the same. The names of marks that were not kept can be measured from, twice as
-	// many as are kept and 1024 more. 0 means 10 000; negative: none.
+	// BufferSize is the number of entries of each type that the timeline keeps for
+	// Entries. Observers get further entries all the same, and [Stats] counts them
+	// as BufferFull. Measure also finds the names of dropped marks: twice BufferSize
+	// and 1024 of them. 0 means 10 000; negative means none.
 	BufferSize int
 
 	// ChildBufferSize is BufferSize for the timelines of requests.
-	// 0 means 2 000; negative: none.
+	// 0 means 2 000; negative means none.
 	ChildBufferSize int
 
-	// MaxPending bounds the memory of entries that wait for the collector, on the
-	// process timeline and all its children together; further ones are lost and
-	// counted as Overflow. There are 6 KiB for every 16 of it, each for at most 24
-	// entries and 60 attributes. 0 means 65 536.
+	// MaxPending bounds the entries that wait for the timeline's pass, of the process's
+	// timeline and all its children together. Further entries are lost and counted as
+	// Overflow. Each 16 of MaxPending are one chunk of 6 KiB, for at most 24 entries
+	// and 60 attributes. 0 means 65 536.
 	MaxPending int
 
-	// Interval is how long entries may wait for the collector, unless there are many. A
-	// short one costs: to wake an idle process takes more than to carry an entry away. 0 means
+	// Interval is the time after which a pass takes waiting entries, unless there are
+	// many. A short interval costs CPU, because it wakes an idle process often. 0 means
 	// 50 ms.
 	Interval time.Duration
 
-	// Scheduler, when set, is called once for every task the timeline has: to
-	// collect what was recorded and call observers (the "queue a task" of
-	// Performance Timeline 2, section 3). It is called during the call that
-	// records, must not block and must not run task itself before returning. At
-	// most one task waits at a time. While an observer wants entries of type GC it
-	// is also called, on a goroutine of the runtime's, when a collection has ended.
-	// Without it, the timeline runs its tasks on a goroutine of its own after
-	// Interval.
+	// Scheduler, when set, gets each task of the timeline: a pass that takes the
+	// entries and calls observers ("queue a task" in Performance Timeline 2, section
+	// 3). The recording call runs Scheduler, which must not block and must not run
+	// the task before it returns. At most one task waits at a time. While an observer
+	// wants entries of type GC, a goroutine of the runtime's also runs it after each
+	// collection. Without a Scheduler, the timeline runs its tasks on a goroutine of its
+	// own after Interval.
 	Scheduler func(task func())
 
-	// Clock, when set, is the time since the timeline's origin; it must not go
-	// backwards. A timeline with a clock of its own keeps entries of equal time in
-	// the order in which they were recorded. The wall clock has nothing to do with
-	// it: Since, which is given a time of that, is of no use then.
-	// Without it, the monotonic clock.
+	// Clock, when set, returns the time since the timeline's origin. It must not go
+	// backwards. A timeline with a Clock keeps entries of equal time in the order of
+	// recording. Since takes a wall-clock time, and is meaningless then. nil means the
+	// monotonic clock.
 	Clock func() time.Duration
 
 	// Logger gets the panics of callbacks and the
@@ -54,9 +52,8 @@ type TimelineOptions struct {
 	Logger *slog.Logger
 }
 
-// A Timeline records entries and shows them to observers. All its methods may
-// be called concurrently. Package marks records on it. Package record has the methods for code that records in other ways: a
-// *Timeline converts to a [*record.Timeline].
+// A Timeline holds entries and hands them to observers. All its methods may be called concurrently. Package marks records
+// on it. Package record has methods for other recorders: a *Timeline converts to a [*record.Timeline].
 type Timeline record.Timeline
 
 // recorded returns t with the methods of package record.

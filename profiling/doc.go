@@ -51,7 +51,7 @@
 // Package pyroscope profiles continuously and pushes to a server. Package sessions records samples together
 // with the entries of a timeline, and package service serves such recordings.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - Samples are in the order of time. Dropped, lost and cut samples are counted.
 //   - Weights are as measured: a sample stands for its interval. On Linux the kernel's timers miss threads

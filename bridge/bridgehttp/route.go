@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// SetRoute tells the route of the request that ctx belongs to: the pattern that it matched, such as "/items/{id}", for the name
+// SetRoute sets the route of the request that ctx belongs to: the pattern that it matched, such as "/items/{id}", for the name
 // of its span and for metrics. A program must not have more than a few hundred routes.
 //
 // [http.ServeMux] needs no call. Other routers call it from a middleware of their own, before or after the handler, and the

@@ -156,7 +156,7 @@ func TestFrameworks(t *testing.T) {
 				srv.Close()
 				spans := rec.Spans()
 				if len(spans) != 1 {
-					t.Fatalf("%d spans, want that of the request:\n%s", len(spans), rec.Tree("*"))
+					t.Fatalf("%d spans, want one, of the request:\n%s", len(spans), rec.Tree("*"))
 				}
 				s := spans[0]
 				if got := s.Attr(semconv.HTTPResponseStatusCodeKey).AsInt64(); got != int64(c.status) {

@@ -8,7 +8,7 @@
 // requests are among those it shows. Everything it needs is in the program; nothing is
 // loaded from elsewhere.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - Without Config.Authorize it answers only clients on the same machine: see [guard.Local].
 //     Pages of other origins can link to it. They cannot read it or make it work.

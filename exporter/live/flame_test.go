@@ -117,7 +117,7 @@ func TestFlameGraphIsCut(t *testing.T) {
 func TestKind(t *testing.T) {
 	for name, want := range map[string]string{
 		"main.(*handler).search":   "own",
-		own() + "/exporter.New":    "own",
+		own() + "/exporter.NewDelivery":    "own",
 		"runtime.mallocgc":         "runtime",
 		"internal/poll.(*FD).Read": "runtime",
 		"net/http.(*conn).serve":   "std",

@@ -101,7 +101,7 @@ func calledRequests() []called {
 				t.Error("the body was not cut short")
 			}
 		}},
-		{name: "nobody there", handler: greet, gone: true},
+		{name: "no server", handler: greet, gone: true},
 		{name: "a wrapped error", handler: greet, dialled: fmt.Errorf("no socks: %w", &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF})},
 		cancelledInBody(), cancelledBefore(),
 	}

@@ -69,7 +69,7 @@ var differences = []difference{
 	{where: "server metrics", what: "recorded", theirs: "0", ours: "1", when: panics,
 		why: "otelhttp records when the handler returns"},
 	{where: "server metrics", what: "server.address", theirs: "…", ours: absent,
-		why: "opt-in in the conventions: whoever calls chooses the Host, and each makes new time series"},
+		why: "opt-in in the conventions: callers choose the Host, and each one makes new time series"},
 	{where: "server metrics", what: "server.port", theirs: "…", ours: absent,
 		but: []string{"a Host with the usual port", "a Host without a port", "an IPv6 Host without a port", "HTTP/1.0", "HTTP/1.0 without a Host",
 			"a body cut short", "a client that is gone", "a hijacked connection"},
@@ -109,9 +109,9 @@ var differences = []difference{
 	{where: "client span", what: "server.port", theirs: absent, ours: "443", when: []string{"TLS, the usual port"},
 		why: "always required of clients"},
 	{where: "client span", what: "network.peer.address", theirs: absent, ours: "127.0.0.1", but: unconnected,
-		why: "recommended: whom the connection is with"},
+		why: "recommended: the peer of the connection"},
 	{where: "client span", what: "network.peer.port", theirs: absent, ours: "PORT", but: unconnected,
-		why: "recommended: whom the connection is with"},
+		why: "recommended: the peer of the connection"},
 	{where: "client span", what: "http.request.resend_count", theirs: absent, ours: "1", when: []string{"a redirect"},
 		why: "recommended of the second request and those after it"},
 	{where: "client span", what: "network.protocol.version", theirs: "2.0", ours: "2", when: []string{"HTTP/2"},
@@ -139,7 +139,7 @@ var differences = []difference{
 		why: "required when the status is an error"},
 	{where: "client metrics", what: "error.type", theirs: absent, ours: "500", when: []string{"500"},
 		why: "required when the status is an error"},
-	{where: "client metrics", what: "error.type", theirs: "net.OpError", ours: "*net.OpError", when: []string{"nobody there"},
+	{where: "client metrics", what: "error.type", theirs: "net.OpError", ours: "*net.OpError", when: []string{"no server"},
 		why: "as on the span, where otelhttp has it too"},
 	{where: "client metrics", what: "error.type", theirs: "errors.errorString", ours: "*errors.errorString", when: []string{"cancelled before the response"},
 		why: "as on the span, where otelhttp has it too"},
@@ -152,7 +152,7 @@ const lower = "a method in lower case"
 var (
 	panics      = []string{"a panic", "a panic in the response", "http.ErrAbortHandler"}
 	serverHTTP2 = []string{"HTTP/2", "HTTP/2, POST with a body"}
-	unconnected = []string{"nobody there", "a wrapped error"}
+	unconnected = []string{"no server", "a wrapped error"}
 	unanswered  = append([]string{"cancelled before the response"}, unconnected...)
 )
 

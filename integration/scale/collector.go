@@ -16,7 +16,7 @@ type target struct {
 	search    *search
 	sender    *sender
 	sustained []carried // by rising rate
-	failed    carried   // of the lowest rate that was not held; zero: none
+	failed    carried   // of the lowest rate that was not sustained; zero: none
 }
 
 // carried is what the target gave at a rate of spans.
@@ -102,7 +102,7 @@ func (t *target) carry(ctx context.Context, rate float64, length time.Duration) 
 	return c, nil
 }
 
-// best is what the highest rate that was held gave.
+// best returns the result of the highest sustained rate.
 func (t *target) best() (c carried, ok bool) {
 	for _, h := range t.sustained {
 		if h.rate > c.rate {

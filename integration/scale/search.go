@@ -10,7 +10,7 @@ type search struct {
 	sustained float64 // the highest rate that was; 0: none yet
 	not       float64 // the lowest rate that was not; +Inf: none yet
 	next      float64 // to attempt
-	limit     float64 // the search ends when this is held
+	limit     float64 // the search ends when this is sustained
 	halvings  int     // left
 	again     bool    // next has failed once
 }
@@ -30,8 +30,8 @@ func (s *search) rate() (perSecond float64, ok bool) {
 	return s.next, true
 }
 
-// report says whether the rate was held, and is told whether that is the lowest that was
-// not: an attempt that fails is made once more.
+// report gives the search an attempt's result, and returns whether the rate failed for good. An
+// attempt that fails is made once more.
 func (s *search) report(sustained bool) (gaveWay bool) {
 	if !sustained && !s.again {
 		s.again = true

@@ -36,7 +36,7 @@ func TestSearch(t *testing.T) {
 		},
 		{name: "a hiccup is forgiven", start: 100, max: 1e6, halvings: 0, limit: 500, hiccups: []int{2}, tried: []float64{100, 200, 200, 400, 800, 800}, sustained: 400},
 		{name: "not even the first", start: 100, max: 1e6, halvings: 3, limit: 50, tried: []float64{100, 100}, sustained: 0},
-		{name: "the limit is held", start: 100, max: 300, halvings: 3, limit: 1e9, tried: []float64{100, 200, 300}, sustained: 300},
+		{name: "the limit is sustained", start: 100, max: 300, halvings: 3, limit: 1e9, tried: []float64{100, 200, 300}, sustained: 300},
 		{name: "close to the limit", start: 100, max: 1e9, halvings: 8, limit: 123_456, sustained: -1, sustainedAtLeastOf: 0.99},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -46,13 +46,13 @@ func TestSearch(t *testing.T) {
 				t.Errorf("tried %v, want %v", tried, c.tried)
 			}
 			if c.sustained >= 0 && s.sustained != c.sustained {
-				t.Errorf("held %v, want %v", s.sustained, c.sustained)
+				t.Errorf("sustained %v, want %v", s.sustained, c.sustained)
 			}
 			if s.sustained > c.limit || s.sustained < c.sustainedAtLeastOf*c.limit {
-				t.Errorf("held %v, want at most %v and at least %v of it", s.sustained, c.limit, c.sustainedAtLeastOf)
+				t.Errorf("sustained %v, want at most %v and at least %v of it", s.sustained, c.limit, c.sustainedAtLeastOf)
 			}
 			if s.sustained > 0 && s.sustained < c.max && math.IsInf(s.not, 1) {
-				t.Error("it ended without a rate that is not held")
+				t.Error("it ended without a rate that is not sustained")
 			}
 		})
 	}

@@ -59,18 +59,18 @@ func measureTargets(ctx context.Context, o options, b batch, say func(string, ..
 				t.failed = c
 			}
 			say("the Collector to %s, %s spans/s: %s of CPU a span, %s of memory, %s",
-				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), heldOr(c.why()))
+				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), sustainedOr(c.why()))
 		}
 	}
 	if _, ok := targets[0].best(); !ok {
-		return nil, fmt.Errorf("the Collector did not hold %d spans/s: %s", lowestSpans, targets[0].failed.why())
+		return nil, fmt.Errorf("the Collector did not sustain %d spans/s: %s", lowestSpans, targets[0].failed.why())
 	}
 	return targets, nil
 }
 
-func heldOr(why string) string {
+func sustainedOr(why string) string {
 	if why == "" {
-		return "held"
+		return "sustained"
 	}
-	return "not held: " + why
+	return "not sustained: " + why
 }

@@ -10,9 +10,9 @@ func TestWhyNotCarried(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		carried
-		want string // empty: held
+		want string // empty: sustained
 	}{
-		{name: "held", carried: carried{rate: 1000, p99: sustainedAnswer, left: 100}},
+		{name: "sustained", carried: carried{rate: 1000, p99: sustainedAnswer, left: 100}},
 		{name: "refused", carried: carried{rate: 1000, refused: 2}, want: "2 batches refused"},
 		{name: "not sent", carried: carried{rate: 1000, unsent: 3}, want: "3 batches could not"},
 		{name: "slow", carried: carried{rate: 1000, p99: sustainedAnswer + 10*time.Millisecond}, want: "p99"},

@@ -8,7 +8,7 @@
 //	…
 //	err := q.Shutdown(ctx)
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - [Queue.Add] takes one short lock. It never waits for the receiver and never fails; it counts.
 //   - The waiting items are bounded, together with the batch that is being sent.

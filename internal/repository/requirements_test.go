@@ -64,7 +64,7 @@ var requirements = map[string][]string{
 		5:  "its start is given and not negative, or now",
 		6:  "its detail is taken at the call; none is null",
 		7:  "a detail that cannot be cloned",
-		8:  "clearMarks: all, or those of exactly that name; measures stay",
+		8:  "clearMarks: all, or all of exactly that name; measures stay",
 		9:  "clearing takes nothing from observers",
 		10: "options together with an end mark",
 		11: "options without start and end",

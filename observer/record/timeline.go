@@ -31,7 +31,7 @@ const (
 	defaultInterval        = 50 * time.Millisecond
 )
 
-// A Timeline is an observer.Timeline, as code sees it that records. A pointer to the one converts to a pointer to the other. All
+// A Timeline is an observer.Timeline with the methods for recorders. Pointers to one convert to pointers to the other. All
 // its methods may be called concurrently.
 type Timeline struct {
 	root   *root

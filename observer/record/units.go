@@ -113,7 +113,7 @@ func (t *Timeline) FlushUnits(ctx context.Context) error {
 	return nil
 }
 
-// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as AgedOut. The
+// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as MarksOfOpenSpans. The
 // receiver gets what has finished.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units

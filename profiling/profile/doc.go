@@ -10,7 +10,7 @@
 // Beside them it keeps the line that ran, the span and the labels of each sample. JSON has no
 // place for these. A [Builder] makes a trace of samples, and [Join] one trace of several parts.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - [Trace.WriteJSON] writes exactly what the specification says.
 //   - [Trace.WritePprof] loses no time: samples without a stack count, too.

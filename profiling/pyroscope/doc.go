@@ -47,7 +47,7 @@
 //     pushed before the span ends has the name of the span at its start. Each name makes a
 //     series: names must not hold ids.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - The program never waits for the server. Two goroutines take and deliver profiles, and
 //     [Config].QueueSize bounds the waiting ones.

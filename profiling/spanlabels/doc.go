@@ -10,7 +10,7 @@
 // The package knows no profiler, and programs that import it do not link one. A goroutine that no
 // span started, as in a pool of workers, is labelled with [Do].
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - While no profiler wants labels, [Set] returns nil after a look at a counter, and allocates
 //     nothing. The methods of a nil [Span] do nothing.

@@ -26,7 +26,7 @@ import (
 //     tracers also carry the label: pprof.Do under them adds to it. Under a context that does not carry the label,
 //     pprof.Do replaces the label until it returns. Contexts of marks.Start, bridgehttp and bridgegrpc carry labels, too.
 //   - The spans are the other provider's own, and no wrappers.
-//   - Labels of spans that never end are bounded; see [TracerProvider.Unlabelled].
+//   - Labels of spans that never end are bounded; see [TracerProvider.UnlabelledSpans].
 //
 // A goroutine that is started inherits the labels. One that was there before, as in a pool of workers, is labelled
 // with [Do].

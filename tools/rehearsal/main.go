@@ -105,7 +105,7 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 	if len(removed) > 0 || len(added) != 2 || added[0].path != modulePath+"/marks" || added[1].path != modulePath+"/observer" {
 		return fmt.Errorf("marks adds the requirements %v and removes %v: must add marks and observer only", added, removed)
 	}
-	fmt.Printf("a library with %s and %d requirements adds marks:\n", release, len(before))
+	fmt.Printf("a library with %s and %d requirements adds marks:\n", release, len(before)-1) // without the go line
 	for _, r := range added {
 		fmt.Println("\t+", r)
 	}

@@ -7,7 +7,7 @@
 // sum to its lifetime, up to a tick at either end. The first tick stands for the
 // interval.
 //
-// # What it sees
+// # Sampled goroutines
 //
 //   - Every goroutine that exists when the tick begins, with its labels. The sampling
 //     goroutine and the runtime's own are left out: the collector's workers, but not a
@@ -19,7 +19,7 @@
 //     only after [runtime.SetCgoTraceback].
 //   - At most 128 calls of a stack, or the number in GODEBUG=profstackdepth.
 //
-// # What it costs
+// # Costs
 //
 // A tick takes some 1 µs for each goroutine, and the runtime allocates a stack for each.
 // It stops the world twice, until every thread is at a safe point. This takes tens of
