@@ -116,16 +116,16 @@ func TestFlameGraphIsCut(t *testing.T) {
 
 func TestKind(t *testing.T) {
 	for name, want := range map[string]string{
-		"main.(*handler).search":   "own",
-		own() + "/exporter.NewDelivery":    "own",
-		"runtime.mallocgc":         "runtime",
-		"internal/poll.(*FD).Read": "runtime",
-		"net/http.(*conn).serve":   "std",
-		"slices.SortFunc[...]":     "std",
-		"example.com/a/b.(*C).D":   "dep",
-		"gopkg.in/yaml.v3.Marshal": "dep",
-		"[no stack]":               "",
-		"all":                      "",
+		"main.(*handler).search":        "own",
+		own() + "/exporter.NewDelivery": "own",
+		"runtime.mallocgc":              "runtime",
+		"internal/poll.(*FD).Read":      "runtime",
+		"net/http.(*conn).serve":        "std",
+		"slices.SortFunc[...]":          "std",
+		"example.com/a/b.(*C).D":        "dep",
+		"gopkg.in/yaml.v3.Marshal":      "dep",
+		"[no stack]":                    "",
+		"all":                           "",
 	} {
 		if got := kind(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
