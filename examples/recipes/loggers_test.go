@@ -1,0 +1,58 @@
+package recipes_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/sirupsen/logrus"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/examples/recipes"
+)
+
+// A line that is logged with a request's context has the ids of its span. Warnings become marks where hooks get the context.
+func TestLoggers(t *testing.T) {
+	rec, ctx, end := record(t)
+	span := trace.SpanContextFromContext(ctx)
+	var out bytes.Buffer
+
+	slog.New(bridge.NewHandler(slog.NewJSONHandler(&out, nil))).WarnContext(ctx, "slog")
+
+	l := logrus.New()
+	l.SetOutput(&out)
+	l.SetFormatter(&logrus.JSONFormatter{})
+	l.AddHook(recipes.LogrusHook{})
+	l.WithContext(ctx).Warn("logrus")
+
+	zero := zerolog.New(&out).Hook(recipes.ZerologHook{})
+	zero.Warn().Ctx(ctx).Msg("zerolog")
+
+	z := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&out), zap.InfoLevel))
+	z.Warn("zap", recipes.ZapFields(ctx)...)
+
+	end()
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	if len(lines) != 4 {
+		t.Fatalf("got %d lines, want 4:\n%s", len(lines), out.String())
+	}
+	for _, line := range lines {
+		var ids struct {
+			Trace string `json:"trace_id"`
+			Span  string `json:"span_id"`
+		}
+		if err := json.Unmarshal(line, &ids); err != nil || ids.Trace != span.TraceID().String() || ids.Span != span.SpanID().String() {
+			t.Errorf("%s: %v: want the ids %s and %s", line, err, span.TraceID(), span.SpanID())
+		}
+	}
+	rec.Want(`
+		GET /items
+		  * logrus
+		  * zerolog
+	`)
+}
