@@ -2,6 +2,7 @@
 # tests of their own.
 
 part_nested() {
+	step "PostgreSQL and Redis are there" databases || return 1
 	step "tests" in_nested go test -race -vet=off ./... || return 1
 	step "what a request costs: allocations, modules and sizes within their limits" go run -C benchmarks ./request counts || return 1
 	step "the tables of costs can be made, and every call arrives" tables || return 1
@@ -10,6 +11,9 @@ part_nested() {
 	step "a load without a reader is accounted for" go run -C benchmarks ./load -for 2s || return 1
 	step "the shop, as in its guide" go run -C examples ./shop -for 3s || return 1
 }
+
+# For the recipes in examples.
+databases() { installed pg_ctlcluster postgresql && installed redis-server redis-server; }
 
 tables() {
 	go run -C benchmarks . -rounds 2 -length 3ms || return 1

@@ -9,11 +9,22 @@ import (
 )
 
 // ConnectRoute is an interceptor for handlers of connect. The procedure is the route.
-func ConnectRoute() connect.Interceptor {
-	return connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			bridgehttp.SetRoute(ctx, req.Spec().Procedure)
-			return next(ctx, req)
-		}
-	})
+type ConnectRoute struct{}
+
+func (ConnectRoute) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		bridgehttp.SetRoute(ctx, req.Spec().Procedure)
+		return next(ctx, req)
+	}
+}
+
+func (ConnectRoute) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		bridgehttp.SetRoute(ctx, conn.Spec().Procedure)
+		return next(ctx, conn)
+	}
+}
+
+func (ConnectRoute) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
 }

@@ -51,7 +51,7 @@ func TestLoggers(t *testing.T) {
 		}
 	}
 	rec.Want(`
-		GET /items
+		GET /items (server)
 		  * logrus
 		  * zerolog
 	`)

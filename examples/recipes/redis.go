@@ -5,8 +5,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// OpenRedis returns a client whose commands are spans of the request. Spans of dialling and statements with values are left out.
+// OpenRedis returns a client whose commands are spans of their request. Dialling and the greetings of a new connection make none, and
+// values stay out of the attributes.
 func OpenRedis(o *redis.Options) (*redis.Client, error) {
 	client := redis.NewClient(o)
-	return client, redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false), redisotel.WithDialFilter(true))
+	greeting := func(cmd redis.Cmder) bool { return cmd.Name() == "hello" || cmd.Name() == "client" }
+	return client, redisotel.InstrumentTracing(client,
+		redisotel.WithDBStatement(false),
+		redisotel.WithCallerEnabled(false),
+		redisotel.WithDialFilter(true),
+		redisotel.WithCommandFilter(greeting),
+		redisotel.WithCommandsFilter(func(cmds []redis.Cmder) bool { return greeting(cmds[0]) }))
 }

@@ -3,6 +3,7 @@ package repository_test
 import (
 	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,29 @@ func TestDocumentedProgram(t *testing.T) {
 		t.Fatal("examples/hello/main.go is not a program")
 	}
 	documented(t, "README.md", "program", "\n```go\npackage main\n"+program+"```\n")
+}
+
+// Guides show the code of recipes, each from a file of an example that has a test with the real library.
+func TestDocumentedRecipes(t *testing.T) {
+	atRoot(t)
+	shown := regexp.MustCompile(`(?m)^<!-- (\w+\.go) -->$`)
+	for guide, folder := range map[string]string{
+		"databases": "examples/recipes", "jobs": "examples/recipes", "logs": "examples/recipes", "frameworks": "examples/frameworks",
+	} {
+		document := "docs/" + guide + ".md"
+		parts := shown.FindAllSubmatch(read(t, document), -1)
+		if len(parts) == 0 {
+			t.Errorf("%s shows no file of %s", document, folder)
+		}
+		for _, part := range parts {
+			name := string(part[1])
+			_, code, ok := strings.Cut(string(read(t, folder+"/"+name)), "\n)\n\n") // the imports end
+			if !ok {
+				t.Fatalf("%s/%s has no imports", folder, name)
+			}
+			documented(t, document, name, "\n```go\n"+code+"```\n")
+		}
+	}
 }
 
 // documented fails t if a document does not have what is made from the code, or writes it there with

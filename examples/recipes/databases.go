@@ -1,0 +1,44 @@
+package recipes
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+
+	"github.com/XSAM/otelsql"
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// OpenSQL opens a database whose queries are spans of their request. Queries without a request, rows, and the
+// housekeeping of the pool make none. gorm and sqlx take the *sql.DB.
+func OpenSQL(driverName, dsn string, attrs ...attribute.KeyValue) (*sql.DB, error) {
+	return otelsql.Open(driverName, dsn, otelsql.WithAttributes(attrs...), otelsql.WithSpanOptions(otelsql.SpanOptions{
+		OmitConnectorConnect: true,
+		OmitConnResetSession: true,
+		OmitConnPrepare:      true,
+		OmitRows:             true,
+		DisableErrSkip:       true,
+		SpanFilter: func(ctx context.Context, _ otelsql.Method, _ string, _ []driver.NamedValue) bool {
+			return trace.SpanContextFromContext(ctx).IsValid()
+		},
+	}))
+}
+
+// OpenPGX does the same for pgx's own pool.
+func OpenPGX(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	t := otelpgx.NewTracer()
+	config.ConnConfig.Tracer = struct { // not its spans of connecting, preparing and waiting for a connection
+		pgx.QueryTracer
+		pgx.BatchTracer
+		pgx.CopyFromTracer
+	}{t, t, t}
+	return pgxpool.NewWithConfig(ctx, config)
+}
