@@ -11,6 +11,7 @@ import (
 // ConnectRoute is an interceptor for handlers of connect. The procedure is the route.
 type ConnectRoute struct{}
 
+// WrapUnary is for calls of one request and one answer.
 func (ConnectRoute) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		bridgehttp.SetRoute(ctx, req.Spec().Procedure)
@@ -18,6 +19,7 @@ func (ConnectRoute) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
+// WrapStreamingHandler is for streams.
 func (ConnectRoute) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		bridgehttp.SetRoute(ctx, conn.Spec().Procedure)
@@ -25,6 +27,7 @@ func (ConnectRoute) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 	}
 }
 
+// WrapStreamingClient changes nothing.
 func (ConnectRoute) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

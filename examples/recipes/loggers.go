@@ -14,8 +14,10 @@ import (
 // LogrusHook adds trace_id and span_id to entries with a context, and makes marks of warnings. Log with logrus.WithContext(ctx).
 type LogrusHook struct{}
 
+// Levels are all levels, because each entry gets the ids.
 func (LogrusHook) Levels() []logrus.Level { return logrus.AllLevels }
 
+// Fire implements logrus.Hook.
 func (LogrusHook) Fire(e *logrus.Entry) error {
 	if sc := trace.SpanContextFromContext(e.Context); sc.IsValid() {
 		e.Data["trace_id"], e.Data["span_id"] = sc.TraceID().String(), sc.SpanID().String()
@@ -29,6 +31,7 @@ func (LogrusHook) Fire(e *logrus.Entry) error {
 // ZerologHook does the same for zerolog. Log with logger.Warn().Ctx(ctx).
 type ZerologHook struct{}
 
+// Run implements zerolog.Hook.
 func (ZerologHook) Run(e *zerolog.Event, level zerolog.Level, message string) {
 	ctx := e.GetCtx()
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {

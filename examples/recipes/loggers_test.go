@@ -37,11 +37,18 @@ func TestLoggers(t *testing.T) {
 	z.Warn("zap", recipes.ZapFields(ctx)...)
 
 	end()
+	l.Warn("logrus without a context")
+	zero.Warn().Msg("zerolog without a context")
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-	if len(lines) != 4 {
-		t.Fatalf("got %d lines, want 4:\n%s", len(lines), out.String())
+	if len(lines) != 6 {
+		t.Fatalf("got %d lines, want 6:\n%s", len(lines), out.String())
 	}
-	for _, line := range lines {
+	for _, line := range lines[4:] {
+		if bytes.Contains(line, []byte("trace_id")) {
+			t.Errorf("%s has an id", line)
+		}
+	}
+	for _, line := range lines[:4] {
 		var ids struct {
 			Trace string `json:"trace_id"`
 			Span  string `json:"span_id"`

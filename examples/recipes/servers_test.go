@@ -56,7 +56,9 @@ func start(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}
