@@ -37,7 +37,7 @@ func TestKafka(t *testing.T) {
 	defer cancel()
 	failed := errors.New("sold out")
 	for _, r := range client.PollFetches(wait).Records() {
-		if err := recipes.Handle(tracer, r, func(ctx context.Context, _ *kgo.Record) error {
+		if err := recipes.Handle(rec.Context(t.Context()), tracer, r, func(ctx context.Context, _ *kgo.Record) error {
 			marks.Mark(ctx, "order.checked")
 			return failed
 		}); !errors.Is(err, failed) {
@@ -47,9 +47,8 @@ func TestKafka(t *testing.T) {
 	rec.Want(`
 		GET /items (server)
 		  orders publish (producer)
-		    orders receive (consumer)
-		      orders process (consumer) (error: sold out)
-		        * order.checked
+		    orders process (consumer) (error: sold out)
+		      * order.checked
 	`)
 }
 
