@@ -26,6 +26,25 @@ part_releases() {
 		step "$release: observer and marks" in_release "$release" in_light go test -vet=off ./... || return 1
 		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off "${sampler[@]}" || return 1
 	done
+	step "the newest OpenTelemetry" newest_opentelemetry || return 1
+}
+
+# OpenTelemetry releases that came after the one required are tested as well. A failure there is told, and does not hold up other work.
+newest_opentelemetry() {
+	local mod=$logs/newest.mod required paths newest
+	mapfile -t paths < <(go list -m -f '{{if not .Indirect}}{{.Path}}@latest{{end}}' all | grep '^go.opentelemetry.io/otel')
+	((${#paths[@]} >= 5)) || { echo "too few modules of OpenTelemetry are required"; return 1; }
+	cp go.mod "$mod" && cp go.sum "${mod%.mod}.sum" || return 1
+	go get -modfile="$mod" "${paths[@]}" || { echo "NOTE: NOT RUN: the newest OpenTelemetry cannot be fetched"; return 0; }
+	required=$(go list -m go.opentelemetry.io/otel/sdk) || return 1
+	newest=$(go list -m -modfile="$mod" go.opentelemetry.io/otel/sdk) || return 1
+	if [[ $newest == "$required" ]]; then
+		echo "NOTE: the newest is the one required, $required"
+	elif go test -modfile="$mod" -vet=off ./...; then
+		echo "NOTE: passed with $newest"
+	else
+		echo "NOTE: FAILED with $newest; $required is required"
+	fi
 }
 
 # The sampler without the runtime's internals, under each release.
