@@ -16,6 +16,7 @@ require (
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/gofrs/flock v0.13.1
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+	github.com/grafana/pyroscope-go v1.4.3
 	github.com/moby/patternmatcher v0.6.1
 	github.com/perfline/perfline v0.0.0-00010101000000-000000000000
 	github.com/perfline/perfline/marks v0.1.0

@@ -12,9 +12,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/wall"
 )
 
-// ErrBusy is wrapped by the error of [Profiler.Stop] when the profiler never had the process's CPU
-// profiler: other code used it all the time, net/http/pprof for example, or another agent. The
-// trace has no samples then.
+// ErrBusy is wrapped by the error of [Profiler.Stop] when the profiler took no sample, and other code had the
+// process's CPU profiler meanwhile: net/http/pprof for example, or another agent.
 var ErrBusy = sampling.ErrBusy
 
 // The first and the longest pause before an engine is tried again after a failure that may have

@@ -220,6 +220,7 @@ func TestFallbackThatWaits(t *testing.T) {
 		if second.stops == 0 {
 			t.Error("the fallback was not stopped")
 		}
+		d.emit(1)
 		d.stop(p)
 	})
 }

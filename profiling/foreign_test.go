@@ -38,7 +38,7 @@ func until(t *testing.T, what string, is func() bool) {
 }
 
 // takeProfiler stops whatever profiles and profiles itself. A profiler asks for the CPU profiler
-// again 20 ms after it was taken, which may be sooner than here.
+// again some time after it was taken, which may be sooner than here.
 func takeProfiler(t *testing.T, to *bytes.Buffer) {
 	t.Helper()
 	until(t, "the profiler", func() bool {
@@ -57,6 +57,8 @@ func TestForeignProfilerComesAndGoes_JSP5(t *testing.T) {
 		return func() bool { return fast.State() == want && slow.State() == want }
 	}
 	until(t, "both started", state(profiling.Started))
+	burnUntil(t, fast, 1)
+	burnUntil(t, slow, 1)
 	const rounds = 3
 	before := slow.Stats().Gaps // that fast's coming made
 	for range rounds {
@@ -122,6 +124,7 @@ func TestForeignProfilerWasFirst(t *testing.T) {
 		t.Errorf("the other's profile: %v", err)
 	}
 	until(t, "started", func() bool { return p.State() == profiling.Started })
+	burnUntil(t, p, 1)
 	tr := stop(t, p)
 	if s := tr.Stats; s.Gaps != 1 || s.GapTime <= 0 || s.BusyGaps != 1 || s.BusyTime != s.GapTime {
 		t.Errorf("%d gaps of %v, busy %d of %v, want one, which is that", s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime)
@@ -277,6 +280,7 @@ func TestForeignWriterHangs(t *testing.T) {
 	close(w.open)
 	<-stopped
 	until(t, "started", func() bool { return q.State() == profiling.Started })
+	burnUntil(t, q, 1)
 	stop(t, q)
 	// The request made meanwhile is withdrawn.
 	until(t, "the CPU profiler is free", func() bool {

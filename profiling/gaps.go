@@ -30,7 +30,6 @@ func (p *Profiler) resume(at int64) {
 	}
 	p.stats = p.countsUntil(at)
 	p.paused, p.busy, p.cpuMark = 0, false, cputime.Process()
-	p.sampled = p.sampled || p.ended.Load() == 0
 }
 
 // markBusy notes that the gap is one in which other code has the CPU profiler.
@@ -38,6 +37,7 @@ func (p *Profiler) markBusy() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy = p.paused != 0
+	p.everBusy = p.everBusy || p.busy
 }
 
 // countCPU counts the CPU time that the process used since cpuMark. p.mu is held, and the profiler is

@@ -27,8 +27,8 @@ var (
 // of the interval is a gap in the samples of all others.
 const slowDownDelay = 10 * time.Second
 
-// busyRetry is how often the hub tries to get the CPU profiler while other code has it.
-const busyRetry = 20 * time.Millisecond
+// busyRetry is how often the hub tries to get the CPU profiler while other code has it. Each try looks at all goroutines.
+const busyRetry = time.Second
 
 // A hub owns an engine and distributes its samples to the profilers, on one goroutine that
 // runs while there are profilers. That goroutine never calls the program's code, because every

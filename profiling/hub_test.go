@@ -52,6 +52,7 @@ func TestGapAfterABusyOne(t *testing.T) {
 		d.pass()
 		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.pass()
+		d.emit(1)
 		d.stop(d.start(d.Context(), time.Millisecond, 0)) // for which the engine is started anew
 		if s := d.stop(p).Stats; s.Gaps != 2 || s.BusyGaps != 1 {
 			t.Errorf("%d gaps, %d of them busy, want 2 and 1", s.Gaps, s.BusyGaps)
@@ -76,6 +77,25 @@ func TestStartWhileBusy(t *testing.T) {
 		if tr := d.stop(p); len(tr.Samples) != 1 || tr.Stats.Gaps != 1 {
 			t.Errorf("%d samples and %d gaps, want 1 and 1", len(tr.Samples), tr.Stats.Gaps)
 		}
+	})
+}
+
+// A profiler that has taken no sample when other code takes the CPU profiler from it returns ErrBusy from Stop.
+func TestStopWithoutSamples(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		p, sampled := d.start(d.Context(), 10*time.Millisecond, 0), d.start(d.Context(), 10*time.Millisecond, 0)
+		d.emit(1)
+		if _, err := p.TakeTrace(); err != nil {
+			t.Error(err)
+		}
+		late := d.start(d.Context(), 10*time.Millisecond, 0)
+		d.tell(func(e *fakeEngine) { e.busy, e.taken = true, true })
+		d.pass()
+		if _, err := late.Stop(); !errors.Is(err, ErrBusy) {
+			t.Errorf("without a sample: %v, want ErrBusy", err)
+		}
+		d.stop(p) // had one before
+		d.stop(sampled)
 	})
 }
 

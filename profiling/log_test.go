@@ -169,6 +169,7 @@ func TestLogHandlerProfiles(t *testing.T) {
 		synctest.Wait()
 		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.pass()
+		d.emit(1)
 		d.stop(p)
 		if handled == 0 {
 			t.Error("nothing was logged")

@@ -22,9 +22,9 @@ const (
 
 // A Profiler takes samples until it is stopped (JS Self-Profiling, The Profiler
 // Interface; Profiling Sessions). Its methods may be called concurrently.
-//
-// The fields without a guard belong to the hub's goroutine until closed is set, then to finish.
 type Profiler struct {
+	// The fields without a guard belong to the hub's goroutine until closed is set, then to makeTrace.
+
 	hub    *hub
 	o      Options
 	axis   axis                     // of its timeline
@@ -51,7 +51,8 @@ type Profiler struct {
 	interval time.Duration
 	paused   int64 // since when, by sampling.Now; 0 while it is not
 	busy     bool  // other code had the CPU profiler since then
-	sampled  bool  // the engine has run for it
+	everBusy bool  // busy was set since begun
+	sampled  bool  // a sample was taken since begun
 	stats    profile.Stats
 	// The CPU time that the process used while samples were taken, since from. It goes up to the moment
 	// at which the process had used cpuMark in all.
@@ -164,9 +165,9 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 // call. That can take some milliseconds. Further calls return the same trace, as does
 // Stop of a profiler whose buffer was full. The trace is shared: change a copy.
 //
-// It fails if the engine did, with the trace up to then. When other code had the CPU profiler all
-// the time, the trace has no samples and the error wraps [ErrBusy]. When it had it for a part of
-// the time, [profile.Stats] of the trace says for how long, without an error.
+// It fails if the engine did, with the trace up to then. When no sample was taken since Start,
+// and other code had the CPU profiler for a part of that time or all of it, the error wraps [ErrBusy].
+// [profile.Stats] of the trace says for how long other code had it.
 func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.stop()
 	return p.result, p.err

@@ -15,7 +15,6 @@ func (p *Profiler) begin(at int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cpuMark = cputime.Process()
-	p.sampled = p.hub.sampling
 }
 
 // setEngine notes which engine samples, the reason why it is no better one, and at which interval it
@@ -43,6 +42,7 @@ func (p *Profiler) add(sm *sampling.Sample, ran *ranFor, forced bool) {
 	}
 	counts := p.part.add(&own, ran.of(p.o.Spans))
 	p.mu.Lock()
+	p.sampled = true
 	p.stats.Samples, p.stats.Truncated, p.stats.Filtered = counts.Samples, counts.Truncated, counts.Filtered
 	p.mu.Unlock()
 	if counts.Samples >= uint64(p.o.MaxBufferSize) {
@@ -123,7 +123,7 @@ func (p *Profiler) makeTrace() {
 	p.finished = true
 	unwatch := p.unwatch
 	p.describe(p.part, p.ended.Load())
-	if !p.sampled && p.err == nil {
+	if p.everBusy && !p.sampled && p.err == nil {
 		p.err = fmt.Errorf("profiling: %w: the profile of %v has no samples", ErrBusy, time.Duration(p.ended.Load()-p.begun))
 	}
 	p.mu.Unlock()

@@ -68,6 +68,7 @@ func TestTakeTrace(t *testing.T) {
 func TestTakeTraceInAGap(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 0)
+		d.emit(1)
 		d.tell(func(e *fakeEngine) { e.taken, e.busy = true, true })
 		d.pass()
 		d.wantState(p, Paused)
@@ -139,6 +140,7 @@ func TestPauseIsLogged(t *testing.T) {
 	log := logged(t)
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 0)
+		d.emit(1)
 		for range 2 {
 			d.tell(func(e *fakeEngine) { e.taken, e.busy = true, true })
 			for range 3 {
@@ -153,7 +155,7 @@ func TestPauseIsLogged(t *testing.T) {
 		d.tell(func(e *fakeEngine) { e.busy = false })
 		d.stop(d.start(context.Background(), 10*time.Millisecond, 0)) // was never paused
 	})
-	const away, again = "level=WARN msg=\"profiling: CPU profiler is in use elsewhere in this process; sampling paused\" reason=", "level=INFO msg=\"profiling: sampling again\" gap=1"
+	const away, again = "level=WARN msg=\"profiling: CPU profiler is in use elsewhere in this process; sampling paused\" reason=", "level=INFO msg=\"profiling: sampling again\" gap=6s"
 	got := strings.Split(strings.TrimSpace(log.String()), "\n")
 	want := []string{away, again, away, again, away}
 	if !slices.EqualFunc(got, want, strings.Contains) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Stats are a Pusher's counts since Start. At every read, Accepted = Sent + Refused + Unanswered + Overflow + Pending.
+// Stats are a Pusher's counts since Start. At every read, Accepted = Delivered + Refused + Unanswered + Dropped + Pending.
 type Stats struct {
 	Accepted   uint64 // profiles that were given to the queue
 	Delivered  uint64 // taken by the server

@@ -72,6 +72,8 @@ const (
 	answerTimeout = 100 * time.Millisecond
 )
 
+var errStopping = fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
+
 // A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes
 // a profile of other code, for as long as their writer takes.
 type startRequest struct {
@@ -106,6 +108,9 @@ func (o *owner) cancelRequest() {
 // the request has no answer yet, the next call gets the answer, or cancelRequest does.
 func (o *owner) acquire(hz int) error {
 	if o.request == nil {
+		if sampling.Stopping() {
+			return errStopping
+		}
 		o.request = requestStart()
 	}
 	g := o.request.gate
@@ -114,7 +119,7 @@ func (o *owner) acquire(hz int) error {
 	case err = <-o.request.answer:
 		o.request = nil
 	case <-time.After(answerTimeout):
-		return fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
+		return errStopping
 	}
 	for err == nil {
 		runtime.SetCPUProfileRate(0)

@@ -24,6 +24,13 @@ func Stopped() bool {
 	}
 }
 
+// Stopping reports whether other code is in StopCPUProfile. A StartCPUProfile would wait until that has returned, and
+// then take the CPU profiler from an agent that ends one profile to begin the next.
+func Stopping() bool {
+	called, _ := stopper()
+	return called
+}
+
 // StopWaits reports whether a StopCPUProfile waits for its profile's reader to end.
 func StopWaits() bool {
 	_, waits := stopper()

@@ -73,6 +73,9 @@ func (e *Engine) Start(time.Duration) error {
 	// StartCPUProfile waits while a StopCPUProfile writes a profile of other code, for as long as their
 	// writer takes.
 	if e.request == nil {
+		if sampling.Stopping() {
+			return errStopping
+		}
 		answer := make(chan startAnswer, 1)
 		go func() {
 			w, err := begin()
@@ -89,9 +92,11 @@ func (e *Engine) Start(time.Duration) error {
 		e.window = s.window
 		return nil
 	case <-time.After(answerTimeout):
-		return fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
+		return errStopping
 	}
 }
+
+var errStopping = fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
 
 // A startAnswer is the answer to the request of a window.
 type startAnswer struct {
