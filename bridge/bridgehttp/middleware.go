@@ -249,7 +249,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 
 	x := exchange{
 		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
-		status: res.status, route: text.Valid(q.route(r)),
+		status: res.status, route: text.Valid(q.route(r, res.status)),
 	}
 	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 		x.failure = panicType(p)

@@ -11,9 +11,9 @@ import (
 // SetRoute sets the route of the request that ctx belongs to: the pattern that it matched, such as "/items/{id}", for the name
 // of its span and for metrics. A program must not have more than a few hundred routes.
 //
-// [http.ServeMux] needs no call. Other routers call it from a middleware of their own, before or after the handler, and the
-// [Middleware] is around the whole router. The last call counts, and calls after the request do nothing. docs/frameworks.md has the lines
-// for chi, gin, echo, gorilla/mux and httprouter.
+// [http.ServeMux] needs no call. Its pattern "/" is no route of a request that is answered with 404 or 405. Other routers call SetRoute from
+// a middleware of their own, before or after the handler, and the [Middleware] is around the whole router. The last call counts, and calls
+// after the request do nothing. docs/frameworks.md has the lines for chi, gin, echo, gorilla/mux and httprouter.
 func SetRoute(ctx context.Context, route string) { record.FromContext(ctx).SetRoute(route) }
 
 // Mount returns a handler for an [http.ServeMux] inside another one, whose pattern the [Middleware] cannot see because the request is
@@ -39,12 +39,17 @@ func Mount(prefix string, h http.Handler) http.Handler {
 	})
 }
 
-// route returns the route of a request: from SetRoute, or from the pattern that an http.ServeMux matched.
-func (q *request) route(r *http.Request) string {
+// route returns the route of a request with this status: from SetRoute, or from the pattern that an http.ServeMux matched. The pattern "/"
+// takes what no other pattern matches. When the answer is that nothing is there, it was no route: a router behind it matched nothing.
+func (q *request) route(r *http.Request, status int) string {
 	if route := q.tl.Route(); route != "" {
 		return route
 	}
-	return matchedRoute(r)
+	route := matchedRoute(r)
+	if route == "/" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		return ""
+	}
+	return route
 }
 
 // matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux

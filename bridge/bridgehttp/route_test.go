@@ -32,6 +32,9 @@ func TestRoutes(t *testing.T) {
 	}{
 		{"none", "/a", ok, "GET"},
 		{"the pattern of a ServeMux", "/a/7", on("GET example.com/a/{id}", ok), "GET /a/{id}"},
+		{"a catch-all", "/a", on("/", ok), "GET /"},
+		{"a catch-all that finds nothing", "/a", on("/", http.NotFoundHandler()), "GET"},
+		{"a catch-all that tells its route and finds nothing", "/a", on("/", on("/a", http.NotFoundHandler())), "GET /a"},
 		{"told", "/a", set("/told"), "GET /told"},
 		{"the last one that was told", "/a", set("/first", "/last"), "GET /last"},
 		{"told, inside a pattern", "/a", on("/a", set("/told")), "GET /told"},
