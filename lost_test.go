@@ -50,7 +50,7 @@ func testLostErrorIsOfOnePipeline(t *testing.T, start starter) {
 		if n > 0 {
 			marks.Mark(ctx, "too late")
 		}
-		wantLost(t, pl.Shutdown(t.Context()), n, "made after their span's end")
+		wantLost(t, pl.Shutdown(t.Context()), n, "span's end")
 	}
 }
 
@@ -116,7 +116,7 @@ func testLostErrorIsOfWhatReachesNoSpan(t *testing.T, start starter) {
 	}
 	pl, _, _ = start(t, perfline.Config{Timeline: tl})
 	overfill(tl, observer.Mark, 1)
-	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 1 marks (1 marks dropped at the full timeline)") {
+	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 1 mark (1 mark dropped at the full timeline)") {
 		t.Errorf("a mark was lost: %v", err)
 	}
 }

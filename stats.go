@@ -61,10 +61,22 @@ func (e *LostError) Error() string {
 		what string
 	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
 		if l.n > 0 {
-			lost = append(lost, fmt.Sprintf("%d %s", l.n, l.what))
+			lost = append(lost, counted(l.n, l.what))
 		}
 	}
 	return fmt.Sprintf("perfline: lost %s (%s)", strings.Join(lost, ", "), strings.Join(e.Causes, ", "))
+}
+
+// counted returns a number and what it counts, as "2 spans" or "1 span". A text begins with a noun in the plural.
+func counted(n uint64, what string) string {
+	if n == 1 {
+		noun, rest, _ := strings.Cut(what, "s ")
+		what = strings.TrimSuffix(noun, "s")
+		if rest != "" {
+			what += " " + strings.Replace(rest, "their", "its", 1)
+		}
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // lost returns a LostError with the losses since before, and nil without losses.
@@ -73,7 +85,7 @@ func (s Stats) lost(before Stats) error {
 	add := func(sum *uint64, now, then uint64, what string) {
 		if now > then {
 			*sum += now - then
-			e.Causes = append(e.Causes, fmt.Sprintf("%d %s", now-then, what))
+			e.Causes = append(e.Causes, counted(now-then, what))
 		}
 	}
 	d, m, b, o, f := s.Delivery, s.Metrics, s.Bridge, before.Bridge, s.Profiles

@@ -40,7 +40,7 @@ func Mount(prefix string, h http.Handler) http.Handler {
 }
 
 // route returns the route of a request with this status: from SetRoute, or from the pattern that an http.ServeMux matched. The pattern "/"
-// takes what no other pattern matches. When the answer is that nothing is there, it was no route: a router behind it matched nothing.
+// takes what no other pattern matches. It is no route when the answer is 404 or 405: a router behind it matched nothing.
 func (q *request) route(r *http.Request, status int) string {
 	if route := q.tl.Route(); route != "" {
 		return route
