@@ -125,6 +125,35 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
+// The files that the Dockerfile copies before it downloads the modules are enough for that.
+func TestDockerfileDownloads(t *testing.T) {
+	before, rest, ok := strings.Cut(dockerfile(t), " go -C examples mod download\n")
+	if !ok {
+		t.Fatalf("deploy/Dockerfile does not download the modules of examples:\n%s", rest)
+	}
+	dir := t.TempDir()
+	for _, line := range regexp.MustCompile(`(?m)^COPY (.+) (\S+)$`).FindAllStringSubmatch(before, -1) {
+		to := filepath.Join(dir, line[2])
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range strings.Fields(line[1]) {
+			data, err := os.ReadFile(filepath.Join(root, from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(to, filepath.Base(from)), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "-C", "examples", "mod", "download")
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", cmd, err, text)
+	}
+}
+
 // A shopProcess is the shop as its container runs it: with compose's flags and variables, and nothing else.
 type shopProcess struct {
 	url string
