@@ -44,9 +44,9 @@
 // some agents do, takes the CPU profiler over; runtime.SetCPUProfileRate(0) interrupts it. Our profilers
 // are paused then, and go on when it is free again. [profile.Stats] counts these gaps and their
 // length as BusyGaps and BusyTime, and they are logged. A CPU profile that runs when a profiler starts
-// is left alone: the profiler is paused until it ends. When a profiler has taken no sample because of
-// that, [Profiler.Stop] returns [ErrBusy]. Profilers by the wall clock do not need the CPU profiler. [ServeProfile] replaces the handler of /debug/pprof/profile, which fails
-// beside profilers.
+// is left alone: the profiler is paused until it ends. When a profiler has taken no sample
+// meanwhile, [Profiler.Stop] returns [ErrBusy]. Profilers by the wall clock do not need the CPU profiler.
+// [ServeProfile] replaces the handler of /debug/pprof/profile, which fails beside profilers.
 //
 // Package pyroscope profiles continuously and pushes to a server. Package sessions records samples together
 // with the entries of a timeline, and package service serves such recordings.

@@ -3,7 +3,7 @@ package repository_test
 import (
 	"flag"
 	"os"
-	"regexp"
+	"path"
 	"strings"
 	"testing"
 )
@@ -20,26 +20,34 @@ func TestDocumentedProgram(t *testing.T) {
 	documented(t, "README.md", "program", "\n```go\npackage main\n"+program+"```\n")
 }
 
-// Guides show the code of recipes, each from a file of an example that has a test with the real library.
+// Guides show the code of recipes: each file of an example that has a test with the real library.
 func TestDocumentedRecipes(t *testing.T) {
 	atRoot(t)
-	shown := regexp.MustCompile(`(?m)^<!-- (\w+\.go) -->$`)
-	for guide, folder := range map[string]string{
-		"databases": "examples/recipes", "jobs": "examples/recipes", "logs": "examples/recipes", "frameworks": "examples/frameworks",
-	} {
-		document := "docs/" + guide + ".md"
-		parts := shown.FindAllSubmatch(read(t, document), -1)
-		if len(parts) == 0 {
-			t.Errorf("%s shows no file of %s", document, folder)
+	guides := map[string]string{
+		"chi.go": "frameworks", "echo4.go": "frameworks", "echo5.go": "frameworks", "gin.go": "frameworks", "gorilla.go": "frameworks", "httprouter.go": "frameworks",
+		"connect.go": "jobs", "cron.go": "jobs", "kafka.go": "jobs",
+		"databases.go": "databases", "redis.go": "databases",
+		"loggers.go": "logs",
+	}
+	for _, file := range files(t, ".go") {
+		folder, name := path.Split(file)
+		if folder != "examples/frameworks/" && folder != "examples/recipes/" || name == "doc.go" || strings.HasSuffix(name, "_test.go") {
+			continue
 		}
-		for _, part := range parts {
-			name := string(part[1])
-			_, code, ok := strings.Cut(string(read(t, folder+"/"+name)), "\n)\n\n") // the imports end
-			if !ok {
-				t.Fatalf("%s/%s has no imports", folder, name)
-			}
-			documented(t, document, name, "\n```go\n"+code+"```\n")
+		guide, ok := guides[name]
+		if !ok {
+			t.Errorf("no guide shows %s", file)
+			continue
 		}
+		delete(guides, name)
+		_, code, ok := strings.Cut(string(read(t, file)), "\n)\n\n") // the imports end
+		if !ok {
+			t.Fatalf("%s has no imports", file)
+		}
+		documented(t, "docs/"+guide+".md", name, "\n```go\n"+code+"```\n")
+	}
+	if len(guides) > 0 {
+		t.Errorf("these files are not there: %v", guides)
 	}
 }
 

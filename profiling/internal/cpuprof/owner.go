@@ -72,8 +72,6 @@ const (
 	answerTimeout = 100 * time.Millisecond
 )
 
-var errStopping = fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
-
 // A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes
 // a profile of other code, for as long as their writer takes.
 type startRequest struct {
@@ -109,7 +107,7 @@ func (o *owner) cancelRequest() {
 func (o *owner) acquire(hz int) error {
 	if o.request == nil {
 		if sampling.Stopping() {
-			return errStopping
+			return sampling.ErrStopping
 		}
 		o.request = requestStart()
 	}
@@ -119,7 +117,7 @@ func (o *owner) acquire(hz int) error {
 	case err = <-o.request.answer:
 		o.request = nil
 	case <-time.After(answerTimeout):
-		return errStopping
+		return sampling.ErrStopping
 	}
 	for err == nil {
 		runtime.SetCPUProfileRate(0)

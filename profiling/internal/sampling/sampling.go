@@ -4,6 +4,7 @@ package sampling
 
 import (
 	"errors"
+	"fmt"
 	"time"
 	"unsafe"
 
@@ -55,6 +56,7 @@ var (
 	ErrBusy      = errors.New("CPU profiler in use elsewhere in this process")
 	ErrTaken     = errors.New("CPU profiler taken by other code in this process")
 	ErrTransient = errors.New("the cause may pass")
+	ErrStopping  = fmt.Errorf("%w: it is being stopped", ErrBusy)
 )
 
 // A Sample is a stack at a moment, or several goroutines' equal ones.

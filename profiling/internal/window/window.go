@@ -74,7 +74,7 @@ func (e *Engine) Start(time.Duration) error {
 	// writer takes.
 	if e.request == nil {
 		if sampling.Stopping() {
-			return errStopping
+			return sampling.ErrStopping
 		}
 		answer := make(chan startAnswer, 1)
 		go func() {
@@ -92,11 +92,9 @@ func (e *Engine) Start(time.Duration) error {
 		e.window = s.window
 		return nil
 	case <-time.After(answerTimeout):
-		return errStopping
+		return sampling.ErrStopping
 	}
 }
-
-var errStopping = fmt.Errorf("%w: it is being stopped", sampling.ErrBusy)
 
 // A startAnswer is the answer to the request of a window.
 type startAnswer struct {
