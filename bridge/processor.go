@@ -8,6 +8,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
@@ -90,7 +91,13 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		tp := s.TracerProvider()
 		p.provider.CompareAndSwap(nil, &tp)
 	}
-	if p.stopped.Load() || s.InstrumentationScope().Name == ScopeName {
+	if p.stopped.Load() {
+		return
+	}
+	if tracelog.Enabled() {
+		noteStart(parent, s)
+	}
+	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}
 	if own, ok := s.(*recordedSpan); ok && own.tracer.provider.timeline == p.timeline {
@@ -101,9 +108,34 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
+// noteStart notes a span of the SDK in the execution trace, whose task the SDK has begun. perfline's own spans do so themselves.
+func noteStart(ctx context.Context, s sdktrace.ReadOnlySpan) {
+	if _, own := s.(*recordedSpan); own {
+		return
+	}
+	if parent := s.Parent(); !parent.IsValid() || parent.IsRemote() {
+		tracelog.Root(ctx, s.SpanContext(), s.Name())
+		return
+	}
+	tracelog.Start(ctx, s.SpanContext().SpanID(), s.Name())
+}
+
+// noteEnd notes the end of a span of the SDK in the execution trace.
+func noteEnd(s sdktrace.ReadOnlySpan) {
+	if _, own := s.(endedSpan); !own {
+		tracelog.End(s.SpanContext().SpanID(), s.Name())
+	}
+}
+
 // OnEnd makes an entry of a span of other instrumentation.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
-	if p.stopped.Load() || s.InstrumentationScope().Name == ScopeName {
+	if p.stopped.Load() {
+		return
+	}
+	if tracelog.Enabled() {
+		noteEnd(s)
+	}
+	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}
 	if t := p.requests.Take(s.SpanContext()); t != nil {

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
@@ -220,6 +221,9 @@ func (s *recordedSpan) endState(at time.Time) bool {
 	s.mu.Unlock()
 
 	s.label.End(name)
+	if tracelog.Enabled() {
+		tracelog.End(s.spanContext.SpanID(), name)
+	}
 	if task != nil {
 		task.End()
 	}
@@ -243,16 +247,17 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	}
 }
 
-// traceExecution notes the span in the execution trace: a local root is a task, another span a message.
+// traceExecution notes the span in the execution trace: a local root is a task.
 func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
 	name := s.Name() // perhaps changed by a processor
 	if !s.root {
-		logToExecutionTrace(ctx, name)
+		tracelog.Start(ctx, s.spanContext.SpanID(), name)
 		return ctx
 	}
 	ctx, task := rt.NewTask(ctx, name)
+	tracelog.Root(ctx, s.spanContext, name)
 	s.mu.Lock()
-	ended := !s.IsRecording()
+	ended := s.ended.Load()
 	if !ended {
 		s.withDetails().task = task
 	}
@@ -261,10 +266,4 @@ func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
 		task.End()
 	}
 	return ctx
-}
-
-func logToExecutionTrace(ctx context.Context, span string) {
-	if rt.IsEnabled() {
-		rt.Log(ctx, "span", span)
-	}
 }

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	rt "runtime/trace"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -90,7 +90,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, sp := range *t.provider.processors.Load() {
 		sp.OnStart(ctx, s)
 	}
-	if rt.IsEnabled() {
+	if tracelog.Enabled() {
 		started = s.traceExecution(started)
 	}
 	return started, s

@@ -1,0 +1,63 @@
+package tracelog_test
+
+import (
+	"bytes"
+	rt "runtime/trace"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/tracelog"
+)
+
+var span = trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{15: 0xab}, SpanID: trace.SpanID{7: 0xcd}})
+
+// The execution trace has the notes, with names that are not too long.
+func TestNotesAreInTheTrace(t *testing.T) {
+	if tracelog.Enabled() {
+		t.Skip("the execution tracer is in use")
+	}
+	var b bytes.Buffer
+	if err := rt.Start(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !tracelog.Enabled() {
+		t.Error("Enabled is false while the tracer runs")
+	}
+	tracelog.Root(t.Context(), span, "GET")
+	tracelog.End(span.SpanID(), "GET /"+strings.Repeat("long", 100))
+	rt.Stop()
+	for _, want := range []string{
+		"perfline.root", "00000000000000cd 000000000000000000000000000000ab", "perfline.start", "00000000000000cd GET", "perfline.end", "00000000000000cd GET /long",
+	} {
+		if !bytes.Contains(b.Bytes(), []byte(want)) {
+			t.Errorf("the trace lacks %q", want)
+		}
+	}
+	if bytes.Contains(b.Bytes(), []byte(strings.Repeat("long", 51))) {
+		t.Error("a long name is not cut")
+	}
+}
+
+func TestParse(t *testing.T) {
+	const id, traceID = "00000000000000cd", "000000000000000000000000000000ab"
+	for _, c := range []struct {
+		category, message string
+		want              tracelog.Note
+	}{
+		{"perfline.root", id + " " + traceID, tracelog.Note{Kind: tracelog.RootStart, SpanID: span.SpanID(), TraceID: span.TraceID()}},
+		{"perfline.start", id + " a name", tracelog.Note{Kind: tracelog.SpanStart, SpanID: span.SpanID(), Name: "a name"}},
+		{"perfline.end", id + " ", tracelog.Note{Kind: tracelog.SpanEnd, SpanID: span.SpanID()}},
+		{"perfline.end", id, tracelog.Note{}},
+		{"perfline.end", "xyz name", tracelog.Note{}},
+		{"perfline.root", id + " short", tracelog.Note{}},
+		{"perfline.root", id + " " + traceID + "00", tracelog.Note{}},
+		{"span", id + " name", tracelog.Note{}},
+		{"", "", tracelog.Note{}},
+	} {
+		if got := tracelog.Parse(c.category, c.message); got != c.want {
+			t.Errorf("Parse(%q, %q) = %+v, want %+v", c.category, c.message, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+// Package states describes what the goroutines of a request did at each moment: they ran, or they waited for something. It
+// has data only. Package flight makes it from an execution trace. Importing this package costs no tracer and no parser.
+package states
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A Kind says what a goroutine does in an interval.
+type Kind uint8
+
+// The kinds of intervals.
+const (
+	Gap            Kind = iota // the execution trace does not reach
+	Running                    // on a processor
+	Runnable                   // ready, and waiting for a processor
+	Mutex                      // sync.Mutex or sync.RWMutex
+	ChannelSend                // a channel whose receiver is late
+	ChannelReceive             // a channel whose sender is late
+	Select                     // a select statement
+	Network                    // the network poller
+	Timer                      // time.Sleep, or a channel of a timer
+	Condition                  // sync.Cond
+	WaitGroup                  // sync.WaitGroup
+	Pool                       // a connection of a pool of database/sql
+	Wait                       // anything else
+	Syscall                    // a system call
+	GCAssist                   // help to the garbage collector, which allocating goroutines have to give
+	StopTheWorld               // the runtime has stopped all goroutines
+	Kinds                      // the number of kinds
+)
+
+// A Frame is a function call of a stack.
+type Frame struct {
+	Function string // with its import path
+	File     string
+	Line     int
+}
+
+// A Party is a goroutine that had a part in the wait of another one.
+type Party struct {
+	Goroutine uint64
+	Function  string  // the innermost function outside the standard library; empty if there is none
+	Stack     []Frame // at the moment when it ended the wait, the innermost function first; may be empty
+
+	// The request that the goroutine worked for. All three are zero if it worked for none.
+	Request string // the name of the root span
+	TraceID trace.TraceID
+	RootID  trace.SpanID
+}
+
+// An Interval is a time in which a goroutine does one thing.
+type Interval struct {
+	Kind       Kind
+	Start, End time.Duration // since the request's start
+	SpanID     trace.SpanID  // the innermost span of the request that the goroutine worked for
+	Stack      []Frame       // where it waits, or was seen running, the innermost function first; may be empty
+	By         *Party        // ended the wait, or held the processor; nil if no goroutine did, or if it is unknown
+}
+
+// Duration returns the length of the interval.
+func (i *Interval) Duration() time.Duration { return i.End - i.Start }
+
+// A Goroutine has the intervals of one goroutine while it worked for a request.
+type Goroutine struct {
+	ID        uint64
+	Function  string     // that it began with
+	Intervals []Interval // by time; they do not overlap
+}
+
+// A Cause is a part of the time that a request took.
+type Cause struct {
+	Kind     Kind
+	Duration time.Duration
+	Function string       // where the request ran or waited: the innermost function outside the standard library
+	SpanID   trace.SpanID // of most of the time
+	By       *Party       // that made the request wait; nil if no goroutine did
+}
+
+// A Request is the result for one request.
+type Request struct {
+	TraceID  trace.TraceID
+	RootID   trace.SpanID
+	Name     string // of the root span
+	Start    time.Time
+	Duration time.Duration
+
+	// Goroutines have the serving goroutine first, on which the request's root span started. The intervals of this one
+	// cover the whole request, with gaps.
+	Goroutines []Goroutine
+
+	// Causes add up to the request's duration, the longest first. Where the serving goroutine waits for the work of another
+	// goroutine, the cause is what that one did meanwhile.
+	Causes []Cause
+}
