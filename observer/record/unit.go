@@ -112,6 +112,9 @@ func (t *Timeline) Close() {
 }
 
 func (t *Timeline) end(root Span) {
+	if t.tentative {
+		t.decision.Store(max(t.decision.Load(), kept))
+	}
 	if t.closed.Swap(true) && root == nil {
 		return
 	}
