@@ -14,7 +14,6 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -79,8 +78,8 @@ type encodedPart struct {
 	group   *otlpenc.Group
 	sampled bool
 	count   int
-	end     int         // in the bytes
-	keep    keep.Reason // of the local root, if the part has it
+	end     int                // in the bytes
+	keep    otlpenc.KeepReason // of the local root, if the part has it
 }
 
 // maxEncoding is the largest capacity of a buffer that is used again.
@@ -98,7 +97,7 @@ func (r receiver) HandOver(finished *record.Finished) {
 	start := 0
 	for _, part := range s.parts {
 		spans := otlpenc.Spans{Group: part.group, Bytes: s.bytes[start:part.end:part.end], Count: part.count, Keep: part.keep}
-		if part.keep != keep.None {
+		if part.keep != otlpenc.NotKept {
 			spans.Refused = s.refused
 		}
 		start = part.end
@@ -206,9 +205,9 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
 	var more otlpenc.Extra
 	switch {
-	case span.tentative && span.keep != keep.None:
+	case span.tentative && span.keep != otlpenc.NotKept:
 		n := len(s.attributes)
-		s.attributes = append(span.appendAttributes(s.attributes), attribute.String(keep.AttributeKey, span.keep.String()))
+		s.attributes = append(span.appendAttributes(s.attributes), attribute.String(otlpenc.KeepReasonKey, span.keep.String()))
 		data.Attributes = s.attributes[n:]
 	case span.request == nil:
 	case len(attrs)+len(span.attributes) == 0:

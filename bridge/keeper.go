@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/keep"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -31,7 +31,7 @@ type keeper struct {
 
 // keeperCounts count decisions.
 type keeperCounts struct {
-	reasons     [keep.Reasons]atomic.Uint64 // keep.None: of requests that are not kept
+	reasons     [otlpenc.KeptForShare + 1]atomic.Uint64 // otlpenc.NotKept: of requests that are not kept
 	overCeiling atomic.Uint64
 	exported    atomic.Uint64
 
@@ -54,33 +54,33 @@ func newKeeper(policy *KeepPolicy) *keeper {
 }
 
 // decide returns why the request whose local root is s is kept. s has ended. Its unit may be nil.
-func (k *keeper) decide(s *recordedSpan, unit *record.Timeline) keep.Reason {
+func (k *keeper) decide(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReason {
 	if !s.isRequest() {
-		return keep.None
+		return otlpenc.NotKept
 	}
 	counts := &k.counts[s.spanContext.SpanID()[7]%stripes]
 	reason := k.reason(s, unit)
-	if reason != keep.None && !k.ceiling.admit() {
+	if reason != otlpenc.NotKept && !k.ceiling.admit() {
 		counts.overCeiling.Add(1)
-		return keep.None
+		return otlpenc.NotKept
 	}
 	counts.reasons[reason].Add(1)
 	return reason
 }
 
-func (k *keeper) reason(s *recordedSpan, unit *record.Timeline) keep.Reason {
+func (k *keeper) reason(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReason {
 	slow := k.isSlow(s)
 	switch {
 	case unit != nil && unit.Chosen():
-		return keep.Chosen
+		return otlpenc.KeptForProgram
 	case !k.policy.WithoutFailed && (s.failed() || unit != nil && unit.Failed()):
-		return keep.Failed
+		return otlpenc.KeptForFailure
 	case slow:
-		return keep.Slow
+		return otlpenc.KeptForTime
 	case k.policy.Share > 0 && rand.Float64() < k.policy.Share:
-		return keep.Share
+		return otlpenc.KeptForShare
 	default:
-		return keep.None
+		return otlpenc.NotKept
 	}
 }
 
@@ -121,6 +121,20 @@ func hasTrue(attrs []attribute.KeyValue, key attribute.Key) bool {
 		}
 	}
 	return false
+}
+
+// addTo adds the counts of all decisions.
+func (k *keeper) addTo(s *RequestStats) {
+	for i := range k.counts {
+		c := &k.counts[i]
+		s.Chosen += c.reasons[otlpenc.KeptForProgram].Load()
+		s.Failed += c.reasons[otlpenc.KeptForFailure].Load()
+		s.Slow += c.reasons[otlpenc.KeptForTime].Load()
+		s.Share += c.reasons[otlpenc.KeptForShare].Load()
+		s.OverCeiling += c.overCeiling.Load()
+		s.Others += c.reasons[otlpenc.NotKept].Load()
+		s.Exported += c.exported.Load()
+	}
 }
 
 // exports counts a request that is kept and not sampled, and reports whether it is exported. Only the process that began the

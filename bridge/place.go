@@ -7,7 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/keep"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -54,7 +54,7 @@ func (s *recordedSpan) makeUnit() *record.Timeline {
 	}
 	switch {
 	case s.isOpen():
-	case s.tentative && s.keep == keep.None:
+	case s.tentative && s.keep == otlpenc.NotKept:
 		u.Discard(nil)
 	default:
 		u.Close()

@@ -266,7 +266,13 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 
 // Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover all providers of its
 // timeline.
-func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
+func (p *TracerProvider) Stats() Stats {
+	s := p.stats.read(p.timeline)
+	if p.keeper != nil {
+		p.keeper.addTo(&s.Requests)
+	}
+	return s
+}
 
 // limitedSet returns a set whose values are limited as values of spans are.
 func limitedSet(set attribute.Set, depth int) attribute.Set {

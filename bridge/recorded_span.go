@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/internal/keep"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -43,7 +43,7 @@ type recordedSpan struct {
 	dirty       bool                            // attributes may have a key twice; guarded by mu
 	answered    bool                            // request has the attributes of the answer; guarded by mu
 	tentative   bool                            // the sampler has dropped it, and its unit may be kept
-	keep        keep.Reason                     // why the request of a local root is kept; set after its end, before its hand-over
+	keep        otlpenc.KeepReason              // why the request of a local root is kept; set after its end, before its hand-over
 	ended       atomic.Bool                     // changed with mu held
 	unit        atomic.Pointer[record.Timeline] // of a local root: nil before its first child or mark; changed with mu held
 	marks       record.SpanMarks
@@ -240,7 +240,7 @@ func (s *recordedSpan) decideOrNote(unit *record.Timeline) {
 // endTentative ends the unit of a local root that is tentative, and hands it over if it is kept.
 func (s *recordedSpan) endTentative() {
 	switch unit := s.unit.Load(); {
-	case s.keep != keep.None:
+	case s.keep != otlpenc.NotKept:
 		unit = s.Unit()
 		if s.tracer.provider.keeper.exports(s) {
 			unit.Export()

@@ -3,7 +3,6 @@ package otlpenc
 import (
 	"slices"
 
-	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
@@ -14,9 +13,9 @@ type Spans struct {
 	Bytes []byte // encoded spans, one after the other
 	Count int
 
-	// Keep says why the request is kept whose local root is among the spans; keep.None if it is not, or if there is none. Then Refused
+	// Keep says why the request is kept whose local root is among the spans; NotKept if it is not, or if there is none. Then Refused
 	// is the number of spans of the request that had no room in memory before it was decided.
-	Keep    keep.Reason
+	Keep    KeepReason
 	Refused uint32
 }
 

@@ -55,6 +55,7 @@ type Timeline struct {
 	journal *journal     // nil unless something waits for the receiver
 	shown   int          // records of the journal that the buffer has
 	refused uint32       // spans and measures for which an undecided journal had no room
+	late    uint32       // marks after the end of their spans, while the unit is undecided
 
 	timings timings                // of a unit
 	route   atomic.Pointer[string] // of a unit

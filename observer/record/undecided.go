@@ -58,7 +58,7 @@ func (t *Timeline) drop() {
 
 // giveUp drops the entries of an undecided unit, because too many units wait. t.mu is held, and released.
 func (t *Timeline) giveUp() {
-	if j := t.journal; j != nil && !t.closed.Load() {
+	if j := t.journal; j != nil {
 		t.show() // the view keeps what the journal loses
 		for i := range j.records {
 			if rec := &j.records[i]; rec.gets == getsMark && !rec.span.Marks().ended() {
@@ -104,7 +104,7 @@ func (t *Timeline) writeUndecided(j *journal, rec *journalRecord, size int) (roo
 	return false
 }
 
-// Choose says that the program wants this unit kept. It does nothing after the unit's end, and for other timelines.
+// Choose says that the program wants this unit kept. It has no effect after the unit's end, and on a process timeline.
 func (t *Timeline) Choose() { t.chosen.Store(true) }
 
 // Chosen reports whether the program wants the unit kept.

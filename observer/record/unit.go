@@ -121,6 +121,10 @@ func (t *Timeline) end(root Span) {
 	t.disconnect()
 	t.mu.Lock()
 	t.buffer = nil
+	if t.late > 0 {
+		t.shard.late.Add(uint64(t.late))
+		t.late = 0
+	}
 	if root != nil {
 		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan}, nil)

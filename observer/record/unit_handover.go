@@ -14,7 +14,9 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	case getsMark:
 		if rec.span.Marks().ended() {
 			rec.gets = getsNothing
-			if !t.tentative || t.isKept() {
+			if t.tentative && !t.isKept() {
+				t.late++
+			} else {
 				t.shard.late.Add(1)
 			}
 		}

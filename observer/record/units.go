@@ -122,16 +122,20 @@ func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for i := range us.shards {
 		for _, u := range us.shards[i].appendOlder(nil, math.MaxUint64) {
-			switch {
-			case u.receiver != r:
-			case u.tentative:
-				u.mu.Lock()
-				u.giveUp()
-			default:
-				u.mu.Lock()
-				u.handOver(causeAbandon)
+			if u.receiver == r {
+				u.abandon()
 			}
 		}
+	}
+}
+
+// abandon hands over what has finished, and drops the rest.
+func (t *Timeline) abandon() {
+	t.mu.Lock()
+	if t.awaits() {
+		t.giveUp()
+	} else {
+		t.handOver(causeAbandon)
 	}
 }
 
@@ -192,18 +196,10 @@ func (us *units) sweep() {
 		all = h.appendOlder(all[:0], before)
 		crowded := h.crowded()
 		for _, u := range all {
-			switch {
-			case u.tentative && crowded:
-				u.mu.Lock()
-				u.giveUp()
-			case u.tentative:
-			default:
-				u.mu.Lock()
-				u.handOver(causeOld)
-				if crowded {
-					u.mu.Lock()
-					u.handOver(causeAbandon)
-				}
+			u.mu.Lock()
+			u.handOver(causeOld)
+			if crowded {
+				u.abandon()
 			}
 		}
 	}
