@@ -47,6 +47,7 @@ func newKeeper(policy *KeepPolicy) *keeper {
 	k.policy.Slow = cmp.Or(k.policy.Slow, defaultSlow)
 	k.policy.Routes = maps.Clone(k.policy.Routes)
 	k.ceiling.began = time.Now()
+	k.ceiling.next.Store(-int64(time.Second))
 	if n := cmp.Or(k.policy.PerSecond, defaultPerSecond); n > 0 {
 		k.ceiling.interval = max(1, time.Second/time.Duration(n))
 	}
