@@ -33,6 +33,7 @@ type keeper struct {
 type keeperCounts struct {
 	reasons     [otlpenc.KeptForShare + 1]atomic.Uint64 // otlpenc.NotKept: of requests that are not kept
 	overCeiling atomic.Uint64
+	untracked   atomic.Uint64
 	exported    atomic.Uint64
 
 	_ [64]byte // keeps the next one off these cache lines
@@ -133,10 +134,31 @@ func (k *keeper) addTo(s *RequestStats) {
 		s.Slow += c.reasons[otlpenc.KeptForTime].Load()
 		s.Share += c.reasons[otlpenc.KeptForShare].Load()
 		s.OverCeiling += c.overCeiling.Load()
+		s.Untracked += c.untracked.Load()
 		s.Others += c.reasons[otlpenc.NotKept].Load()
 		s.Exported += c.exported.Load()
 	}
 }
+
+// tentativeRoots count the local roots of an instrumentation scope that are tentative. Some instrumentation never ends a span that is not
+// recording: otelgrpc is such. Its roots must not wait for ever in growing numbers.
+type tentativeRoots struct{ begun, ended atomic.Int64 }
+
+// maxTentativeRoots is how many may be open while fewer than half of all have ended.
+const maxTentativeRoots = 4096
+
+// begin counts a root that begins. It returns false if too many never end.
+func (r *tentativeRoots) begin(k *keeper) bool {
+	begun, ended := r.begun.Add(1), r.ended.Load()
+	if begun-ended <= maxTentativeRoots || ended >= begun/2 {
+		return true
+	}
+	r.begun.Add(-1)
+	k.counts[0].untracked.Add(1)
+	return false
+}
+
+func (r *tentativeRoots) end() { r.ended.Add(1) }
 
 // exports counts a request that is kept and not sampled, and reports whether it is exported. Only the process that began the
 // trace exports it: other processes have not.
