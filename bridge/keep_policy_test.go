@@ -544,6 +544,45 @@ func TestKeepAndObservers(t *testing.T) {
 	})
 }
 
+// OnSlow gets each slow request that someone can look at: it is sampled, or it is kept, for whatever reason.
+func TestOnSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []bridge.SlowRequest
+		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+			Sampler: samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+				if strings.HasPrefix(p.Name, "sampled") {
+					return sdktrace.SamplingResult{Decision: sdktrace.RecordAndSample}
+				}
+				return sdktrace.SamplingResult{}
+			}),
+			Keep:   &bridge.KeepPolicy{PerSecond: 1},
+			OnSlow: func(q bridge.SlowRequest) { got = append(got, q) },
+		})
+		defer func() { _ = p.Shutdown(t.Context()) }()
+		serve := func(name string, took time.Duration) trace.SpanContext {
+			_, span := p.Tracer("test").Start(t.Context(), name, trace.WithSpanKind(trace.SpanKindServer))
+			time.Sleep(took)
+			span.End()
+			return span.SpanContext()
+		}
+		serve("fast", 0)
+		serve("sampled, fast", 0)
+		began := time.Now()
+		sc := serve("kept", time.Second)
+		_, atOnce := p.Tracer("test").Start(t.Context(), "over the ceiling", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+		atOnce.End()
+		_, atOnce = p.Tracer("test").Start(t.Context(), "sampled, over the ceiling", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+		atOnce.End()
+		if len(got) != 2 || got[1].Name != "sampled, over the ceiling" {
+			t.Fatalf("slow are %+v", got)
+		}
+		if want := (bridge.SlowRequest{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Start: began, End: began.Add(time.Second)}); got[0] != want {
+			t.Errorf("slow is %+v, want %+v", got[0], want)
+		}
+	})
+}
+
 func TestKeepPolicyCheck(t *testing.T) {
 	for _, c := range []struct {
 		policy bridge.KeepPolicy

@@ -24,6 +24,7 @@ const (
 // A keeper applies a KeepPolicy.
 type keeper struct {
 	policy  KeepPolicy
+	onSlow  func(SlowRequest) // may be nil
 	routes  routeDurations
 	ceiling ceiling
 	counts  [stripes]keeperCounts
@@ -40,11 +41,11 @@ type keeperCounts struct {
 }
 
 // newKeeper returns nil if the policy is off.
-func newKeeper(policy *KeepPolicy) *keeper {
+func newKeeper(policy *KeepPolicy, onSlow func(SlowRequest)) *keeper {
 	if policy == nil || policy.Off {
 		return nil
 	}
-	k := &keeper{policy: *policy}
+	k := &keeper{policy: *policy, onSlow: onSlow}
 	k.policy.Slow = cmp.Or(k.policy.Slow, defaultSlow)
 	k.policy.Routes = maps.Clone(k.policy.Routes)
 	k.ceiling.began = time.Now()
@@ -61,17 +62,21 @@ func (k *keeper) decide(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReas
 		return otlpenc.NotKept
 	}
 	counts := &k.counts[s.spanContext.SpanID()[7]%stripes]
-	reason := k.reason(s, unit)
+	slow := k.isSlow(s)
+	reason := k.reason(s, unit, slow)
 	if reason != otlpenc.NotKept && !k.ceiling.admit() {
 		counts.overCeiling.Add(1)
-		return otlpenc.NotKept
+		reason = otlpenc.NotKept
+	} else {
+		counts.reasons[reason].Add(1)
 	}
-	counts.reasons[reason].Add(1)
+	if slow && k.onSlow != nil && (s.sampled || reason != otlpenc.NotKept) {
+		k.onSlow(SlowRequest{TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name, Start: s.startTime, End: s.endTime})
+	}
 	return reason
 }
 
-func (k *keeper) reason(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReason {
-	slow := k.isSlow(s)
+func (k *keeper) reason(s *recordedSpan, unit *record.Timeline, slow bool) otlpenc.KeepReason {
 	switch {
 	case unit != nil && unit.Chosen():
 		return otlpenc.KeptForProgram
