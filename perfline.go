@@ -19,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
@@ -40,11 +41,12 @@ type Config struct {
 	Version    string               // service.version, unless a variable has it; else the main module's version
 	Attributes []attribute.KeyValue // further attributes of the resource, unless a variable has them
 
-	Traces   exporter.Config  // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
-	Recent   requests.Config  // how many requests stay in memory
-	Sampler  sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	Profiles pyroscope.Config // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
-	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+	Traces   exporter.Config   // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
+	Recent   requests.Config   // how many requests stay in memory
+	Keep     bridge.KeepPolicy // which requests stay in memory whole although the sampler drops them: by default, slow and failed ones. Only of spans that Start's own provider makes
+	Sampler  sdktrace.Sampler  // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Profiles pyroscope.Config  // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
+	Sessions sessions.Config   // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
 	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package profiling/flight makes it. The
 	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
