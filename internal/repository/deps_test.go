@@ -46,7 +46,7 @@ var onlyFor = map[string][]string{
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
 	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
-	"golang.org/x/exp/":            {"profiling/flight"}, // the reader of execution traces
+	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
 
 	"go.opentelemetry.io/contrib/":               {},
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
