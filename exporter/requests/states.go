@@ -14,7 +14,8 @@ import (
 // A Segment is a part of a span in which its goroutine was mostly in states of one kind.
 type Segment struct {
 	Kind       states.Kind
-	Start, End time.Duration // since the request's start
+	Start, End time.Duration    // since the request's start
+	Longest    *states.Interval // of this kind in the segment
 }
 
 // Segments returns what the goroutine of each span did, from the execution trace in q.States. The request's duration is divided into n
@@ -123,7 +124,7 @@ func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
 	for i := range t.workers[of.SpanID].Intervals {
 		interval := &t.workers[of.SpanID].Intervals[i]
 		if interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) { // of a gap, the span is uncertain
-			c.add(interval.Kind, max(from, interval.Start), min(to, interval.End))
+			c.add(interval, max(from, interval.Start), min(to, interval.End))
 		}
 	}
 	c.flush()
@@ -141,12 +142,13 @@ type columns struct {
 
 	at    int // the column that is summed up
 	times [states.Kinds]time.Duration
-	some  bool // of times is positive
+	some  bool                           // of times is positive
+	long  [states.Kinds]*states.Interval // the longest intervals in the column
 	done  []Segment
 }
 
 // add adds an interval. Intervals come by time.
-func (c *columns) add(kind states.Kind, from, to time.Duration) {
+func (c *columns) add(i *states.Interval, from, to time.Duration) {
 	for from < to {
 		at := min(c.last, int(float64(from)/c.width))
 		if at != c.at {
@@ -154,8 +156,11 @@ func (c *columns) add(kind states.Kind, from, to time.Duration) {
 			c.at = at
 		}
 		end := min(to, max(from+1, c.start(at+1)))
-		c.times[kind] += end - from
+		c.times[i.Kind] += end - from
 		c.some = true
+		if long := c.long[i.Kind]; long == nil || i.Duration() > long.Duration() {
+			c.long[i.Kind] = i
+		}
 		from = end
 	}
 }
@@ -182,8 +187,11 @@ func (c *columns) flush() {
 	start, end := c.start(c.at), c.start(c.at+1)
 	if last := len(c.done) - 1; last >= 0 && c.done[last].Kind == most && c.done[last].End == start {
 		c.done[last].End = end
+		if c.long[most].Duration() > c.done[last].Longest.Duration() {
+			c.done[last].Longest = c.long[most]
+		}
 	} else {
-		c.done = append(c.done, Segment{most, start, end})
+		c.done = append(c.done, Segment{most, start, end, c.long[most]})
 	}
-	c.times, c.some = [states.Kinds]time.Duration{}, false
+	c.times, c.some, c.long = [states.Kinds]time.Duration{}, false, [states.Kinds]*states.Interval{}
 }
