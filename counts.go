@@ -18,6 +18,8 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 		switch {
 		case strings.HasPrefix(c.Group, "perfline.delivery.spans"):
 			return p.delivery == nil
+		case strings.HasPrefix(c.Group, "perfline.requests"):
+			return p.tracing == nil || !p.tracing.keeps
 		case strings.HasPrefix(c.Group, "perfline.delivery.metrics"):
 			return p.points == nil
 		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"), strings.HasPrefix(c.Group, "perfline.profiling"):
@@ -64,6 +66,17 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.spans",
 		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "spans made from measures"},
 		exporter.Count{Name: "other", N: b.OtherSpans, What: "spans started by other code"})
+	add("perfline.requests",
+		exporter.Count{Name: "slow", N: b.Requests.Slow, What: "requests that are kept because they were slow"},
+		exporter.Count{Name: "failed", N: b.Requests.Failed, What: "requests that are kept because they failed"},
+		exporter.Count{Name: "chosen", N: b.Requests.Chosen, What: "requests that are kept because the program asked for it"},
+		exporter.Count{Name: "share", N: b.Requests.Share, What: "requests that are kept as a share of all others"},
+		exporter.Count{Name: "over_ceiling", N: b.Requests.OverCeiling, What: "requests over the ceiling: there was a reason to keep them"},
+		exporter.Count{Name: "other", N: b.Requests.Others, What: "requests without a reason to keep them"})
+	add("perfline.requests.exported",
+		exporter.Count{N: b.Requests.Exported, What: "requests that were not sampled and that were exported because they are kept"})
+	add("perfline.requests.refused",
+		exporter.Count{N: b.Requests.Refused, What: "marks, measures and spans of unsampled requests that found no room in memory"})
 	add("perfline.spans.off_timeline",
 		exporter.Count{N: b.SpansOffTimeline, What: "spans missing on their request's timeline: too many were open"})
 	add("perfline.spans.unlabelled",

@@ -54,6 +54,9 @@ func (c Config) check() error {
 			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
 		}
 	}
+	if err := c.Keep.Check(); err != nil {
+		return fmt.Errorf("field Keep: %w", err)
+	}
 	if c.TracerProvider != nil && c.Sampler != nil {
 		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", c.Sampler.Description())
 	}

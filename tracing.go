@@ -17,6 +17,7 @@ import (
 // A tracing makes a pipeline's spans and passes them on.
 type tracing struct {
 	provider trace.TracerProvider
+	keeps    bool                       // it applies Config.Keep
 	labels   *spanlabels.TracerProvider // over provider; nil with perfline's own, whose spans label by themselves
 	stats    func() bridge.Stats
 	flush    func(context.Context) error
@@ -39,6 +40,7 @@ func startTracing(c Config, res *resource.Resource, to *destinations, vars *envi
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
+		Keep: &c.Keep,
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
@@ -47,7 +49,7 @@ func startTracing(c Config, res *resource.Resource, to *destinations, vars *envi
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	return &tracing{provider: provider, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
+	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which

@@ -124,6 +124,8 @@ func newJudge(t *testing.T, data []byte) *judge {
 			}
 			if j.records {
 				c.Recorders = []bridge.Output{s.recorders[i]}
+			} else { // programs and exporters do not see what a policy keeps
+				c.Keep = &bridge.KeepPolicy{Share: 0.5}
 			}
 			s.providers[i] = bridge.NewTracerProvider(c)
 		}

@@ -63,7 +63,9 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		how.attributes, how.request = listOf(how.request), nil
 	}
 	sc, result := t.sample(decided, parent, name, how)
-	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
+	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
+	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit == nil || unit.Undecided())
+	if dropped && !tentative {
 		c := &droppedContext{Context: ctx}
 		s := &c.span
 		s.tracer, s.spanContext, s.kind, s.root = t, sc, how.kind, droppedRoot
@@ -74,7 +76,11 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		return c, s
 	}
 
+	if !dropped && unit != nil && unit.Undecided() {
+		unit = nil // what is sampled does not wait for the decision
+	}
 	c, s := newSpan(ctx, t)
+	s.tentative = tentative
 	s.name, s.spanContext, s.sampled, s.parent = name, sc, sc.IsSampled(), parentOf(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
@@ -84,11 +90,16 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, l := range how.links {
 		s.AddLink(l)
 	}
+	if tentative {
+		result.Attributes = nil
+	}
 	s.begin(result.Attributes, how)
 	s.labelGoroutine(ctx, name)
 	var started context.Context = c
-	for _, sp := range *t.provider.processors.Load() {
-		sp.OnStart(ctx, s)
+	if !tentative {
+		for _, sp := range *t.provider.processors.Load() {
+			sp.OnStart(ctx, s)
+		}
 	}
 	if tracelog.Enabled() {
 		started = s.traceExecution(started)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perfline/perfline/bridge"
 )
 
 // The figures that are measured, after the name of a shape and a variant; counts.go has those
@@ -192,6 +194,6 @@ func handOverTime(ctx context.Context, length time.Duration) (float64, error) {
 		return i
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	_, err := take(ctx, variant{pipelined, timed, perflineStart}, shapes[0], length, burst)
+	_, err := take(ctx, variant{pipelined, timed, perflineStart(bridge.KeepPolicy{})}, shapes[0], length, burst)
 	return median(took), err
 }

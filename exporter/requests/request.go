@@ -36,6 +36,7 @@ type Snapshot struct {
 	parts   []part
 	root    otlpenc.Spans // and others after it
 	alone   bool          // no other request of the trace ended
+	reason  otlpenc.KeepReason
 	dropped int
 	bytes   int
 }
@@ -45,6 +46,9 @@ func (s Snapshot) Bytes() int { return s.bytes }
 
 // Group returns the root span's resource and scope.
 func (s Snapshot) Group() *otlpenc.Group { return s.root.Group }
+
+// KeepReason returns why a bridge.KeepPolicy kept the request.
+func (s Snapshot) KeepReason() otlpenc.KeepReason { return s.reason }
 
 // Root decodes the request's root span.
 func (s Snapshot) Root() otlpenc.Span {
@@ -129,7 +133,7 @@ func (q *request) snapshot() Snapshot {
 	return Snapshot{
 		TraceID: t.id, SpanID: q.id,
 		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
-		alone: t.requests == 1, dropped: t.dropped, bytes: t.bytes() + len(q.own),
+		alone: t.requests == 1, reason: q.reason, dropped: t.dropped, bytes: t.bytes() + len(q.own),
 	}
 }
 
@@ -144,6 +148,17 @@ func (r *Recent) Background() []Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.others.snapshots()
+}
+
+// Kept returns the most recent requests that a bridge.KeepPolicy kept, the newest first. It decodes nothing.
+func (r *Recent) Kept() []Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]Snapshot, 0, len(r.kept))
+	for _, q := range slices.Backward(r.kept) {
+		all = append(all, q.snapshot())
+	}
+	return all
 }
 
 // Slowest returns the slowest requests of the last hour, the slowest first. It decodes all their spans.
@@ -194,8 +209,10 @@ func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok b
 			}
 		}
 	}
-	if at := slices.IndexFunc(r.slowest, is); at >= 0 {
-		return r.slowest[at].snapshot(), true
+	for _, all := range [][]*request{r.slowest, r.kept} {
+		if at := slices.IndexFunc(all, is); at >= 0 {
+			return all[at].snapshot(), true
+		}
 	}
 	return Snapshot{}, false
 }

@@ -88,7 +88,7 @@ func (p *period) end(last bool) {
 	r := p.r
 	var left outcome
 	if last {
-		left = p.last()
+		left = p.take(time.Now())
 	}
 	p.recorder.Stop()
 	now := time.Now()
@@ -106,18 +106,6 @@ func (p *period) end(last bool) {
 	}
 	r.mu.Unlock()
 	close(p.ended)
-}
-
-// last takes a snapshot if roots wait. The caller holds r.control.
-func (p *period) last() outcome {
-	p.r.mu.Lock()
-	waits := p.r.due(time.Now(), 0)
-	p.r.mu.Unlock()
-	if !waits {
-		return outcome{}
-	}
-	time.Sleep(settle)
-	return p.take(time.Now())
 }
 
 // expired takes the roots that have left the window while they waited, and counts them. The caller holds mu.

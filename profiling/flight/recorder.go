@@ -166,6 +166,12 @@ func (r *Recorder) extend(until time.Time, auto bool) (done bool, err error) {
 
 // Disarm stops recording. It takes a last snapshot if slow requests wait for one.
 func (r *Recorder) Disarm() {
+	r.mu.Lock()
+	waits := r.due(time.Now(), 0)
+	r.mu.Unlock()
+	if waits {
+		time.Sleep(settle) // for the last events of requests that have just ended
+	}
 	r.control.Lock()
 	defer r.control.Unlock()
 	r.mu.Lock()

@@ -1,0 +1,117 @@
+package record
+
+import "time"
+
+// An undecided unit is one whose tracing system decides at the end whether it keeps the unit. Its receiver gets nothing before
+// that. The journal is bounded as all are: at its bound it keeps what came first, and counts the rest. A unit that is not
+// kept costs no hand-over.
+
+// The states of an undecided unit.
+const (
+	undecided uint32 = iota
+	discarded
+	kept
+	exported // kept, and the receiver exports it
+)
+
+// NewUndecidedUnit returns a unit as [Timeline.NewUnit] does, which has to be decided: by [Timeline.End] or by
+// [Timeline.Discard]. Its marks count as lost only if it is kept. Flushes and sweeps leave it alone, except a sweep
+// when too many units wait: then the entries that it has are dropped, and count as refused.
+func (t *Timeline) NewUndecidedUnit(start time.Time, r Receiver) *Timeline {
+	u := t.NewUnit(start, r)
+	u.tentative = true
+	return u
+}
+
+// Undecided reports whether the unit was made by NewUndecidedUnit.
+func (t *Timeline) Undecided() bool { return t.tentative }
+
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of it, now or later. Observers get
+// its entries as those of other units. A nil root says that the unit has no journal yet.
+func (t *Timeline) Discard(root Span) {
+	t.decision.Store(discarded)
+	t.closed.Store(true)
+	t.disconnect()
+	t.mu.Lock()
+	t.buffer = nil
+	if root != nil {
+		root.Marks().End()
+	}
+	t.drop()
+}
+
+// drop gives the journal back unread. t.mu is held, and released.
+func (t *Timeline) drop() {
+	j := t.journal
+	if j == nil {
+		t.mu.Unlock()
+		return
+	}
+	t.journal, t.shown = nil, 0
+	t.shard.count(j)
+	if j.counted > 0 {
+		t.shard.forget(t, j)
+	}
+	t.mu.Unlock()
+	j.free()
+}
+
+// giveUp drops the entries of an undecided unit, because too many units wait. t.mu is held, and released.
+func (t *Timeline) giveUp() {
+	if j := t.journal; j != nil {
+		t.show() // the view keeps what the journal loses
+		for i := range j.records {
+			if rec := &j.records[i]; rec.gets == getsMark && !rec.span.Marks().ended() {
+				m := rec.span.Marks()
+				m.last, m.count = 0, 0
+				m.dropped++
+			} else if rec.gets != getsNothing {
+				t.refused++
+			}
+		}
+		t.shard.refused.Add(uint64(len(j.records)))
+	}
+	t.drop()
+}
+
+// Export says that the unit, which is about to be kept, is exported as well. See [Timeline.Exported].
+func (t *Timeline) Export() { t.decision.Store(exported) }
+
+// Exported reports whether an undecided unit is exported as well.
+func (t *Timeline) Exported() bool { return t.decision.Load() == exported }
+
+// isKept reports whether an undecided unit is kept.
+func (t *Timeline) isKept() bool { return t.decision.Load() >= kept }
+
+// awaits reports whether the unit is undecided still: the journal keeps everything until then. t.mu is held.
+func (t *Timeline) awaits() bool { return t.tentative && !t.closed.Load() }
+
+// writeUndecided appends a record to the journal of a unit that is undecided still, unless there is no room. t.mu is held.
+func (t *Timeline) writeUndecided(j *journal, rec *journalRecord, size int) (room bool) {
+	if j.size+size <= maxJournalSize && t.shard.reserve(t, size) {
+		return true
+	}
+	if rec.gets == getsMark {
+		rec.span.Marks().dropped++
+	} else if rec.gets != getsNothing {
+		t.refused++
+	}
+	t.shard.refused.Add(1)
+	if len(j.records) == 0 {
+		t.journal = nil
+		j.free()
+	}
+	return false
+}
+
+// Choose says that the program wants this unit kept. It has no effect after the unit's end, and on a process timeline.
+func (t *Timeline) Choose() { t.chosen.Store(true) }
+
+// Chosen reports whether the program wants the unit kept.
+func (t *Timeline) Chosen() bool { return t.chosen.Load() }
+
+// NoteFailure says that a span of the unit failed.
+func (t *Timeline) NoteFailure() { t.failed.Store(true) }
+
+// Failed reports whether a span of the unit failed.
+func (t *Timeline) Failed() bool { return t.failed.Load() }
