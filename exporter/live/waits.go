@@ -157,8 +157,12 @@ func (b *waitsBuilder) detail() *waitsDetail {
 			continue
 		}
 		for n := range g.Intervals {
+			if g.Intervals[n].Duration() < least {
+				row.Cut++
+				continue
+			}
 			interval := b.interval(&g.Intervals[n])
-			if g.Intervals[n].Duration() < least || !b.l.take(interval) {
+			if !b.l.take(interval) {
 				row.Cut++
 				continue
 			}
