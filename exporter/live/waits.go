@@ -96,8 +96,11 @@ type waitRow struct {
 
 // withStates adds what the flight recorder has of a request.
 func (h *handler) withStates(q requests.Request) requests.Request {
-	if h.flight != nil {
-		q.States, _ = h.flight.Result(q.TraceID(), q.Root.SpanID)
+	if h.flight == nil {
+		return q
+	}
+	if result, ok := h.flight.Result(q.TraceID(), q.Root.SpanID); ok {
+		q.States = result
 	}
 	return q
 }

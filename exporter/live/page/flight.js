@@ -26,7 +26,7 @@ export function flightPage({ main, latest }) {
   const arm = button('arm', 'Arm for a minute', 'flight/arm', { length: 60_000 });
   const armLong = button('arm-long', 'Arm until disarmed', 'flight/arm', { length: 0 });
   const disarm = button('disarm', 'Disarm', 'flight/disarm', {});
-  const acts = el('p', { class: 'acts' }, arm, armLong, disarm);
+  const acts = el('p', { class: 'acts', hidden: true }, arm, armLong, disarm);
   const how = el('div', { id: 'flight-how', class: 'note', hidden: true },
     el('p', {}, 'Who writes the program adds one to its configuration:'),
     el('pre', {}, el('code', {}, 'perfline.Start(ctx, perfline.Config{\n\tWaits: flight.NewRecorder(flight.Config{Auto: true}), // github.com/perfline/perfline/profiling/flight\n})')));

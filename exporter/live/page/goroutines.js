@@ -52,7 +52,7 @@ function table(g, names, stacks) {
         el('td', { class: 'num wide' }, duration(i.start)),
         el('td', { class: 'num' }, duration(i.took)),
         el('td', {}, where(i, stacks)),
-        el('td', {}, i.by && i.by.stack !== undefined ? stack(stacks[i.by.stack], el('span', {}, party(i.by))) : party(i.by)),
+        el('td', {}, party(i.by), i.by && i.by.stack !== undefined ? stack(stacks[i.by.stack], 'its stack') : null),
         el('td', { class: 'wide' }, names.has(i.span) ? bdi(names.get(i.span)) : ''))))),
     left > 0 && el('p', { class: 'muted' }, `Not listed: ${count(left)} more intervals.`),
   ].filter(Boolean);
