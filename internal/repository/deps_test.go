@@ -20,6 +20,8 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":    {"observer"},
+	"profiling/states":     {},
+	"profiling/flight":     {"internal", "profiling/states"},
 	"profiling/spanlabels": {"internal"},
 	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
@@ -41,6 +43,7 @@ var allowed = map[string][]string{
 var onlyFor = map[string][]string{
 	"connectrpc.com/":             {"profiling/service", "exporter/live"},
 	"github.com/grafana/":         {"profiling/pyroscope"},
+	"golang.org/x/exp/":           {"profiling/flight"},
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
 
@@ -127,6 +130,18 @@ func TestSpanLabelsAreLight(t *testing.T) {
 		case dep == "", dep == module+"/profiling/spanlabels", dep == module+"/internal/goruntime", dep == module+"/internal/underway":
 		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "github.com/google/pprof"):
 			t.Errorf("profiling/spanlabels reaches %s", dep)
+		}
+	}
+}
+
+// What shows the states of goroutines needs no tracer and no parser.
+func TestStatesAreLight(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/states")) {
+		switch dep = strings.TrimSpace(dep); {
+		case dep == "", dep == module+"/profiling/states", strings.HasPrefix(dep, "go.opentelemetry.io/otel/"), strings.HasPrefix(dep, "github.com/cespare/xxhash/"):
+		default:
+			t.Errorf("profiling/states reaches %s", dep)
 		}
 	}
 }
