@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -131,7 +130,5 @@ func (w *Wait) party(root trace.SpanID) string {
 	return s
 }
 
-// shortFunction returns a function without the folders of its import path.
-func shortFunction(name string) string {
-	return text.Escape(name[strings.LastIndexByte(name, '/')+1:], "")
-}
+// shortFunction returns a function as the sentence names it, escaped.
+func shortFunction(name string) string { return text.Escape(states.Short(name), "") }

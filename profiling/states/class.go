@@ -21,11 +21,11 @@ func (k Kind) Class() Class {
 		return ClassUnknown
 	case Running:
 		return ClassRunning
-	case Runnable:
+	case Runnable, OtherPrograms:
 		return ClassRunnable
 	case Syscall:
 		return ClassSyscall
-	case GCAssist, StopTheWorld:
+	case GCAssist, StopTheWorld, GarbageCollection:
 		return ClassCollector
 	case Mutex, ChannelSend, ChannelReceive, Select, Network, Timer, Condition, WaitGroup, Pool, Wait:
 	}

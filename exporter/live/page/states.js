@@ -22,8 +22,13 @@ export function legend() {
     classes.map((name) => el('li', {}, el('span', { class: 'swatch part', data: { class: name }, 'aria-hidden': 'true' }), name)));
 }
 
-/** short is a function without the folders of its import path. */
-const short = (name) => name.slice(name.lastIndexOf('/') + 1);
+/** short is a function as the sentence names it: states.Short in Go. */
+function short(name) {
+  const [path, ...more] = name.split('[');
+  const last = [path.slice(path.lastIndexOf('/') + 1), ...more].join('[');
+  const method = last.indexOf('.(');
+  return method < 0 ? last : last.slice(method + 1);
+}
 
 export const fn = (name) => el('code', { title: name }, bdi(short(name)));
 
