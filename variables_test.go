@@ -109,6 +109,7 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_METRICS_EXEMPLAR_FILTER":                             allWarn,
 		"OTEL_GO_X_CARDINALITY_LIMIT":                              limit,
 		"OTEL_GO_X_PER_SERIES_START_TIMESTAMPS":                    allWarn,
+		"OTEL_GO_X_DEPRECATED_RUNTIME_METRICS":                     "wowww", // 0 is false
 	} {
 		all[name] = cellsOf{cells: cells, with: metrics}
 	}

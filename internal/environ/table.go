@@ -195,6 +195,10 @@ var variables = []Variable{
 	experiment("OTEL_GO_X_OBSERVABILITY", "The SDK's metrics about itself."),
 	experiment("OTEL_GO_X_SELF_OBSERVABILITY", "The SDK's metrics about itself."),
 	experiment("OTEL_GO_X_RESOURCE", "More attributes of the resource."),
+	{
+		Name: "OTEL_GO_X_DEPRECATED_RUNTIME_METRICS", Sets: "An experiment of OpenTelemetry's instrumentation of the runtime. The runtime's metrics by their old names, too, as `process.runtime.go.goroutines`.",
+		Must: "must be true or false, or 1 or 0", Default: "false",
+	},
 	experiment("OTEL_GO_X_PER_SERIES_START_TIMESTAMPS", "A start of its own for each series of a metric."),
 	{
 		Name: "OTEL_GO_X_CARDINALITY_LIMIT", Sets: "Series of a metric.", Must: "must be a whole number; 0 or a negative one means no limit", Default: "2000",
