@@ -115,7 +115,7 @@ func variables(pyroscope string) map[string]cellsOf {
 	}
 	for name, cells := range map[string]string{
 		"PYROSCOPE_APPLICATION_NAME": text, "PYROSCOPE_LABELS": allWarn, "PYROSCOPE_UPLOAD_INTERVAL": allWarn,
-		"PYROSCOPE_TENANT_ID": "ooooe", "PYROSCOPE_HTTP_HEADERS": allFail,
+		"PERFLINE_LEAK_INTERVAL": allWarn, "PYROSCOPE_TENANT_ID": "ooooe", "PYROSCOPE_HTTP_HEADERS": allFail,
 	} {
 		all[name] = cellsOf{cells: cells, with: env{"PYROSCOPE_SERVER_ADDRESS": pyroscope}}
 	}

@@ -229,6 +229,10 @@ var variables = []Variable{
 		Name: "PYROSCOPE_UPLOAD_INTERVAL", Sets: "How long a profile is.", Must: "must be a duration from 1s to 30m, as 15s", Default: "15s",
 	},
 	{
+		Name: "PERFLINE_LEAK_INTERVAL", Sets: "How often leaked goroutines are profiled for Pyroscope, as `10m`, where the runtime can. Read the documentation of `profiling/pyroscope` first.",
+		Must: "must be off, or a duration from 1s to 24h, as 10m", Default: "off",
+	},
+	{
 		Name: "PERFLINE_PROFILING", Sets: "`off` forbids profiling. `remote` allows sessions from outside, whatever the program says.",
 		Choices: []string{"off", "remote"}, Default: "empty. A wrong value counts as `off`, because it was meant to restrict profiling",
 	},
