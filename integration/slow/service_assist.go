@@ -11,7 +11,7 @@ import (
 
 const (
 	liveNodes = 3 << 20 // of a service under pressure: some hundred MB that the collector has to look through
-	pressure  = 10      // GOGC of it
+	pressure  = 4       // GOGC of it
 )
 
 // A cache has much live memory if the service is to be under pressure. Then a goroutine that allocates has to help the
