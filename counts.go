@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// Counts returns Stats as a list, for the metrics and the live page. It leaves out the counts of a delivery or of
-// profiling that this pipeline does not have.
+// Counts returns Stats as a list, for the metrics and the live page. It leaves out the counts of a delivery, of profiling or
+// of a flight recorder that this pipeline does not have.
 func (p *Pipeline) Counts() []exporter.Count { return p.present(p.Stats().Counts()) }
 
 // present leaves out the groups of parts that the pipeline does not have.
@@ -24,6 +24,8 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 			return p.points == nil
 		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"), strings.HasPrefix(c.Group, "perfline.profiling"):
 			return p.profiles == nil
+		case strings.HasPrefix(c.Group, "perfline.waits"):
+			return p.waits == nil
 		}
 		return false
 	})
@@ -107,6 +109,25 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.profiling.failed", exporter.Count{N: f.Failed, Lost: true, What: "profiles that could not be taken"})
 	add("perfline.profiling.lost_samples", exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine lost"})
 	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
+	w := s.Waits
+	add("perfline.waits.requests",
+		exporter.Count{Name: "slow", N: w.Slow, What: "slow requests given to the flight recorder"},
+		exporter.Count{Name: "analysed", N: w.Analysed, What: "slow requests that show what they waited for"},
+		exporter.Count{Name: "pending", N: w.Pending, Now: true, What: "slow requests that wait for a snapshot or its analysis"},
+		exporter.Count{Name: "not_armed", N: w.NotArmed, What: "slow requests that began while the flight recorder was not armed"},
+		exporter.Count{Name: "rate_limited", N: w.RateLimited, What: "slow requests that came too soon after a snapshot"},
+		exporter.Count{Name: "abandoned", N: w.Abandoned, What: "slow requests that were in no snapshot in time"},
+		exporter.Count{Name: "not_found", N: w.NotFound, What: "slow requests that are not in their snapshot"},
+		exporter.Count{Name: "dropped", N: w.Dropped, Lost: true, What: "slow requests over the number that may wait for a snapshot"},
+		exporter.Count{Name: "failed", N: w.Failed, Lost: true, What: "slow requests whose snapshot or analysis failed"})
+	add("perfline.waits.snapshots",
+		exporter.Count{Name: "written", N: w.Snapshots, What: "snapshots of the execution trace"},
+		exporter.Count{Name: "failed", N: w.SnapshotsFailed, Lost: true, What: "snapshots that could not be written or were too large"})
+	add("perfline.waits.snapshot_bytes", exporter.Count{N: w.SnapshotBytes, What: "bytes of all snapshots"})
+	add("perfline.waits.panics", exporter.Count{N: w.Panics, Lost: true, What: "panics in the analysis of snapshots, or in functions that watch it"})
+	add("perfline.waits.results", exporter.Count{N: w.Results, Now: true, What: "results in memory"})
+	add("perfline.waits.result_bytes", exporter.Count{N: w.ResultBytes, Now: true, What: "approximate bytes of the results in memory"})
+	add("perfline.waits.evicted", exporter.Count{N: w.Evicted, What: "results that newer ones replaced, or that were too large"})
 	return all
 }
 

@@ -89,7 +89,7 @@ type Pipeline struct {
 	recent   *requests.Recent
 	profiles *pyroscope.Pusher // nil without a server for profiles
 	sessions *sessions.Recorder
-	waits    states.Recorder // nil without Config.Waits
+	waits    states.Recorder          // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
@@ -288,6 +288,17 @@ func (p *Pipeline) withProfiles(do func(*pyroscope.Pusher) error) <-chan error {
 	return done
 }
 
+// shutdownWaits shuts the recorder down, beside the delivery of spans.
+func (p *Pipeline) shutdownWaits(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if p.waits == nil {
+		done <- nil
+		return done
+	}
+	go func() { done <- p.waits.Shutdown(ctx) }()
+	return done
+}
+
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
 const shutdownFor = 10 * time.Second
 
@@ -303,15 +314,14 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
-		if p.waits != nil {
-			err = p.waits.Shutdown(ctx)
-		}
+		waits := p.shutdownWaits(ctx)
 		if p.tracing == nil {
+			err = <-waits
 			return
 		}
 		profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
-		err = errors.Join(err, p.tracing.shutdown(ctx))
-		err = errors.Join(err, <-profiles)
+		err = p.tracing.shutdown(ctx)
+		err = errors.Join(err, <-profiles, <-waits)
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}
