@@ -121,11 +121,19 @@ func (c *child) slow(ctx context.Context, number int, parts []part) (o outcome, 
 		return o, err
 	}
 	r.Header.Set("Traceparent", "00-"+trace+"-"+hex.EncodeToString(id[16:])+"-01")
-	if _, err := c.do(r); err != nil {
+	before := c.delayed()
+	body, err := c.do(r)
+	if err != nil {
+		return o, err
+	}
+	delayed := c.delayed() - before
+	var took []time.Duration
+	if err := json.Unmarshal(body, &took); err != nil {
 		return o, err
 	}
 	c.others.Wait()
 	err = c.ask(ctx, "/result/"+trace, &o)
+	o.Delayed, o.Took = delayed, took
 	return o, err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -11,6 +12,8 @@ type verdict struct {
 	cause  bool // the sentence names the right cause, with two causes the larger one first
 	holder bool // and the holder, if there is one
 	both   bool // the sentence names both of two causes
+
+	others bool // the sentence first names other programs, which had the processors
 
 	books string // why the times do not add up; empty if they do
 
@@ -32,6 +35,7 @@ func judge(parts []part, o outcome) (v verdict) {
 	parts = slices.SortedFunc(slices.Values(parts), func(a, b part) int { return int(b.takes - a.takes) })
 	named := namedCauses(o.Sentence)
 	v.cause = len(named) > 0 && named[0].name == parts[0].cause.name
+	v.others = len(named) > 0 && named[0].name == others
 	v.holder = parts[0].cause.holder == nil || parts[0].cause.holder.MatchString(firstClause(o.Sentence, named))
 	v.both = len(parts) == 1 || slices.ContainsFunc(named, func(n naming) bool { return n.name == parts[1].cause.name })
 	v.books = books(o)
@@ -65,8 +69,16 @@ type naming struct {
 	at   int
 }
 
+// others is the name of a cause that is not planted: other programs of the machine.
+const others = "others"
+
+var otherPrograms = regexp.MustCompile(`other programs`)
+
 // namedCauses returns the causes that a sentence names, in its order.
 func namedCauses(sentence string) (named []naming) {
+	if at := otherPrograms.FindStringIndex(sentence); at != nil {
+		named = append(named, naming{others, at[0]})
+	}
 	for _, c := range causes {
 		if at := c.names.FindStringIndex(sentence); at != nil {
 			named = append(named, naming{c.name, at[0]})

@@ -18,11 +18,16 @@
 //     causes together.
 //   - No request of the background load fails.
 //
+// A request does not count if the sentence names other programs of the machine first, and the kernel confirms that threads of
+// the service had to wait for them. It does not count either if its larger part was not larger, by the service's clock. It is
+// made again, and the text has the number of such requests.
+//
 // With -short the limits are lower, since the few requests of a series say little: three of four sentences have to be
 // right.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -159,6 +164,7 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 		if len(s.causes) > 1 {
 			n = o.pairs
 		}
+		s.wanted = n
 		if err := s.make(ctx, around, n); err != nil {
 			return nil, err
 		}
@@ -184,7 +190,10 @@ func (o options) check() error {
 		if float64(n) < ofSeries*float64(len(s.runs)) {
 			errs = append(errs, fmt.Errorf("%s: %d sentences of %d are right, must be %.0f %%", s.name(), n, len(s.runs), 100*ofSeries))
 		}
-		for k, r := range s.runs {
+		if len(s.runs) < cmp.Or(s.wanted, 1) && !o.short {
+			errs = append(errs, fmt.Errorf("%s: %d requests of %d: the machine is too busy", s.name(), len(s.runs), s.wanted))
+		}
+		for k, r := range slices.Concat(s.runs, s.disturbed) {
 			if r.verdict.books != "" {
 				errs = append(errs, fmt.Errorf("%s, request %d: %s", s.name(), k, r.verdict.books))
 			}
@@ -209,9 +218,12 @@ func (r *reporter) say(format string, args ...any) {
 // series logs a series, with the sentences that are wrong.
 func (r *reporter) series(s *series) {
 	r.say("%s: %d of %d", s.name(), s.count(verdict.right), len(s.runs))
-	for i, run := range s.runs {
+	for i, run := range slices.Concat(s.runs, s.disturbed) {
 		if run.verdict.right() && run.verdict.books == "" {
 			continue
+		}
+		if run.why != "" {
+			r.say("  does not count: %s", run.why)
 		}
 		var parts []string
 		for _, p := range run.parts {

@@ -53,12 +53,13 @@ func (s *series) explained() float64 {
 // causesText is the table of causes.
 func causesText(o options) string {
 	var b strings.Builder
-	right, all, gaps := 0, 0, 0
+	right, all, gaps, disturbed := 0, 0, 0, 0
 	worst := 0.0
 	for i := range o.series {
 		s := &o.series[i]
 		right += s.count(verdict.right)
 		all += len(s.runs)
+		disturbed += len(s.disturbed)
 		for _, r := range s.runs {
 			if r.Gaps > 0 {
 				gaps++
@@ -69,8 +70,8 @@ func causesText(o options) string {
 		}
 	}
 	fmt.Fprintf(&b, "Measured on %s, with %d requests a second on another route. The larger cause takes %v, and the smaller one of a pair %v. ", machine(), backgroundRate, large, little)
-	fmt.Fprintf(&b, "%d of %d sentences are right (%.1f %%). The states of the serving goroutine differ from the root span's time by %.2f %% at most. %d results have a gap.\n\n",
-		right, all, 100*float64(right)/float64(all), 100*worst, gaps)
+	fmt.Fprintf(&b, "%d of %d sentences are right (%.1f %%). The states of the serving goroutine differ from the root span's time by %.2f %% at most. %d results have a gap. %d requests do not count: other programs took the processors, or the larger part was not larger.\n\n",
+		right, all, 100*float64(right)/float64(all), 100*worst, gaps, disturbed)
 	for pair, head := range []string{
 		"| cause | right cause | right holder | time explained |\n|---|---:|---:|---:|\n",
 		"\n| two causes | larger one first | right holder | both named | time explained |\n|---|---:|---:|---:|---:|\n",

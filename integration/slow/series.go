@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perfline/perfline/integration/load"
 )
@@ -15,8 +16,10 @@ const backgroundRate = 300
 
 // A series has requests with the same causes.
 type series struct {
-	causes []cause // one or two
-	runs   []run
+	causes    []cause // one or two
+	wanted    int     // runs
+	runs      []run
+	disturbed []run // that do not count
 }
 
 func (s *series) name() string {
@@ -55,6 +58,40 @@ type run struct {
 	parts []part // in their order in the request
 	outcome
 	verdict verdict
+	why     string // the run does not count; empty if it does
+}
+
+const (
+	// mostAttempts is how many times as many requests as needed are made, on a busy machine.
+	mostAttempts = 10
+
+	// leastRatio is between the time of the larger and of the smaller part, as the service has measured them.
+	leastRatio = 1.5
+)
+
+// run makes a slow request.
+func (c *child) run(ctx context.Context, number int, parts []part) (r run, err error) {
+	r.parts = parts
+	if r.outcome, err = c.slow(ctx, number, parts); err != nil {
+		return r, err
+	}
+	r.verdict = judge(parts, r.outcome)
+	switch {
+	case r.verdict.others && r.Delayed >= little:
+		r.why = fmt.Sprintf("other programs kept threads from running for %v", r.Delayed)
+	case len(parts) == 2 && !clear(parts, r.Took):
+		r.why = fmt.Sprintf("no part was clearly larger: %v", r.Took)
+	}
+	return r, nil
+}
+
+// clear reports whether the part that was to be larger has been it.
+func clear(parts []part, took []time.Duration) bool {
+	ratio := float64(took[0]) / float64(took[1])
+	if parts[0].takes < parts[1].takes {
+		ratio = 1 / ratio
+	}
+	return ratio >= leastRatio
 }
 
 // planned returns the parts of run i. In a pair, the larger cause is the first one in every other run. The order in the request
@@ -92,13 +129,16 @@ func (s *series) make(ctx context.Context, around *surroundings, n int) (err err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	background := load.Requests(ctx, "http://"+c.requests+"/products/1009", backgroundRate)
-	for i := range n {
-		r := run{parts: s.planned(i)}
-		if r.outcome, err = c.slow(ctx, i, r.parts); err != nil {
+	for attempts := 0; err == nil && len(s.runs) < n && attempts < mostAttempts*n; attempts++ {
+		var r run
+		if r, err = c.run(ctx, attempts, s.planned(len(s.runs))); err != nil {
 			break
 		}
-		r.verdict = judge(r.parts, r.outcome)
-		s.runs = append(s.runs, r)
+		if r.why == "" {
+			s.runs = append(s.runs, r)
+		} else {
+			s.disturbed = append(s.disturbed, r)
+		}
 	}
 	results := background.Stop()
 	if err == nil {

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/flight"
@@ -67,24 +68,21 @@ func serve(ctx context.Context, args []string) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	recorder := flight.NewRecorder(flight.Config{MinAge: o.window, MaxBytes: windowBytes, MinInterval: -1, MaxCPU: -1})
-	b := newBench(recorder)
+	recorder := &asked{
+		Recorder: flight.NewRecorder(flight.Config{Armed: !o.disarmed, MinAge: o.window, MaxBytes: windowBytes, MinInterval: -1, MaxCPU: -1}),
+		roots:    map[trace.SpanID]bool{},
+	}
 	pipeline, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop", SpanExporter: discard{}, Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
+		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: little / 2, PerSecond: -1},
+		Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pipeline.Shutdown(ctx)) }()
-	b.recent = pipeline.Recent()
+	b := newBench(recorder, pipeline.Recent())
 	defer recorder.Watch(b.arrived)()
-	if !o.disarmed {
-		if err := recorder.Arm(0); err != nil {
-			return err
-		}
-	}
-	defer func() { err = errors.Join(err, recorder.Shutdown(ctx)) }()
 	s, err := newShop(ctx, o)
 	if err != nil {
 		return err
@@ -119,15 +117,37 @@ func listen(ctx context.Context, handlers ...http.Handler) error {
 
 // A bench looks at the slow requests from the outside, and has the recorder explain them.
 type bench struct {
-	recorder states.Recorder
+	recorder *asked
 	recent   *requests.Recent
 
 	mu      sync.Mutex // guards what follows
 	waiting map[trace.TraceID]chan outcome
 }
 
-func newBench(r states.Recorder) *bench {
-	return &bench{recorder: r, waiting: map[trace.TraceID]chan outcome{}}
+func newBench(r *asked, recent *requests.Recent) *bench {
+	return &bench{recorder: r, recent: recent, waiting: map[trace.TraceID]chan outcome{}}
+}
+
+// asked is a recorder that knows for which roots it was asked.
+type asked struct {
+	states.Recorder
+
+	mu    sync.Mutex // guards roots
+	roots map[trace.SpanID]bool
+}
+
+func (a *asked) Slow(r states.Root) bool {
+	a.mu.Lock()
+	a.roots[r.RootID] = true
+	a.mu.Unlock()
+	return a.Recorder.Slow(r)
+}
+
+// was reports whether Slow was called for a root.
+func (a *asked) was(root trace.SpanID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.roots[root]
 }
 
 // A rootNote is where the handler of a slow request writes which span is its root.
@@ -144,7 +164,8 @@ func noteRoot(ctx context.Context) {
 	}
 }
 
-// observe is around the middleware. The goroutine that ended the root calls the recorder, as the rules say.
+// observe is around the middleware. It asks for the result of a request whose handler calls noteRoot, unless perfline has done
+// that. The goroutine that ended the root calls the recorder, as the rules say.
 func (b *bench) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, start := new(rootNote), time.Now()
@@ -152,9 +173,9 @@ func (b *bench) observe(next http.Handler) http.Handler {
 		if !n.span.IsValid() {
 			return
 		}
-		result := b.result(n.span.TraceID())
-		if !b.recorder.Slow(states.Root{TraceID: n.span.TraceID(), RootID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}) {
-			result <- outcome{Trouble: "the recorder takes no snapshot"}
+		root := states.Root{TraceID: n.span.TraceID(), RootID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
+		if !b.recorder.was(root.RootID) && !b.recorder.Slow(root) {
+			b.result(root.TraceID) <- outcome{Trouble: fmt.Sprintf("the recorder takes no snapshot: %+v", b.recorder.Stats())}
 		}
 	})
 }
