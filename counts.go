@@ -114,7 +114,7 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "slow", N: w.Slow, What: "slow requests given to the flight recorder"},
 		exporter.Count{Name: "analysed", N: w.Analysed, What: "slow requests that show what they waited for"},
 		exporter.Count{Name: "pending", N: w.Pending, Now: true, What: "slow requests that wait for a snapshot or its analysis"},
-		exporter.Count{Name: "not_armed", N: w.NotArmed, What: "slow requests that began while the flight recorder was not armed"},
+		exporter.Count{Name: "not_armed", N: w.NotArmed, What: "slow requests that ended while the flight recorder was not armed"},
 		exporter.Count{Name: "rate_limited", N: w.RateLimited, What: "slow requests that came too soon after a snapshot"},
 		exporter.Count{Name: "abandoned", N: w.Abandoned, What: "slow requests that were in no snapshot in time"},
 		exporter.Count{Name: "not_found", N: w.NotFound, What: "slow requests that are not in their snapshot"},

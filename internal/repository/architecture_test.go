@@ -44,6 +44,8 @@ var drawn = map[string]struct {
 	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
 	"profiling/sessions":    {3, "profiles", "trees of events", 0},
 	"profiling/service":     {5, "profiles", "serves sessions", 0},
+	"profiling/states":      {4, "profiles", "goroutines' states", 3},
+	"profiling/flight":      {3, "profiles", "why it was slow", 5},
 	"exporter":              {1, "shows and sends", "OTLP", 4}, // imports nothing that is drawn
 	"exporter/otlpenc":      {5, "shows and sends", "spans as bytes", 1},
 	"exporter/requests":     {2, "shows and sends", "recent, slowest", 3},
@@ -92,6 +94,8 @@ var flows = []struct {
 	{"profiling", "profiling/pyroscope", nil},
 	{"profiling/pyroscope", "Pyroscope", nil},
 	{"profiling", "profiling/sessions", nil},
+	{"Go's runtime", "profiling/flight", nil},
+	{"profiling/flight", "exporter/requests", nil},
 	{"observer", "profiling/sessions", [][2]float64{{3.47, 0.5}, {3.47, 2.4}}},
 	{"profiling/sessions", "profiling/service", nil},
 	{"profiling/service", "programs", nil},

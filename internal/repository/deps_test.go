@@ -20,20 +20,24 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":    {"observer"},
+	"profiling/states":     {},
+	"profiling/flight":     {"internal", "profiling/states"},
 	"profiling/spanlabels": {"internal"},
 	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
+	"profiling/states":     {},
+	"profiling/flight":     {"internal", "profiling", "profiling/states"},
 	"exporter":             {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":     {"internal"},
-	"exporter/requests":    {"internal", "observer", "profiling/profile", "exporter/otlpenc"},
-	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
-	"exporter/live": {"internal", "observer", "guard", "profiling/profile", "profiling/sessions", "profiling/service",
+	"exporter/requests":    {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
+	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
+	"exporter/live": {"internal", "observer", "guard", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -41,8 +45,11 @@ var allowed = map[string][]string{
 var onlyFor = map[string][]string{
 	"connectrpc.com/":             {"profiling/service", "exporter/live"},
 	"github.com/grafana/":         {"profiling/pyroscope"},
+	"golang.org/x/exp/":           {"profiling/flight"},
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
+	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
+	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
 
 	"go.opentelemetry.io/contrib/":               {},
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
@@ -127,6 +134,18 @@ func TestSpanLabelsAreLight(t *testing.T) {
 		case dep == "", dep == module+"/profiling/spanlabels", dep == module+"/internal/goruntime", dep == module+"/internal/underway":
 		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "github.com/google/pprof"):
 			t.Errorf("profiling/spanlabels reaches %s", dep)
+		}
+	}
+}
+
+// What shows the states of goroutines needs no tracer and no parser.
+func TestStatesAreLight(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/states")) {
+		switch dep = strings.TrimSpace(dep); {
+		case dep == "", dep == module+"/profiling/states", strings.HasPrefix(dep, "go.opentelemetry.io/otel/"), strings.HasPrefix(dep, "github.com/cespare/xxhash/"):
+		default:
+			t.Errorf("profiling/states reaches %s", dep)
 		}
 	}
 }

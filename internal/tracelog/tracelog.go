@@ -8,7 +8,9 @@ import (
 	"context"
 	"encoding/hex"
 	rt "runtime/trace"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -18,10 +20,13 @@ import (
 //   - root: the trace's id. It comes before the start of the same span, in the same task.
 //   - start: the span's name, which may change before the end.
 //   - end: the span's name.
+//
+// A message of the category cpu has only the CPU time of the process, in nanoseconds.
 const (
 	rootCategory  = "perfline.root"
 	startCategory = "perfline.start"
 	endCategory   = "perfline.end"
+	cpuCategory   = "perfline.cpu"
 )
 
 // Enabled reports whether an execution trace is being written. Other functions are called only then: they allocate.
@@ -44,6 +49,12 @@ func End(id trace.SpanID, name string) {
 	rt.Log(context.Background(), endCategory, message(id, name))
 }
 
+// CPU notes the CPU time that the process has used so far, in user and system mode. From two such notes, a reader of the
+// trace learns whether goroutines that the runtime ran were really on a processor.
+func CPU(used time.Duration) {
+	rt.Log(context.Background(), cpuCategory, strconv.FormatInt(int64(used), 10))
+}
+
 // maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes anyway.
 const maxName = 200
 
@@ -60,6 +71,7 @@ const (
 	RootStart
 	SpanStart
 	SpanEnd
+	CPUTime
 )
 
 // A Note is a message that was read.
@@ -68,6 +80,7 @@ type Note struct {
 	SpanID  trace.SpanID
 	TraceID trace.TraceID // of a RootStart
 	Name    string        // of a SpanStart or a SpanEnd; it may be cut within a character
+	CPU     time.Duration // of a CPUTime
 }
 
 // Parse reads a log message of an execution trace. Kind is Other if it is none of ours, or malformed.
@@ -80,6 +93,12 @@ func Parse(category, message string) (n Note) {
 		kind = SpanStart
 	case endCategory:
 		kind = SpanEnd
+	case cpuCategory:
+		used, err := strconv.ParseInt(message, 10, 64)
+		if err != nil || used < 0 {
+			return Note{}
+		}
+		return Note{Kind: CPUTime, CPU: time.Duration(used)}
 	default:
 		return Note{}
 	}

@@ -22,6 +22,7 @@ var errStopped = errors.New("flight: the recorder is shut down")
 type analyst struct {
 	r       *Recorder
 	resumed time.Time // when the last pause ended
+	stopped bool      // a pause has panicked
 }
 
 // analyse reads the snapshot and makes the results of roots.
@@ -68,20 +69,19 @@ func (r *Recorder) analyse(roots []states.Root) {
 func (r *Recorder) read(roots []states.Root) (requests []states.Request, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
-		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID}
+		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID, Start: root.Start}
 	}
 	a := &analyst{r: r}
 	defer func() {
 		v := recover()
-		if v == nil {
-			a.worked()
-			return
-		}
-		if v == any(errStopped) {
-			err = errStopped
+		if a.stopped { // the reader may have made an error of the panic
+			requests, err = nil, errStopped
 			return
 		}
 		a.worked()
+		if v == nil {
+			return
+		}
 		r.mu.Lock()
 		r.stats.Panics++
 		r.mu.Unlock()
@@ -116,6 +116,7 @@ func (a *analyst) sleep(d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-a.r.stop:
+		a.stopped = true
 		panic(errStopped)
 	}
 	a.resumed = time.Now()

@@ -11,8 +11,8 @@ type Config struct {
 	Armed bool // perfline.Start arms the recorder until Disarm or Shutdown
 
 	// Auto lets a slow request arm the recorder, for 60 s at most. Then slow requests do not arm it for 5 minutes, so
-	// that a service that stays slow is not armed all the time. The request that arms the recorder has no result itself,
-	// and neither have requests that were under way at this moment.
+	// that a service that stays slow is not armed all the time. The request that arms the recorder has no result itself.
+	// Requests that were under way at this moment have a gap before it.
 	Auto bool
 
 	// MinAge is how far the window reaches back; 0 means 10 s. The part of a request before the window is a gap in its

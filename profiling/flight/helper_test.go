@@ -56,7 +56,7 @@ func (f *fake) WriteTo(w io.Writer) (int64, error) {
 func (f *fake) process() process {
 	return process{
 		newRecorder: func(rt.FlightRecorderConfig) flightRecorder { return f },
-		read: func(r io.Reader, wanted []analysis.Root, pause func()) ([]states.Request, error) {
+		read: func(r io.ReadSeeker, wanted []analysis.Root, pause func()) ([]states.Request, error) {
 			n, err := io.Copy(io.Discard, r)
 			if err != nil || n != int64(f.size) {
 				return nil, errors.New("the snapshot is not what was written")

@@ -56,7 +56,7 @@ var _ states.Recorder = (*Recorder)(nil)
 // A process is the source of snapshots. Tests have one of their own.
 type process struct {
 	newRecorder func(rt.FlightRecorderConfig) flightRecorder
-	read        func(io.Reader, []analysis.Root, func()) ([]states.Request, error)
+	read        func(io.ReadSeeker, []analysis.Root, func()) ([]states.Request, error)
 }
 
 // A flightRecorder is runtime/trace's. Its methods must not run at the same time.
@@ -189,17 +189,14 @@ func (r *Recorder) Slow(root states.Root) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Slow++
-	p := r.period
 	switch {
-	case p == nil:
+	case r.period == nil:
 		r.stats.NotArmed++
 		if r.c.Auto && !r.closed && !r.arming && now.After(r.pausedUntil) {
 			r.arming = true
 			r.goroutines.Add(1)
 			go r.armForSlow(root.Name)
 		}
-	case root.Start.Before(p.began):
-		r.stats.NotArmed++
 	case r.lastAt.Add(r.c.MinInterval).Sub(now) > r.c.MinAge:
 		r.stats.RateLimited++
 	case len(r.waiting) == maxWaiting:

@@ -101,7 +101,7 @@ type Stats struct {
 	Abandoned   uint64 // left the window while they waited for a snapshot, or the recorder was disarmed or shut down before
 	RateLimited uint64 // refused, because no snapshot may be taken in time
 	Dropped     uint64 // refused, because too many waited
-	NotArmed    uint64 // refused, because they began while the recorder was not armed
+	NotArmed    uint64 // refused, because they ended while the recorder was not armed
 	Pending     uint64 // wait for their snapshot or its analysis, now
 
 	Snapshots       uint64 // written

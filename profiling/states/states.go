@@ -13,23 +13,25 @@ type Kind uint8
 
 // The kinds of intervals.
 const (
-	Gap            Kind = iota // the execution trace does not reach
-	Running                    // on a processor
-	Runnable                   // ready, and waiting for a processor
-	Mutex                      // sync.Mutex or sync.RWMutex
-	ChannelSend                // a channel whose receiver is late
-	ChannelReceive             // a channel whose sender is late
-	Select                     // a select statement
-	Network                    // the network poller
-	Timer                      // time.Sleep, or a channel of a timer
-	Condition                  // sync.Cond
-	WaitGroup                  // sync.WaitGroup
-	Pool                       // a connection of a pool of database/sql
-	Wait                       // anything else
-	Syscall                    // a system call
-	GCAssist                   // help to the garbage collector, which allocating goroutines have to give
-	StopTheWorld               // the runtime has stopped all goroutines
-	Kinds                      // the number of kinds
+	Gap               Kind = iota // the execution trace does not reach
+	Running                       // on a processor
+	Runnable                      // ready, and waiting for a processor
+	Mutex                         // sync.Mutex or sync.RWMutex
+	ChannelSend                   // a channel whose receiver is late
+	ChannelReceive                // a channel whose sender is late
+	Select                        // a select statement
+	Network                       // the network poller
+	Timer                         // time.Sleep, or a channel of a timer
+	Condition                     // sync.Cond
+	WaitGroup                     // sync.WaitGroup
+	Pool                          // a connection of a pool of database/sql
+	Wait                          // anything else
+	Syscall                       // a system call
+	GCAssist                      // help to the garbage collector, which allocating goroutines have to give, or a wait for it
+	StopTheWorld                  // the runtime has stopped all goroutines
+	GarbageCollection             // only of causes: assists, stops of the world and processors that the collector took
+	OtherPrograms                 // only of causes: the operating system gave the processors to other programs, or none at all
+	Kinds                         // the number of kinds
 )
 
 // A Frame is a function call of a stack.
@@ -76,6 +78,7 @@ type Cause struct {
 	Duration time.Duration
 	Function string       // where the request ran or waited: the innermost function outside the standard library
 	SpanID   trace.SpanID // of most of the time
+	Span     string       // the name of that span; empty if the trace does not have it
 	By       *Party       // that made the request wait; nil if no goroutine did
 }
 
@@ -86,6 +89,9 @@ type Request struct {
 	Name     string // of the root span
 	Start    time.Time
 	Duration time.Duration
+
+	// Unended says that the root had not ended when the execution trace did. Duration is the time until then.
+	Unended bool
 
 	// Goroutines have the serving goroutine first, on which the request's root span started. The intervals of this one
 	// cover the whole request, with gaps.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"io"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -15,10 +16,11 @@ import (
 type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID
+	Start   time.Time
 }
 
 // Read is a stub: it finds the roots whose notes are in the trace.
-func Read(r io.Reader, wanted []Root, pause func()) ([]states.Request, error) {
+func Read(r io.ReadSeeker, wanted []Root, pause func()) ([]states.Request, error) {
 	all, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,267 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// deepest is how many goroutines are followed that wait for each other.
+const deepest = 32
+
+// freeProcessor is how long a goroutine that is ready may wait while a processor of the runtime is free. The runtime needs
+// microseconds for it. After that time the operating system did not run the thread.
+const freeProcessor = time.Millisecond
+
+// A place says for which part of the request a goroutine is followed.
+type place struct {
+	function string       // of the nearest goroutine that has one, where it ran or waited
+	spanID   trace.SpanID // of the request
+	depth    int
+}
+
+// A cause is a cause in the making.
+type cause struct {
+	kind      states.Kind
+	duration  time.Duration
+	functions votes[string]
+	spans     votes[trace.SpanID]
+	parties   map[partyKey]*partyShare
+	calls     []calls
+}
+
+type partyKey struct{ function, request string }
+
+type partyShare struct {
+	party    *states.Party
+	longest  time.Duration // of the wait for this party
+	duration time.Duration
+}
+
+// A causeKey says what belongs together.
+type causeKey struct {
+	kind     states.Kind
+	by       partyKey     // of mutexes, pools and channels
+	function string       // of waits for something outside the process
+	span     trace.SpanID // as well
+}
+
+// causes partitions the time of the serving goroutine.
+func (b *builder) causes() []states.Cause {
+	c := &collector{builder: b, causes: map[causeKey]*cause{}}
+	c.follow(b.root.server, b.from, b.to, place{spanID: b.root.id}, nil)
+	list := make([]states.Cause, 0, len(c.causes))
+	for _, cause := range c.causes {
+		list = append(list, cause.result(b.root))
+	}
+	slices.SortFunc(list, func(x, y states.Cause) int {
+		return cmp.Or(cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Function, y.Function),
+			cmp.Compare(x.Span, y.Span), slices.Compare(x.SpanID[:], y.SpanID[:]), cmp.Compare(byFunction(x.By), byFunction(y.By)))
+	})
+	return list
+}
+
+func byFunction(p *states.Party) string {
+	if p == nil {
+		return ""
+	}
+	return p.Function + " " + p.Request
+}
+
+// A collector collects the causes of a request.
+type collector struct {
+	*builder
+	causes map[causeKey]*cause
+}
+
+// follow attributes the time [from, to) to what g did in it. A wait for g explains the time that the trace does not have of
+// g; without one, it is a gap.
+func (c *collector) follow(g *goroutine, from, to xtrace.Time, at place, waiting *piece) {
+	for p := range c.pieces(g, from, to, true) {
+		here := at
+		if p.span != nil && p.span.root == c.root {
+			here.spanID = p.span.id
+		}
+		if p.index >= 0 && p.kind != states.StopTheWorld {
+			if f := innermost(c.ran(g, p.index)); f != "" {
+				here.function = f
+			}
+		}
+		switch p.kind {
+		case states.Gap:
+			c.absent(g, p, here, waiting)
+		case states.Running:
+			c.running(g, p, here)
+		case states.Runnable:
+			c.runnable(g, p, here)
+		case states.Mutex:
+			c.held(p, here)
+		case states.Pool:
+			if p.wake != nil && c.stacks.opens(p.wake.stack) {
+				c.depends(p, here) // on the new connection
+			} else {
+				c.held(p, here)
+			}
+		case states.GCAssist:
+			c.add(causeKey{kind: states.GarbageCollection}, p, here, nil)
+		case states.StopTheWorld:
+			c.stopped(p, here)
+		case states.Network, states.Timer, states.Syscall:
+			c.add(causeKey{kind: p.kind, function: here.function, span: here.spanID}, p, here, nil)
+		case states.ChannelSend:
+			c.blamed(p, here)
+		default:
+			c.depends(p, here)
+		}
+	}
+}
+
+// absent attributes time that the trace does not have of a goroutine.
+func (c *collector) absent(g *goroutine, p piece, at place, waiting *piece) {
+	if waiting == nil {
+		c.add(causeKey{kind: states.Gap}, p, at, nil)
+		return
+	}
+	at.depth++
+	switch before := g.created && (len(g.past) == 0 || p.end <= g.past[0].start); {
+	case before && g.creator != nil && at.depth < deepest:
+		c.follow(g.creator, p.start, p.end, at, waiting)
+	case before: // package time starts goroutines for time.AfterFunc
+		c.add(causeKey{kind: states.Timer, function: at.function, span: at.spanID}, p, at, nil)
+	default:
+		w := *waiting
+		w.start, w.end = p.start, p.end
+		c.blamed(w, at)
+	}
+}
+
+// depends attributes a wait for the work of another goroutine to what that one did.
+func (c *collector) depends(p piece, at place) {
+	if at.depth++; p.wake == nil || p.wake.by == nil || at.depth >= deepest {
+		c.blamed(p, at)
+		return
+	}
+	c.follow(p.wake.by, p.start, p.end, at, &p)
+}
+
+// blamed attributes a wait to the goroutine that ended it.
+func (c *collector) blamed(p piece, at place) {
+	var by *states.Party
+	key := causeKey{kind: p.kind, function: at.function}
+	if p.wake != nil && p.wake.by != nil {
+		by = c.party(p.wake)
+		key = causeKey{kind: p.kind, by: partyKey{by.Function, by.Request}}
+	}
+	c.add(key, p, at, by)
+}
+
+// held attributes a wait for a mutex or for a connection to those that held it. The last one ended the wait. If that one
+// waited meanwhile in the same manner, another one held it before.
+func (c *collector) held(p piece, at place) {
+	for steps := 0; p.wake != nil && p.wake.by != nil && steps < deepest; steps++ {
+		earlier, ok := c.lastWait(p)
+		if !ok {
+			break
+		}
+		own := p
+		own.start = earlier.end
+		c.blamed(own, at)
+		p.end, p.wake = earlier.end, earlier.wake
+	}
+	c.blamed(p, at)
+}
+
+// lastWait returns the last wait of the goroutine that ended p, if it was of the same kind and ended within p.
+func (c *collector) lastWait(p piece) (segment, bool) {
+	g := p.wake.by
+	first, end := g.segments(p.start, p.end)
+	for i := end - 1; i >= first; i-- {
+		s := g.past[i]
+		if s.activity >= waitingUnknown && s.kind(c.stacks) == p.kind && s.wake != nil && s.end < p.end {
+			return s, true
+		}
+	}
+	return segment{}, false
+}
+
+func (c *collector) stopped(p piece, at place) {
+	for _, s := range c.stopsIn(p.start, p.end) {
+		if s.collector {
+			c.add(causeKey{kind: states.GarbageCollection}, p, at, nil)
+			return
+		}
+	}
+	c.blamed(p, at)
+}
+
+func (c *collector) running(g *goroutine, p piece, at place) {
+	p = c.withoutOthers(p, at)
+	if p.start >= p.end {
+		return
+	}
+	key, by := causeKey{kind: states.Running}, (*states.Party)(nil)
+	if p.span != nil && p.span.root != c.root {
+		by = &states.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.ran(g, p.index)}
+		work(by, p.span)
+		key.by.request = by.Request
+	}
+	cause := c.add(key, p, at, by)
+	cause.calls = append(cause.calls, calls{frames: c.ran(g, p.index), length: p.end.Sub(p.start)})
+}
+
+// withoutOthers takes the time away from a piece in which other programs had the processor.
+func (c *collector) withoutOthers(p piece, at place) piece {
+	if d := c.processors.stolen(p.start, p.end); d > 0 {
+		other := p
+		other.start = p.end - xtrace.Time(d)
+		c.add(causeKey{kind: states.OtherPrograms}, other, at, nil)
+		p.end = other.start
+	}
+	return p
+}
+
+func (c *collector) runnable(g *goroutine, p piece, at place) {
+	h := c.processors.most(p.start, p.end, g)
+	switch {
+	case h.free && p.end.Sub(p.start) >= freeProcessor:
+		c.add(causeKey{kind: states.OtherPrograms}, p, at, nil)
+	case h.by != nil && h.by.collector(c.stacks):
+		c.add(causeKey{kind: states.GarbageCollection}, p, at, nil)
+	default:
+		if p = c.withoutOthers(p, at); p.start < p.end {
+			var by *states.Party
+			if !h.free {
+				by = c.holding(h)
+			}
+			c.add(causeKey{kind: states.Runnable}, p, at, by)
+		}
+	}
+}
+
+func (c *collector) add(key causeKey, p piece, at place, by *states.Party) *cause {
+	entry := c.causes[key]
+	if entry == nil {
+		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}}
+		c.causes[key] = entry
+	}
+	d := p.end.Sub(p.start)
+	entry.duration += d
+	entry.spans[at.spanID] += d
+	entry.functions[at.function] += d
+	if by != nil {
+		share := entry.parties[partyKey{by.Function, by.Request}]
+		if share == nil {
+			share = &partyShare{}
+			entry.parties[partyKey{by.Function, by.Request}] = share
+		}
+		if share.duration += d; d >= share.longest {
+			share.party, share.longest = by, d
+		}
+	}
+	return entry
+}

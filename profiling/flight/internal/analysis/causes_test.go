@@ -1,0 +1,199 @@
+package analysis_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// long is how long a cause of a test lasts. Nothing else in a test takes so long.
+const long = 20 * time.Millisecond
+
+// blockedIn waits until a goroutine is blocked in the function.
+func blockedIn(function string) {
+	buffer := make([]byte, 1<<20)
+	for !strings.Contains(string(buffer[:runtime.Stack(buffer, true)]), function) {
+		runtime.Gosched()
+	}
+}
+
+type index struct{ mu sync.Mutex }
+
+//go:noinline
+func (x *index) rebuild(locked chan<- bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	close(locked)
+	blockedIn("index).lookUp")
+	time.Sleep(long)
+}
+
+//go:noinline
+func (x *index) lookUp() {
+	x.mu.Lock()
+	x.mu.Unlock() //nolint:staticcheck // the wait is the point
+}
+
+func TestMutexHeldByAnotherRequest(t *testing.T) {
+	var r *request
+	data := record(t, func() {
+		var x index
+		locked, done := make(chan bool), make(chan bool)
+		go func() {
+			do("GET /search", func() { x.rebuild(locked) })
+			close(done)
+		}()
+		<-locked
+		r = do("GET /item", x.lookUp)
+		<-done
+	})
+	got := read(t, data, r)
+	c := largest(t, got, states.Mutex)
+	in(t, c.Function, "(*index).lookUp")
+	if c.By == nil || c.By.Request != "GET /search" {
+		t.Fatalf("held by %+v, want GET /search", c.By)
+	}
+	in(t, c.By.Function, "(*index).rebuild")
+	if want := "waited for a mutex that GET /search held in (*index).rebuild"; !strings.Contains(got.Sentence(), want) {
+		t.Errorf("sentence is %q, want %q in it", got.Sentence(), want)
+	}
+}
+
+//go:noinline
+func rest() { time.Sleep(long) }
+
+func TestTimer(t *testing.T) {
+	var r *request
+	got := read(t, record(t, func() { r = do("GET /", rest) }), r)
+	in(t, largest(t, got, states.Timer).Function, "analysis_test.rest")
+}
+
+//go:noinline
+func pay(t *testing.T, url string) {
+	response, err := http.Get(url)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	response.Body.Close()
+}
+
+func TestNetwork(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(long) }))
+	defer server.Close()
+	var r *request
+	got := read(t, record(t, func() { r = do("GET /", func() { pay(t, server.URL) }) }), r)
+	in(t, largest(t, got, states.Network).Function, "analysis_test.pay")
+}
+
+//go:noinline
+func flush(t *testing.T, fd int) {
+	if _, err := syscall.Read(fd, make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSyscall(t *testing.T) {
+	var pipe [2]int
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[0])
+	defer syscall.Close(pipe[1])
+	var r *request
+	got := read(t, record(t, func() {
+		go func() {
+			blockedIn("analysis_test.flush")
+			time.Sleep(long)
+			syscall.Write(pipe[1], []byte{1})
+		}()
+		r = do("GET /", func() { flush(t, pipe[0]) })
+	}), r)
+	in(t, largest(t, got, states.Syscall).Function, "analysis_test.flush")
+}
+
+var sink uint64
+
+// burn uses a processor until the process, or its goroutines, have done a fixed amount of work.
+//
+//go:noinline
+func burn() {
+	for i := range uint64(60_000_000) {
+		sink = sink*31 + i
+	}
+}
+
+func TestProcessorTime(t *testing.T) {
+	var r *request
+	got := read(t, record(t, func() { r = do("GET /", burn) }), r)
+	in(t, largest(t, got, states.Running).Function, "analysis_test.burn")
+}
+
+func TestProcessorsTaken(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var r *request
+	got := read(t, record(t, func() {
+		var others sync.WaitGroup
+		others.Go(func() { do("GET /report", func() { burn(); burn() }) })
+		others.Go(func() { do("GET /report", func() { burn(); burn() }) })
+		others.Go(func() { do("GET /report", func() { burn(); burn() }) })
+		r = do("GET /", burn)
+		others.Wait()
+	}), r)
+	c := largest(t, got, states.Runnable)
+	if c.By == nil || c.By.Request != "GET /report" {
+		t.Fatalf("processors taken by %+v, want GET /report", c.By)
+	}
+	in(t, c.By.Function, "analysis_test.burn")
+}
+
+type node struct{ next *node }
+
+// litter allocates pointers that stay reachable, so that the collector has much to mark.
+//
+//go:noinline
+func litter() {
+	var lists [64]*node
+	for i := range 3_000_000 {
+		lists[i%64] = &node{lists[i%64]}
+	}
+	runtime.KeepAlive(lists)
+}
+
+func TestGarbageCollection(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	var r *request
+	got := read(t, record(t, func() {
+		stop := make(chan bool)
+		var others sync.WaitGroup
+		for range 4 {
+			others.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						litter()
+					}
+				}
+			})
+		}
+		r = do("GET /", litter)
+		close(stop)
+		others.Wait()
+	}), r)
+	found := false
+	for _, c := range got.Causes {
+		found = found || c.Kind == states.GarbageCollection
+	}
+	if !found {
+		t.Error("no cause is garbage collection")
+	}
+}

@@ -1,0 +1,162 @@
+package analysis
+
+import (
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/internal/tracelog"
+)
+
+// note handles a message of the trace.
+func (a *analyzer) note(event *xtrace.Event) {
+	log := event.Log()
+	switch n := tracelog.Parse(log.Category, log.Message); n.Kind {
+	case tracelog.RootStart:
+		a.startRoot(event, log.Task, n)
+	case tracelog.SpanStart:
+		a.startSpan(event, log.Task, n)
+	case tracelog.SpanEnd:
+		a.endSpan(event, n)
+	case tracelog.CPUTime:
+		a.processors.account(event.Time(), n.CPU)
+	}
+}
+
+// startRoot begins a request. The start of its span follows.
+func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog.Note) {
+	if a.spans[n.SpanID] != nil {
+		return // malformed: the id is in use
+	}
+	r := &root{id: n.SpanID, traceID: n.TraceID, task: task, start: event.Time()}
+	r.span = &span{id: n.SpanID, root: r}
+	a.spans[n.SpanID] = r.span
+	if task != xtrace.NoTask && task != xtrace.BackgroundTask {
+		a.tasks[task] = r
+	}
+	if _, r.wanted = a.wanted[n.SpanID]; r.wanted {
+		a.keep(r)
+	}
+}
+
+// keep prepares a wanted root.
+func (a *analyzer) keep(r *root) {
+	r.clock = a.clock
+	r.names = map[trace.SpanID]string{}
+	a.wanted[r.id] = r
+}
+
+func (a *analyzer) startSpan(event *xtrace.Event, task xtrace.TaskID, n tracelog.Note) {
+	g := a.goroutines[event.Goroutine()]
+	if g == nil {
+		return
+	}
+	s := a.spans[n.SpanID]
+	switch {
+	case s == nil:
+		s = &span{id: n.SpanID}
+		parent := g.owner.current()
+		if s.root = a.tasks[task]; s.root == nil {
+			s.root = a.unknownRoot(parent, task)
+		}
+		if s.parent = s.root.span; parent != nil && parent.root == s.root {
+			s.parent = parent
+		}
+		a.spans[n.SpanID] = s
+	case s.root.span == s && s.root.server == nil:
+		s.root.server, s.root.name = g, n.Name
+	default:
+		return // malformed: it has started before
+	}
+	s.on = g
+	if s.root.wanted {
+		s.root.names[s.id] = n.Name
+	}
+	g.owner.own = append(g.owner.own, s)
+	a.reassign(g, event.Time())
+}
+
+// unknownRoot returns the root of a span whose task did not start in the trace.
+func (a *analyzer) unknownRoot(parent *span, task xtrace.TaskID) *root {
+	if task == xtrace.NoTask || task == xtrace.BackgroundTask {
+		if parent != nil {
+			return parent.root
+		}
+		task = xtrace.NoTask
+	}
+	r := &root{task: task}
+	r.span = &span{root: r}
+	if task != xtrace.NoTask {
+		a.tasks[task] = r
+	}
+	return r
+}
+
+func (a *analyzer) endSpan(event *xtrace.Event, n tracelog.Note) {
+	g, at := a.goroutines[event.Goroutine()], event.Time()
+	s := a.spans[n.SpanID]
+	if s == nil {
+		a.endEarlier(g, at, n)
+		return
+	}
+	delete(a.spans, n.SpanID)
+	s.ended = true
+	if s.root.wanted {
+		s.root.names[s.id] = n.Name
+	}
+	if s.root.span == s {
+		a.endRoot(s.root, g, at, n.Name)
+	}
+	if s.on != nil {
+		a.reassign(s.on, at)
+	}
+}
+
+func (a *analyzer) endRoot(r *root, g *goroutine, at xtrace.Time, name string) {
+	r.end, r.ender, r.name = at, g, name
+	if a.tasks[r.task] == r {
+		delete(a.tasks, r.task)
+	}
+	if g != nil {
+		g.served = at
+	}
+}
+
+// endEarlier handles the end of a span that started before the trace. If it is a wanted root, it is taken to have been on
+// this goroutine all the time.
+func (a *analyzer) endEarlier(g *goroutine, at xtrace.Time, n tracelog.Note) {
+	r, wanted := a.wanted[n.SpanID]
+	if !wanted || r != nil || g == nil {
+		return
+	}
+	if current := g.owner.current(); current != nil && !current.root.id.IsValid() {
+		r = current.root
+	} else {
+		r = &root{}
+		r.span = &span{root: r}
+	}
+	r.id, r.span.id, r.wanted, r.server = n.SpanID, n.SpanID, true, g
+	a.keep(r)
+	r.clock = a.firstClock
+	r.earliest = max(a.first, g.served)
+	r.names[r.id] = n.Name
+	r.span.ended = true
+	a.endRoot(r, g, at, n.Name)
+	a.reassign(g, at)
+}
+
+// reassign begins a new segment if the goroutine works for another span from now on. A wait stays whole: it has one end.
+func (a *analyzer) reassign(g *goroutine, at xtrace.Time) {
+	if g.now.activity <= assisting && g.owner.current() != g.now.span {
+		a.change(g, at, g.now.activity, xtrace.NoStack, nil)
+	}
+}
+
+// join adds a goroutine to the workers of the wanted root that it works for from now on.
+func (a *analyzer) join(g *goroutine) {
+	s := g.now.span
+	if s == nil || !s.root.wanted || g.joined == s.root {
+		return
+	}
+	g.joined = s.root
+	s.root.workers = append(s.root.workers, g)
+}

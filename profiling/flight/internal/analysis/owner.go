@@ -1,0 +1,120 @@
+package analysis
+
+import (
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+)
+
+// A root is a local root span: one request.
+type root struct {
+	id      trace.SpanID // zero if the root started before the trace, and has not ended yet
+	traceID trace.TraceID
+	name    string
+	span    *span
+	task    xtrace.TaskID
+	start   xtrace.Time // zero if it started before the trace
+	end     xtrace.Time // zero if it has not ended
+	server  *goroutine  // on which it started
+	ender   *goroutine  // on which it ended
+
+	earliest xtrace.Time // of a root that started before the trace: nothing is known before
+
+	wanted  bool
+	clock   *xtrace.ClockSnapshot // at its start
+	workers []*goroutine          // that worked for it, the server first; only of a wanted root
+	names   map[trace.SpanID]string
+}
+
+// A span is a span of a request.
+type span struct {
+	id     trace.SpanID
+	root   *root
+	parent *span      // nil for the root
+	on     *goroutine // on which it started
+	ended  bool
+}
+
+// open returns the innermost span around s that has not ended, or nil.
+func (s *span) open() *span {
+	for s != nil && s.ended {
+		s = s.parent
+	}
+	return s
+}
+
+// An owner knows for which span a goroutine works. Its own spans come first. Without one, it is the span of its creator, as
+// long as that request runs. Without that, a worker of a pool works for the request that woke it.
+type owner struct {
+	own       []*span // started on this goroutine; ended ones are removed when they are met
+	inherited *span
+	adopted   *span
+
+	// Where a worker of a pool waited before it was adopted. When it waits there again, its job is done.
+	idle      activity
+	idleStack xtrace.Stack
+}
+
+// current returns the innermost span that the goroutine works for, or nil.
+func (o *owner) current() *span {
+	for n := len(o.own); n > 0; n-- {
+		if s := o.own[n-1]; !s.ended {
+			return s
+		}
+		o.own = o.own[:n-1]
+	}
+	if o.inherited != nil {
+		if o.inherited = o.inherited.open(); o.inherited != nil {
+			return o.inherited
+		}
+	}
+	if o.adopted != nil {
+		o.adopted = o.adopted.open()
+	}
+	return o.adopted
+}
+
+// woken tells a goroutine that one that works for a span, or for none, has ended its wait.
+func (o *owner) woken(from activity, by *span) {
+	if by == nil || from != waitingReceive && from != waitingSelect && from != waitingCondition {
+		return
+	}
+	if o.current() == nil || o.adopted != nil && o.current() == o.adopted {
+		if o.adopted == nil {
+			o.idle = from
+		}
+		o.adopted = by
+	}
+}
+
+// blocked tells a goroutine that it waits.
+func (o *owner) blocked(activity activity, stack xtrace.Stack) {
+	if o.adopted != nil && activity == o.idle && samePlace(stack, o.idleStack) {
+		o.adopted = nil
+	}
+	if o.adopted == nil {
+		o.idleStack = stack
+	}
+}
+
+// samePlace reports whether two stacks are of the same calls. Stacks of different generations of the trace never compare
+// equal.
+func samePlace(a, b xtrace.Stack) bool {
+	if a == b {
+		return true
+	}
+	if a == xtrace.NoStack || b == xtrace.NoStack {
+		return false
+	}
+	var counters []uint64
+	for frame := range a.Frames() {
+		counters = append(counters, frame.PC)
+	}
+	i := 0
+	for frame := range b.Frames() {
+		if i == len(counters) || counters[i] != frame.PC {
+			return false
+		}
+		i++
+	}
+	return i == len(counters)
+}

@@ -1,0 +1,163 @@
+package analysis
+
+import (
+	"slices"
+	"time"
+
+	xtrace "golang.org/x/exp/trace"
+)
+
+// processors know which goroutines ran on the processors of the runtime (its Ps), and how much CPU time the process got.
+type processors struct {
+	windows []window
+	runs    map[xtrace.ProcID][]run // in the windows: for each processor in order, disjoint
+
+	// The time that goroutines have run, up to since. count of them run now.
+	busy  time.Duration
+	count int
+	since xtrace.Time
+
+	accounts []account
+}
+
+// A run is a time in which a goroutine holds a processor.
+type run struct {
+	start, end xtrace.Time
+	by         *goroutine
+}
+
+// An account is a note of the CPU time that the process had got.
+type account struct {
+	at   xtrace.Time
+	busy time.Duration
+	got  time.Duration
+}
+
+func newProcessors(windows []window) *processors {
+	return &processors{windows: windows, runs: map[xtrace.ProcID][]run{}}
+}
+
+// see notes that a processor exists.
+func (p *processors) see(id xtrace.ProcID) {
+	if _, ok := p.runs[id]; !ok && id != xtrace.NoProc {
+		p.runs[id] = nil
+	}
+}
+
+// shortSyscall is the length of a system call that is taken for CPU time. After that time the runtime may take
+// the processor away from a goroutine (sysmon in proc.go). Longer calls probably wait.
+const shortSyscall = 20 * time.Microsecond
+
+func (p *processors) syscall(length time.Duration) { p.busy += min(length, shortSyscall) }
+
+func (p *processors) add(at xtrace.Time) {
+	p.busy += time.Duration(p.count) * at.Sub(p.since)
+	p.since = at
+}
+
+// start notes that one more goroutine runs.
+func (p *processors) start(at xtrace.Time) {
+	p.add(at)
+	p.count++
+}
+
+// stop notes that g does not run any more.
+func (p *processors) stop(g *goroutine, at xtrace.Time) {
+	p.add(at)
+	p.count--
+	if g.processor == xtrace.NoProc || !overlap(p.windows, g.resumed, at) {
+		return
+	}
+	runs := p.runs[g.processor]
+	if n := len(runs); n > 0 && runs[n-1].by == g && g.resumed.Sub(runs[n-1].end) <= shortSyscall {
+		runs[n-1].end = at
+		return
+	}
+	p.runs[g.processor] = append(runs, run{start: g.resumed, end: at, by: g})
+}
+
+func (p *processors) account(at xtrace.Time, got time.Duration) {
+	p.add(at)
+	p.accounts = append(p.accounts, account{at: at, busy: p.busy, got: got})
+}
+
+// A holder is the goroutine that held the processors most in a time.
+type holder struct {
+	by   *goroutine
+	last run  // the longest one of it
+	free bool // one processor was free for most of the time: the runtime could have started another goroutine on it
+}
+
+// most returns the holder of the processors in [from, to). All workers of the garbage collector count as one.
+func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
+	shares := map[*goroutine]time.Duration{}
+	longest := map[*goroutine]run{}
+	var collector *goroutine
+	for _, runs := range p.runs {
+		var used time.Duration
+		i, _ := slices.BinarySearchFunc(runs, from, func(r run, from xtrace.Time) int {
+			if r.end <= from {
+				return -1
+			}
+			return 1
+		})
+		for ; i < len(runs) && runs[i].start < to; i++ {
+			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by}
+			d := r.end.Sub(r.start)
+			used += d
+			if r.by == except {
+				continue
+			}
+			key := r.by
+			if key.collects {
+				if collector == nil {
+					collector = key
+				}
+				key = collector
+			}
+			shares[key] += d
+			if old := longest[key]; old.by == nil || d > old.end.Sub(old.start) {
+				longest[key] = r
+			}
+		}
+		h.free = h.free || used < to.Sub(from)/2
+	}
+	for g, d := range shares {
+		if best := shares[h.by]; h.by == nil || d > best || d == best && g.id < h.by.id {
+			h.by = g
+		}
+	}
+	h.last = longest[h.by]
+	return h
+}
+
+// The machine is taken to run other programs when the goroutines of this process got less than this part of the time
+// in which they ran, as the runtime sees it, and when they missed more than leastMissed.
+const (
+	fullShare   = 0.8
+	leastMissed = 2 * time.Millisecond
+)
+
+// stolen returns the part of [from, to) in which goroutines that ran, as the runtime sees it, were not on
+// a processor, because the operating system ran other programs there.
+func (p *processors) stolen(from, to xtrace.Time) (d time.Duration) {
+	i, _ := slices.BinarySearchFunc(p.accounts, from, func(a account, from xtrace.Time) int {
+		if a.at <= from {
+			return -1
+		}
+		return 1
+	})
+	for ; i < len(p.accounts) && (i == 0 || p.accounts[i-1].at < to); i++ {
+		if i == 0 {
+			continue
+		}
+		before, after := p.accounts[i-1], p.accounts[i]
+		busy, got := after.busy-before.busy, after.got-before.got
+		if busy-got < leastMissed || float64(got) > fullShare*float64(busy) {
+			continue
+		}
+		length := min(to, after.at).Sub(max(from, before.at))
+		d += time.Duration(float64(length) * float64(busy-got) / float64(busy))
+	}
+	return min(d, to.Sub(from))
+}

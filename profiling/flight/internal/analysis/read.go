@@ -1,0 +1,81 @@
+package analysis
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A Root is a local root span whose request is wanted.
+type Root struct {
+	TraceID trace.TraceID
+	SpanID  trace.SpanID
+
+	// Start is when the root started, by the wall clock. It may be zero. It is used only when the root started before the
+	// execution trace did, for the gap between the two.
+	Start time.Time
+}
+
+// Read reads the execution trace r from its beginning, and returns the requests of the wanted roots, in the order of wanted.
+// Roots of which the trace has neither start nor end are left out.
+//
+// An error says that the trace is malformed, or cut. The requests are valid then, too: a root whose end could not be read
+// is Unended.
+//
+// Read calls pause, if it is not nil, at least once in every millisecond of its own work, so that the caller can sleep
+// there. Decoding one generation of the trace is one step for the decoder. That takes longer.
+func Read(r io.ReadSeeker, wanted []Root, pause func()) ([]states.Request, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	if pause == nil {
+		pause = func() {}
+	}
+	windows, err := locate(r, wanted, pause)
+	if len(windows) == 0 {
+		return nil, err
+	}
+	a := newAnalyzer(wanted, windows, pause)
+	// The second reading meets the same error at the same place.
+	err = events(r, pause, a.event)
+	a.finish()
+	return a.requests(), err
+}
+
+// eventsPerPause are read in less than a millisecond.
+const eventsPerPause = 2000
+
+// events calls f for each event of the trace. The decoder checks the order of events and the tables that they point to.
+// Where such a check is missing it panics, and events returns that as an error.
+func events(r io.ReadSeeker, pause func(), f func(*xtrace.Event)) (err error) {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	defer func() {
+		if e := recover(); e != nil {
+			err = malformedError(e)
+		}
+	}()
+	decoder, err := xtrace.NewReader(r)
+	if err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		if n%eventsPerPause == 0 {
+			pause()
+		}
+		event, err := decoder.ReadEvent()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f(&event)
+	}
+}

@@ -1,0 +1,82 @@
+package analysis
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/internal/tracelog"
+)
+
+// A window is a time of the trace in which a wanted request runs.
+type window struct{ start, end xtrace.Time }
+
+// locate finds the times of the wanted roots: in order, disjoint.
+func locate(r io.ReadSeeker, wanted []Root, pause func()) ([]window, error) {
+	found := make(map[trace.SpanID]*window, len(wanted))
+	for _, root := range wanted {
+		found[root.SpanID] = nil
+	}
+	first, last := xtrace.Time(0), xtrace.Time(0)
+	err := events(r, pause, func(event *xtrace.Event) {
+		last = event.Time()
+		if first == 0 {
+			first = last
+		}
+		if event.Kind() != xtrace.EventLog {
+			return
+		}
+		log := event.Log()
+		note := tracelog.Parse(log.Category, log.Message)
+		w, ok := found[note.SpanID]
+		if !ok {
+			return
+		}
+		switch note.Kind {
+		case tracelog.RootStart:
+			found[note.SpanID] = &window{start: last}
+		case tracelog.SpanEnd:
+			if w == nil {
+				w = &window{start: first}
+				found[note.SpanID] = w
+			}
+			if w.end == 0 {
+				w.end = last
+			}
+		}
+	})
+	var windows []window
+	for _, w := range found {
+		if w == nil {
+			continue
+		}
+		if w.end == 0 {
+			w.end = last
+		}
+		windows = append(windows, *w)
+	}
+	return union(windows), err
+}
+
+// union merges windows that overlap, and sorts them.
+func union(windows []window) []window {
+	slices.SortFunc(windows, func(a, b window) int { return cmp.Compare(a.start, b.start) })
+	merged := windows[:0]
+	for _, w := range windows {
+		if n := len(merged); n > 0 && w.start <= merged[n-1].end {
+			merged[n-1].end = max(merged[n-1].end, w.end)
+			continue
+		}
+		merged = append(merged, w)
+	}
+	return merged
+}
+
+// overlap reports whether a part of [from, to] lies in one of the windows.
+func overlap(windows []window, from, to xtrace.Time) bool {
+	i, _ := slices.BinarySearchFunc(windows, from, func(w window, from xtrace.Time) int { return cmp.Compare(w.end, from) })
+	return i < len(windows) && windows[i].start <= to
+}
