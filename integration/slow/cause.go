@@ -57,33 +57,35 @@ const (
 var causes = []cause{
 	{
 		name: "mutex", what: "a mutex that another request holds",
-		names: regexp.MustCompile(`mutex`), holder: regexp.MustCompile(`GET /search\b.*\(\*index\)\.rebuild`),
+		names: regexp.MustCompile(`waited for a mutex`), holder: regexp.MustCompile(`that GET /search held in \(\*index\)\.rebuild`),
 		is:   func(c found) bool { return c.Kind == states.Mutex },
 		ways: []string{computing, calling},
 	},
 	{
 		name: "processors", what: "processors that other goroutines take", oneProcessor: true,
-		names: regexp.MustCompile(`processor`), holder: regexp.MustCompile(`\(\*prices\)\.recompute`),
+		names: regexp.MustCompile(`waited for a processor`), holder: regexp.MustCompile(`that a goroutine used in \(\*prices\)\.recompute`),
 		is: func(c found) bool { return c.Kind == states.Runnable },
 	},
 	{
 		name: "assist", what: "work for the garbage collector",
-		names: regexp.MustCompile(`GC|garbage`),
-		is:    func(c found) bool { return c.Kind == states.GCAssist },
+		names: regexp.MustCompile(`garbage collection`),
+		is: func(c found) bool {
+			return c.Kind == states.GCAssist || c.Kind == states.GarbageCollection || c.Kind == states.StopTheWorld
+		},
 	},
 	{
 		name: "dependency", what: "a slow dependency over the network",
-		names: regexp.MustCompile(`network`),
+		names: regexp.MustCompile(`waited for the network`),
 		is:    func(c found) bool { return c.Kind == states.Network },
 	},
 	{
 		name: "pool", what: "a full pool of database/sql",
-		names: regexp.MustCompile(`pool|database connection`), holder: regexp.MustCompile(`GET /report\b`),
+		names: regexp.MustCompile(`waited for a database connection`), holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),
 		is: func(c found) bool { return c.Kind == states.Pool },
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
-		names: regexp.MustCompile(`channel`), holder: regexp.MustCompile(`\(\*audit\)\.write`),
+		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|this request) reads in \(\*audit\)\.write`),
 		is:   func(c found) bool { return c.Kind == states.ChannelSend },
 		ways: []string{computing, calling},
 	},
@@ -94,12 +96,12 @@ var causes = []cause{
 	},
 	{
 		name: "cpu", what: "plain CPU in a function",
-		names: regexp.MustCompile(`running|on (the|a) CPU|CPU`), holder: regexp.MustCompile(`\(\*page\)\.layout`),
+		names: regexp.MustCompile(`ran on a processor`), holder: regexp.MustCompile(`in \(\*page\)\.layout`),
 		is: func(c found) bool { return c.Kind == states.Running },
 	},
 	{
 		name: "timer", what: "a timer",
-		names: regexp.MustCompile(`timer|sleep`),
+		names: regexp.MustCompile(`waited for a timer`),
 		is:    func(c found) bool { return c.Kind == states.Timer },
 		ways:  []string{sleeping, selecting},
 	},
