@@ -229,7 +229,7 @@ func (r *reporter) series(s *series) {
 		for _, p := range run.parts {
 			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %v %s", p.cause.name, p.takes, p.way)))
 		}
-		r.say("  request %d (%s) of %v: %q", i, strings.Join(parts, ", then "), run.Wall, run.Sentence)
+		r.say("  request %d (%s) of %v, parts %v, delayed %v: %q", i, strings.Join(parts, ", then "), run.Wall, run.Took, run.Delayed, run.Sentence)
 		if run.verdict.books != "" {
 			r.say("    %s", run.verdict.books)
 		}
