@@ -6,6 +6,8 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -37,7 +39,9 @@ func (p *period) run() {
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	for {
-		noteCPU()
+		if used := cputime.Process(); used > 0 {
+			tracelog.CPU(used)
+		}
 		select {
 		case <-tick.C:
 			p.tick()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	rt "runtime/trace"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +63,13 @@ func (s *service) arm(t *testing.T) {
 
 func idle(context.Context) {}
 
+// waitedFor reports whether the goroutine that served a request waited for another request.
+func waitedFor(r *states.Request, kind states.Kind, other string) bool {
+	return slices.ContainsFunc(r.Goroutines[0].Intervals, func(i states.Interval) bool {
+		return i.Kind == kind && i.By != nil && i.By.Request == other
+	})
+}
+
 // Requests that wait for a lock get their results from the runtime's flight recorder.
 func TestRequestsAreAnalysed(t *testing.T) {
 	s := newService(t, flight.Config{MinInterval: -1})
@@ -89,6 +97,9 @@ func TestRequestsAreAnalysed(t *testing.T) {
 			kept, ok := s.Result(got.root.TraceID, got.root.RootID)
 			if !ok || kept != got.result || kept.Name != got.root.Name || kept.RootID != got.root.RootID || len(kept.Goroutines) == 0 || len(kept.Causes) == 0 {
 				t.Errorf("%s has the result %+v", got.root.Name, kept)
+			}
+			if got.root.Name == "GET /waits" && !waitedFor(kept, states.Mutex, "GET /holder") {
+				t.Errorf("the result does not show that it waited for the lock of GET /holder: %+v", kept)
 			}
 		}
 	}
