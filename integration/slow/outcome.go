@@ -42,6 +42,7 @@ func (b *bench) describe(r *states.Request) (o outcome) {
 		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok, len(r.Goroutines))}
 	}
 	request := snapshot.Request()
+	request.States = r
 	o.Sentence, o.Wall = r.Sentence(), request.Duration()
 	for _, c := range r.Causes {
 		f := found{Kind: c.Kind, Duration: c.Duration, Function: c.Function}
