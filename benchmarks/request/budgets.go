@@ -156,7 +156,7 @@ func runBudgets(ctx context.Context, o options) error {
 // servedBudgets are of services in processes of their own, which get requests of the first shape.
 func servedBudgets(ctx context.Context, o options) (all []budget, err error) {
 	o.peers = false
-	services, err := startServices(ctx, o, shapes[0])
+	services, err := startServices(ctx, o, shapes[0], variants)
 	defer func() {
 		for _, v := range services {
 			err = errors.Join(err, v.stop())
