@@ -17,9 +17,22 @@ import (
 const long = 20 * time.Millisecond
 
 // blockedIn waits until a goroutine is blocked in the function.
-func blockedIn(function string) {
+func blockedIn(function string) { blockedTimes(function, 1) }
+
+// blockedTimes waits until as many goroutines are blocked in the function.
+func blockedTimes(function string, n int) {
 	buffer := make([]byte, 1<<20)
-	for !strings.Contains(string(buffer[:runtime.Stack(buffer, true)]), function) {
+	for {
+		blocked := 0
+		for goroutine := range strings.SplitSeq(string(buffer[:runtime.Stack(buffer, true)]), "\n\n") {
+			state, _, _ := strings.Cut(goroutine, "\n")
+			if strings.Contains(goroutine, function) && !strings.Contains(state, "[run") {
+				blocked++
+			}
+		}
+		if blocked >= n {
+			return
+		}
 		runtime.Gosched()
 	}
 }
