@@ -58,11 +58,11 @@ func TestChainOfWaits(t *testing.T) {
 		r = do("GET /", func() { receive(second) })
 	}), r)
 	c := largest(t, got, states.Running)
-	in(t, c.Function, "analysis_test.burn")
+	in(t, c.Function, "analysis_test.hash")
 	if c.By == nil || c.By.Request != "GET /slow" {
 		t.Errorf("by %+v, want GET /slow", c.By)
 	}
-	if want := "waited for GET /slow, which ran in analysis_test.burn"; !strings.Contains(got.Sentence(), want) {
+	if want := "waited for GET /slow, which ran in analysis_test.hash"; !strings.Contains(got.Sentence(), want) {
 		t.Errorf("sentence is %q, want %q in it", got.Sentence(), want)
 	}
 }
