@@ -24,6 +24,7 @@ type analyzer struct {
 	stacks     *stacks
 
 	first, last       xtrace.Time
+	steps             int // pieces so far
 	firstClock, clock *xtrace.ClockSnapshot
 }
 

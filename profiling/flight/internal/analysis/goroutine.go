@@ -1,7 +1,7 @@
 package analysis
 
 import (
-	"slices"
+	"sort"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
@@ -84,12 +84,7 @@ type goroutine struct {
 
 // segments returns the indexes of the past segments that overlap with [from, to).
 func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
-	first, _ = slices.BinarySearchFunc(g.past, from, func(s segment, from xtrace.Time) int {
-		if s.end <= from {
-			return -1
-		}
-		return 1
-	})
+	first = sort.Search(len(g.past), func(i int) bool { return g.past[i].end > from })
 	for end = first; end < len(g.past) && g.past[end].start < to; end++ {
 	}
 	return first, end
@@ -106,6 +101,9 @@ func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtr
 func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 	if at > g.now.start && overlap(a.windows, g.now.start, at) {
 		g.now.end, g.now.wake = at, w
+		if g.past == nil {
+			g.past = make([]segment, 0, 8) // most goroutines have more than one
+		}
 		g.past = append(g.past, g.now)
 	}
 }

@@ -35,11 +35,10 @@ func (a *analyzer) request(wanted Root, r *root) states.Request {
 		request.Unended, b.to = true, a.last
 	}
 	if r.start == 0 {
-		if b.from = r.earliest; r.clock != nil && !wanted.Start.IsZero() {
-			b.from = r.clock.Trace + xtrace.Time(wanted.Start.Sub(r.clock.Wall))
+		if b.from = r.earliest; wanted.Duration > 0 {
+			b.from = b.to - xtrace.Time(wanted.Duration)
 		}
 	}
-	b.from = min(b.from, b.to)
 	if r.clock != nil {
 		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
 	}
@@ -183,7 +182,7 @@ func (b *builder) holding(h holder) *states.Party {
 	if standard(p.Function) {
 		p.Function = ""
 	}
-	first, end := h.by.segments(h.last.start, h.last.end)
+	first, end := h.by.segments(h.longest.start, h.longest.end)
 	for i := first; i < end; i++ {
 		if frames := b.ran(h.by, i); len(frames) > 0 {
 			if p.Stack = frames; innermost(frames) != "" {
