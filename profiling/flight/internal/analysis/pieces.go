@@ -33,7 +33,7 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 			if a.steps++; a.steps%stepsPerPause == 0 {
 				a.pause()
 			}
-			s := g.past[i]
+			s := a.segment(g, i)
 			s.start, s.end = max(s.start, from), min(s.end, to)
 			if !gap(s.start) || !a.split(g, piece{segment: s, kind: s.kind(a.stacks), index: i}, yield) {
 				return

@@ -106,7 +106,7 @@ func (b *builder) handOver() {
 	server := b.root.server
 	first, end := server.segments(b.from, b.to)
 	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
-		if s := server.past[i].span; s != nil && s.root != b.root {
+		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
 			b.handedOver = max(b.from, server.past[i].start)
 			return
 		}
@@ -189,14 +189,14 @@ func (b *builder) holding(h holder) *states.Party {
 				p.Function = innermost(frames)
 			}
 		}
-		work(p, h.by.past[i].span)
+		work(p, b.stored[h.by.past[i].span])
 	}
 	return p
 }
 
 // ran returns the calls of a goroutine while it ran: where it was seen, or else the calls that it had before and after.
 func (b *builder) ran(g *goroutine, i int) []states.Frame {
-	if s := &g.past[i]; s.activity > assisting || s.stack != xtrace.NoStack {
+	if s := &g.past[i]; s.activity > assisting || s.stack != 0 {
 		return b.stacks.frames(s.stack)
 	}
 	var before, after []states.Frame
