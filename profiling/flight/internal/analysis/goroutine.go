@@ -55,6 +55,7 @@ type goroutine struct {
 
 	processor xtrace.ProcID // while it runs
 	resumed   xtrace.Time   // when it began to run there
+	tally     tally         // of processors.most
 
 	owner  owner
 	served xtrace.Time // when the last root on it ended

@@ -92,18 +92,18 @@ func TestRootBeforeTrace(t *testing.T) {
 	begin := time.Now()
 	r := start("GET /")
 	rest()
+	root := r.root()
 	data := record(t, func() {
 		rest()
 		r.end()
+		root.Duration = time.Since(begin)
 	})
-	root := r.root()
 	got := read(t, data, r)
 	if gap := interval(got, 0, states.Gap); gap != nil {
 		t.Errorf("without its start, the request has a gap: %+v", gap)
 	}
 	largest(t, got, states.Timer)
 
-	root.Duration = time.Since(begin)
 	requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{root}, nil)
 	if err != nil || len(requests) != 1 {
 		t.Fatal(len(requests), err)
