@@ -154,6 +154,19 @@ func TestProcessorTime(t *testing.T) {
 	in(t, largest(t, got, states.Running).Function, "analysis_test.hash")
 }
 
+// Without a sample, time on a processor counts for the function that called what came before and after.
+func TestProcessorTimeWithoutSample(t *testing.T) {
+	var r *request
+	got := read(t, record(t, func() {
+		r = start("GET /") // by this function
+		func() {
+			sink.Add(hash(100_000))
+			r.end()
+		}()
+	}), r)
+	in(t, largest(t, got, states.Running).Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
+}
+
 func TestProcessorsTaken(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var r *request

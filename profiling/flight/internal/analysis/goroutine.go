@@ -9,6 +9,7 @@ type activity uint8
 
 const (
 	running activity = iota
+	noted            // running, since a note; the stack is that of the note
 	assisting
 	runnable
 	syscalling
@@ -170,10 +171,8 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		}
 		g.owner.woken(g.now.activity, w.span)
 		stack = g.now.stack
-	case xtrace.GoRunning: // preempted: this is a sample of where it ran
-		if g.now.stack == xtrace.NoStack {
-			g.now.stack = stack
-		}
+	case xtrace.GoRunning: // preempted
+		g.now.seen(stack)
 	case xtrace.GoSyscall:
 		stack = g.now.stack
 	}
