@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // A Request is a request with its spans, a value that does not change.
@@ -14,6 +15,10 @@ type Request struct {
 	Root    *otlpenc.Span   // the first of Spans
 	Spans   []*otlpenc.Span // Root, and all below it by start
 	Dropped int             // spans of the trace that were not kept
+
+	// States is what the request's goroutines did, from an execution trace; nil if there is none. Recent leaves it nil: set it to
+	// what the recorder of the execution trace has for the request.
+	States *states.Request
 }
 
 // TraceID is the trace the request belongs to.

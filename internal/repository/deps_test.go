@@ -20,11 +20,11 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":    {"observer"},
-	"profiling/states":     {},
-	"profiling/flight":     {"internal", "profiling", "profiling/states"},
 	"profiling/spanlabels": {"internal"},
 	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
+	"profiling/states":     {},
+	"profiling/flight":     {"internal", "profiling", "profiling/states"},
 	"exporter":             {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":     {"internal"},
 	"exporter/requests":    {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
@@ -48,7 +48,7 @@ var onlyFor = map[string][]string{
 	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
 	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
 
-	"go.opentelemetry.io/contrib/":               {},
+	"go.opentelemetry.io/contrib/":               {""},                  // perfline.Start, which collects the runtime's metrics
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
 	"go.opentelemetry.io/otel/exporters/stdout/": {"internal/outputs"},
 	module + "/internal/outputs":                 {""}, // perfline.Start

@@ -40,11 +40,11 @@ export function sessionsPage({ main, latest, query }) {
 }
 
 /** howToAllow fills a note that says why there is nothing here, and what to do. */
-export function howToAllow(note, reason) {
+export function howToAllow(note, reason, what = 'Sessions are not allowed from here. ') {
   if (note.dataset.reason === reason) return;
   note.dataset.reason = reason;
   note.replaceChildren(
-    el('strong', {}, 'Sessions are not allowed from here. '), el('span', { class: 'reason' }, reason), el('br'),
+    el('strong', {}, what), el('span', { class: 'reason' }, reason), el('br'),
     'Who writes the program allows them with ', el('code', {}, 'sessions.Config{Policy: profiling.Policy{Remote: true}}'),
     ', who runs it with ', el('code', {}, 'PERFLINE_PROFILING=remote'), ' in its environment.');
 }
