@@ -147,6 +147,17 @@ func TestStatesAreLight(t *testing.T) {
 	}
 }
 
+// A program that does not ask what slow requests waited for links no reader of execution traces.
+func TestStartLinksNoTraceReader(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", ".", "./profiling/states", "./exporter/live", "./exporter/viewers")) {
+		dep = strings.TrimSpace(dep)
+		if dep == module+"/profiling/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
+			t.Errorf("perfline, the page or the files reach %s", dep)
+		}
+	}
+}
+
 // No folder may import another in a circle: Go refuses a circle of packages, but not of folders.
 func TestImportRulesHaveNoCircle(t *testing.T) {
 	var visit func(dir string, above []string)
