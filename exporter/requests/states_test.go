@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"
@@ -143,6 +144,9 @@ func TestSegments(t *testing.T) {
 func TestWaits(t *testing.T) {
 	q := waited(t)
 	q.States.Goroutines[1].Intervals[1].SpanID = trace.SpanID{77} // was not kept
+	early := *q.Spans[slices.IndexFunc(q.Spans, func(s *otlpenc.Span) bool { return s.Name == "render" })]
+	early.SpanID, early.Name, early.Start, early.End = spanID(7), "ends in a wait", base.Add(47*ms), base.Add(49*ms)
+	q.Spans = append(q.Spans, &early)
 	var got []string
 	waits := q.Waits()
 	for _, s := range q.Spans {
@@ -248,7 +252,7 @@ func BenchmarkWaterfallWithStates(b *testing.B) {
 
 // A waterfall has no control characters and keeps its columns, whatever names an execution trace has.
 func FuzzWaterfallWithStates(f *testing.F) {
-	for _, s := range []string{"plain", "\x1b]0;title\a", "\u202e", "\xff", "☃", "\u0085", strings.Repeat("☃", 400), "two\nlines", "a/b.(*T).f", "[", ".("} {
+	for _, s := range []string{"plain", "\x1b]0;title\a", "\u202e", "\xff", "☃", "\u0085", strings.Repeat("☃", 400), "two\nlines", "a/b.(*T).f", "[", ".(", "<script>&\""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
