@@ -34,6 +34,9 @@ func (r *Request) phrase(c *Cause) string {
 	by, request := "", ""
 	if c.By != nil {
 		by, request = Short(c.By.Function), c.By.Request
+		if request != "" && c.By.TraceID == r.TraceID && c.By.RootID == r.RootID {
+			request = "this request" // its name would mean another request of the same route
+		}
 	}
 	switch c.Kind {
 	case Gap:
