@@ -151,7 +151,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 		}
 		b.d.Causes = append(b.d.Causes, row)
 	}
-	least := b.least()
+	shows := b.longest(maxIntervals)
 	for i := range r.Goroutines {
 		g := &r.Goroutines[i]
 		row := goroutineRow{ID: g.ID, Function: shown(g.Function), Intervals: []intervalRow{}}
@@ -160,7 +160,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 			continue
 		}
 		for n := range g.Intervals {
-			if g.Intervals[n].Duration() < least {
+			if !shows(g.Intervals[n].Duration()) {
 				row.Cut++
 				continue
 			}
@@ -176,19 +176,27 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	return b.d
 }
 
-// least returns the duration of the shortest interval that is shown.
-func (b *waitsBuilder) least() time.Duration {
+// longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
+func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
 	for i := range b.q.States.Goroutines {
-		for n := range b.q.States.Goroutines[i].Intervals {
-			all = append(all, b.q.States.Goroutines[i].Intervals[n].Duration())
+		for k := range b.q.States.Goroutines[i].Intervals {
+			all = append(all, b.q.States.Goroutines[i].Intervals[k].Duration())
 		}
 	}
-	if len(all) <= maxIntervals {
-		return 0
+	if len(all) <= n {
+		return func(time.Duration) bool { return true }
 	}
 	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(b, a) })
-	return all[maxIntervals] + 1
+	least := all[n]
+	equal := n - slices.Index(all, least) // that have room among the n
+	return func(d time.Duration) bool {
+		if d == least {
+			equal--
+			return equal >= 0
+		}
+		return d > least
+	}
 }
 
 func (b *waitsBuilder) interval(i *states.Interval) intervalRow {
