@@ -105,13 +105,21 @@ func (h *handler) withStates(q requests.Request) requests.Request {
 	return q
 }
 
+// A sharedStack is the identity of a stack, without its content.
+type sharedStack struct {
+	first *states.Frame
+	len   int
+}
+
 // A waitsBuilder makes the page's data of a request with states.
 type waitsBuilder struct {
 	q      requests.Request
 	l      *limits
 	d      *waitsDetail
-	stacks map[string]int
-	known  map[requestID]bool // requests that the page has, or not
+	stacks map[string]int       // indices in d.Stacks, by their JSON
+	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
+	full   bool                 // there was no room for a stack
+	known  map[requestID]bool   // requests that the page has, or not
 	has    func(trace.TraceID, trace.SpanID) bool
 }
 
@@ -234,6 +242,15 @@ func (b *waitsBuilder) stack(stack []states.Frame) *int {
 	if len(stack) == 0 {
 		return nil
 	}
+	if at, known := b.shared[sharedStack{&stack[0], len(stack)}]; known || b.full {
+		return at
+	}
+	at := b.newStack(stack)
+	b.shared[sharedStack{&stack[0], len(stack)}] = at
+	return at
+}
+
+func (b *waitsBuilder) newStack(stack []states.Frame) *int {
 	rows := make([]frameRow, 0, min(len(stack), maxStack))
 	for _, f := range stack[:min(len(stack), maxStack)] {
 		rows = append(rows, frameRow{shown(f.Function), shown(f.File), f.Line})
@@ -244,7 +261,7 @@ func (b *waitsBuilder) stack(stack []states.Frame) *int {
 	}
 	at, known := b.stacks[string(key)]
 	if !known {
-		if !b.l.take(rows) {
+		if b.full = !b.l.take(rows); b.full {
 			return nil
 		}
 		at = len(b.d.Stacks)
