@@ -16,7 +16,7 @@ import (
 const (
 	costBytes     = 10 << 20
 	mostWriting   = 50 * time.Millisecond
-	mostAnalysing = time.Second
+	mostProcessor = time.Second
 )
 
 const (
@@ -152,8 +152,8 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration) (string, error)
 		limit time.Duration
 	}{
 		{"writing the snapshot", func(c snapshotCost) time.Duration { return c.writing }, mostWriting},
-		{"reading and analysing, without pauses", func(c snapshotCost) time.Duration { return c.analysing }, mostAnalysing},
-		{"CPU of the process for both", func(c snapshotCost) time.Duration { return c.processor }, 0},
+		{"reading and analysing, without pauses", func(c snapshotCost) time.Duration { return c.analysing }, 0},
+		{"CPU of the process for both", func(c snapshotCost) time.Duration { return c.processor }, mostProcessor},
 	} {
 		median, most := scaled(row.of)
 		limit := none

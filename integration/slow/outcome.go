@@ -19,8 +19,8 @@ type outcome struct {
 	Gaps time.Duration // of it
 	All  time.Duration // of all causes
 
-	Took    []time.Duration // by part, from the service's clock
-	Delayed time.Duration   // how long other programs kept the service's threads from running, all together
+	answer
+	Delayed time.Duration // how long other programs kept the service's threads from running, all together
 
 	Overlap   string // intervals that are not one after the other
 	Waterfall string

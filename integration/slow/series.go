@@ -65,7 +65,7 @@ const (
 	// mostAttempts is how many times as many requests as needed are made, on a busy machine.
 	mostAttempts = 10
 
-	// leastRatio is between the time of the larger and of the smaller part, as the service has measured them.
+	// leastRatio is between the larger part and the rest, as the service has measured them.
 	leastRatio = 1.5
 )
 
@@ -79,19 +79,25 @@ func (c *child) run(ctx context.Context, number int, parts []part) (r run, err e
 	switch {
 	case r.verdict.others && r.Delayed >= little:
 		r.why = fmt.Sprintf("other programs kept threads from running for %v", r.Delayed)
-	case len(parts) == 2 && !clear(parts, r.Took):
-		r.why = fmt.Sprintf("no part was clearly larger: %v", r.Took)
+	case !r.clear():
+		r.why = fmt.Sprintf("the larger part was not clearly the largest: %v of %v", r.Took, r.Wall)
 	}
 	return r, nil
 }
 
-// clear reports whether the part that was to be larger has been it.
-func clear(parts []part, took []time.Duration) bool {
-	ratio := float64(took[0]) / float64(took[1])
-	if parts[0].takes < parts[1].takes {
-		ratio = 1 / ratio
+// clear reports whether the part that was to be the largest has been it: beside the other part, and beside all that no part is.
+func (r run) clear() bool {
+	rest := r.Wall
+	largest, other := time.Duration(0), time.Duration(0)
+	for i, took := range r.Took {
+		rest -= took
+		if r.parts[i].cause.name == r.larger().cause.name {
+			largest = took
+		} else {
+			other = took
+		}
 	}
-	return ratio >= leastRatio
+	return float64(largest) >= leastRatio*float64(max(other, rest))
 }
 
 // planned returns the parts of run i. In a pair, the larger cause is the first one in every other run. The order in the request
