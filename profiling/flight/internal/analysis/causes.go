@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ type causeKey struct {
 // causes partitions the time of the serving goroutine.
 func (b *builder) causes() []states.Cause {
 	c := &collector{builder: b, causes: map[causeKey]*cause{}}
-	c.follow(b.root.server, b.from, b.to, place{spanID: b.root.id}, nil)
+	c.follow(b.root.server, b.serving(), place{spanID: b.root.id}, nil)
 	list := make([]states.Cause, 0, len(c.causes))
 	for _, cause := range c.causes {
 		list = append(list, cause.result(b.root))
@@ -79,10 +80,10 @@ type collector struct {
 	causes map[causeKey]*cause
 }
 
-// follow attributes the time [from, to) to what g did in it. A wait for g explains the time that the trace does not have of
-// g; without one, it is a gap.
-func (c *collector) follow(g *goroutine, from, to xtrace.Time, at place, waiting *piece) {
-	for p := range c.pieces(g, from, to, true) {
+// follow attributes the time of pieces of g to what g did. A wait for g explains the time that the trace does not have of
+// g. Without one, it is a gap.
+func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
+	for p := range pieces {
 		here := at
 		if p.span != nil && p.span.root == c.root {
 			here.spanID = p.span.id
@@ -130,7 +131,7 @@ func (c *collector) absent(g *goroutine, p piece, at place, waiting *piece) {
 	at.depth++
 	switch before := g.created && (len(g.past) == 0 || p.end <= g.past[0].start); {
 	case before && g.creator != nil && at.depth < deepest:
-		c.follow(g.creator, p.start, p.end, at, waiting)
+		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
 	case before: // package time starts goroutines for time.AfterFunc
 		c.add(causeKey{kind: states.Timer, function: at.function, span: at.spanID}, p, at, nil)
 	default:
@@ -146,7 +147,7 @@ func (c *collector) depends(p piece, at place) {
 		c.blamed(p, at)
 		return
 	}
-	c.follow(p.wake.by, p.start, p.end, at, &p)
+	c.follow(p.wake.by, c.pieces(p.wake.by, p.start, p.end, true), at, &p)
 }
 
 // blamed attributes a wait to the goroutine that ended it.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,9 +18,22 @@ import (
 const long = 20 * time.Millisecond
 
 // blockedIn waits until a goroutine is blocked in the function.
-func blockedIn(function string) {
+func blockedIn(function string) { blockedTimes(function, 1) }
+
+// blockedTimes waits until as many goroutines are blocked in the function.
+func blockedTimes(function string, n int) {
 	buffer := make([]byte, 1<<20)
-	for !strings.Contains(string(buffer[:runtime.Stack(buffer, true)]), function) {
+	for {
+		blocked := 0
+		for goroutine := range strings.SplitSeq(string(buffer[:runtime.Stack(buffer, true)]), "\n\n") {
+			state, _, _ := strings.Cut(goroutine, "\n")
+			if strings.Contains(goroutine, function) && !strings.Contains(state, "[run") {
+				blocked++
+			}
+		}
+		if blocked >= n {
+			return
+		}
 		runtime.Gosched()
 	}
 }
@@ -119,21 +133,24 @@ func TestSyscall(t *testing.T) {
 	in(t, largest(t, got, states.Syscall).Function, "analysis_test.flush")
 }
 
-var sink uint64
+var sink atomic.Uint64
 
-// burn uses a processor until the process, or its goroutines, have done a fixed amount of work.
+// burn uses a processor for a fixed amount of work.
 //
 //go:noinline
-func burn() {
-	for i := range uint64(60_000_000) {
-		sink = sink*31 + i
+func burn() { sink.Add(hash(60_000_000)) }
+
+func hash(n uint64) (h uint64) {
+	for i := range n {
+		h = h*31 + i
 	}
+	return h
 }
 
 func TestProcessorTime(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() { r = do("GET /", burn) }), r)
-	in(t, largest(t, got, states.Running).Function, "analysis_test.burn")
+	in(t, largest(t, got, states.Running).Function, "analysis_test.hash")
 }
 
 func TestProcessorsTaken(t *testing.T) {
@@ -151,7 +168,7 @@ func TestProcessorsTaken(t *testing.T) {
 	if c.By == nil || c.By.Request != "GET /report" {
 		t.Fatalf("processors taken by %+v, want GET /report", c.By)
 	}
-	in(t, c.By.Function, "analysis_test.burn")
+	in(t, c.By.Function, "analysis_test.hash")
 }
 
 type node struct{ next *node }

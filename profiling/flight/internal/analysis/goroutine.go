@@ -26,7 +26,6 @@ const (
 	waitingCondition
 	waitingCollector
 	waitingOther
-	handedOver // the request goes on at another goroutine
 )
 
 // reasons has the reasons of package runtime for blocking: traceBlockReasonStrings in traceruntime.go.

@@ -146,7 +146,7 @@ func (a *analyzer) endEarlier(g *goroutine, at xtrace.Time, n tracelog.Note) {
 
 // reassign begins a new segment if the goroutine works for another span from now on. A wait stays whole: it has one end.
 func (a *analyzer) reassign(g *goroutine, at xtrace.Time) {
-	if g.now.activity <= assisting && g.owner.current() != g.now.span {
+	if g.state == xtrace.GoRunning && g.owner.current() != g.now.span {
 		a.change(g, at, g.now.activity, xtrace.NoStack, nil)
 	}
 }

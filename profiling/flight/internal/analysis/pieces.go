@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"iter"
+	"slices"
 
 	xtrace "golang.org/x/exp/trace"
 
@@ -46,7 +47,9 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 		return yield(p)
 	}
 	rest := p
-	for _, s := range a.stopsIn(p.start, p.end) {
+	stops := a.stopsIn(p.start, p.end)
+	for i := range stops {
+		s := &stops[i]
 		// The goroutine that stops the world runs meanwhile. Others that run have not been stopped yet.
 		if s.end <= rest.start || s.start >= rest.end || p.kind == states.Running && s.by != g {
 			continue
@@ -70,12 +73,16 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 }
 
 // stopsIn returns the stops of the world that overlap with [from, to), by time. Only one can go on at a time.
-func (a *analyzer) stopsIn(from, to xtrace.Time) []*stop {
-	var stops []*stop
-	for i := range a.stops {
-		if s := &a.stops[i]; s.end > from && s.start < to {
-			stops = append(stops, s)
+func (a *analyzer) stopsIn(from, to xtrace.Time) []stop {
+	first, _ := slices.BinarySearchFunc(a.stops, from, func(s stop, from xtrace.Time) int {
+		if s.end <= from {
+			return -1
 		}
+		return 1
+	})
+	end := first
+	for end < len(a.stops) && a.stops[end].start < to {
+		end++
 	}
-	return stops
+	return a.stops[first:end]
 }

@@ -65,17 +65,18 @@ func events(r io.ReadSeeker, pause func(), f func(*xtrace.Event)) (err error) {
 	if err != nil {
 		return err
 	}
+	var event xtrace.Event // one for all: it is large, and escapes
 	for n := 1; ; n++ {
 		if n%eventsPerPause == 0 {
 			pause()
 		}
-		event, err := decoder.ReadEvent()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
+		if event, err = decoder.ReadEvent(); err != nil {
+			break
 		}
 		f(&event)
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
