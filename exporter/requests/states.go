@@ -23,7 +23,7 @@ type Segment struct {
 // nothing are missing.
 //
 // The goroutine of a span is the first that worked for it. The execution trace does not know the measures of marks.Time: they
-// have the goroutine of the span above them.
+// have all that the goroutine of the span above them did meanwhile.
 func (q Request) Segments(n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanStates(q)
@@ -123,7 +123,8 @@ func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
 	c := columns{total: total, width: float64(total) / float64(n), last: n - 1}
 	for i := range t.workers[of.SpanID].Intervals {
 		interval := &t.workers[of.SpanID].Intervals[i]
-		if interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) { // of a gap, the span is uncertain
+		// Of a gap, the span is uncertain. The span of a measure may have ended before the measure did.
+		if of != s || interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) {
 			c.add(interval, max(from, interval.Start), min(to, interval.End))
 		}
 	}

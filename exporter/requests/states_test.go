@@ -35,7 +35,7 @@ func waited(t *testing.T) requests.Request {
 	r.OnEnd(span(1, 2, 1, "lookup", 10*ms, 60*ms, event("cache.miss", 12*ms)))
 	r.OnEnd(span(1, 3, 2, "parse", 62*ms, 63*ms)) // outlives its parent
 	r.OnEnd(span(1, 4, 1, "fetch", 20*ms, 80*ms, func(s *tracetest.SpanStub) { s.SpanKind = trace.SpanKindClient }))
-	r.OnEnd(span(1, 5, 1, "render", 82*ms, 98*ms, ofMeasure))
+	r.OnEnd(span(1, 5, 2, "render", 82*ms, 98*ms, ofMeasure)) // by the context of a span that has ended
 	r.OnEnd(span(1, 6, 1, "untraced", 85*ms, 95*ms))
 	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
 	q := r.Requests()[0]
@@ -64,7 +64,7 @@ func waited(t *testing.T) requests.Request {
 				did(states.Running, 79*ms, 80*ms, 4, "", nil),
 			}},
 		},
-		Causes: []states.Cause{{Kind: states.Network, Duration: 30 * ms, Function: "example.com/app.(*Index).Search", By: rebuild}},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: 30 * ms, Function: "example.com/app.(*Index).Search", By: rebuild}},
 	}
 	return q
 }

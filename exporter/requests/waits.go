@@ -26,14 +26,14 @@ type Wait struct {
 // Waits returns what each span waited for, the longest time first, from the execution trace in q.States. All goroutines that worked for
 // the span count, so that the times may add up to more than its duration. Waiting is all but running.
 //
-// A wait belongs to the innermost span that its goroutine worked for, or to the shortest measure of marks.Time under that span that
-// encloses the wait.
+// A wait belongs to the innermost span that its goroutine worked for, or to the shortest measure of marks.Time that encloses the wait and
+// has the same goroutine.
 func (q Request) Waits() map[trace.SpanID][]Wait {
 	tree := newSpanStates(q)
 	if tree == nil {
 		return nil
 	}
-	measures := q.measures(func(s *otlpenc.Span) bool { return tree.workers[s.SpanID] == nil })
+	measures := tree.measures()
 	all := map[trace.SpanID][]Wait{}
 	index := map[waitKey]int{} // in all[key.span]
 	for g := range q.States.Goroutines {
@@ -47,9 +47,12 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 				id = q.Root.SpanID // the span was not kept
 			}
 			start, end := q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)
-			encloses := func(m *otlpenc.Span) bool { return !start.Before(m.Start) && !end.After(m.End) }
-			if at := slices.IndexFunc(measures[id], encloses); at >= 0 {
-				id = measures[id][at].SpanID
+			encloses := func(m *otlpenc.Span) bool {
+				return !start.Before(m.Start) && !end.After(m.End) && !tree.within(id, m.SpanID)
+			}
+			of := measures[&q.States.Goroutines[g]]
+			if at := slices.IndexFunc(of, encloses); at >= 0 {
+				id = of[at].SpanID
 			}
 			key := keyOf(id, interval)
 			at, known := index[key]
@@ -63,6 +66,21 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 	}
 	for _, waits := range all {
 		slices.SortStableFunc(waits, func(a, b Wait) int { return cmp.Compare(b.Total, a.Total) })
+	}
+	return all
+}
+
+// measures returns the measures that the execution trace does not know, by their goroutines, the shortest first.
+func (t *spanStates) measures() map[*states.Goroutine][]*otlpenc.Span {
+	all := map[*states.Goroutine][]*otlpenc.Span{}
+	for _, s := range t.q.Spans {
+		if of := t.worked(s); of != nil && of != s {
+			g := t.workers[of.SpanID]
+			all[g] = append(all[g], s)
+		}
+	}
+	for _, measures := range all {
+		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
 	}
 	return all
 }

@@ -20,8 +20,6 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":    {"observer"},
-	"profiling/states":     {},
-	"profiling/flight":     {"internal", "profiling/states"},
 	"profiling/spanlabels": {"internal"},
 	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
@@ -45,7 +43,6 @@ var allowed = map[string][]string{
 var onlyFor = map[string][]string{
 	"connectrpc.com/":             {"profiling/service", "exporter/live"},
 	"github.com/grafana/":         {"profiling/pyroscope"},
-	"golang.org/x/exp/":           {"profiling/flight"},
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
 	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
