@@ -88,7 +88,7 @@ func waits(ctx context.Context, o options, s shape) (err error) {
 	return errors.Join(errs...)
 }
 
-// recorded compares the CPU time of whole requests with that of the same set-up without a recorder.
+// recorded compares the CPU time of whole requests with the time of the same set-up without a recorder.
 func (m *measured) recorded(variant int) ratio {
 	return ratioOf(m.values(variant, cpuTime), m.values(1, cpuTime))
 }

@@ -104,22 +104,22 @@ func TestJudge(t *testing.T) {
 		byName[c.name] = c
 	}
 	mutex, timer := part{cause: byName["mutex"], takes: large}, part{cause: byName["timer"], takes: little}
-	const held, slept = "waited for a mutex that GET /search held in (*index).rebuild", "waited for a timer in main.pause"
+	const locked, slept = "waited for a mutex that GET /search held in (*index).rebuild", "waited for a timer in main.pause"
 	for _, c := range []struct {
 		name     string
 		parts    []part
 		sentence string
 		want     verdict
 	}{
-		{"right", []part{mutex}, "90 ms of 91 ms: " + held, verdict{cause: true, holder: true, both: true}},
-		{"right of two", []part{timer, mutex}, "90 ms of 131 ms: " + held + "; 40 ms: " + slept, verdict{cause: true, holder: true, both: true}},
-		{"the smaller one first", []part{timer, mutex}, "90 ms of 131 ms: " + slept + "; 40 ms: " + held, verdict{both: true}},
-		{"one of two", []part{mutex, timer}, "90 ms of 131 ms: " + held, verdict{cause: true, holder: true}},
+		{"right", []part{mutex}, "90 ms of 91 ms: " + locked, verdict{cause: true, holder: true, both: true}},
+		{"right of two", []part{timer, mutex}, "90 ms of 131 ms: " + locked + "; 40 ms: " + slept, verdict{cause: true, holder: true, both: true}},
+		{"the smaller one first", []part{timer, mutex}, "90 ms of 131 ms: " + slept + "; 40 ms: " + locked, verdict{both: true}},
+		{"one of two", []part{mutex, timer}, "90 ms of 131 ms: " + locked, verdict{cause: true, holder: true}},
 		{"another cause", []part{mutex}, "90 ms of 91 ms: ran on a processor in (*page).layout", verdict{both: true}},
 		{"no holder", []part{mutex}, "90 ms of 91 ms: waited for a mutex in (*index).lookup", verdict{cause: true, both: true}},
 		{"another holder", []part{mutex}, "90 ms of 91 ms: waited for a mutex that GET /health held in (*index).rebuild", verdict{cause: true, both: true}},
 		{"another function", []part{mutex}, "90 ms of 91 ms: waited for a mutex that GET /search held in (*index).lookup", verdict{cause: true, both: true}},
-		{"other programs", []part{mutex}, "60 ms of 91 ms: other programs had the processors; 30 ms: " + held, verdict{both: true, others: true}},
+		{"other programs", []part{mutex}, "60 ms of 91 ms: other programs had the processors; 30 ms: " + locked, verdict{both: true, others: true}},
 		{"nothing", []part{mutex}, "", verdict{both: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestOthers_PprofTrace(t *testing.T) {
 	}
 }
 
-// While another flight recorder runs, perfline says so and serves requests as before. It can be armed afterwards.
+// While another flight recorder runs, perfline reports that and serves requests as before. It can be armed afterwards.
 func TestOthers_AnotherFlightRecorderRuns(t *testing.T) {
 	other := rt.NewFlightRecorder(rt.FlightRecorderConfig{})
 	if err := other.Start(); err != nil {

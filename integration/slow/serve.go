@@ -36,7 +36,7 @@ type serveOptions struct {
 	device                        [2]int
 }
 
-// The files that a process begins with: the standard ones, then those of exec.Cmd's ExtraFiles.
+// The files that a process begins with: the standard ones, then exec.Cmd's ExtraFiles.
 const deviceRequests, deviceAnswers = 3, 4
 
 // defaultWindow is longer than any slow request.

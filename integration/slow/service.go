@@ -15,7 +15,7 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// A shop is the service. What makes its requests slow is real: locks, connections, work. Each cause has a file.
+// A shop is the service. The causes of its slow requests are real: locks, connections, work. Each cause has a file.
 type shop struct {
 	outside *outside
 	index   *index
@@ -43,7 +43,7 @@ func newShop(ctx context.Context, o serveOptions) (*shop, error) {
 	return s, nil
 }
 
-// handler has the route of the slow requests, the routes of those who hold what these need, and those of the load.
+// handler has the route of the slow requests, the routes of requests that hold what these need, and the load's routes.
 func (s *shop) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", s.order)
