@@ -44,7 +44,7 @@ type Frame struct {
 // A Party is a goroutine that had a part in the wait of another one.
 type Party struct {
 	Goroutine uint64
-	Function  string  // the innermost function outside the standard library; empty if there is none
+	Function  string  // the innermost function outside the standard library, or that of a worker of the garbage collector; may be empty
 	Stack     []Frame // at the moment when it ended the wait, the innermost function first; may be empty
 
 	// The request that the goroutine worked for. All three are zero if it worked for none.

@@ -95,7 +95,7 @@ func (a *analyzer) span(event *xtrace.Event) {
 	}
 	begins := event.Kind() != xtrace.EventRangeEnd
 	if r.Name == "GC mark assist" {
-		g.assist = begins
+		g.assist, g.assists = begins, true
 		if g.now.activity <= assisting && g.now.activity != g.busy() {
 			a.change(g, at, g.busy(), xtrace.NoStack, nil)
 		}

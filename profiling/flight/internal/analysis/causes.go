@@ -228,20 +228,26 @@ func (c *collector) withoutOthers(p piece, at place) piece {
 
 func (c *collector) runnable(g *goroutine, p piece, at place) {
 	h := c.processors.most(p.start, p.end, g)
-	switch {
-	case h.free && p.end.Sub(p.start) >= freeProcessor:
+	if h.free && p.end.Sub(p.start) >= freeProcessor {
 		c.add(causeKey{kind: states.OtherPrograms}, p, at, nil)
-	case h.by != nil && h.by.collector(c.stacks):
-		c.add(causeKey{kind: states.GarbageCollection}, p, at, nil)
-	default:
-		if p = c.withoutOthers(p, at); p.start < p.end {
-			var by *states.Party
-			if !h.free {
-				by = c.holding(h)
-			}
-			c.add(causeKey{kind: states.Runnable}, p, at, by)
+		return
+	}
+	p = c.withoutOthers(p, at)
+	if h.collected > 0 {
+		part := p
+		part.end = p.start + xtrace.Time(float64(p.end-p.start)*h.collected)
+		if p.start = part.end; part.start < part.end {
+			c.add(causeKey{kind: states.GarbageCollection}, part, at, nil)
 		}
 	}
+	if p.start >= p.end {
+		return
+	}
+	var by *states.Party
+	if !h.free {
+		by = c.holding(h)
+	}
+	c.add(causeKey{kind: states.Runnable}, p, at, by)
 }
 
 func (c *collector) add(key causeKey, p piece, at place, by *states.Party) *cause {

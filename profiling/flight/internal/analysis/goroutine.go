@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"slices"
+	"time"
 
 	xtrace "golang.org/x/exp/trace"
 
@@ -69,7 +70,8 @@ type goroutine struct {
 	created  bool         // in the trace
 	past     []segment    // in the windows: in order, disjoint
 	now      segment      // has no end yet
-	assist   bool         // helps the garbage collector
+	assist   bool         // helps the garbage collector now
+	assists  bool         // has helped it
 	collects bool         // is a worker of the garbage collector
 
 	processor xtrace.ProcID // while it runs
@@ -194,6 +196,7 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 		g.now.activity = syscalling
 	case xtrace.GoWaiting:
 		g.now.activity = a.stacks.blocked(stack)
+		g.collects = a.stacks.collector(stack)
 	}
 	if state != xtrace.GoRunning {
 		g.now.stack = stack
@@ -231,6 +234,9 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 		activity = waitingOther
 	}
 	g.owner.blocked(activity, stack)
+	if !g.collects && (activity == waitingCollector || activity == waitingOther) {
+		g.collects = a.stacks.collector(stack)
+	}
 	a.change(g, at, activity, stack, nil)
 }
 
@@ -247,16 +253,18 @@ func (g *goroutine) function(s *stacks) string {
 	return ""
 }
 
-// collector reports whether g belongs to the garbage collector.
-func (g *goroutine) collector(s *stacks) bool {
-	if g.collects {
-		return true
+// assisted returns for how long g helped the garbage collector in [from, to).
+func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
+	if !g.assists {
+		return 0
 	}
-	switch g.function(s) {
-	case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge":
-		return true
+	first, end := g.segments(from, to)
+	for _, s := range g.past[first:end] {
+		if s.activity == assisting {
+			d += min(s.end, to).Sub(max(s.start, from))
+		}
 	}
-	return false
+	return d
 }
 
 // kind returns what the goroutine did in a segment.

@@ -83,16 +83,21 @@ func (p *processors) account(at xtrace.Time, got time.Duration) {
 
 // A holder is the goroutine that held the processors most in a time.
 type holder struct {
-	by   *goroutine
-	last run  // the longest one of it
-	free bool // one processor was free for most of the time: the runtime could have started another goroutine on it
+	by   *goroutine // nil if only the garbage collector ran
+	last run        // the longest one of it
+	free bool       // one processor was free for most of the time: the runtime could have started another goroutine on it
+
+	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in use that went to all
+	// workers and to goroutines that helped.
+	worker    *goroutine
+	collected float64
 }
 
-// most returns the holder of the processors in [from, to). All workers of the garbage collector count as one.
+// most returns the holder of the processors in [from, to).
 func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 	shares := map[*goroutine]time.Duration{}
 	longest := map[*goroutine]run{}
-	var collector *goroutine
+	var all, collected time.Duration
 	for _, runs := range p.runs {
 		var used time.Duration
 		i, _ := slices.BinarySearchFunc(runs, from, func(r run, from xtrace.Time) int {
@@ -108,26 +113,32 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 			if r.by == except {
 				continue
 			}
-			key := r.by
-			if key.collects {
-				if collector == nil {
-					collector = key
-				}
-				key = collector
+			all += d
+			if r.by.collects {
+				collected += d
+			} else {
+				collected += r.by.assisted(r.start, r.end)
 			}
-			shares[key] += d
-			if old := longest[key]; old.by == nil || d > old.end.Sub(old.start) {
-				longest[key] = r
+			shares[r.by] += d
+			if old := longest[r.by]; old.by == nil || d > old.end.Sub(old.start) {
+				longest[r.by] = r
 			}
 		}
 		h.free = h.free || used < to.Sub(from)/2
 	}
 	for g, d := range shares {
-		if best := shares[h.by]; h.by == nil || d > best || d == best && g.id < h.by.id {
-			h.by = g
+		best := &h.by
+		if g.collects {
+			best = &h.worker
+		}
+		if *best == nil || d > shares[*best] || d == shares[*best] && g.id < (*best).id {
+			*best = g
 		}
 	}
 	h.last = longest[h.by]
+	if all > 0 {
+		h.collected = float64(collected) / float64(all)
+	}
 	return h
 }
 

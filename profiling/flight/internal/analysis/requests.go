@@ -147,7 +147,11 @@ func (b *builder) interval(g *goroutine, p piece) states.Interval {
 	}
 	switch {
 	case p.kind == states.Runnable:
-		if h := b.processors.most(p.start, p.end, g); !h.free {
+		switch h := b.processors.most(p.start, p.end, g); {
+		case h.free:
+		case h.collected > 0.5 && h.worker != nil:
+			i.By = &states.Party{Goroutine: uint64(h.worker.id), Function: h.worker.function(b.stacks)}
+		default:
 			i.By = b.holding(h)
 		}
 	case p.wake != nil && p.wake.by != nil:

@@ -152,6 +152,19 @@ func (s *stacks) ended(by xtrace.Stack) activity {
 	return waitingUnknown
 }
 
+// collector reports whether the stack is of a goroutine of the garbage collector.
+func (s *stacks) collector(stack xtrace.Stack) bool {
+	frames := s.frames(stack)
+	if len(frames) == 0 {
+		return false
+	}
+	switch frames[len(frames)-1].Function {
+	case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge":
+		return true
+	}
+	return false
+}
+
 // opens reports whether the stack is of a goroutine that opens a connection for a pool of package database/sql.
 func (s *stacks) opens(stack xtrace.Stack) bool {
 	for _, f := range s.frames(stack) {
