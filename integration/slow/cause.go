@@ -38,8 +38,8 @@ type part struct {
 }
 
 const (
-	large  = 90 * time.Millisecond // of a pair's larger cause, and of a single one
-	little = 40 * time.Millisecond // of a pair's smaller cause
+	large  = 110 * time.Millisecond // of a pair's larger cause, and of a single one
+	little = 30 * time.Millisecond // of a pair's smaller cause
 )
 
 // Ways to spend the time in which others wait.
