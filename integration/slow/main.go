@@ -61,6 +61,9 @@ func command(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) > 0 && args[0] == serveWord {
 		return serve(ctx, args[1:])
 	}
+	if len(args) > 0 && args[0] == burnWord {
+		return burn(ctx)
+	}
 	o, err := parse(args, log)
 	if err != nil {
 		return err

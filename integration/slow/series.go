@@ -39,15 +39,17 @@ func (s *series) title() string {
 	return strings.Join(titles, "; ")
 }
 
-// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and therefore no pair
-// is impossible.
+// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and therefore all pairs
+// exist but those with other programs: these are no part of a request, but there for all of it.
 func allSeries() (all []series) {
 	for _, c := range causes {
 		all = append(all, series{causes: []cause{c}})
 	}
 	for i, a := range causes {
 		for _, b := range causes[i+1:] {
-			all = append(all, series{causes: []cause{a, b}})
+			if !a.others && !b.others {
+				all = append(all, series{causes: []cause{a, b}})
+			}
 		}
 	}
 	return all
@@ -128,6 +130,13 @@ func (s *series) oneProcessor() bool {
 
 // make runs n requests of the series in a service of its own, under background load.
 func (s *series) make(ctx context.Context, around *surroundings, n int) (err error) {
+	if slices.ContainsFunc(s.causes, func(c cause) bool { return c.others }) {
+		stop, err := startBurners(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	live := slices.ContainsFunc(s.causes, func(c cause) bool { return c.name == "assist" })
 	c, err := startChild(ctx, around, kindOfChild{oneProcessor: s.oneProcessor(), live: live})
 	if err != nil {

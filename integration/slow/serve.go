@@ -73,7 +73,7 @@ func serve(ctx context.Context, args []string) (err error) {
 		roots:    map[trace.SpanID]bool{},
 	}
 	pipeline, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: little / 2, PerSecond: -1},
+		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: large, PerSecond: -1},
 		Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})

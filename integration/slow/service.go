@@ -99,7 +99,7 @@ func (s *shop) do(ctx context.Context, name, way string, takes time.Duration) er
 		return s.audit.note(ctx, way, takes)
 	case "syscall":
 		return s.device.print(ctx, takes)
-	case "cpu":
+	case "cpu", others:
 		return new(page).render(ctx, takes)
 	case "timer":
 		return retry(ctx, way, takes)
