@@ -182,7 +182,7 @@ func (c *collector) lastWait(p piece) (segment, bool) {
 	g := p.wake.by
 	first, end := g.segments(p.start, p.end)
 	for i := end - 1; i >= first; i-- {
-		s := g.past[i]
+		s := c.segment(g, i)
 		if s.activity >= waitingUnknown && s.kind(c.stacks) == p.kind && s.wake != nil && s.end < p.end {
 			return s, true
 		}

@@ -103,7 +103,7 @@ func TestRootBeforeTrace(t *testing.T) {
 	}
 	largest(t, got, states.Timer)
 
-	root.Start = begin
+	root.Duration = time.Since(begin)
 	requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{root}, nil)
 	if err != nil || len(requests) != 1 {
 		t.Fatal(len(requests), err)

@@ -1,7 +1,7 @@
 package analysis
 
 import (
-	"slices"
+	"sort"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
@@ -18,6 +18,14 @@ type processors struct {
 	since xtrace.Time
 
 	accounts []account
+
+	tallies map[*goroutine]tally // of most, which uses it again
+}
+
+// A tally is how long a goroutine held processors.
+type tally struct {
+	total   time.Duration
+	longest run
 }
 
 // A run is a time in which a goroutine holds a processor.
@@ -25,6 +33,8 @@ type run struct {
 	start, end xtrace.Time
 	by         *goroutine
 }
+
+func (r run) length() time.Duration { return r.end.Sub(r.start) }
 
 // An account is a note of the CPU time that the process had got.
 type account struct {
@@ -34,7 +44,7 @@ type account struct {
 }
 
 func newProcessors(windows []window) *processors {
-	return &processors{windows: windows, runs: map[xtrace.ProcID][]run{}}
+	return &processors{windows: windows, runs: map[xtrace.ProcID][]run{}, tallies: map[*goroutine]tally{}}
 }
 
 // see notes that a processor exists.
@@ -83,9 +93,9 @@ func (p *processors) account(at xtrace.Time, got time.Duration) {
 
 // A holder is the goroutine that held the processors most in a time.
 type holder struct {
-	by   *goroutine // nil if only the garbage collector ran
-	last run        // the longest one of it
-	free bool       // one processor was free for most of the time: the runtime could have started another goroutine on it
+	by      *goroutine // nil if only the garbage collector ran
+	longest run        // of it
+	free    bool       // one processor was free for most of the time: the runtime could have started another goroutine on it
 
 	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in use that went to all
 	// workers and to goroutines that helped.
@@ -95,47 +105,41 @@ type holder struct {
 
 // most returns the holder of the processors in [from, to).
 func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
-	shares := map[*goroutine]time.Duration{}
-	longest := map[*goroutine]run{}
+	clear(p.tallies)
 	var all, collected time.Duration
 	for _, runs := range p.runs {
 		var used time.Duration
-		i, _ := slices.BinarySearchFunc(runs, from, func(r run, from xtrace.Time) int {
-			if r.end <= from {
-				return -1
-			}
-			return 1
-		})
+		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
 		for ; i < len(runs) && runs[i].start < to; i++ {
 			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by}
-			d := r.end.Sub(r.start)
-			used += d
+			used += r.length()
 			if r.by == except {
 				continue
 			}
-			all += d
+			all += r.length()
 			if r.by.collects {
-				collected += d
+				collected += r.length()
 			} else {
 				collected += r.by.assisted(r.start, r.end)
 			}
-			shares[r.by] += d
-			if old := longest[r.by]; old.by == nil || d > old.end.Sub(old.start) {
-				longest[r.by] = r
+			t := p.tallies[r.by]
+			if t.total += r.length(); r.length() > t.longest.length() {
+				t.longest = r
 			}
+			p.tallies[r.by] = t
 		}
 		h.free = h.free || used < to.Sub(from)/2
 	}
-	for g, d := range shares {
+	for g, t := range p.tallies {
 		best := &h.by
 		if g.collects {
 			best = &h.worker
 		}
-		if *best == nil || d > shares[*best] || d == shares[*best] && g.id < (*best).id {
+		if *best == nil || t.total > p.tallies[*best].total || t.total == p.tallies[*best].total && g.id < (*best).id {
 			*best = g
 		}
 	}
-	h.last = longest[h.by]
+	h.longest = p.tallies[h.by].longest
 	if all > 0 {
 		h.collected = float64(collected) / float64(all)
 	}
@@ -152,12 +156,7 @@ const (
 // stolen returns the part of [from, to) in which goroutines that ran, as the runtime sees it, were not on
 // a processor, because the operating system ran other programs there.
 func (p *processors) stolen(from, to xtrace.Time) (d time.Duration) {
-	i, _ := slices.BinarySearchFunc(p.accounts, from, func(a account, from xtrace.Time) int {
-		if a.at <= from {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })
 	for ; i < len(p.accounts) && (i == 0 || p.accounts[i-1].at < to); i++ {
 		if i == 0 {
 			continue

@@ -35,11 +35,10 @@ func (a *analyzer) request(wanted Root, r *root) states.Request {
 		request.Unended, b.to = true, a.last
 	}
 	if r.start == 0 {
-		if b.from = r.earliest; r.clock != nil && !wanted.Start.IsZero() {
-			b.from = r.clock.Trace + xtrace.Time(wanted.Start.Sub(r.clock.Wall))
+		if b.from = r.earliest; wanted.Duration > 0 {
+			b.from = b.to - xtrace.Time(wanted.Duration)
 		}
 	}
-	b.from = min(b.from, b.to)
 	if r.clock != nil {
 		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
 	}
@@ -107,7 +106,7 @@ func (b *builder) handOver() {
 	server := b.root.server
 	first, end := server.segments(b.from, b.to)
 	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
-		if s := server.past[i].span; s != nil && s.root != b.root {
+		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
 			b.handedOver = max(b.from, server.past[i].start)
 			return
 		}
@@ -183,21 +182,21 @@ func (b *builder) holding(h holder) *states.Party {
 	if standard(p.Function) {
 		p.Function = ""
 	}
-	first, end := h.by.segments(h.last.start, h.last.end)
+	first, end := h.by.segments(h.longest.start, h.longest.end)
 	for i := first; i < end; i++ {
 		if frames := b.ran(h.by, i); len(frames) > 0 {
 			if p.Stack = frames; innermost(frames) != "" {
 				p.Function = innermost(frames)
 			}
 		}
-		work(p, h.by.past[i].span)
+		work(p, b.stored[h.by.past[i].span])
 	}
 	return p
 }
 
 // ran returns the calls of a goroutine while it ran: where it was seen, or else the calls that it had before and after.
 func (b *builder) ran(g *goroutine, i int) []states.Frame {
-	if s := &g.past[i]; s.activity > assisting || s.stack != xtrace.NoStack {
+	if s := &g.past[i]; s.activity > assisting || s.stack != 0 {
 		return b.stacks.frames(s.stack)
 	}
 	var before, after []states.Frame
