@@ -77,6 +77,8 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "other", N: b.Requests.Others, What: "requests without a reason to keep them"})
 	add("perfline.requests.exported",
 		exporter.Count{N: b.Requests.Exported, What: "requests that were not sampled and that were exported because they are kept"})
+	add("perfline.requests.untracked",
+		exporter.Count{N: b.Requests.Untracked, What: "unsampled requests that could not be kept: most spans of their instrumentation never end"})
 	add("perfline.requests.refused",
 		exporter.Count{N: b.Requests.Refused, What: "marks, measures and spans of unsampled requests that found no room in memory"})
 	add("perfline.spans.off_timeline",

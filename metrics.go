@@ -17,7 +17,7 @@ import (
 //	perfline.entries            by perfline.entry.type and perfline.outcome
 //	perfline.marks              by perfline.outcome
 //	perfline.spans              by perfline.outcome; .off_timeline and .unlabelled
-//	perfline.requests           by perfline.outcome; .exported and .refused
+//	perfline.requests           by perfline.outcome; .exported, .untracked and .refused
 //	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
 //	perfline.delivery.metrics   the same
 //	perfline.delivery.profiles  by perfline.outcome; .pending and .retries
@@ -42,6 +42,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
 		{"perfline.requests", "{request}", "Requests, by what the keep policy decided."},
 		{"perfline.requests.exported", "{request}", "Requests that were not sampled and were exported because they are kept."},
+		{"perfline.requests.untracked", "{request}", "Unsampled requests that could not be kept, because most spans of their instrumentation never end."},
 		{"perfline.requests.refused", "{entry}", "Marks, measures and spans of unsampled requests that found no room in memory."},
 		{"perfline.spans.off_timeline", "{span}", "Spans missing on their request's timeline, because too many were open."},
 		{"perfline.spans.unlabelled", "{span}", "Spans missing in profiles, because too many were open."},

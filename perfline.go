@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -102,7 +103,7 @@ type Pipeline struct {
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
-//   - metrics, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
+//   - metrics, those of the Go runtime included, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
 //   - the recorder of what slow requests waited for, if Config.Waits has one
@@ -199,6 +200,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		checkMetrics(vars)
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
+		if err := runtime.Start(runtime.WithMeterProvider(p.meters)); err != nil {
+			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
+		}
 	}
 	var unavailable error
 	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {

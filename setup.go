@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -179,7 +180,8 @@ func checkOthers(vars *environ.Reader) {
 	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
 }
 
-// checkMetrics logs wrong variables that OpenTelemetry's meter provider reads. It uses the defaults then.
+// checkMetrics logs wrong variables that OpenTelemetry's meter provider and its instrumentation of the runtime read. They
+// use the defaults then.
 func checkMetrics(vars *environ.Reader) {
 	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
 	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)
@@ -188,4 +190,8 @@ func checkMetrics(vars *environ.Reader) {
 		return value, ok
 	}, cardinalityLimit)
 	environ.Read(vars, false, environ.Bool, "OTEL_GO_X_PER_SERIES_START_TIMESTAMPS")
+	environ.Read(vars, false, func(value string) (is, ok bool) {
+		is, err := strconv.ParseBool(value)
+		return is, err == nil
+	}, "OTEL_GO_X_DEPRECATED_RUNTIME_METRICS")
 }

@@ -35,7 +35,7 @@ import (
 type journalJudge struct {
 	spanfuzz.Source
 	t       *testing.T
-	kept    bool        // see newKeepJudge
+	kept    bool            // see newKeepJudge
 	sides   [2]*journalSide // ours, the SDK's
 	n       int             // of names
 	history []string

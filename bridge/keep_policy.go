@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work under a local root of kind server or
@@ -62,6 +64,14 @@ func (k KeepPolicy) Check() error {
 		}
 	}
 	return nil
+}
+
+// A SlowRequest is a request that took its threshold or longer. See [TracerProviderConfig].
+type SlowRequest struct {
+	TraceID    trace.TraceID
+	SpanID     trace.SpanID // of the local root
+	Name       string       // of the local root
+	Start, End time.Time
 }
 
 const maxFactor = 1 << 20

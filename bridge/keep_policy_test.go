@@ -126,11 +126,11 @@ func TestKeepReasons(t *testing.T) {
 			s.SetStatus(codes.Ok, "")
 		}, ""},
 		{"chosen", bridge.KeepPolicy{}, "GET /", 0, choose, "chosen"},
-		{"chosen, failed and slow", bridge.KeepPolicy{}, "GET /", time.Hour, func(ctx context.Context, s trace.Span) {
+		{"chosen, failed and slow", bridge.KeepPolicy{}, "GET /", time.Minute, func(ctx context.Context, s trace.Span) {
 			fail(ctx, s)
 			choose(ctx, s)
 		}, "chosen"},
-		{"failed and slow", bridge.KeepPolicy{}, "GET /", time.Hour, fail, "failed"},
+		{"failed and slow", bridge.KeepPolicy{}, "GET /", time.Minute, fail, "failed"},
 		{"share", bridge.KeepPolicy{Share: 1}, "GET /", 0, nil, "share"},
 		{"off", bridge.KeepPolicy{Off: true, Share: 1}, "GET /", time.Hour, fail, ""},
 	} {
@@ -429,8 +429,8 @@ func TestKeepBoundOfAllRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: -1}, sdktrace.ParentBased(sdktrace.NeverSample()))
 		var open []trace.Span
-		for range 20_000 {
-			ctx, span := r.tracer.Start(r.ctx, "never ends", trace.WithSpanKind(trace.SpanKindServer))
+		for i := range 20_000 {
+			ctx, span := r.provider.Tracer(fmt.Sprint(i%10)).Start(r.ctx, "never ends", trace.WithSpanKind(trace.SpanKindServer))
 			marks.Time(ctx, "measure").End()
 			open = append(open, span)
 		}
@@ -450,6 +450,34 @@ func TestKeepBoundOfAllRequests(t *testing.T) {
 		}
 		if u := r.unitStats(); u.Waiting > 0 || u.WaitingBytes > 0 {
 			t.Errorf("at the end, %d requests wait with %d bytes", u.Waiting, u.WaitingBytes)
+		}
+	})
+}
+
+// Instrumentation that never ends spans that are not recording does not take memory for ever, and no slots of others.
+func TestKeepRootsThatNeverEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: -1}, nil)
+		leaky := r.provider.Tracer("leaky")
+		const n = 10_000
+		for range n {
+			ctx, _ := leaky.Start(r.ctx, "rpc", trace.WithSpanKind(trace.SpanKindServer))
+			marks.Time(ctx, "measure").End()
+		}
+		s := r.provider.Stats().Requests
+		if s.Untracked < n/2 || s.Untracked > n-1000 {
+			t.Errorf("%d requests are untracked", s.Untracked)
+		}
+		if u := r.unitStats(); u.Waiting+int(s.Untracked) != n {
+			t.Errorf("%d requests wait and %d are untracked, want %d together", u.Waiting, s.Untracked, n)
+		}
+		r.serve("GET /", 0, nil)
+		time.Sleep(16 * time.Minute)
+		if u := r.unitStats(); u.Waiting > 0 || u.WaitingBytes > 0 {
+			t.Errorf("after 16 minutes, %d requests wait with %d bytes", u.Waiting, u.WaitingBytes)
+		}
+		if got, want := r.recorded.names(), "GET /"; got != want {
+			t.Errorf("recorded %q, want %q", got, want)
 		}
 	})
 }
@@ -512,6 +540,45 @@ func TestKeepAndObservers(t *testing.T) {
 		observer.FromContext(r.ctx).Deliver()
 		if got, want := strings.Join(seen, " "), "mark render late"; got != want {
 			t.Errorf("the observer saw %q, want %q", got, want)
+		}
+	})
+}
+
+// OnSlow gets each slow request that someone can look at: it is sampled, or it is kept, for whatever reason.
+func TestOnSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []bridge.SlowRequest
+		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+			Sampler: samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+				if strings.HasPrefix(p.Name, "sampled") {
+					return sdktrace.SamplingResult{Decision: sdktrace.RecordAndSample}
+				}
+				return sdktrace.SamplingResult{}
+			}),
+			Keep:   &bridge.KeepPolicy{PerSecond: 1},
+			OnSlow: func(q bridge.SlowRequest) { got = append(got, q) },
+		})
+		defer func() { _ = p.Shutdown(t.Context()) }()
+		serve := func(name string, took time.Duration) trace.SpanContext {
+			_, span := p.Tracer("test").Start(t.Context(), name, trace.WithSpanKind(trace.SpanKindServer))
+			time.Sleep(took)
+			span.End()
+			return span.SpanContext()
+		}
+		serve("fast", 0)
+		serve("sampled, fast", 0)
+		began := time.Now()
+		sc := serve("kept", time.Second)
+		_, atOnce := p.Tracer("test").Start(t.Context(), "over the ceiling", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+		atOnce.End()
+		_, atOnce = p.Tracer("test").Start(t.Context(), "sampled, over the ceiling", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+		atOnce.End()
+		if len(got) != 2 || got[1].Name != "sampled, over the ceiling" {
+			t.Fatalf("slow are %+v", got)
+		}
+		if want := (bridge.SlowRequest{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Start: began, End: began.Add(time.Second)}); got[0] != want {
+			t.Errorf("slow is %+v, want %+v", got[0], want)
 		}
 	})
 }

@@ -24,6 +24,7 @@ const (
 // A keeper applies a KeepPolicy.
 type keeper struct {
 	policy  KeepPolicy
+	onSlow  func(SlowRequest) // may be nil
 	routes  routeDurations
 	ceiling ceiling
 	counts  [stripes]keeperCounts
@@ -33,17 +34,18 @@ type keeper struct {
 type keeperCounts struct {
 	reasons     [otlpenc.KeptForShare + 1]atomic.Uint64 // otlpenc.NotKept: of requests that are not kept
 	overCeiling atomic.Uint64
+	untracked   atomic.Uint64
 	exported    atomic.Uint64
 
 	_ [64]byte // keeps the next one off these cache lines
 }
 
 // newKeeper returns nil if the policy is off.
-func newKeeper(policy *KeepPolicy) *keeper {
+func newKeeper(policy *KeepPolicy, onSlow func(SlowRequest)) *keeper {
 	if policy == nil || policy.Off {
 		return nil
 	}
-	k := &keeper{policy: *policy}
+	k := &keeper{policy: *policy, onSlow: onSlow}
 	k.policy.Slow = cmp.Or(k.policy.Slow, defaultSlow)
 	k.policy.Routes = maps.Clone(k.policy.Routes)
 	k.ceiling.began = time.Now()
@@ -60,17 +62,21 @@ func (k *keeper) decide(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReas
 		return otlpenc.NotKept
 	}
 	counts := &k.counts[s.spanContext.SpanID()[7]%stripes]
-	reason := k.reason(s, unit)
+	slow := k.isSlow(s)
+	reason := k.reason(s, unit, slow)
 	if reason != otlpenc.NotKept && !k.ceiling.admit() {
 		counts.overCeiling.Add(1)
-		return otlpenc.NotKept
+		reason = otlpenc.NotKept
+	} else {
+		counts.reasons[reason].Add(1)
 	}
-	counts.reasons[reason].Add(1)
+	if slow && k.onSlow != nil && (s.sampled || reason != otlpenc.NotKept) {
+		k.onSlow(SlowRequest{TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name, Start: s.startTime, End: s.endTime})
+	}
 	return reason
 }
 
-func (k *keeper) reason(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReason {
-	slow := k.isSlow(s)
+func (k *keeper) reason(s *recordedSpan, unit *record.Timeline, slow bool) otlpenc.KeepReason {
 	switch {
 	case unit != nil && unit.Chosen():
 		return otlpenc.KeptForProgram
@@ -133,10 +139,31 @@ func (k *keeper) addTo(s *RequestStats) {
 		s.Slow += c.reasons[otlpenc.KeptForTime].Load()
 		s.Share += c.reasons[otlpenc.KeptForShare].Load()
 		s.OverCeiling += c.overCeiling.Load()
+		s.Untracked += c.untracked.Load()
 		s.Others += c.reasons[otlpenc.NotKept].Load()
 		s.Exported += c.exported.Load()
 	}
 }
+
+// tentativeRoots count the local roots of an instrumentation scope that are tentative. Some instrumentation never ends a span that is not
+// recording: otelgrpc is such. Its roots must not wait for ever in growing numbers.
+type tentativeRoots struct{ begun, ended atomic.Int64 }
+
+// maxTentativeRoots is how many may be open while fewer than half of all have ended.
+const maxTentativeRoots = 4096
+
+// begin counts a root that begins. It returns false if too many never end.
+func (r *tentativeRoots) begin(k *keeper) bool {
+	begun, ended := r.begun.Add(1), r.ended.Load()
+	if begun-ended <= maxTentativeRoots || ended >= begun/2 {
+		return true
+	}
+	r.begun.Add(-1)
+	k.counts[0].untracked.Add(1)
+	return false
+}
+
+func (r *tentativeRoots) end() { r.ended.Add(1) }
 
 // exports counts a request that is kept and not sampled, and reports whether it is exported. Only the process that began the
 // trace exports it: other processes have not.

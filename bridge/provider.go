@@ -55,6 +55,10 @@ type TracerProviderConfig struct {
 	// Keep says which requests the recorders get although the sampler drops them. nil means none.
 	Keep *KeepPolicy
 
+	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or kept. The caller is the goroutine that ended
+	// the local root, before its hand-over. OnSlow must not block or panic.
+	OnSlow func(SlowRequest)
+
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
 	// with the SDK's provider.
 	Processors []sdktrace.SpanProcessor
@@ -115,7 +119,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
-	p.keeper = newKeeper(c.Keep)
+	p.keeper = newKeeper(c.Keep, c.OnSlow)
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
 	p.samplesBelow = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)

@@ -228,6 +228,7 @@ func (s *recordedSpan) decideOrNote(unit *record.Timeline) {
 			unit.NoteFailure()
 		}
 	case s.tentative:
+		s.tracer.roots.end()
 		reason := k.decide(s, unit)
 		s.mu.Lock()
 		s.keep = reason

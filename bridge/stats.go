@@ -21,11 +21,15 @@ type Stats struct {
 	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
 }
 
-// RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported and Refused.
+// RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported, Untracked and Refused.
 type RequestStats struct {
 	Chosen, Failed, Slow, Share uint64 // requests that are kept, by reason
 	OverCeiling                 uint64 // requests with a reason, over KeepPolicy.PerSecond: not kept
 	Others                      uint64 // requests without a reason
+
+	// Untracked counts local roots that the sampler dropped and that the policy does not see, because most of their instrumentation
+	// scope never end. They are in no other count.
+	Untracked uint64
 
 	Exported uint64 // of those that are kept, requests that the sampler dropped and that were exported
 	Refused  uint64 // marks, measures and spans without room in memory before the decision; of all providers of the timeline

@@ -23,6 +23,7 @@ type tracer struct {
 	provider *TracerProvider
 	scope    instrumentation.Scope
 	group    *otlpenc.Group
+	roots    tentativeRoots
 }
 
 // A spanStart says how a span starts.
@@ -64,7 +65,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	sc, result := t.sample(decided, parent, name, how)
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
-	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit == nil || unit.Undecided())
+	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Undecided() || unit == nil && t.roots.begin(t.provider.keeper))
 	if dropped && !tentative {
 		c := &droppedContext{Context: ctx}
 		s := &c.span

@@ -6,6 +6,7 @@
 //	go run -C benchmarks ./request waits     # the same of the flight recorder, armed or not: fails when armed costs too much
 //	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
 //	go run -C benchmarks ./request exporter  # the exporters alone, without the spans that they get
+//	go run -C benchmarks ./request kept      # requests that the sampler drops and a policy keeps, or not
 //	go run -C benchmarks ./request spans     # spans alone, without requests
 //	go run -C benchmarks ./request heap      # what spans take while they wait
 //	go run -C benchmarks ./request sizes     # what telemetry adds to a program: megabytes and modules
@@ -85,6 +86,7 @@ var commands = []command{
 	{"waits", 10, 2 * time.Second, "^http$", runWaits},
 	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
+	{"kept", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runKept))},
 	{"spans", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSpans))},
 	{"heap", 0, 0, "", runHeap},
 	{"sizes", 0, 0, "", runSizes},
@@ -137,7 +139,7 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be gate, report, waits, budgets, exporter, spans, heap, sizes or counts, after the flags", f.Args())
+		return c, o, fmt.Errorf("command %q: must be gate, report, waits, budgets, exporter, kept, spans, heap, sizes or counts, after the flags", f.Args())
 	}
 	c = commands[i]
 	if o.rounds == 0 {

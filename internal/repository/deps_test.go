@@ -48,7 +48,7 @@ var onlyFor = map[string][]string{
 	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
 	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
 
-	"go.opentelemetry.io/contrib/":               {},
+	"go.opentelemetry.io/contrib/":               {""},                  // perfline.Start, which collects the runtime's metrics
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
 	"go.opentelemetry.io/otel/exporters/stdout/": {"internal/outputs"},
 	module + "/internal/outputs":                 {""}, // perfline.Start
@@ -143,6 +143,17 @@ func TestStatesAreLight(t *testing.T) {
 		case dep == "", dep == module+"/profiling/states", strings.HasPrefix(dep, "go.opentelemetry.io/otel/"), strings.HasPrefix(dep, "github.com/cespare/xxhash/"):
 		default:
 			t.Errorf("profiling/states reaches %s", dep)
+		}
+	}
+}
+
+// A program that does not ask what slow requests waited for links no reader of execution traces.
+func TestStartLinksNoTraceReader(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", ".", "./profiling/states", "./exporter/live", "./exporter/viewers")) {
+		dep = strings.TrimSpace(dep)
+		if dep == module+"/profiling/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
+			t.Errorf("perfline, the page or the files reach %s", dep)
 		}
 	}
 }

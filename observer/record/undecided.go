@@ -15,8 +15,8 @@ const (
 )
 
 // NewUndecidedUnit returns a unit as [Timeline.NewUnit] does, which has to be decided: by [Timeline.End] or by
-// [Timeline.Discard]. Its marks count as lost only if it is kept. Flushes and sweeps leave it alone, except a sweep
-// when too many units wait: then the entries that it has are dropped, and count as refused.
+// [Timeline.Discard]. Its marks count as lost only if it is kept. Flushes leave it alone. So do
+// sweeps, unless too many units wait, or it has waited for 15 minutes: then the entries that it has are dropped, and count as refused.
 func (t *Timeline) NewUndecidedUnit(start time.Time, r Receiver) *Timeline {
 	u := t.NewUnit(start, r)
 	u.tentative = true
@@ -82,6 +82,19 @@ func (t *Timeline) Exported() bool { return t.decision.Load() == exported }
 
 // isKept reports whether an undecided unit is kept.
 func (t *Timeline) isKept() bool { return t.decision.Load() >= kept }
+
+// maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
+const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)
+
+// expired reports whether an undecided unit has waited for too long, in the given sweep: its root may never end.
+func (t *Timeline) expired(sweep uint64) bool {
+	if !t.tentative {
+		return false
+	}
+	t.shard.mu.Lock()
+	defer t.shard.mu.Unlock()
+	return t.place > 0 && sweep-t.since > maxUndecidedSweeps
+}
 
 // awaits reports whether the unit is undecided still: the journal keeps everything until then. t.mu is held.
 func (t *Timeline) awaits() bool { return t.tentative && !t.closed.Load() }

@@ -198,7 +198,7 @@ func (us *units) sweep() {
 		for _, u := range all {
 			u.mu.Lock()
 			u.handOver(causeOld)
-			if crowded {
+			if crowded || u.expired(before) {
 				u.abandon()
 			}
 		}

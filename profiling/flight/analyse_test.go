@@ -131,6 +131,9 @@ func TestFailures(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				synctest.Wait()
+				if got := len(h.snapshot.data); got > 400 {
+					t.Errorf("the buffer has %d bytes, want at most four times MaxBytes", got)
+				}
 				s := h.Stats()
 				s.Slow, s.SnapshotBytes, s.Results, s.ResultBytes, s.Armed, s.Writing, s.Analysing = 0, 0, 0, 0, 0, 0, 0
 				if s != c.want {

@@ -115,7 +115,7 @@ func TestSlowWhileNotArmed(t *testing.T) {
 		}
 		synctest.Wait()
 		if s := h.Stats(); s.NotArmed != 2 || s.Analysed != 1 {
-			t.Errorf("got %+v, want 2 requests that ended while the recorder was not armed, and 1 result", s)
+			t.Fatalf("got %+v, want 2 requests that ended while the recorder was not armed, and 1 result", s)
 		}
 		if got := h.fake.wanted[0][0].Start; !got.Equal(early.Start) {
 			t.Errorf("the reader knows the start %v, want %v", got, early.Start)
@@ -164,8 +164,10 @@ func TestAuto(t *testing.T) {
 		if s := h.State(); s.Status != states.Disarmed || !s.Auto {
 			t.Errorf("got %+v, want disarmed, and auto", s)
 		}
-		if h.Slow(root(1)) {
-			t.Error("the request that arms the recorder was accepted")
+		for range 2 { // both before it is armed
+			if h.Slow(root(1)) {
+				t.Error("the request that arms the recorder was accepted")
+			}
 		}
 		synctest.Wait()
 		if s := h.State(); s.Status != states.Armed || !s.Auto || s.Until.Sub(time.Now()) != time.Minute {
@@ -195,6 +197,19 @@ func TestAuto(t *testing.T) {
 		}
 		if got := strings.Count(h.log.String(), "\n"); got != 2 {
 			t.Errorf("logged %d lines, want one for each time a request armed the recorder: %s", got, h.log)
+		}
+	})
+}
+
+// A slow request does not change the end that the program has set, even if both arm the recorder at the same time.
+func TestAutoAndArm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, Config{Auto: true}, &fake{})
+		h.Slow(root(1))
+		h.arm(t, 0)
+		synctest.Wait()
+		if s := h.State(); s.Status != states.Armed || s.Auto || !s.Until.IsZero() {
+			t.Errorf("got %+v, want armed without an end", s)
 		}
 	})
 }
@@ -234,9 +249,13 @@ func TestInUse(t *testing.T) {
 			t.Errorf("Arm returned %v, want ErrInUse", err)
 		}
 		h.fake.startError = nil
-		h.arm(t, 0)
+		h.arm(t, time.Second)
 		if s := h.State(); s.Status != states.Armed {
 			t.Errorf("got %+v, want armed", s)
+		}
+		time.Sleep(2 * time.Second)
+		if s := h.State(); s.Status != states.Paused {
+			t.Errorf("got %+v, want paused, since a slow request failed to arm the recorder", s)
 		}
 	})
 }
@@ -274,6 +293,9 @@ func TestShutdown(t *testing.T) {
 			t.Error("Arm after Shutdown returned no error")
 		}
 		h.Slow(root(2))
+		if h.arming {
+			t.Error("a slow request arms a recorder that is shut down")
+		}
 		h.Disarm()
 		if s := h.State(); s.Status != states.ShutDown || h.fake.started != 1 {
 			t.Errorf("got %+v and %d starts, want shut down and 1", s, h.fake.started)
