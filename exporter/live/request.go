@@ -172,7 +172,7 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}
-		if hottest := q.SpanProfiles(s.Trace()); len(hottest) > 0 {
+		if hottest := q.SpanProfiles(s.Trace()); len(hottest) > 0 || q.Contradictions(s.Trace()) > 0 {
 			return s, hottest
 		}
 	}

@@ -139,3 +139,37 @@ func TestWaitsAreBounded(t *testing.T) {
 		t.Errorf("left out: %+v", d.Cut)
 	}
 }
+
+// Samples and the execution trace are on one axis: where the goroutine waited, as the trace says, there are no samples. The session's file has
+// the states.
+func TestWaitsBesideSamples(t *testing.T) {
+	p, f := withFlight(t, allowed)
+	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
+	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) { burn(200 * ms) })
+	p.call("StopProfiler", `{"sessionID":1}`, nil)
+	d := p.detail()
+	if d.Session != 1 || len(d.Rows[0].Hot) == 0 || d.Waits != nil {
+		t.Fatalf("without an execution trace: %+v", d)
+	}
+	traceID, root := ids(t, d.Trace, d.Span)
+	f.mu.Lock()
+	f.results[root] = &states.Request{
+		TraceID: traceID, RootID: root, Name: "GET /work", Duration: 200 * ms,
+		Goroutines: []states.Goroutine{{ID: 1, Intervals: []states.Interval{{Kind: states.Timer, End: time.Minute, SpanID: root}}}},
+		Causes:     []states.Cause{{Kind: states.Timer, Duration: 200 * ms}},
+	}
+	f.mu.Unlock()
+	d = p.detail()
+	for _, hot := range d.Rows[0].Hot {
+		if !strings.HasSuffix(hot.Name, "(waits)") {
+			t.Errorf("while the goroutine waits, %s runs", hot.Name)
+		}
+	}
+	if d.Waits.Contradictions == 0 {
+		t.Error("no contradictions are counted")
+	}
+	file := p.do(ask(http.MethodGet, "data/sessions/1/firefox", "")).Body.String()
+	if !strings.Contains(file, `"goroutine 1"`) || !strings.Contains(file, "waited for a timer") {
+		t.Errorf("the session's file has no states: %.300s", file)
+	}
+}

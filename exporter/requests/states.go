@@ -1,7 +1,9 @@
 package requests
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -121,8 +123,12 @@ func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
 	total := max(1, t.q.Duration())
 	from, to := max(0, s.Start.Sub(t.q.Root.Start)), min(total, s.End.Sub(t.q.Root.Start))
 	c := columns{total: total, width: float64(total) / float64(n), last: n - 1}
-	for i := range t.workers[of.SpanID].Intervals {
-		interval := &t.workers[of.SpanID].Intervals[i]
+	intervals := t.workers[of.SpanID].Intervals
+	first, _ := slices.BinarySearchFunc(intervals, from, func(i states.Interval, from time.Duration) int {
+		return cmp.Compare(i.End, from+1)
+	})
+	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
+		interval := &intervals[i]
 		// Of a gap, the span is uncertain. The span of a measure may have ended before the measure did.
 		if of != s || interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) {
 			c.add(interval, max(from, interval.Start), min(to, interval.End))

@@ -2,15 +2,19 @@ package requests_test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"
@@ -140,6 +144,9 @@ func TestSegments(t *testing.T) {
 func TestWaits(t *testing.T) {
 	q := waited(t)
 	q.States.Goroutines[1].Intervals[1].SpanID = trace.SpanID{77} // was not kept
+	early := *q.Spans[slices.IndexFunc(q.Spans, func(s *otlpenc.Span) bool { return s.Name == "render" })]
+	early.SpanID, early.Name, early.Start, early.End = spanID(7), "ends in a wait", base.Add(47*ms), base.Add(49*ms)
+	q.Spans = append(q.Spans, &early)
 	var got []string
 	waits := q.Waits()
 	for _, s := range q.Spans {
@@ -219,4 +226,69 @@ func TestContradictions(t *testing.T) {
 	if n := q.Contradictions(nil); n != 0 {
 		t.Errorf("%d contradictions without a profile", n)
 	}
+}
+
+// A request with as many spans as are kept, most of them measures, and 50,000 intervals.
+func BenchmarkWaterfallWithStates(b *testing.B) {
+	r := requests.NewRecent(requests.Config{})
+	for i := range 500 {
+		at := time.Duration(i) * ms / 5
+		r.OnEnd(span(1, 2+i, 1, "measure", at, at+20*ms, ofMeasure))
+	}
+	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
+	q := r.Requests()[0]
+	g := states.Goroutine{ID: 1}
+	for i := range 50_000 {
+		at := time.Duration(i) * 2 * time.Microsecond
+		g.Intervals = append(g.Intervals, did(states.Kind(1+i%15), at, at+2*time.Microsecond, 1, fmt.Sprint("example.com/app.f", i%100), nil))
+	}
+	q.States = &states.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: 100 * ms, Goroutines: []states.Goroutine{g}}
+	for b.Loop() {
+		if err := q.WriteWaterfall(io.Discard, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A waterfall has no control characters and keeps its columns, whatever names an execution trace has.
+func FuzzWaterfallWithStates(f *testing.F) {
+	for _, s := range []string{"plain", "\x1b]0;title\a", "\u202e", "\xff", "☃", "\u0085", strings.Repeat("☃", 400), "two\nlines", "a/b.(*T).f", "[", ".(", "<script>&\""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r := requests.NewRecent(requests.Config{})
+		r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
+		q := r.Requests()[0]
+		by := &states.Party{Function: s, Request: s, RootID: trace.SpanID{1}}
+		q.States = &states.Request{
+			RootID: q.Root.SpanID, Name: s, Duration: 100 * ms,
+			Goroutines: []states.Goroutine{{Function: s, Intervals: []states.Interval{did(states.Mutex, 0, 100*ms, 1, s, by)}}},
+			Causes:     []states.Cause{{Kind: states.Mutex, Duration: 100 * ms, Function: s, Span: s, By: by}},
+		}
+		var b bytes.Buffer
+		if err := q.WriteWaterfall(&b, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) }) {
+			t.Errorf("the waterfall of %q is %q", s, got)
+		}
+		lines := strings.Split(got, "\n")
+		if len(lines) != 6 { // header, sentence, span, wait, legend, and the end of the last one
+			t.Fatalf("the waterfall of %q has %d lines, want 6:\n%s", s, len(lines), got)
+		}
+		if row := []rune(lines[3]); len(row) != 100 || row[90] != ' ' {
+			t.Errorf("the row of a wait in %q has %d columns:\n%s", s, len(row), lines[3])
+		}
+		if len([]rune(lines[1])) > 300 {
+			t.Errorf("the sentence has %d characters", len([]rune(lines[1])))
+		}
+		b.Reset()
+		if err := q.WriteSVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(b.Bytes(), new(any)); err != nil {
+			t.Errorf("the picture of %q is no XML: %v", s, err)
+		}
+	})
 }

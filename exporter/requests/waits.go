@@ -37,6 +37,7 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 	all := map[trace.SpanID][]Wait{}
 	index := map[waitKey]int{} // in all[key.span]
 	for g := range q.States.Goroutines {
+		open := openMeasures{tree: tree, next: measures[&q.States.Goroutines[g]]}
 		for i := range q.States.Goroutines[g].Intervals {
 			interval := &q.States.Goroutines[g].Intervals[i]
 			if class := interval.Kind.Class(); class == states.ClassUnknown || class == states.ClassRunning {
@@ -46,13 +47,8 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 			if tree.spans[id] == nil {
 				id = q.Root.SpanID // the span was not kept
 			}
-			start, end := q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)
-			encloses := func(m *otlpenc.Span) bool {
-				return !start.Before(m.Start) && !end.After(m.End) && !tree.within(id, m.SpanID)
-			}
-			of := measures[&q.States.Goroutines[g]]
-			if at := slices.IndexFunc(of, encloses); at >= 0 {
-				id = of[at].SpanID
+			if m := open.shortest(id, q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)); m != nil {
+				id = m.SpanID
 			}
 			key := keyOf(id, interval)
 			at, known := index[key]
@@ -70,7 +66,7 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 	return all
 }
 
-// measures returns the measures that the execution trace does not know, by their goroutines, the shortest first.
+// measures returns the measures that the execution trace does not know, by their goroutines and their start.
 func (t *spanStates) measures() map[*states.Goroutine][]*otlpenc.Span {
 	all := map[*states.Goroutine][]*otlpenc.Span{}
 	for _, s := range t.q.Spans {
@@ -80,9 +76,31 @@ func (t *spanStates) measures() map[*states.Goroutine][]*otlpenc.Span {
 		}
 	}
 	for _, measures := range all {
-		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
+		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
 	}
 	return all
+}
+
+// openMeasures are the measures of a goroutine at a time, which goes on.
+type openMeasures struct {
+	tree *spanStates
+	next []*otlpenc.Span // by their start
+	open []*otlpenc.Span
+}
+
+// shortest returns the shortest measure that encloses a time of a span, or nil. Times come by their start.
+func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpenc.Span {
+	for len(o.next) > 0 && !o.next[0].Start.After(start) {
+		o.open, o.next = append(o.open, o.next[0]), o.next[1:]
+	}
+	o.open = slices.DeleteFunc(o.open, func(m *otlpenc.Span) bool { return m.End.Before(start) })
+	var found *otlpenc.Span
+	for _, m := range o.open {
+		if !end.After(m.End) && (found == nil || m.Duration() < found.Duration()) && !o.tree.within(span, m.SpanID) {
+			found = m
+		}
+	}
+	return found
 }
 
 // A waitKey is what waits must have in common to be summed up.

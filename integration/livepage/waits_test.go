@@ -198,18 +198,22 @@ func TestNoFlightRecorder(t *testing.T) {
 	p.accessible()
 }
 
-// accessible checks what is shown with axe-core, in light and in dark.
+// accessible checks what is shown with axe-core, in light, in dark and on a phone.
 func (p tab) accessible() {
 	p.t.Helper()
 	script, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
 	p.must(err)
 	eval[bool](p, string(script)+"; true")
-	for _, dark := range []bool{false, true} {
-		p.must(p.Look(View{Dark: dark}))
+	for _, look := range []View{{}, {Dark: true}, {Width: 360, Height: 740}} {
+		p.must(p.Look(look))
+		if over := eval[float64](p, `document.scrollingElement.scrollWidth - innerWidth`); over > 0 {
+			p.t.Errorf("%+v: %g pixels too wide", look, over)
+		}
 		for _, f := range p.axe() {
 			if f.Impact == "serious" || f.Impact == "critical" {
-				p.t.Errorf("dark %t: %s: %s:\n%s", dark, f.Impact, f.Rule, strings.Join(f.Nodes[:min(3, len(f.Nodes))], "\n"))
+				p.t.Errorf("%+v: %s: %s:\n%s", look, f.Impact, f.Rule, strings.Join(f.Nodes[:min(3, len(f.Nodes))], "\n"))
 			}
 		}
 	}
+	p.must(p.Look(View{}))
 }
