@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -21,8 +22,9 @@ var errStopped = errors.New("flight: the recorder is shut down")
 // An analyst reads a snapshot within the budget.
 type analyst struct {
 	r       *Recorder
-	resumed time.Time // when the last pause ended
-	stopped bool      // a pause has panicked
+	resumed time.Time     // when the last pause ended
+	used    time.Duration // CPU time of the thread at that moment
+	stopped bool          // a pause has panicked
 }
 
 // analyse reads the snapshot and makes the results of roots.
@@ -72,6 +74,8 @@ func (r *Recorder) read(roots []states.Root) (requests []states.Request, err err
 		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID, Duration: root.End.Sub(root.Start)}
 	}
 	a := &analyst{r: r}
+	runtime.LockOSThread() // whose CPU time is the analyst's
+	defer runtime.UnlockOSThread()
 	defer func() {
 		v := recover()
 		if a.stopped { // the reader may have made an error of the panic
@@ -94,11 +98,14 @@ func (r *Recorder) read(roots []states.Root) (requests []states.Request, err err
 // pause counts the work since the last pause, and rests. It panics with errStopped at Shutdown.
 func (a *analyst) pause() { a.sleep(rest * a.worked()) }
 
-// worked counts the work since the last pause, and returns its length. Work is wall time: in a process that is short of
-// processors, the analysis uses less of them.
+// worked counts the work since the last pause, and returns its length in CPU time. Where that is not known, wall time
+// counts: then the analysis uses less than its budget in a process that is short of processors.
 func (a *analyst) worked() time.Duration {
 	now := time.Now()
 	d := now.Sub(a.resumed)
+	if used := a.r.process.threadTime(); used > 0 {
+		d = used - a.used
+	}
 	a.r.mu.Lock()
 	defer a.r.mu.Unlock()
 	a.r.budget.spend(now, d)
@@ -119,5 +126,5 @@ func (a *analyst) sleep(d time.Duration) {
 		a.stopped = true
 		panic(errStopped)
 	}
-	a.resumed = time.Now()
+	a.resumed, a.used = time.Now(), a.r.process.threadTime()
 }

@@ -49,6 +49,28 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// CPU time counts where it is known.
+func TestBudgetOfCPUTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{cpuTime: time.Hour}
+		f.work = func(pause func()) {
+			for range 1000 {
+				time.Sleep(time.Second) // without a processor
+				f.cpuTime += time.Millisecond
+				pause()
+			}
+		}
+		h := newHarness(t, Config{}, f)
+		h.arm(t, 0)
+		h.Slow(root(1))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if s := h.Stats(); s.Analysed != 1 || s.Analysing != time.Second {
+			t.Errorf("got %+v, want 1 request and 1 s of work", s)
+		}
+	})
+}
+
 // In no minute is more spent than the limit, and no wait is longer than needed.
 func TestBudgetOfAnyMinute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -27,8 +27,8 @@
 //   - [Recorder.Slow] does not block, does not allocate, and never panics. Slow requests wait in a list of 256. Snapshots and
 //     their analysis are the work of the recorder's own goroutines.
 //   - The analysis works in pieces of about a millisecond, and rests four times as long after each. The decoder reads a
-//     second of the trace in one piece, which takes longer. In any minute, the analysis works for 3 s at most
-//     ([Config].MaxCPU), plus one piece. This is wall time, so in a process that is short of processors it uses less CPU.
+//     second of the trace in one piece, which takes longer. In any minute, the analysis uses 3 s of CPU time at most
+//     ([Config].MaxCPU), plus one piece. On systems other than Linux, wall time counts in its place.
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder has the window, of MaxBytes and
 //     up to two seconds of the trace. After the first snapshot it also has a buffer of the snapshot's size, four times
 //     MaxBytes at most. Results have [Config].Requests and [Config].ResultBytes.

@@ -26,7 +26,8 @@ type fake struct {
 	size                   int          // of each snapshot
 	work                   func(func()) // of the reader; it gets pause
 	readError              error
-	unknown                trace.SpanID // a root that the reader does not find
+	cpuTime                time.Duration // of each thread; 0 if it is not known
+	unknown                trace.SpanID  // a root that the reader does not find
 
 	mu                     sync.Mutex
 	started, stopped, read int
@@ -56,6 +57,7 @@ func (f *fake) WriteTo(w io.Writer) (int64, error) {
 func (f *fake) process() process {
 	return process{
 		newRecorder: func(rt.FlightRecorderConfig) flightRecorder { return f },
+		threadTime:  func() time.Duration { return f.cpuTime },
 		read: func(r io.ReadSeeker, wanted []analysis.Root, pause func()) ([]states.Request, error) {
 			n, err := io.Copy(io.Discard, r)
 			if err != nil || n != int64(f.size) {

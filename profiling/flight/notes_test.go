@@ -24,6 +24,7 @@ func TestCPUNotes(t *testing.T) {
 			snapshots <- all
 			return nil, err
 		},
+		threadTime: cputime.Thread,
 	})
 	if err := r.Arm(0); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"
@@ -57,6 +58,7 @@ var _ states.Recorder = (*Recorder)(nil)
 type process struct {
 	newRecorder func(rt.FlightRecorderConfig) flightRecorder
 	read        func(io.ReadSeeker, []analysis.Root, func()) ([]states.Request, error)
+	threadTime  func() time.Duration // CPU time of the calling thread; 0 if it is not known
 }
 
 // A flightRecorder is runtime/trace's. Its methods must not run at the same time.
@@ -71,6 +73,7 @@ func NewRecorder(c Config) *Recorder {
 	return newRecorder(c, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
 		read:        analysis.Read,
+		threadTime:  cputime.Thread,
 	})
 }
 

@@ -114,5 +114,5 @@ type Stats struct {
 
 	Armed     time.Duration // total time armed
 	Writing   time.Duration // total time for writing snapshots
-	Analysing time.Duration // total time for reading and analysing them, without the pauses
+	Analysing time.Duration // total CPU time for reading and analysing them; on systems other than Linux, wall time without pauses
 }
