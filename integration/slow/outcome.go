@@ -37,11 +37,12 @@ type found struct {
 
 // describe returns the outcome for a result.
 func (b *bench) describe(r *states.Request) (o outcome) {
-	snapshot, ok := b.recent.Snapshot(r.TraceID, r.RootID)
+	b.mu.Lock()
+	request, ok := b.spans[r.TraceID]
+	b.mu.Unlock()
 	if !ok || len(r.Goroutines) == 0 {
 		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok, len(r.Goroutines))}
 	}
-	request := snapshot.Request()
 	request.States = r
 	o.Sentence, o.Wall = r.Sentence(), request.Duration()
 	for _, c := range r.Causes {
