@@ -34,6 +34,9 @@ func (r *Request) phrase(c *Cause) string {
 	by, request := "", ""
 	if c.By != nil {
 		by, request = Short(c.By.Function), c.By.Request
+		if c.By.RootID == r.RootID && c.By.TraceID == r.TraceID {
+			request = "a goroutine of its own"
+		}
 	}
 	switch c.Kind {
 	case Gap:
