@@ -91,7 +91,7 @@ var causes = []cause{
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
-		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|this request) reads in \(\*audit\)\.write`),
+		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|a goroutine of its own) reads in \(\*audit\)\.write`),
 		is:   func(c found) bool { return c.Kind == states.ChannelSend },
 		ways: []string{computing, calling},
 	},

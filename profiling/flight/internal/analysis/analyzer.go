@@ -82,8 +82,8 @@ func (a *analyzer) event(event *xtrace.Event) {
 			g.collects = true
 		}
 	case xtrace.EventStackSample:
-		if g := a.goroutines[event.Goroutine()]; g != nil && g.now.activity <= assisting && g.now.stack == xtrace.NoStack {
-			g.now.stack = event.Stack()
+		if g := a.goroutines[event.Goroutine()]; g != nil {
+			g.now.seen(event.Stack())
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (a *analyzer) span(event *xtrace.Event) {
 	begins := event.Kind() != xtrace.EventRangeEnd
 	if r.Name == "GC mark assist" {
 		g.assist, g.assists = begins, true
-		if g.now.activity <= assisting && g.now.activity != g.busy() {
+		if g.now.activity <= assisting && (g.now.activity == assisting) != begins {
 			a.change(g, at, g.busy(), xtrace.NoStack, nil)
 		}
 		return

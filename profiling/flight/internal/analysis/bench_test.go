@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"testing"
 	"time"
@@ -66,15 +67,22 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			var last, longest time.Duration
+			var base, peak uint64
+			heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			used := cputime.Process()
 			for b.Loop() {
+				runtime.GC()
+				metrics.Read(heap)
+				base = heap[0].Value.Uint64()
 				last = cputime.Thread()
 				requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{c.wanted.root()}, func() {
 					now := cputime.Thread()
 					longest = max(longest, now-last)
-					last = now
+					metrics.Read(heap)
+					peak = max(peak, heap[0].Value.Uint64()-base)
+					last = cputime.Thread()
 				})
 				if err != nil || len(requests) != 1 {
 					b.Fatal(len(requests), err)
@@ -83,6 +91,7 @@ func BenchmarkRead(b *testing.B) {
 			used = cputime.Process() - used
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
 			b.ReportMetric(float64(used.Milliseconds())/float64(b.N)*10e6/float64(len(data)), "cpu-ms/10MB")
+			b.ReportMetric(float64(peak)/1e6, "peak-MB")
 			b.ReportMetric(float64(longest.Microseconds()), "µs/longest-slice")
 		})
 	}

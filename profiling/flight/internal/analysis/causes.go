@@ -33,7 +33,7 @@ type cause struct {
 	functions votes[string]
 	spans     votes[trace.SpanID]
 	parties   map[partyKey]*partyShare
-	calls     []calls
+	calls     calls
 }
 
 type partyKey struct{ function, request string }
@@ -212,7 +212,7 @@ func (c *collector) running(g *goroutine, p piece, at place) {
 		key.by.request = by.Request
 	}
 	cause := c.add(key, p, at, by)
-	cause.calls = append(cause.calls, calls{frames: c.ran(g, p.index), length: p.end.Sub(p.start)})
+	cause.calls.add(c.ran(g, p.index), p.end.Sub(p.start))
 }
 
 // withoutOthers takes the time away from a piece in which other programs had the processor.
@@ -253,7 +253,7 @@ func (c *collector) runnable(g *goroutine, p piece, at place) {
 func (c *collector) add(key causeKey, p piece, at place, by *states.Party) *cause {
 	entry := c.causes[key]
 	if entry == nil {
-		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}}
+		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}, calls: calls{}}
 		c.causes[key] = entry
 	}
 	d := p.end.Sub(p.start)

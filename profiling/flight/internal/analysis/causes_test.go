@@ -154,6 +154,23 @@ func TestProcessorTime(t *testing.T) {
 	in(t, largest(t, got, states.Running).Function, "analysis_test.hash")
 }
 
+// Without a sample, time on a processor counts for the function that called what came before and after.
+func TestProcessorTimeWithoutSample(t *testing.T) {
+	var r *request
+	got := read(t, record(t, func() {
+		r = start("GET /") // by this function
+		func() {
+			sink.Add(hash(100_000))
+			r.end()
+		}()
+	}), r)
+	for _, c := range got.Causes {
+		if c.Kind == states.Running {
+			in(t, c.Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
+		}
+	}
+}
+
 func TestProcessorsTaken(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var r *request

@@ -9,6 +9,7 @@ type activity uint8
 
 const (
 	running activity = iota
+	noted            // running, since a note; the stack is that of the note
 	assisting
 	runnable
 	syscalling
@@ -55,6 +56,7 @@ type goroutine struct {
 
 	processor xtrace.ProcID // while it runs
 	resumed   xtrace.Time   // when it began to run there
+	tally     tally         // of processors.most
 
 	owner  owner
 	served xtrace.Time // when the last root on it ended
@@ -167,12 +169,10 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		if g.now.activity == waitingUnknown {
 			g.now.activity = a.stacks.ended(by)
 		}
-		g.owner.woken(g.now.activity, w.span)
+		g.owner.woken(g.now.activity, g.now.stack, w.span)
 		stack = g.now.stack
-	case xtrace.GoRunning: // preempted: this is a sample of where it ran
-		if g.now.stack == xtrace.NoStack {
-			g.now.stack = stack
-		}
+	case xtrace.GoRunning: // preempted
+		g.now.seen(stack)
 	case xtrace.GoSyscall:
 		stack = g.now.stack
 	}

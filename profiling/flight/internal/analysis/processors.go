@@ -19,7 +19,7 @@ type processors struct {
 
 	accounts []account
 
-	tallies map[*goroutine]tally // of most, which uses it again
+	tallied []*goroutine // by most, which uses the slice again
 }
 
 // A tally is how long a goroutine held processors.
@@ -44,7 +44,7 @@ type account struct {
 }
 
 func newProcessors(windows []window) *processors {
-	return &processors{windows: windows, runs: map[xtrace.ProcID][]run{}, tallies: map[*goroutine]tally{}}
+	return &processors{windows: windows, runs: map[xtrace.ProcID][]run{}}
 }
 
 // see notes that a processor exists.
@@ -105,13 +105,13 @@ type holder struct {
 
 // most returns the holder of the processors in [from, to).
 func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
-	clear(p.tallies)
+	p.tallied = p.tallied[:0]
 	var all, collected time.Duration
 	for _, runs := range p.runs {
 		var used time.Duration
 		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
 		for ; i < len(runs) && runs[i].start < to; i++ {
-			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by}
+			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by} // not empty
 			used += r.length()
 			if r.by == except {
 				continue
@@ -122,24 +122,31 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 			} else {
 				collected += r.by.assisted(r.start, r.end)
 			}
-			t := p.tallies[r.by]
+			t := &r.by.tally
+			if t.total == 0 {
+				p.tallied = append(p.tallied, r.by)
+			}
 			if t.total += r.length(); r.length() > t.longest.length() {
 				t.longest = r
 			}
-			p.tallies[r.by] = t
 		}
 		h.free = h.free || used < to.Sub(from)/2
 	}
-	for g, t := range p.tallies {
+	for _, g := range p.tallied {
 		best := &h.by
 		if g.collects {
 			best = &h.worker
 		}
-		if *best == nil || t.total > p.tallies[*best].total || t.total == p.tallies[*best].total && g.id < (*best).id {
+		if old := *best; old == nil || g.tally.total > old.tally.total || g.tally.total == old.tally.total && g.id < old.id {
 			*best = g
 		}
 	}
-	h.longest = p.tallies[h.by].longest
+	if h.by != nil {
+		h.longest = h.by.tally.longest
+	}
+	for _, g := range p.tallied {
+		g.tally = tally{}
+	}
 	if all > 0 {
 		h.collected = float64(collected) / float64(all)
 	}

@@ -140,7 +140,10 @@ func (b *builder) serving() iter.Seq[piece] {
 func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
 
 func (b *builder) interval(g *goroutine, p piece) states.Interval {
-	i := states.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), Stack: b.stacks.frames(p.stack), SpanID: b.root.id}
+	i := states.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), SpanID: b.root.id}
+	if p.activity != noted || p.kind == states.StopTheWorld {
+		i.Stack = b.stacks.frames(p.stack)
+	}
 	if p.span != nil && p.span.root == b.root {
 		i.SpanID = p.span.id
 	}
@@ -196,15 +199,21 @@ func (b *builder) holding(h holder) *states.Party {
 
 // ran returns the calls of a goroutine while it ran: where it was seen, or else the calls that it had before and after.
 func (b *builder) ran(g *goroutine, i int) []states.Frame {
-	if s := &g.past[i]; s.activity > assisting || s.stack != 0 {
+	s := &g.past[i]
+	if s.activity > assisting || s.activity != noted && s.stack != 0 {
 		return b.stacks.frames(s.stack)
 	}
 	var before, after []states.Frame
-	if i > 0 && g.past[i-1].end == g.past[i].start {
-		before = b.stacks.frames(g.past[i-1].stack)
-	}
-	if i+1 < len(g.past) && g.past[i+1].start == g.past[i].end {
+	if i+1 < len(g.past) && g.past[i+1].start == s.end {
 		after = b.stacks.frames(g.past[i+1].stack)
+	}
+	switch {
+	case s.activity != noted && i > 0 && g.past[i-1].end == s.start:
+		before = b.stacks.frames(g.past[i-1].stack)
+	case s.activity == noted && len(after) == 0:
+		return nil // the note's own calls say nothing
+	case s.activity == noted:
+		before = b.stacks.frames(s.stack)
 	}
 	return common(before, after)
 }

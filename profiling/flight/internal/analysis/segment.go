@@ -17,6 +17,17 @@ type open struct {
 	span     *span        // that it works for
 }
 
+// seen takes a stack that the goroutine had while it ran.
+func (o *open) seen(stack xtrace.Stack) {
+	switch {
+	case o.activity > assisting || stack == xtrace.NoStack:
+	case o.activity == noted:
+		o.activity, o.stack = running, stack
+	case o.stack == xtrace.NoStack:
+		o.stack = stack
+	}
+}
+
 // A segment is a time in which a goroutine does one thing, for one span.
 type segment struct {
 	start, end xtrace.Time
@@ -109,7 +120,7 @@ func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
 func (s *segment) kind(stacks *stacks) states.Kind {
 	nobody := s.wake != nil && s.wake.by == nil // a timer, since the network poller has a reason of its own
 	switch s.activity {
-	case running:
+	case running, noted:
 		return states.Running
 	case assisting, waitingCollector:
 		return states.GCAssist
