@@ -29,10 +29,11 @@ func TestWaits(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	recorder := flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1})
 	done := make(chan *states.Request, 1)
 	recorder.Watch(func(_ states.Root, result *states.Request) { done <- result })
-	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Metrics: reader, Keep: bridge.KeepPolicy{Slow: 1}})
+	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
 	if pl.Waits() != states.Recorder(recorder) || recorder.State().Status != states.Armed {
 		t.Fatalf("after Start, the recorder is %+v", recorder.State())
 	}

@@ -19,20 +19,20 @@ func TestKeptRequests(t *testing.T) {
 	p.serve("GET /chosen", "/chosen", func(_ http.ResponseWriter, r *http.Request) { marks.Keep(r.Context()) })
 	var got struct {
 		Requests struct {
-			Kept []struct {
+			KeptRequests []struct {
 				row
 				Reason string
-			}
+			} `json:"kept"`
 			Routes []struct{ Name string }
 		}
 	}
 	p.get("data/overview", http.StatusOK, &got)
-	kept := got.Requests.Kept
-	if len(kept) != 2 || kept[0].Name != "GET /chosen" || kept[0].Reason != "chosen" || kept[1].Name != "GET /broken" || kept[1].Reason != "failed" || kept[1].Status != "502" {
-		t.Fatalf("kept are %+v", kept)
+	rows := got.Requests.KeptRequests
+	if len(rows) != 2 || rows[0].Name != "GET /chosen" || rows[0].Reason != "chosen" || rows[1].Name != "GET /broken" || rows[1].Reason != "failed" || rows[1].Status != "502" {
+		t.Fatalf("kept are %+v", rows)
 	}
 	if n := len(got.Requests.Routes); n != 2 {
 		t.Errorf("%d routes, want those of the two", n)
 	}
-	p.get("data/requests/"+kept[1].Trace+"/"+kept[1].Span, http.StatusOK, nil)
+	p.get("data/requests/"+rows[1].Trace+"/"+rows[1].Span, http.StatusOK, nil)
 }

@@ -20,8 +20,8 @@ type overview struct {
 	Slowest  []requestRow `json:"slowest"`
 	Routes   []routeRow   `json:"routes"` // the one with the slowest request first
 
-	Kept       []keptRow    `json:"kept"`       // requests that a policy kept, the newest first
-	Background []requestRow `json:"background"` // root spans that are no request, the newest first
+	KeptRequests []keptRow    `json:"kept"`       // requests that a policy kept, the newest first
+	Background   []requestRow `json:"background"` // root spans that are no request, the newest first
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -53,12 +53,12 @@ type routeRow struct {
 
 func (h *handler) overview() overview {
 	newest, slowest := h.source.Recent().Snapshots()
-	background, kept := h.source.Recent().Background(), h.source.Recent().Kept()
+	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
 	h.listed.addNew(newest)
-	lists := h.rows.of(newest, slowest, background, kept)
-	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2], Kept: make([]keptRow, 0, len(kept))}
+	lists := h.rows.of(newest, slowest, background, keptRequests)
+	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2], KeptRequests: make([]keptRow, 0, len(keptRequests))}
 	for i, row := range lists[3] {
-		o.Kept = append(o.Kept, keptRow{row, kept[i].KeepReason().String()})
+		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
 	}
 	if all := slices.Concat(newest, background); len(all) > 0 {
 		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
