@@ -34,8 +34,11 @@ type waitingTrace struct {
 	spans []otlpenc.Spans
 }
 
-// maxWaiting is the memory of the spans that wait, in bytes. Spans over it pass.
-const maxWaiting = 4 << 20
+// Bounds of what waits. Spans over them pass as they are.
+const (
+	maxWaitingTraces = 512
+	maxWaitingBytes  = 4 << 20
+)
 
 var _ bridge.Output = (*annotator)(nil)
 
@@ -48,19 +51,27 @@ func newAnnotator(next bridge.Output, recorder states.Recorder) *annotator {
 
 // slow makes the spans of a request wait if the recorder finds out about it. They have not been handed over yet.
 func (a *annotator) slow(q bridge.SlowRequest) {
+	a.await(q)
+	root := rootOf(q)
+	if !a.recorder.Slow(root) {
+		a.known(root, nil)
+	}
+}
+
+// await makes the spans of a request wait, unless too many do.
+func (a *annotator) await(q bridge.SlowRequest) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	t := a.traces[q.TraceID]
 	if t == nil {
+		if len(a.traces) == maxWaitingTraces {
+			return
+		}
 		t = &waitingTrace{}
 		a.traces[q.TraceID] = t
 		a.waiting.Add(1)
 	}
 	t.roots = append(t.roots, q.SpanID)
-	a.mu.Unlock()
-	root := rootOf(q)
-	if !a.recorder.Slow(root) {
-		a.known(root, nil)
-	}
 }
 
 // known ends the waiting for a request. The result is nil if there is none.
@@ -127,7 +138,7 @@ func (a *annotator) hold(s otlpenc.Spans) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.traces[h.TraceID]
-	if t == nil || a.bytes+len(s.Bytes) > maxWaiting {
+	if t == nil || a.bytes+len(s.Bytes) > maxWaitingBytes {
 		return false
 	}
 	s.Bytes = slices.Clone(s.Bytes)

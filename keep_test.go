@@ -32,7 +32,7 @@ func TestKeep(t *testing.T) {
 		for _, path := range []string{"/items/1", "/items/0", "/items/2"} {
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		}
-		kept := pl.Recent().Kept()
+		all := pl.Recent().KeptRequests()
 		var counts []string
 		for _, c := range pl.Counts() {
 			if c.Group == "perfline.requests" && c.N > 0 {
@@ -41,14 +41,14 @@ func TestKeep(t *testing.T) {
 		}
 		got := strings.Join(counts, " ")
 		if off {
-			if len(kept) > 0 || got != "" {
-				t.Errorf("off: %d requests are kept, and the counts have %q", len(kept), got)
+			if len(all) > 0 || got != "" {
+				t.Errorf("off: %d requests are kept, and the counts have %q", len(all), got)
 			}
 		} else {
-			if len(kept) != 1 || got != "failed other" {
-				t.Fatalf("%d requests are kept, and the counts have %q; want 1, failed and other", len(kept), got)
+			if len(all) != 1 || got != "failed other" {
+				t.Fatalf("%d requests are kept, and the counts have %q; want 1, failed and other", len(all), got)
 			}
-			q := kept[0].Request()
+			q := all[0].Request()
 			if len(q.Spans) != 2 || q.Root.Name != "GET /items/{id}" || len(q.Root.Events) != 1 || q.Spans[1].Name != "render" {
 				t.Errorf("kept is %+v with %d spans", q.Root, len(q.Spans))
 			}

@@ -35,7 +35,7 @@ import (
 type journalJudge struct {
 	spanfuzz.Source
 	t       *testing.T
-	kept    bool            // see newKeepJudge
+	keeps   bool            // see newKeepJudge
 	sides   [2]*journalSide // ours, the SDK's
 	n       int             // of names
 	history []string
@@ -78,7 +78,7 @@ var reasonText = regexp.MustCompile(`(, )?(?: )?` + regexp.QuoteMeta(otlpenc.Kee
 // all, and the policy keeps all. The same spans must arrive, but for their flags. All spans are requests, which end.
 func newKeepJudge(t *testing.T, data []byte) *journalJudge {
 	t.Helper()
-	j := &journalJudge{Source: spanfuzz.Source{Data: data, MaxDepth: 4}, t: t, kept: true}
+	j := &journalJudge{Source: spanfuzz.Source{Data: data, MaxDepth: 4}, t: t, keeps: true}
 	l := sdktrace.NewSpanLimits()
 	if j.Below(2) == 0 {
 		l.EventCountLimit, l.AttributeCountLimit = j.Below(7)-1, j.Below(7)-1
@@ -115,7 +115,7 @@ func (j *journalJudge) run() {
 		j.operation()
 	}
 	for i := range j.sides[0].spans { // some never end
-		if j.kept || j.Below(4) > 0 {
+		if j.keeps || j.Below(4) > 0 {
 			j.both(func(s *journalSide) { s.spans[i].End() }, "end %d", i)
 		}
 	}
@@ -184,7 +184,7 @@ func (j *journalJudge) start(under int) {
 	j.both(func(s *journalSide) {
 		ctx, tracer := s.contexts[under], s.tracer
 		var options []trace.SpanStartOption
-		if j.kept {
+		if j.keeps {
 			options = append(options, trace.WithSpanKind(trace.SpanKindConsumer))
 		}
 		switch kind {
@@ -266,7 +266,7 @@ func (j *journalJudge) compare() {
 		}
 		for _, span := range s.got.all() {
 			text := journalText(span, names)
-			if j.kept {
+			if j.keeps {
 				text = reasonText.ReplaceAllString(strings.Replace(text, ", flags 00,", ", flags 01,", 1), "$1")
 			}
 			texts[i] = append(texts[i], text)

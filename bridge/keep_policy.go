@@ -20,8 +20,8 @@ import (
 // The recorders of the provider get the spans of a request that is kept. The zero value keeps chosen and failed requests, and
 // requests of a second or more, 20 each second.
 //
-// Until the decision, spans that the sampler drops wait in memory as sampled ones do: up to 512 KiB for each request, and within the
-// bounds of [record.Timeline.NewUnit] for all requests. Beyond that, the oldest entries stay, and [Stats] counts the others.
+// Until the decision, spans that the sampler drops wait in memory as sampled ones do. A request has up to 512 KiB, and all have the
+// bounds of [record.Timeline.NewUnit]. Beyond these, the oldest entries stay, and [Stats] counts the others.
 // Instrumentation sees that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
 type KeepPolicy struct {
 	Off bool // keep nothing that the sampler drops, and mark no request as kept

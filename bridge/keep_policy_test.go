@@ -277,7 +277,7 @@ func TestKeepCeiling(t *testing.T) {
 	})
 }
 
-// Exported requests keep the flags that others saw, and lose the probability, so that nobody counts them for others.
+// Exported requests keep the flags that others saw, and lose the probability, so that a backend does not count them for others.
 func TestKeepExport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct{ state, want string }{
@@ -321,7 +321,7 @@ func TestKeepExportsOwnTracesOnly(t *testing.T) {
 	}
 }
 
-// What a sampler samples below a span that it dropped is exported at once, and does not wait for the decision.
+// A sampled span below a dropped one is exported at once. It does not wait for the decision.
 func TestKeepSampledBelowDropped(t *testing.T) {
 	bySpanName := samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 		if strings.HasPrefix(p.Name, "sampled") {
@@ -347,7 +347,7 @@ func TestKeepSampledBelowDropped(t *testing.T) {
 	}
 }
 
-// What comes after the end of a request shares its fate.
+// Late spans are kept or dropped with their request.
 func TestKeepLateSpans(t *testing.T) {
 	for _, share := range []float64{0, 1} {
 		r := newKeepRig(t, bridge.KeepPolicy{Share: share, Export: true}, nil)
@@ -405,16 +405,16 @@ func TestKeepBoundOfARequest(t *testing.T) {
 		}
 		marks.Mark(ctx, "refused, too")
 	})
-	kept := len(r.recorded.spans) - 1
+	stay := len(r.recorded.spans) - 1
 	names := strings.Fields(strings.ReplaceAll(r.recorded.names(), "measure ", ""))
-	if kept < 1000 || kept >= n || !slices.Contains(names, "0") || !slices.Contains(names, fmt.Sprint(kept-1)) || slices.Contains(names, fmt.Sprint(kept)) {
-		t.Errorf("kept %d of %d measures, want the oldest ones", kept, n)
+	if stay < 1000 || stay >= n || !slices.Contains(names, "0") || !slices.Contains(names, fmt.Sprint(stay-1)) || slices.Contains(names, fmt.Sprint(stay)) {
+		t.Errorf("kept %d of %d measures, want the oldest ones", stay, n)
 	}
 	s := r.provider.Stats()
-	if s.Requests.Refused != uint64(n-kept)+1 || s.Lost() != 0 {
-		t.Errorf("%+v, want %d refused and none lost", s, n-kept+1)
+	if s.Requests.Refused != uint64(n-stay)+1 || s.Lost() != 0 {
+		t.Errorf("%+v, want %d refused and none lost", s, n-stay+1)
 	}
-	if got, want := strings.Join(r.recorded.reasons, ""), fmt.Sprint("share refused ", n-kept); got != want {
+	if got, want := strings.Join(r.recorded.reasons, ""), fmt.Sprint("share refused ", n-stay); got != want {
 		t.Errorf("the root says %q, want %q", got, want)
 	}
 	for _, s := range r.recorded.spans {

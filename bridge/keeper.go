@@ -91,7 +91,7 @@ func (k *keeper) reason(s *recordedSpan, unit *record.Timeline, slow bool) otlpe
 	}
 }
 
-// isSlow reports whether a request was slow, and counts its duration among those of its route.
+// isSlow reports whether a request was slow, and adds its duration to its route.
 func (k *keeper) isSlow(s *recordedSpan) bool {
 	if hasTrue(s.attributes, record.StreamKey) {
 		return false

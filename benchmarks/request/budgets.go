@@ -129,11 +129,11 @@ func runBudgets(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	kept, err := keptBudgets(ctx, o)
+	dropped, err := keptBudgets(ctx, o)
 	if err != nil {
 		return err
 	}
-	all = slices.Concat(all, kept, ended, alone, spans, waiting)
+	all = slices.Concat(all, dropped, ended, alone, spans, waiting)
 	took, err := handOverTime(ctx, o.length)
 	if err != nil {
 		return err

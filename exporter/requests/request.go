@@ -150,12 +150,12 @@ func (r *Recent) Background() []Snapshot {
 	return r.others.snapshots()
 }
 
-// Kept returns the most recent requests that a bridge.KeepPolicy kept, the newest first. It decodes nothing.
-func (r *Recent) Kept() []Snapshot {
+// KeptRequests returns the most recent requests that a bridge.KeepPolicy kept, the newest first. It decodes nothing.
+func (r *Recent) KeptRequests() []Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]Snapshot, 0, len(r.kept))
-	for _, q := range slices.Backward(r.kept) {
+	all := make([]Snapshot, 0, len(r.keptRequests))
+	for _, q := range slices.Backward(r.keptRequests) {
 		all = append(all, q.snapshot())
 	}
 	return all
@@ -209,7 +209,7 @@ func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok b
 			}
 		}
 	}
-	for _, all := range [][]*request{r.slowest, r.kept} {
+	for _, all := range [][]*request{r.slowest, r.keptRequests} {
 		if at := slices.IndexFunc(all, is); at >= 0 {
 			return all[at].snapshot(), true
 		}

@@ -162,7 +162,7 @@ func (r *Recent) letGo(t *traceData) bool {
 		return true
 	case q != nil:
 		from.remove(q)
-	case len(r.kept) > 0:
+	case len(r.keptRequests) > 0:
 		q = r.oldestKept()
 		r.stats.KeptEvicted++
 	case len(r.slowest) > 0:
@@ -195,20 +195,20 @@ func (r *Recent) keep(t *traceData, n *run, own []byte) {
 
 // keepLonger adds a request to those that a policy kept, and lets go of those it displaces.
 func (r *Recent) keepLonger(q *request) {
-	r.stats.Kept++
-	if r.c.Kept == 0 {
+	r.stats.KeptRequests++
+	if r.c.KeptRequests == 0 {
 		return
 	}
 	q.lists++
-	r.kept = append(r.kept, q)
-	if len(r.kept) > r.c.Kept {
+	r.keptRequests = append(r.keptRequests, q)
+	if len(r.keptRequests) > r.c.KeptRequests {
 		r.release(r.oldestKept())
 	}
 	size := 0
-	for _, q := range slices.Backward(r.kept) {
+	for _, q := range slices.Backward(r.keptRequests) {
 		size += q.trace.bytes() + len(q.own)
 	}
-	for size > r.c.MaxBytes/2 && len(r.kept) > 1 {
+	for size > r.c.MaxBytes/2 && len(r.keptRequests) > 1 {
 		old := r.oldestKept()
 		size -= old.trace.bytes() + len(old.own)
 		r.release(old)
@@ -218,8 +218,8 @@ func (r *Recent) keepLonger(q *request) {
 
 // oldestKept takes the oldest request from those that a policy kept.
 func (r *Recent) oldestKept() *request {
-	q := r.kept[0]
-	r.kept = slices.Delete(r.kept, 0, 1)
+	q := r.keptRequests[0]
+	r.keptRequests = slices.Delete(r.keptRequests, 0, 1)
 	return q
 }
 

@@ -43,8 +43,8 @@ func TestKept(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sampled, kept := recordedBy(t, c.work, true), recordedBy(t, c.work, false)
-			if got := missing(sampled, kept); !slices.Equal(got, c.want) {
+			sampled, tentative := recordedBy(t, c.work, true), recordedBy(t, c.work, false)
+			if got := missing(sampled, tentative); !slices.Equal(got, c.want) {
 				t.Errorf("missing in spans of a kept request:\n%s", strings.Join(got, "\n"))
 			}
 		})
@@ -104,7 +104,7 @@ func (*spans) ForceFlush(context.Context) error { return nil }
 func (*spans) Shutdown(context.Context) error   { return nil }
 
 // missing lists the spans, by name, that a kept request lacks, and what the spans lack that it has.
-func missing(sampled, kept []otlpenc.Span) []string {
+func missing(sampled, tentative []otlpenc.Span) []string {
 	count := func(all []otlpenc.Span, each func(otlpenc.Span) []string) map[string]int {
 		n := map[string]int{}
 		for _, s := range all {
@@ -124,7 +124,7 @@ func missing(sampled, kept []otlpenc.Span) []string {
 		}
 		return append(out, fmt.Sprintf("lacks the status %v", s.Status.Code))
 	}
-	have := count(kept, parts)
+	have := count(tentative, parts)
 	var out []string
 	for what, n := range count(sampled, parts) {
 		name, lack, _ := strings.Cut(what, ": ")

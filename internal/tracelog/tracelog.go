@@ -50,8 +50,12 @@ func End(id trace.SpanID, name string) {
 }
 
 // CPU notes the CPU time that the process has used so far, in user and system mode. From two such notes, a reader of the
-// trace learns whether goroutines that the runtime ran were really on a processor.
+// trace learns whether goroutines that the runtime ran were really on a processor. 0 is a system that does not tell: nothing
+// is noted.
 func CPU(used time.Duration) {
+	if used <= 0 {
+		return
+	}
 	rt.Log(context.Background(), cpuCategory, strconv.FormatInt(int64(used), 10))
 }
 
@@ -95,7 +99,7 @@ func Parse(category, message string) (n Note) {
 		kind = SpanEnd
 	case cpuCategory:
 		used, err := strconv.ParseInt(message, 10, 64)
-		if err != nil || used < 0 {
+		if err != nil || used <= 0 {
 			return Note{}
 		}
 		return Note{Kind: CPUTime, CPU: time.Duration(used)}

@@ -27,9 +27,10 @@ func TestNotesAreInTheTrace(t *testing.T) {
 	}
 	tracelog.Root(t.Context(), span, "GET")
 	tracelog.End(span.SpanID(), "GET /"+strings.Repeat("long", 100))
+	tracelog.CPU(987654321)
 	rt.Stop()
 	for _, want := range []string{
-		"perfline.root", "00000000000000cd 000000000000000000000000000000ab", "perfline.start", "00000000000000cd GET", "perfline.end", "00000000000000cd GET /long",
+		"perfline.root", "00000000000000cd 000000000000000000000000000000ab", "perfline.start", "00000000000000cd GET", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321",
 	} {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("the trace lacks %q", want)
@@ -53,6 +54,10 @@ func TestParse(t *testing.T) {
 		{"perfline.end", "xyz name", tracelog.Note{}},
 		{"perfline.root", id + " short", tracelog.Note{}},
 		{"perfline.root", id + " " + traceID + "00", tracelog.Note{}},
+		{"perfline.cpu", "1234567890", tracelog.Note{Kind: tracelog.CPUTime, CPU: 1234567890}},
+		{"perfline.cpu", "0", tracelog.Note{}},
+		{"perfline.cpu", "-5", tracelog.Note{}},
+		{"perfline.cpu", "1.5", tracelog.Note{}},
 		{"span", id + " name", tracelog.Note{}},
 		{"", "", tracelog.Note{}},
 	} {

@@ -8,15 +8,15 @@ import "time"
 
 // The states of an undecided unit.
 const (
-	undecided uint32 = iota
-	discarded
-	kept
-	exported // kept, and the receiver exports it
+	unitUndecided uint32 = iota
+	unitDiscarded
+	unitKept
+	unitExported // kept, and the receiver exports it
 )
 
 // NewUndecidedUnit returns a unit as [Timeline.NewUnit] does, which has to be decided: by [Timeline.End] or by
-// [Timeline.Discard]. Its marks count as lost only if it is kept. Flushes leave it alone. So do
-// sweeps, unless too many units wait, or it has waited for 15 minutes: then the entries that it has are dropped, and count as refused.
+// [Timeline.Discard]. Its marks count as lost only if it is kept. Flushes and
+// sweeps leave it alone. When too many units wait, or after 15 minutes, the entries that it has are dropped, and count as refused.
 func (t *Timeline) NewUndecidedUnit(start time.Time, r Receiver) *Timeline {
 	u := t.NewUnit(start, r)
 	u.tentative = true
@@ -27,9 +27,9 @@ func (t *Timeline) NewUndecidedUnit(start time.Time, r Receiver) *Timeline {
 func (t *Timeline) Undecided() bool { return t.tentative }
 
 // Discard ends an undecided unit with the span that is its root. The receiver gets nothing of it, now or later. Observers get
-// its entries as those of other units. A nil root says that the unit has no journal yet.
+// its entries nevertheless. A nil root says that the unit has no journal yet.
 func (t *Timeline) Discard(root Span) {
-	t.decision.Store(discarded)
+	t.decision.Store(unitDiscarded)
 	t.closed.Store(true)
 	t.disconnect()
 	t.mu.Lock()
@@ -75,13 +75,13 @@ func (t *Timeline) giveUp() {
 }
 
 // Export says that the unit, which is about to be kept, is exported as well. See [Timeline.Exported].
-func (t *Timeline) Export() { t.decision.Store(exported) }
+func (t *Timeline) Export() { t.decision.Store(unitExported) }
 
 // Exported reports whether an undecided unit is exported as well.
-func (t *Timeline) Exported() bool { return t.decision.Load() == exported }
+func (t *Timeline) Exported() bool { return t.decision.Load() == unitExported }
 
 // isKept reports whether an undecided unit is kept.
-func (t *Timeline) isKept() bool { return t.decision.Load() >= kept }
+func (t *Timeline) isKept() bool { return t.decision.Load() >= unitKept }
 
 // maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
 const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)

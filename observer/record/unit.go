@@ -113,7 +113,7 @@ func (t *Timeline) Close() {
 
 func (t *Timeline) end(root Span) {
 	if t.tentative {
-		t.decision.Store(max(t.decision.Load(), kept))
+		t.decision.Store(max(t.decision.Load(), unitKept))
 	}
 	if t.closed.Swap(true) && root == nil {
 		return

@@ -71,7 +71,7 @@ func (r *Recorder) analyse(roots []states.Root) {
 func (r *Recorder) read(roots []states.Root) (requests []states.Request, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
-		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID, Start: root.Start}
+		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID, Duration: root.End.Sub(root.Start)}
 	}
 	a := &analyst{r: r}
 	runtime.LockOSThread() // whose CPU time is the analyst's

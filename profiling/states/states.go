@@ -44,7 +44,7 @@ type Frame struct {
 // A Party is a goroutine that had a part in the wait of another one.
 type Party struct {
 	Goroutine uint64
-	Function  string  // the innermost function outside the standard library; empty if there is none
+	Function  string  // the innermost function outside the standard library, or that of a worker of the garbage collector; may be empty
 	Stack     []Frame // at the moment when it ended the wait, the innermost function first; may be empty
 
 	// The request that the goroutine worked for. All three are zero if it worked for none.
@@ -94,8 +94,11 @@ type Request struct {
 	Unended bool
 
 	// Goroutines have the serving goroutine first, on which the request's root span started. The intervals of this one
-	// cover the whole request, with gaps.
+	// cover the whole request, with gaps. Where a goroutine does many things within a short time, there is one interval for
+	// each kind of them: times are right, and the order is not. Omitted is the number of goroutines that are left out,
+	// because there were too many intervals.
 	Goroutines []Goroutine
+	Omitted    int
 
 	// Causes add up to the request's duration, the longest first. Where the serving goroutine waits for the work of another
 	// goroutine, the cause is what that one did meanwhile.

@@ -22,8 +22,11 @@ type analyzer struct {
 	stopping   map[*goroutine]stop        // that have not ended
 	processors *processors
 	stacks     *stacks
+	stored     []*span // that segments have; the first one is nil
+	wakes      []wake  // that segments have; the first one is none
 
 	first, last       xtrace.Time
+	steps             int // pieces so far
 	firstClock, clock *xtrace.ClockSnapshot
 }
 
@@ -45,6 +48,8 @@ func newAnalyzer(roots []Root, windows []window, pause func()) *analyzer {
 		stopping:   map[*goroutine]stop{},
 		processors: newProcessors(windows),
 		stacks:     newStacks(),
+		stored:     make([]*span, 1),
+		wakes:      make([]wake, 1),
 	}
 	for _, r := range roots {
 		a.wanted[r.SpanID] = nil
@@ -77,8 +82,8 @@ func (a *analyzer) event(event *xtrace.Event) {
 			g.collects = true
 		}
 	case xtrace.EventStackSample:
-		if g := a.goroutines[event.Goroutine()]; g != nil && g.now.activity <= assisting && g.now.stack == xtrace.NoStack {
-			g.now.stack = event.Stack()
+		if g := a.goroutines[event.Goroutine()]; g != nil {
+			g.now.seen(event.Stack())
 		}
 	}
 }
@@ -95,8 +100,8 @@ func (a *analyzer) span(event *xtrace.Event) {
 	}
 	begins := event.Kind() != xtrace.EventRangeEnd
 	if r.Name == "GC mark assist" {
-		g.assist = begins
-		if g.now.activity <= assisting && g.now.activity != g.busy() {
+		g.assist, g.assists = begins, true
+		if g.now.activity <= assisting && (g.now.activity == assisting) != begins {
 			a.change(g, at, g.busy(), xtrace.NoStack, nil)
 		}
 		return
@@ -108,7 +113,7 @@ func (a *analyzer) span(event *xtrace.Event) {
 	if begins {
 		a.stopping[g] = stop{
 			start: at, by: g, collector: strings.Contains(reason, "GC"),
-			wake: wake{by: g, span: g.owner.current(), stack: event.Stack()},
+			wake: wake{by: g, span: g.owner.current(), stack: a.stacks.id(event.Stack())},
 		}
 		return
 	}

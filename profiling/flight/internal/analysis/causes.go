@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ type cause struct {
 	functions votes[string]
 	spans     votes[trace.SpanID]
 	parties   map[partyKey]*partyShare
-	calls     []calls
+	calls     calls
 }
 
 type partyKey struct{ function, request string }
@@ -54,7 +55,7 @@ type causeKey struct {
 // causes partitions the time of the serving goroutine.
 func (b *builder) causes() []states.Cause {
 	c := &collector{builder: b, causes: map[causeKey]*cause{}}
-	c.follow(b.root.server, b.from, b.to, place{spanID: b.root.id}, nil)
+	c.follow(b.root.server, b.serving(), place{spanID: b.root.id}, nil)
 	list := make([]states.Cause, 0, len(c.causes))
 	for _, cause := range c.causes {
 		list = append(list, cause.result(b.root))
@@ -79,10 +80,10 @@ type collector struct {
 	causes map[causeKey]*cause
 }
 
-// follow attributes the time [from, to) to what g did in it. A wait for g explains the time that the trace does not have of
-// g; without one, it is a gap.
-func (c *collector) follow(g *goroutine, from, to xtrace.Time, at place, waiting *piece) {
-	for p := range c.pieces(g, from, to, true) {
+// follow attributes the time of pieces of g to what g did. A wait for g explains the time that the trace does not have of
+// g. Without one, it is a gap.
+func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
+	for p := range pieces {
 		here := at
 		if p.span != nil && p.span.root == c.root {
 			here.spanID = p.span.id
@@ -130,7 +131,7 @@ func (c *collector) absent(g *goroutine, p piece, at place, waiting *piece) {
 	at.depth++
 	switch before := g.created && (len(g.past) == 0 || p.end <= g.past[0].start); {
 	case before && g.creator != nil && at.depth < deepest:
-		c.follow(g.creator, p.start, p.end, at, waiting)
+		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
 	case before: // package time starts goroutines for time.AfterFunc
 		c.add(causeKey{kind: states.Timer, function: at.function, span: at.spanID}, p, at, nil)
 	default:
@@ -146,7 +147,7 @@ func (c *collector) depends(p piece, at place) {
 		c.blamed(p, at)
 		return
 	}
-	c.follow(p.wake.by, p.start, p.end, at, &p)
+	c.follow(p.wake.by, c.pieces(p.wake.by, p.start, p.end, true), at, &p)
 }
 
 // blamed attributes a wait to the goroutine that ended it.
@@ -181,7 +182,7 @@ func (c *collector) lastWait(p piece) (segment, bool) {
 	g := p.wake.by
 	first, end := g.segments(p.start, p.end)
 	for i := end - 1; i >= first; i-- {
-		s := g.past[i]
+		s := c.segment(g, i)
 		if s.activity >= waitingUnknown && s.kind(c.stacks) == p.kind && s.wake != nil && s.end < p.end {
 			return s, true
 		}
@@ -211,7 +212,7 @@ func (c *collector) running(g *goroutine, p piece, at place) {
 		key.by.request = by.Request
 	}
 	cause := c.add(key, p, at, by)
-	cause.calls = append(cause.calls, calls{frames: c.ran(g, p.index), length: p.end.Sub(p.start)})
+	cause.calls.add(c.ran(g, p.index), p.end.Sub(p.start))
 }
 
 // withoutOthers takes the time away from a piece in which other programs had the processor.
@@ -227,26 +228,32 @@ func (c *collector) withoutOthers(p piece, at place) piece {
 
 func (c *collector) runnable(g *goroutine, p piece, at place) {
 	h := c.processors.most(p.start, p.end, g)
-	switch {
-	case h.free && p.end.Sub(p.start) >= freeProcessor:
+	if h.free && p.end.Sub(p.start) >= freeProcessor {
 		c.add(causeKey{kind: states.OtherPrograms}, p, at, nil)
-	case h.by != nil && h.by.collector(c.stacks):
-		c.add(causeKey{kind: states.GarbageCollection}, p, at, nil)
-	default:
-		if p = c.withoutOthers(p, at); p.start < p.end {
-			var by *states.Party
-			if !h.free {
-				by = c.holding(h)
-			}
-			c.add(causeKey{kind: states.Runnable}, p, at, by)
+		return
+	}
+	p = c.withoutOthers(p, at)
+	if h.collected > 0 {
+		part := p
+		part.end = p.start + xtrace.Time(float64(p.end-p.start)*h.collected)
+		if p.start = part.end; part.start < part.end {
+			c.add(causeKey{kind: states.GarbageCollection}, part, at, nil)
 		}
 	}
+	if p.start >= p.end {
+		return
+	}
+	var by *states.Party
+	if !h.free {
+		by = c.holding(h)
+	}
+	c.add(causeKey{kind: states.Runnable}, p, at, by)
 }
 
 func (c *collector) add(key causeKey, p piece, at place, by *states.Party) *cause {
 	entry := c.causes[key]
 	if entry == nil {
-		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}}
+		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}, calls: calls{}}
 		c.causes[key] = entry
 	}
 	d := p.end.Sub(p.start)

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,9 +19,22 @@ import (
 const long = 20 * time.Millisecond
 
 // blockedIn waits until a goroutine is blocked in the function.
-func blockedIn(function string) {
+func blockedIn(function string) { blockedTimes(function, 1) }
+
+// blockedTimes waits until as many goroutines are blocked in the function.
+func blockedTimes(function string, n int) {
 	buffer := make([]byte, 1<<20)
-	for !strings.Contains(string(buffer[:runtime.Stack(buffer, true)]), function) {
+	for {
+		blocked := 0
+		for goroutine := range strings.SplitSeq(string(buffer[:runtime.Stack(buffer, true)]), "\n\n") {
+			state, _, _ := strings.Cut(goroutine, "\n")
+			if strings.Contains(goroutine, function) && !strings.Contains(state, "[run") {
+				blocked++
+			}
+		}
+		if blocked >= n {
+			return
+		}
 		runtime.Gosched()
 	}
 }
@@ -119,21 +134,37 @@ func TestSyscall(t *testing.T) {
 	in(t, largest(t, got, states.Syscall).Function, "analysis_test.flush")
 }
 
-var sink uint64
+var sink atomic.Uint64
 
-// burn uses a processor until the process, or its goroutines, have done a fixed amount of work.
+// burn uses a processor for a fixed amount of work.
 //
 //go:noinline
-func burn() {
-	for i := range uint64(60_000_000) {
-		sink = sink*31 + i
+func burn() { sink.Add(hash(60_000_000)) }
+
+func hash(n uint64) (h uint64) {
+	for i := range n {
+		h = h*31 + i
 	}
+	return h
 }
 
 func TestProcessorTime(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() { r = do("GET /", burn) }), r)
-	in(t, largest(t, got, states.Running).Function, "analysis_test.burn")
+	in(t, largest(t, got, states.Running).Function, "analysis_test.hash")
+}
+
+// Without a sample, time on a processor counts for the function that called what came before and after.
+func TestProcessorTimeWithoutSample(t *testing.T) {
+	var r *request
+	got := read(t, record(t, func() {
+		r = start("GET /") // by this function
+		func() {
+			sink.Add(hash(100_000))
+			r.end()
+		}()
+	}), r)
+	in(t, largest(t, got, states.Running).Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
 }
 
 func TestProcessorsTaken(t *testing.T) {
@@ -151,49 +182,33 @@ func TestProcessorsTaken(t *testing.T) {
 	if c.By == nil || c.By.Request != "GET /report" {
 		t.Fatalf("processors taken by %+v, want GET /report", c.By)
 	}
-	in(t, c.By.Function, "analysis_test.burn")
+	in(t, c.By.Function, "analysis_test.hash")
 }
 
 type node struct{ next *node }
 
-// litter allocates pointers that stay reachable, so that the collector has much to mark.
+// litter allocates n small objects with pointers, and keeps the last million.
 //
 //go:noinline
-func litter() {
-	var lists [64]*node
-	for i := range 3_000_000 {
-		lists[i%64] = &node{lists[i%64]}
+func litter(n int) {
+	live := make([]*node, 1_000_000)
+	for i := range n {
+		live[i%len(live)] = new(node)
 	}
-	runtime.KeepAlive(lists)
+	runtime.KeepAlive(live)
 }
 
+// The collector always runs, and takes more time than the request itself.
 func TestGarbageCollection(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	var r *request
-	got := read(t, record(t, func() {
-		stop := make(chan bool)
-		var others sync.WaitGroup
-		for range 4 {
-			others.Go(func() {
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-						litter()
-					}
-				}
-			})
-		}
-		r = do("GET /", litter)
-		close(stop)
-		others.Wait()
-	}), r)
-	found := false
-	for _, c := range got.Causes {
-		found = found || c.Kind == states.GarbageCollection
+	got := read(t, record(t, func() { r = do("GET /", func() { litter(3_000_000) }) }), r)
+	largest(t, got, states.GarbageCollection)
+	if want := "garbage collection"; !strings.Contains(got.Sentence(), want) {
+		t.Errorf("sentence is %q, want %q in it", got.Sentence(), want)
 	}
-	if !found {
-		t.Error("no cause is garbage collection")
+	if interval(got, 0, states.GCAssist) == nil {
+		t.Error("no interval is help to the collector")
 	}
 }

@@ -1,2 +1,75 @@
-// Package analysis reads an execution trace of package runtime/trace and says what the goroutines of a request did in it.
+// Package analysis reads an execution trace of package runtime/trace, and says what the goroutines of requests did and why
+// the requests took their time:
+//
+//	requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{{TraceID: t, SpanID: s}}, pause)
+//	for _, r := range requests {
+//		fmt.Println(r.Name, r.Sentence())
+//	}
+//
+// Package tracelog writes the notes of spans that must be in the trace.
+//
+// # Which goroutines work for a request
+//
+//   - The goroutine on which a span starts, until the span ends. It may end on another goroutine.
+//   - Goroutines that such a goroutine creates, and those that they create, until the request ends.
+//   - Workers of pools. When a goroutine of a request ends the wait of a goroutine that works for none, at a channel, a
+//     select statement or a condition, that one works for the request. It stops when it waits in the same place again, or
+//     when another request wakes it.
+//
+// A goroutine's own spans come first, then the request that created it, then the one that woke it.
+//
+// # What a goroutine does
+//
+//	execution trace                        interval
+//	running                                Running; GCAssist while it helps the garbage collector
+//	running or runnable in a stop          StopTheWorld
+//	runnable                               Runnable
+//	system call                            Syscall
+//	"sync"                                 Mutex or WaitGroup, by the stack; Wait if it is neither
+//	"chan receive", "select"               ChannelReceive, Select; Pool in (*sql.DB).conn; Timer if no goroutine ends it
+//	"chan send"                            ChannelSend
+//	"network"                              Network
+//	"sleep"                                Timer
+//	"sync.(*Cond).Wait"                    Condition
+//	waits for the garbage collector        GCAssist
+//	other reasons                          Wait
+//	nothing                                Gap
+//
+// # Causes
+//
+// They partition the time of the serving goroutine.
+//
+//   - Waits for the work of another goroutine (ChannelReceive, Select, WaitGroup, Condition, Wait) are replaced by what the
+//     goroutine that ended the wait did meanwhile, and so on. Before that goroutine was created, its creator counts.
+//   - Mutexes and pools count for the goroutine that released them. If that one had waited meanwhile in the same way, the
+//     time before counts for the goroutine that ended its wait.
+//   - ChannelSend counts for the receiver.
+//   - Time on a processor has one cause with the innermost function that ran for more than half of it. Where the runtime
+//     preempted the goroutine, or the CPU profiler sampled it, its stack is known. Elsewhere the calls count that it had
+//     both before and after.
+//   - Runnable counts for the goroutines that held the processors meanwhile. The garbage collector counts in proportion.
+//   - GCAssist and stops by the garbage collector are GarbageCollection. Other stops name the goroutine that stops.
+//   - OtherPrograms is time that this process did not get from the operating system: the part of the running time that is
+//     missing in the notes of tracelog.CPU, and times of a millisecond or more in which a goroutine is ready and
+//     a processor of the runtime is free. It names no goroutine.
+//
+// # Guarantees
+//
+//   - Intervals of a goroutine are in order and disjoint. Those of the serving goroutine cover the request. Causes add up to
+//     its duration. All are exact, to the nanosecond.
+//   - A malformed or cut trace gives an error and the requests so far. Read never panics.
+//   - Memory depends on the size of the trace, and on the part of it in which the wanted requests run: five times the size
+//     for one short request, twenty times when the requests run all the time. A result has some ten thousand intervals at most,
+//     unless it has as many spans.
+//   - Read starts no goroutine. It may be called concurrently with different readers.
+//
+// # Limitations
+//
+//   - The trace does not identify mutexes, channels and pools. A wait is blamed by who ended it.
+//   - A worker that finds its next job without a wait, in a buffered channel, still counts for the request before.
+//   - A root that started before the trace is taken to be on the goroutine on which it ends. Spans of other roots that started
+//     before the trace have no name.
+//   - Time in which an allocation sweeps memory counts as running.
+//   - A system call may use the processor, or wait. The trace does not tell.
+//   - Under a limit of CPU time, as in a container, OtherPrograms is the limit.
 package analysis

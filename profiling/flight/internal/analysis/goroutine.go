@@ -1,11 +1,7 @@
 package analysis
 
 import (
-	"slices"
-
 	xtrace "golang.org/x/exp/trace"
-
-	"github.com/perfline/perfline/profiling/states"
 )
 
 // An activity is what the trace says that a goroutine does. Kinds of states need the stack besides.
@@ -13,6 +9,7 @@ type activity uint8
 
 const (
 	running activity = iota
+	noted            // running, since a note; the stack is that of the note
 	assisting
 	runnable
 	syscalling
@@ -26,7 +23,6 @@ const (
 	waitingCondition
 	waitingCollector
 	waitingOther
-	handedOver // the request goes on at another goroutine
 )
 
 // reasons has the reasons of package runtime for blocking: traceBlockReasonStrings in traceruntime.go.
@@ -45,22 +41,6 @@ var reasons = map[string]activity{
 	"preempted":                    waitingCollector, // to have its stack scanned
 }
 
-// A segment is a time in which a goroutine does one thing, for one span.
-type segment struct {
-	start, end xtrace.Time
-	activity   activity
-	stack      xtrace.Stack // where it waits; a running one has a stack only if it was seen there
-	span       *span        // that it works for
-	wake       *wake        // that ended the wait
-}
-
-// A wake is the end of a wait.
-type wake struct {
-	by    *goroutine // nil if the network poller or a timer ended it
-	span  *span      // that the other goroutine worked for
-	stack xtrace.Stack
-}
-
 // A goroutine is what is known of one goroutine while its events are read.
 type goroutine struct {
 	id       xtrace.GoID
@@ -68,45 +48,19 @@ type goroutine struct {
 	start    xtrace.Stack // of its first function
 	creator  *goroutine   // nil if a timer or nothing in the trace created it
 	created  bool         // in the trace
-	past     []segment    // in the windows: in order, disjoint
-	now      segment      // has no end yet
-	assist   bool         // helps the garbage collector
-	collects bool         // is a worker of the garbage collector
+	past     []record     // the segments in the windows: in order, disjoint
+	now      open
+	assist   bool // helps the garbage collector now
+	assists  bool // has helped it
+	collects bool // is a worker of the garbage collector
 
 	processor xtrace.ProcID // while it runs
 	resumed   xtrace.Time   // when it began to run there
+	tally     tally         // of processors.most
 
 	owner  owner
 	served xtrace.Time // when the last root on it ended
 	joined *root       // the last wanted root that it worked for
-}
-
-// segments returns the indexes of the past segments that overlap with [from, to).
-func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
-	first, _ = slices.BinarySearchFunc(g.past, from, func(s segment, from xtrace.Time) int {
-		if s.end <= from {
-			return -1
-		}
-		return 1
-	})
-	for end = first; end < len(g.past) && g.past[end].start < to; end++ {
-	}
-	return first, end
-}
-
-// change ends the current segment and begins the next one, at the time of an event.
-func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack, w *wake) {
-	a.end(g, at, w)
-	g.now = segment{start: at, activity: next, stack: stack, span: g.owner.current()}
-	a.join(g)
-}
-
-// end ends the current segment.
-func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
-	if at > g.now.start && overlap(a.windows, g.now.start, at) {
-		g.now.end, g.now.wake = at, w
-		g.past = append(g.past, g.now)
-	}
 }
 
 // busy returns running, or assisting.
@@ -132,7 +86,7 @@ func (a *analyzer) transition(event *xtrace.Event) {
 	from, to := t.Goroutine()
 	g := a.goroutines[id]
 	if g == nil {
-		g = &goroutine{id: id, now: segment{start: at, activity: waitingUnknown}}
+		g = &goroutine{id: id, now: open{start: at, activity: waitingUnknown}}
 		a.goroutines[id] = g
 		if from == xtrace.GoNotExist {
 			a.create(g, event, t.Stack)
@@ -194,7 +148,8 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 	case xtrace.GoSyscall:
 		g.now.activity = syscalling
 	case xtrace.GoWaiting:
-		g.now.activity = a.stacks.blocked(stack)
+		g.now.activity = a.stacks.blocked(a.stacks.id(stack))
+		g.collects = a.stacks.collector(a.stacks.id(stack))
 	}
 	if state != xtrace.GoRunning {
 		g.now.stack = stack
@@ -206,19 +161,18 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 	var w *wake
 	switch from {
 	case xtrace.GoWaiting:
-		w = &wake{stack: event.Stack()}
+		by := a.stacks.id(event.Stack())
+		w = &wake{stack: by}
 		if w.by = a.goroutines[event.Goroutine()]; w.by != nil {
 			w.span = w.by.owner.current()
 		}
 		if g.now.activity == waitingUnknown {
-			g.now.activity = a.stacks.ended(w.stack)
+			g.now.activity = a.stacks.ended(by)
 		}
 		g.owner.woken(g.now.activity, w.span)
 		stack = g.now.stack
-	case xtrace.GoRunning: // preempted: this is a sample of where it ran
-		if g.now.stack == xtrace.NoStack {
-			g.now.stack = stack
-		}
+	case xtrace.GoRunning: // preempted
+		g.now.seen(stack)
 	case xtrace.GoSyscall:
 		stack = g.now.stack
 	}
@@ -232,12 +186,15 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 		activity = waitingOther
 	}
 	g.owner.blocked(activity, stack)
+	if !g.collects && (activity == waitingCollector || activity == waitingOther) {
+		g.collects = a.stacks.collector(a.stacks.id(stack))
+	}
 	a.change(g, at, activity, stack, nil)
 }
 
 // function returns the function that g began with, as far as the trace has it.
 func (g *goroutine) function(s *stacks) string {
-	if frames := s.frames(g.start); len(frames) > 0 {
+	if frames := s.frames(s.id(g.start)); len(frames) > 0 {
 		return frames[0].Function
 	}
 	for i := range g.past {
@@ -246,55 +203,4 @@ func (g *goroutine) function(s *stacks) string {
 		}
 	}
 	return ""
-}
-
-// collector reports whether g belongs to the garbage collector.
-func (g *goroutine) collector(s *stacks) bool {
-	if g.collects {
-		return true
-	}
-	switch g.function(s) {
-	case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge":
-		return true
-	}
-	return false
-}
-
-// kind returns what the goroutine did in a segment.
-func (s *segment) kind(stacks *stacks) states.Kind {
-	nobody := s.wake != nil && s.wake.by == nil // a timer, since the network poller has a reason of its own
-	switch s.activity {
-	case running:
-		return states.Running
-	case assisting, waitingCollector:
-		return states.GCAssist
-	case runnable:
-		return states.Runnable
-	case syscalling:
-		return states.Syscall
-	case waitingNetwork:
-		return states.Network
-	case waitingSleep:
-		return states.Timer
-	case waitingSend:
-		return states.ChannelSend
-	case waitingCondition:
-		return states.Condition
-	case waitingReceive, waitingSelect:
-		switch class := stacks.wait(s.stack); {
-		case class == states.Pool:
-			return class
-		case nobody:
-			return states.Timer
-		case s.activity == waitingSelect:
-			return states.Select
-		}
-		return states.ChannelReceive
-	case waitingSync:
-		if class := stacks.wait(s.stack); class != states.Wait || s.wake == nil {
-			return class
-		}
-		return stacks.wait(s.wake.stack)
-	}
-	return states.Wait
 }

@@ -72,7 +72,7 @@ func (a *analyzer) startSpan(event *xtrace.Event, task xtrace.TaskID, n tracelog
 		s.root.names[s.id] = n.Name
 	}
 	g.owner.own = append(g.owner.own, s)
-	a.reassign(g, event.Time())
+	a.reassign(g, event)
 }
 
 // unknownRoot returns the root of a span whose task did not start in the trace.
@@ -95,7 +95,7 @@ func (a *analyzer) endSpan(event *xtrace.Event, n tracelog.Note) {
 	g, at := a.goroutines[event.Goroutine()], event.Time()
 	s := a.spans[n.SpanID]
 	if s == nil {
-		a.endEarlier(g, at, n)
+		a.endEarlier(g, event, n)
 		return
 	}
 	delete(a.spans, n.SpanID)
@@ -107,7 +107,7 @@ func (a *analyzer) endSpan(event *xtrace.Event, n tracelog.Note) {
 		a.endRoot(s.root, g, at, n.Name)
 	}
 	if s.on != nil {
-		a.reassign(s.on, at)
+		a.reassign(s.on, event)
 	}
 }
 
@@ -123,7 +123,7 @@ func (a *analyzer) endRoot(r *root, g *goroutine, at xtrace.Time, name string) {
 
 // endEarlier handles the end of a span that started before the trace. If it is a wanted root, it is taken to have been on
 // this goroutine all the time.
-func (a *analyzer) endEarlier(g *goroutine, at xtrace.Time, n tracelog.Note) {
+func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note) {
 	r, wanted := a.wanted[n.SpanID]
 	if !wanted || r != nil || g == nil {
 		return
@@ -140,15 +140,20 @@ func (a *analyzer) endEarlier(g *goroutine, at xtrace.Time, n tracelog.Note) {
 	r.earliest = max(a.first, g.served)
 	r.names[r.id] = n.Name
 	r.span.ended = true
-	a.endRoot(r, g, at, n.Name)
-	a.reassign(g, at)
+	a.endRoot(r, g, event.Time(), n.Name)
+	a.reassign(g, event)
 }
 
-// reassign begins a new segment if the goroutine works for another span from now on. A wait stays whole: it has one end.
-func (a *analyzer) reassign(g *goroutine, at xtrace.Time) {
-	if g.now.activity <= assisting && g.owner.current() != g.now.span {
-		a.change(g, at, g.now.activity, xtrace.NoStack, nil)
+// reassign begins a new segment if the goroutine works for another span since a note. A wait stays whole: it has one end.
+func (a *analyzer) reassign(g *goroutine, note *xtrace.Event) {
+	if g.state != xtrace.GoRunning || g.owner.current() == g.now.span {
+		return
 	}
+	activity, stack := g.now.activity, xtrace.NoStack
+	if activity != assisting && note.Goroutine() == g.id {
+		activity, stack = noted, note.Stack()
+	}
+	a.change(g, note.Time(), activity, stack, nil)
 }
 
 // join adds a goroutine to the workers of the wanted root that it works for from now on.

@@ -32,6 +32,7 @@ type span struct {
 	parent *span      // nil for the root
 	on     *goroutine // on which it started
 	ended  bool
+	index  uint32 // in analyzer.stored
 }
 
 // open returns the innermost span around s that has not ended, or nil.

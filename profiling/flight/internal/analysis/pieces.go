@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"iter"
+	"sort"
 
 	xtrace "golang.org/x/exp/trace"
 
@@ -15,6 +16,9 @@ type piece struct {
 	index int // of the segment, among those of its goroutine; -1 for a gap
 }
 
+// stepsPerPause pieces are handled in less than a millisecond.
+const stepsPerPause = 200
+
 // pieces yields what g did in [from, to). With gaps, the pieces cover all of it.
 func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
@@ -26,10 +30,10 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 		}
 		first, end := g.segments(from, to)
 		for i := first; i < end; i++ {
-			if i%256 == 255 {
+			if a.steps++; a.steps%stepsPerPause == 0 {
 				a.pause()
 			}
-			s := g.past[i]
+			s := a.segment(g, i)
 			s.start, s.end = max(s.start, from), min(s.end, to)
 			if !gap(s.start) || !a.split(g, piece{segment: s, kind: s.kind(a.stacks), index: i}, yield) {
 				return
@@ -46,7 +50,9 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 		return yield(p)
 	}
 	rest := p
-	for _, s := range a.stopsIn(p.start, p.end) {
+	stops := a.stopsIn(p.start, p.end)
+	for i := range stops {
+		s := &stops[i]
 		// The goroutine that stops the world runs meanwhile. Others that run have not been stopped yet.
 		if s.end <= rest.start || s.start >= rest.end || p.kind == states.Running && s.by != g {
 			continue
@@ -70,12 +76,11 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 }
 
 // stopsIn returns the stops of the world that overlap with [from, to), by time. Only one can go on at a time.
-func (a *analyzer) stopsIn(from, to xtrace.Time) []*stop {
-	var stops []*stop
-	for i := range a.stops {
-		if s := &a.stops[i]; s.end > from && s.start < to {
-			stops = append(stops, s)
-		}
+func (a *analyzer) stopsIn(from, to xtrace.Time) []stop {
+	first := sort.Search(len(a.stops), func(i int) bool { return a.stops[i].end > from })
+	end := first
+	for end < len(a.stops) && a.stops[end].start < to {
+		end++
 	}
-	return stops
+	return a.stops[first:end]
 }

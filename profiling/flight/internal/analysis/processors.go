@@ -1,7 +1,7 @@
 package analysis
 
 import (
-	"slices"
+	"sort"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
@@ -18,6 +18,14 @@ type processors struct {
 	since xtrace.Time
 
 	accounts []account
+
+	tallied []*goroutine // by most, which uses the slice again
+}
+
+// A tally is how long a goroutine held processors.
+type tally struct {
+	total   time.Duration
+	longest run
 }
 
 // A run is a time in which a goroutine holds a processor.
@@ -25,6 +33,8 @@ type run struct {
 	start, end xtrace.Time
 	by         *goroutine
 }
+
+func (r run) length() time.Duration { return r.end.Sub(r.start) }
 
 // An account is a note of the CPU time that the process had got.
 type account struct {
@@ -83,51 +93,63 @@ func (p *processors) account(at xtrace.Time, got time.Duration) {
 
 // A holder is the goroutine that held the processors most in a time.
 type holder struct {
-	by   *goroutine
-	last run  // the longest one of it
-	free bool // one processor was free for most of the time: the runtime could have started another goroutine on it
+	by      *goroutine // nil if only the garbage collector ran
+	longest run        // of it
+	free    bool       // one processor was free for most of the time: the runtime could have started another goroutine on it
+
+	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in use that went to all
+	// workers and to goroutines that helped.
+	worker    *goroutine
+	collected float64
 }
 
-// most returns the holder of the processors in [from, to). All workers of the garbage collector count as one.
+// most returns the holder of the processors in [from, to).
 func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
-	shares := map[*goroutine]time.Duration{}
-	longest := map[*goroutine]run{}
-	var collector *goroutine
+	p.tallied = p.tallied[:0]
+	var all, collected time.Duration
 	for _, runs := range p.runs {
 		var used time.Duration
-		i, _ := slices.BinarySearchFunc(runs, from, func(r run, from xtrace.Time) int {
-			if r.end <= from {
-				return -1
-			}
-			return 1
-		})
+		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
 		for ; i < len(runs) && runs[i].start < to; i++ {
-			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by}
-			d := r.end.Sub(r.start)
-			used += d
+			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by} // not empty
+			used += r.length()
 			if r.by == except {
 				continue
 			}
-			key := r.by
-			if key.collects {
-				if collector == nil {
-					collector = key
-				}
-				key = collector
+			all += r.length()
+			if r.by.collects {
+				collected += r.length()
+			} else {
+				collected += r.by.assisted(r.start, r.end)
 			}
-			shares[key] += d
-			if old := longest[key]; old.by == nil || d > old.end.Sub(old.start) {
-				longest[key] = r
+			t := &r.by.tally
+			if t.total == 0 {
+				p.tallied = append(p.tallied, r.by)
+			}
+			if t.total += r.length(); r.length() > t.longest.length() {
+				t.longest = r
 			}
 		}
 		h.free = h.free || used < to.Sub(from)/2
 	}
-	for g, d := range shares {
-		if best := shares[h.by]; h.by == nil || d > best || d == best && g.id < h.by.id {
-			h.by = g
+	for _, g := range p.tallied {
+		best := &h.by
+		if g.collects {
+			best = &h.worker
+		}
+		if old := *best; old == nil || g.tally.total > old.tally.total || g.tally.total == old.tally.total && g.id < old.id {
+			*best = g
 		}
 	}
-	h.last = longest[h.by]
+	if h.by != nil {
+		h.longest = h.by.tally.longest
+	}
+	for _, g := range p.tallied {
+		g.tally = tally{}
+	}
+	if all > 0 {
+		h.collected = float64(collected) / float64(all)
+	}
 	return h
 }
 
@@ -141,12 +163,7 @@ const (
 // stolen returns the part of [from, to) in which goroutines that ran, as the runtime sees it, were not on
 // a processor, because the operating system ran other programs there.
 func (p *processors) stolen(from, to xtrace.Time) (d time.Duration) {
-	i, _ := slices.BinarySearchFunc(p.accounts, from, func(a account, from xtrace.Time) int {
-		if a.at <= from {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })
 	for ; i < len(p.accounts) && (i == 0 || p.accounts[i-1].at < to); i++ {
 		if i == 0 {
 			continue

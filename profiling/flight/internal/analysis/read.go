@@ -16,9 +16,9 @@ type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID
 
-	// Start is when the root started, by the wall clock. It may be zero. It is used only when the root started before the
-	// execution trace did, for the gap between the two.
-	Start time.Time
+	// Duration is how long the root took. It may be zero. It is used only for a root that started before the execution
+	// trace did, for the gap between the two.
+	Duration time.Duration
 }
 
 // Read reads the execution trace r from its beginning, and returns the requests of the wanted roots, in the order of wanted.
@@ -28,7 +28,7 @@ type Root struct {
 // is Unended.
 //
 // Read calls pause, if it is not nil, at least once in every millisecond of its own work, so that the caller can sleep
-// there. Decoding one generation of the trace is one step for the decoder. That takes longer.
+// there.
 func Read(r io.ReadSeeker, wanted []Root, pause func()) ([]states.Request, error) {
 	if len(wanted) == 0 {
 		return nil, nil
@@ -61,21 +61,43 @@ func events(r io.ReadSeeker, pause func(), f func(*xtrace.Event)) (err error) {
 			err = malformedError(e)
 		}
 	}()
-	decoder, err := xtrace.NewReader(r)
+	decoder, err := xtrace.NewReader(&pausingReader{r: r, pause: pause})
 	if err != nil {
 		return err
 	}
+	var event xtrace.Event // one for all: it is large, and escapes
 	for n := 1; ; n++ {
 		if n%eventsPerPause == 0 {
 			pause()
 		}
-		event, err := decoder.ReadEvent()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
+		if event, err = decoder.ReadEvent(); err != nil {
+			break
 		}
 		f(&event)
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder reads all batches before
+// the first event.
+const bytesPerPause = 128 << 10
+
+// A pausingReader calls pause between reads.
+type pausingReader struct {
+	r     io.Reader
+	n     int
+	pause func()
+}
+
+func (r *pausingReader) Read(p []byte) (int, error) {
+	if r.n >= bytesPerPause {
+		r.n = 0
+		r.pause()
+	}
+	n, err := r.r.Read(p)
+	r.n += n
+	return n, err
 }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"iter"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
@@ -22,8 +23,9 @@ func (a *analyzer) requests() []states.Request {
 // A builder makes one request.
 type builder struct {
 	*analyzer
-	root     *root
-	from, to xtrace.Time
+	root       *root
+	from, to   xtrace.Time
+	handedOver xtrace.Time // when the serving goroutine served no more; to if it served until the end
 }
 
 func (a *analyzer) request(wanted Root, r *root) states.Request {
@@ -33,52 +35,125 @@ func (a *analyzer) request(wanted Root, r *root) states.Request {
 		request.Unended, b.to = true, a.last
 	}
 	if r.start == 0 {
-		if b.from = r.earliest; r.clock != nil && !wanted.Start.IsZero() {
-			b.from = r.clock.Trace + xtrace.Time(wanted.Start.Sub(r.clock.Wall))
+		if b.from = r.earliest; wanted.Duration > 0 {
+			b.from = b.to - xtrace.Time(wanted.Duration)
 		}
 	}
-	b.from = min(b.from, b.to)
 	if r.clock != nil {
 		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
 	}
 	request.Duration = b.to.Sub(b.from)
-	request.Goroutines = append(request.Goroutines, b.goroutine(r.server))
+	b.handOver()
+	request.Goroutines = []states.Goroutine{b.goroutine(r.server, b.serving())}
 	seen := map[*goroutine]bool{r.server: true}
+	intervals := 0
 	for _, g := range r.workers {
 		if seen[g] {
 			continue
 		}
 		seen[g] = true
-		if other := b.goroutine(g); len(other.Intervals) > 0 {
+		if intervals > mostOfOthers {
+			request.Omitted++
+			continue
+		}
+		if other := b.goroutine(g, b.working(g)); len(other.Intervals) > 0 {
 			request.Goroutines = append(request.Goroutines, other)
+			intervals += len(other.Intervals)
 		}
 	}
 	request.Causes = b.causes()
 	return request
 }
 
-func (b *builder) goroutine(g *goroutine) states.Goroutine {
+// A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further goroutines are left out: results
+// stay in memory for long.
+const (
+	mostIntervals = 4096
+	mostOfOthers  = 4 * mostIntervals
+)
+
+func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) states.Goroutine {
 	result := states.Goroutine{ID: uint64(g.id), Function: g.function(b.stacks)}
-	for p := range b.pieces(g, b.from, b.to, g == b.root.server) {
-		if g != b.root.server && (p.span == nil || p.span.root != b.root) {
+	limit, grain := 2*mostIntervals, time.Microsecond
+	for p := range pieces {
+		if result.Intervals = append(result.Intervals, b.interval(g, p)); len(result.Intervals) < limit {
 			continue
 		}
-		result.Intervals = append(result.Intervals, b.interval(g, p))
+		for len(result.Intervals) > mostIntervals && grain < b.to.Sub(b.from) {
+			grain *= 2
+			result.Intervals = coarsen(result.Intervals, grain)
+		}
+		limit = max(limit, 2*len(result.Intervals)) // of many spans, none can be left out
 	}
 	return result
+}
+
+// working yields what a goroutine did for the request, other than the serving one.
+func (b *builder) working(g *goroutine) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for p := range b.pieces(g, b.from, b.to, false) {
+			if p.span != nil && p.span.root == b.root && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// handOver finds the time from which the serving goroutine does not serve the request any more: it has ended, or serves
+// another request, while this one ends on another goroutine.
+func (b *builder) handOver() {
+	b.handedOver = b.to
+	server := b.root.server
+	first, end := server.segments(b.from, b.to)
+	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
+		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
+			b.handedOver = max(b.from, server.past[i].start)
+			return
+		}
+	}
+	if server.state == xtrace.GoNotExist && first < end {
+		b.handedOver = min(b.to, server.past[end-1].end)
+	}
+}
+
+// serving yields what the serving goroutine did. The pieces cover the request. After a handover, it waits for the goroutine
+// on which the request ends.
+func (b *builder) serving() iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for p := range b.pieces(b.root.server, b.from, b.handedOver, true) {
+			if !yield(p) {
+				return
+			}
+		}
+		if b.handedOver == b.to {
+			return
+		}
+		rest := piece{segment: segment{start: b.handedOver, end: b.to, activity: waitingOther}, kind: states.Wait, index: -1}
+		if b.root.ender != b.root.server && b.root.ender != nil {
+			rest.wake = &wake{by: b.root.ender, span: b.root.span}
+		}
+		yield(rest)
+	}
 }
 
 // at returns a time of the trace as the time since the request's start.
 func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
 
 func (b *builder) interval(g *goroutine, p piece) states.Interval {
-	i := states.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), Stack: b.stacks.frames(p.stack), SpanID: b.root.id}
+	i := states.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), SpanID: b.root.id}
+	if p.activity != noted || p.kind == states.StopTheWorld {
+		i.Stack = b.stacks.frames(p.stack)
+	}
 	if p.span != nil && p.span.root == b.root {
 		i.SpanID = p.span.id
 	}
 	switch {
 	case p.kind == states.Runnable:
-		if h := b.processors.most(p.start, p.end, g); !h.free {
+		switch h := b.processors.most(p.start, p.end, g); {
+		case h.free:
+		case h.collected > 0.5 && h.worker != nil:
+			i.By = &states.Party{Goroutine: uint64(h.worker.id), Function: h.worker.function(b.stacks)}
+		default:
 			i.By = b.holding(h)
 		}
 	case p.wake != nil && p.wake.by != nil:
@@ -110,29 +185,35 @@ func (b *builder) holding(h holder) *states.Party {
 	if standard(p.Function) {
 		p.Function = ""
 	}
-	first, end := h.by.segments(h.last.start, h.last.end)
+	first, end := h.by.segments(h.longest.start, h.longest.end)
 	for i := first; i < end; i++ {
 		if frames := b.ran(h.by, i); len(frames) > 0 {
 			if p.Stack = frames; innermost(frames) != "" {
 				p.Function = innermost(frames)
 			}
 		}
-		work(p, h.by.past[i].span)
+		work(p, b.stored[h.by.past[i].span])
 	}
 	return p
 }
 
 // ran returns the calls of a goroutine while it ran: where it was seen, or else the calls that it had before and after.
 func (b *builder) ran(g *goroutine, i int) []states.Frame {
-	if s := &g.past[i]; s.activity > assisting || s.stack != xtrace.NoStack {
+	s := &g.past[i]
+	if s.activity > assisting || s.activity != noted && s.stack != 0 {
 		return b.stacks.frames(s.stack)
 	}
 	var before, after []states.Frame
-	if i > 0 && g.past[i-1].end == g.past[i].start {
-		before = b.stacks.frames(g.past[i-1].stack)
-	}
-	if i+1 < len(g.past) && g.past[i+1].start == g.past[i].end {
+	if i+1 < len(g.past) && g.past[i+1].start == s.end {
 		after = b.stacks.frames(g.past[i+1].stack)
+	}
+	switch {
+	case s.activity != noted && i > 0 && g.past[i-1].end == s.start:
+		before = b.stacks.frames(g.past[i-1].stack)
+	case s.activity == noted && len(after) == 0:
+		return nil // the note's own calls say nothing
+	case s.activity == noted:
+		before = b.stacks.frames(s.stack)
 	}
 	return common(before, after)
 }

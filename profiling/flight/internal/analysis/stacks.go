@@ -8,48 +8,63 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// stacks translate stacks of the trace, each one once.
+// A stackID is the number of a stack. 0 is no stack.
+type stackID uint32
+
+// stacks number the stacks of the trace, and translate those that are asked for, each one once.
 type stacks struct {
-	known map[xtrace.Stack][]states.Frame
-	own   map[xtrace.Stack]string
-	waits map[xtrace.Stack]states.Kind
+	ids  map[xtrace.Stack]stackID
+	list []stack
+}
+
+type stack struct {
+	of       xtrace.Stack
+	known    bool // has been translated
+	frames   []states.Frame
+	function string // see innermost
+	wait     states.Kind
 }
 
 func newStacks() *stacks {
-	return &stacks{
-		known: map[xtrace.Stack][]states.Frame{},
-		own:   map[xtrace.Stack]string{},
-		waits: map[xtrace.Stack]states.Kind{},
+	return &stacks{ids: map[xtrace.Stack]stackID{}, list: []stack{{known: true, wait: states.Wait}}}
+}
+
+func (s *stacks) id(of xtrace.Stack) stackID {
+	if of == xtrace.NoStack {
+		return 0
 	}
+	id, ok := s.ids[of]
+	if !ok {
+		id = stackID(len(s.list))
+		s.ids[of] = id
+		s.list = append(s.list, stack{of: of})
+	}
+	return id
+}
+
+func (s *stacks) get(id stackID) *stack {
+	entry := &s.list[id]
+	if entry.known {
+		return entry
+	}
+	entry.known = true
+	for f := range entry.of.Frames() {
+		entry.frames = append(entry.frames, states.Frame{Function: f.Func, File: f.File, Line: int(f.Line)})
+	}
+	entry.function = innermost(entry.frames)
+	entry.wait = classify(entry.frames)
+	return entry
 }
 
 // frames returns the frames of a stack, which must not be changed.
-func (s *stacks) frames(stack xtrace.Stack) []states.Frame {
-	if stack == xtrace.NoStack {
-		return nil
-	}
-	frames, ok := s.known[stack]
-	if !ok {
-		for f := range stack.Frames() {
-			frames = append(frames, states.Frame{Function: f.Func, File: f.File, Line: int(f.Line)})
-		}
-		s.known[stack] = frames
-	}
-	return frames
-}
+func (s *stacks) frames(id stackID) []states.Frame { return s.get(id).frames }
 
 // function returns the innermost function of a stack outside the standard library, or "".
-func (s *stacks) function(stack xtrace.Stack) string {
-	if stack == xtrace.NoStack {
-		return ""
-	}
-	name, ok := s.own[stack]
-	if !ok {
-		name = innermost(s.frames(stack))
-		s.own[stack] = name
-	}
-	return name
-}
+func (s *stacks) function(id stackID) string { return s.get(id).function }
+
+// wait returns what a goroutine with this stack waits for in package sync or in a channel. It is Wait if the stack does not
+// tell.
+func (s *stacks) wait(id stackID) states.Kind { return s.get(id).wait }
 
 func innermost(frames []states.Frame) string {
 	for i := range frames {
@@ -75,22 +90,8 @@ func common(a, b []states.Frame) []states.Frame {
 	return a[len(a)-n:]
 }
 
-// wait returns what a goroutine waits for that is blocked by package sync, or in a channel. It is Wait if it is neither
-// of those that the stack tells.
-func (s *stacks) wait(stack xtrace.Stack) states.Kind {
-	if stack == xtrace.NoStack {
-		return states.Wait
-	}
-	kind, ok := s.waits[stack]
-	if !ok {
-		kind = s.classify(stack)
-		s.waits[stack] = kind
-	}
-	return kind
-}
-
-func (s *stacks) classify(stack xtrace.Stack) states.Kind {
-	for _, f := range s.frames(stack) {
+func classify(frames []states.Frame) states.Kind {
+	for _, f := range frames {
 		switch name := f.Function; {
 		case strings.HasPrefix(name, "sync.(*Mutex)"), strings.HasPrefix(name, "sync.(*RWMutex)"),
 			strings.HasPrefix(name, "internal/sync.(*Mutex)"), strings.HasPrefix(name, "internal/poll.(*fdMutex)"):
@@ -111,7 +112,7 @@ func (s *stacks) classify(stack xtrace.Stack) states.Kind {
 }
 
 // blocked returns what a goroutine waits for that has been blocked since before the trace.
-func (s *stacks) blocked(stack xtrace.Stack) activity {
+func (s *stacks) blocked(stack stackID) activity {
 	for _, f := range s.frames(stack) {
 		switch name := f.Function; {
 		case strings.HasPrefix(name, "runtime.chanrecv"):
@@ -136,7 +137,7 @@ func (s *stacks) blocked(stack xtrace.Stack) activity {
 }
 
 // ended returns what a goroutine waited for whose wait was ended by a goroutine with this stack.
-func (s *stacks) ended(by xtrace.Stack) activity {
+func (s *stacks) ended(by stackID) activity {
 	for _, f := range s.frames(by) {
 		switch name := f.Function; {
 		case strings.HasPrefix(name, "runtime.chansend"), name == "runtime.closechan", name == "runtime.selectgo":
@@ -152,8 +153,21 @@ func (s *stacks) ended(by xtrace.Stack) activity {
 	return waitingUnknown
 }
 
+// collector reports whether the stack is of a goroutine of the garbage collector.
+func (s *stacks) collector(stack stackID) bool {
+	frames := s.frames(stack)
+	if len(frames) == 0 {
+		return false
+	}
+	switch frames[len(frames)-1].Function {
+	case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge":
+		return true
+	}
+	return false
+}
+
 // opens reports whether the stack is of a goroutine that opens a connection for a pool of package database/sql.
-func (s *stacks) opens(stack xtrace.Stack) bool {
+func (s *stacks) opens(stack stackID) bool {
 	for _, f := range s.frames(stack) {
 		if f.Function == "database/sql.(*DB).openNewConnection" {
 			return true

@@ -22,35 +22,53 @@ func (v votes[K]) most(less func(a, b K) int) (best K) {
 	return best
 }
 
-// calls are the calls of a goroutine while it ran.
-type calls struct {
-	frames []states.Frame
-	length time.Duration
+// calls are how long a goroutine ran with each stack. Stacks are translated once, so that the first frame and the number
+// of frames identify the frames.
+type calls map[callsKey]*call
+
+type callsKey struct {
+	first *states.Frame
+	n     int
+}
+
+type call struct {
+	frames   []states.Frame
+	duration time.Duration
+}
+
+func (c calls) add(frames []states.Frame, d time.Duration) {
+	if len(frames) == 0 {
+		return
+	}
+	key := callsKey{&frames[0], len(frames)}
+	if c[key] == nil {
+		c[key] = &call{frames: frames}
+	}
+	c[key].duration += d
 }
 
 // heaviest returns the innermost function outside the standard library that was called during more than half of the time
 // for which there are calls.
-func heaviest(all []calls) string {
+func (c calls) heaviest() string {
 	during := votes[string]{}
 	var total time.Duration
-	for _, c := range all {
-		if innermost(c.frames) == "" {
-			continue
-		}
-		total += c.length
+	for _, k := range c {
 		seen := map[string]bool{}
-		for _, f := range c.frames {
+		for _, f := range k.frames {
 			if !seen[f.Function] && !standard(f.Function) {
 				seen[f.Function] = true
-				during[f.Function] += c.length
+				during[f.Function] += k.duration
 			}
+		}
+		if len(seen) > 0 {
+			total += k.duration
 		}
 	}
 	ends := votes[string]{}
-	for _, c := range all {
-		for _, f := range c.frames {
+	for _, k := range c {
+		for _, f := range k.frames {
 			if during[f.Function] > total/2 {
-				ends[f.Function] += c.length
+				ends[f.Function] += k.duration
 				break
 			}
 		}
@@ -63,7 +81,7 @@ func (c *cause) result(r *root) states.Cause {
 	result := states.Cause{Kind: c.kind, Duration: c.duration, Function: c.functions.most(cmp.Compare[string])}
 	result.SpanID = c.spans.most(func(a, b trace.SpanID) int { return cmp.Compare(a.String(), b.String()) })
 	result.Span = r.names[result.SpanID]
-	if f := heaviest(c.calls); f != "" {
+	if f := c.calls.heaviest(); f != "" {
 		result.Function = f
 	}
 	// One party is named only if it had most of the time.

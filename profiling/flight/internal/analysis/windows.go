@@ -75,8 +75,15 @@ func union(windows []window) []window {
 	return merged
 }
 
-// overlap reports whether a part of [from, to] lies in one of the windows.
+// overlap reports whether a part of [from, to] lies in one of the windows. It is called for each event.
 func overlap(windows []window, from, to xtrace.Time) bool {
-	i, _ := slices.BinarySearchFunc(windows, from, func(w window, from xtrace.Time) int { return cmp.Compare(w.end, from) })
-	return i < len(windows) && windows[i].start <= to
+	low, high := 0, len(windows)
+	for low < high {
+		if middle := (low + high) / 2; windows[middle].end < from {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low < len(windows) && windows[low].start <= to
 }

@@ -1,0 +1,123 @@
+package analysis_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"testing"
+	"time"
+
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/profiling/flight/internal/analysis"
+)
+
+// busyTrace returns an execution trace of about 10 MB: requests of eight goroutines, which switch goroutines often. Its
+// small requests are in the order in which they end. The whole request has all of them.
+func busyTrace(b *testing.B) (data []byte, small []*request, whole *request) {
+	var mu sync.Mutex
+	data = record(b, func() {
+		whole = start("GET /all")
+		var clients sync.WaitGroup
+		for range 8 {
+			clients.Go(func() {
+				for range 2000 {
+					r := do("GET /", func() {
+						jobs, results := make(chan int), make(chan int)
+						go func() {
+							for j := range jobs {
+								results <- j
+							}
+							close(results)
+						}()
+						for j := range 10 {
+							jobs <- j
+							<-results
+						}
+						close(jobs)
+						<-results
+					})
+					mu.Lock()
+					small = append(small, r)
+					mu.Unlock()
+				}
+			})
+		}
+		clients.Wait()
+		whole.end()
+	})
+	return data, small, whole
+}
+
+// BenchmarkRead measures the whole of Read. One case is a request in the middle; the other one is a request that takes all
+// of the trace, so that nothing can be left out.
+func BenchmarkRead(b *testing.B) {
+	data, small, whole := busyTrace(b)
+	n := count(b, data)
+	b.Logf("%d bytes, %d events", len(data), n)
+	for _, c := range []struct {
+		name   string
+		wanted *request
+	}{{"one", small[len(small)/2]}, {"whole", whole}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			var last, longest time.Duration
+			var base, peak uint64
+			heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			used := cputime.Process()
+			for b.Loop() {
+				runtime.GC()
+				metrics.Read(heap)
+				base = heap[0].Value.Uint64()
+				last = cputime.Thread()
+				requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{c.wanted.root()}, func() {
+					now := cputime.Thread()
+					longest = max(longest, now-last)
+					metrics.Read(heap)
+					peak = max(peak, heap[0].Value.Uint64()-base)
+					last = cputime.Thread()
+				})
+				if err != nil || len(requests) != 1 {
+					b.Fatal(len(requests), err)
+				}
+			}
+			used = cputime.Process() - used
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
+			b.ReportMetric(float64(used.Milliseconds())/float64(b.N)*10e6/float64(len(data)), "cpu-ms/10MB")
+			b.ReportMetric(float64(peak)/1e6, "peak-MB")
+			b.ReportMetric(float64(longest.Microseconds()), "µs/longest-slice")
+		})
+	}
+	b.Run("decoder", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		used := cputime.Process()
+		for b.Loop() {
+			count(b, data)
+		}
+		used = cputime.Process() - used
+		b.ReportMetric(float64(used.Milliseconds())/float64(b.N)*10e6/float64(len(data)), "cpu-ms/10MB")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
+	})
+}
+
+func count(b *testing.B, data []byte) (n int) {
+	r, err := xtrace.NewReader(bytes.NewReader(data))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for {
+		if _, err := r.ReadEvent(); errors.Is(err, io.EOF) {
+			return n
+		} else if err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+}
