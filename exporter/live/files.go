@@ -30,12 +30,16 @@ var formats = []format{
 	{
 		"firefox", "Firefox Profiler", "marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
 		"application/json", "firefox.json", false,
-		func(w io.Writer, s *sessions.Session, results []*states.Request) error { return viewers.WriteFirefox(w, s, results...) },
+		func(w io.Writer, s *sessions.Session, results []*states.Request) error {
+			return viewers.WriteFirefox(w, s, results...)
+		},
 	},
 	{
 		"speedscope", "speedscope", "measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
 		"application/json", "speedscope.json", false,
-		func(w io.Writer, s *sessions.Session, _ []*states.Request) error { return viewers.WriteSpeedscope(w, s) },
+		func(w io.Writer, s *sessions.Session, _ []*states.Request) error {
+			return viewers.WriteSpeedscope(w, s)
+		},
 	},
 	{
 		"pprof", "pprof", "for go tool pprof -http=: FILE, with labels of spans.",

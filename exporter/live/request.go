@@ -140,7 +140,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		d.Rows = append(d.Rows, row)
 	}
 	if q.States != nil {
-		b := waitsBuilder{q: q, l: &l, d: &waitsDetail{}, stacks: map[string]int{}, known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
+		b := waitsBuilder{q: q, l: &l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
 			_, ok := h.snapshot(t.String(), root.String())
 			return ok
 		}}

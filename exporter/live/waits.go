@@ -105,13 +105,21 @@ func (h *handler) withStates(q requests.Request) requests.Request {
 	return q
 }
 
+// A sharedStack is the identity of a stack, without its content.
+type sharedStack struct {
+	first *states.Frame
+	len   int
+}
+
 // A waitsBuilder makes the page's data of a request with states.
 type waitsBuilder struct {
 	q      requests.Request
 	l      *limits
 	d      *waitsDetail
-	stacks map[string]int
-	known  map[requestID]bool // requests that the page has, or not
+	stacks map[string]int       // indices in d.Stacks, by their JSON
+	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
+	full   bool                 // there was no room for a stack
+	known  map[requestID]bool   // requests that the page has, or not
 	has    func(trace.TraceID, trace.SpanID) bool
 }
 
@@ -151,7 +159,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 		}
 		b.d.Causes = append(b.d.Causes, row)
 	}
-	least := b.least()
+	shows := b.longest(maxIntervals)
 	for i := range r.Goroutines {
 		g := &r.Goroutines[i]
 		row := goroutineRow{ID: g.ID, Function: shown(g.Function), Intervals: []intervalRow{}}
@@ -160,7 +168,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 			continue
 		}
 		for n := range g.Intervals {
-			if g.Intervals[n].Duration() < least {
+			if !shows(g.Intervals[n].Duration()) {
 				row.Cut++
 				continue
 			}
@@ -176,19 +184,27 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	return b.d
 }
 
-// least returns the duration of the shortest interval that is shown.
-func (b *waitsBuilder) least() time.Duration {
+// longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
+func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
 	for i := range b.q.States.Goroutines {
-		for n := range b.q.States.Goroutines[i].Intervals {
-			all = append(all, b.q.States.Goroutines[i].Intervals[n].Duration())
+		for k := range b.q.States.Goroutines[i].Intervals {
+			all = append(all, b.q.States.Goroutines[i].Intervals[k].Duration())
 		}
 	}
-	if len(all) <= maxIntervals {
-		return 0
+	if len(all) <= n {
+		return func(time.Duration) bool { return true }
 	}
 	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(b, a) })
-	return all[maxIntervals] + 1
+	least := all[n]
+	equal := n - slices.Index(all, least) // that have room among the n
+	return func(d time.Duration) bool {
+		if d == least {
+			equal--
+			return equal >= 0
+		}
+		return d > least
+	}
 }
 
 func (b *waitsBuilder) interval(i *states.Interval) intervalRow {
@@ -226,6 +242,15 @@ func (b *waitsBuilder) stack(stack []states.Frame) *int {
 	if len(stack) == 0 {
 		return nil
 	}
+	if at, known := b.shared[sharedStack{&stack[0], len(stack)}]; known || b.full {
+		return at
+	}
+	at := b.newStack(stack)
+	b.shared[sharedStack{&stack[0], len(stack)}] = at
+	return at
+}
+
+func (b *waitsBuilder) newStack(stack []states.Frame) *int {
 	rows := make([]frameRow, 0, min(len(stack), maxStack))
 	for _, f := range stack[:min(len(stack), maxStack)] {
 		rows = append(rows, frameRow{shown(f.Function), shown(f.File), f.Line})
@@ -236,7 +261,7 @@ func (b *waitsBuilder) stack(stack []states.Frame) *int {
 	}
 	at, known := b.stacks[string(key)]
 	if !known {
-		if !b.l.take(rows) {
+		if b.full = !b.l.take(rows); b.full {
 			return nil
 		}
 		at = len(b.d.Stacks)

@@ -139,7 +139,7 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%d parts of bars are to be seen, want 5 of the request and 2 of its span", n)
 	}
 	p.click("#waterfall tbody tr:nth-child(2) .pick")
-	p.wait(`document.querySelector("#details .waits li")?.innerText === "40.0 ms mutex in app.(*Index).Search, ended by app.(*Index).rebuild of POST /index"`)
+	p.wait(`document.querySelector("#details .waits li")?.innerText === "40.0 ms mutex in (*Index).Search, ended by (*Index).rebuild of POST /index"`)
 
 	// By keyboard: the goroutine opens, then the stack of its wait.
 	eval[bool](p, `(document.querySelector(".goroutine summary").focus(), true)`)
