@@ -1,6 +1,6 @@
 // Package live is a page inside the program. It shows the most recent and the slowest requests
-// as waterfalls, the code that ran in them as flame graphs, what they waited for, sessions of the profiler, and
-// perfline's losses. It needs no backend. Mount it like net/http/pprof:
+// as waterfalls, what they waited for, and the code that ran in them as flame graphs. It also has sessions of the profiler,
+// and perfline's losses. It needs no backend. Mount it like net/http/pprof:
 //
 //	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 //

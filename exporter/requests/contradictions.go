@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// windowSkew is states.SampleSkew for samples of profile.EngineWindow: the time of such a sample is that of its window of a second.
+// windowSkew is states.SampleSkew for samples of profile.EngineWindow: such a sample has the time of its window, which is a second long.
 const windowSkew = time.Second
 
 // Contradictions returns how many samples of the request Samples leaves out, because they contradict the execution trace in q.States.

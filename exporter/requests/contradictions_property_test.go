@@ -10,9 +10,8 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// A sample and the states never contradict each other: with any states, and with samples at any time, each sample of running code
-// that is shown has an interval of its span, or of one below, in which a goroutine is on a processor, a millisecond away at most. The exception is
-// where no state is known. The samples that are not shown are counted.
+// A sample and the states never contradict each other, with any states, and with samples at any time. For each sample of running code
+// that is shown, a goroutine of its span or of one below is on a processor, a millisecond away at most. The exception is where no state is known. Other samples are counted.
 func TestSamplesNeverContradictStates(t *testing.T) {
 	below := map[int][]int{1: {1, 2, 3, 4, 5, 6, 9}, 2: {2, 3, 5}, 3: {3}, 4: {4}, 6: {6}} // spans of waited; 9 was not kept
 	rapid.Check(t, func(rt *rapid.T) {
@@ -47,7 +46,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 		shown := 0
 		for _, sample := range q.Samples(tr) {
 			shown++
-			running, unknown, known := false, false, false
+			ran, unknown, known := false, false, false
 			for g := range q.States.Goroutines {
 				for n, i := range q.States.Goroutines[g].Intervals {
 					if sample.Timestamp < i.Start-ms || sample.Timestamp > i.End+ms {
@@ -57,12 +56,12 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 					for _, id := range below[contexts[sample.ContextID]] {
 						is = is || of[[2]int{g, n}] == id
 					}
-					running = running || is && (i.Kind == states.Running || i.Kind == states.Syscall || i.Kind == states.GCAssist)
+					ran = ran || is && (i.Kind == states.Running || i.Kind == states.Syscall || i.Kind == states.GCAssist)
 					unknown = unknown || i.Kind == states.Gap
 					known = known || is && i.Kind != states.Gap && i.Start <= sample.Timestamp && sample.Timestamp < i.End
 				}
 			}
-			if !running && (!unknown || known) {
+			if !ran && (!unknown || known) {
 				rt.Errorf("the sample at %v of span %d is shown, but nothing ran then: %+v", sample.Timestamp, contexts[sample.ContextID], q.States.Goroutines)
 			}
 		}

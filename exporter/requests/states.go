@@ -129,7 +129,7 @@ func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
 	})
 	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
 		interval := &intervals[i]
-		// Of a gap, the span is uncertain. The span of a measure may have ended before the measure did.
+		// The span of a gap is uncertain. The span above a measure may have ended before the measure did.
 		if of != s || interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) {
 			c.add(interval, max(from, interval.Start), min(to, interval.End))
 		}

@@ -66,7 +66,7 @@ func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	}
 	skew := states.SampleSkew
 	if f.trace.Engine == profile.EngineWindow {
-		skew = time.Second // the time of a sample is that of its window
+		skew = time.Second // a sample has the time of its window
 	}
 	any := func(trace.SpanID) bool { return true }
 	return func(yield func(profile.Sample) bool) {

@@ -40,7 +40,7 @@ func aResult() *states.Request {
 }
 
 // A request with an execution trace has a thread for each goroutine, and a marker with the sentence. Samples that contradict the states are left
-// out: of the request's samples, 10 ms, 20 ms and 30 ms after the session's start, the second is of running code while the goroutine waits.
+// out. This is the second of the request's samples: code runs in it, 20 ms after the session's start, while the goroutine waits.
 func TestFirefoxWithStates(t *testing.T) {
 	var b bytes.Buffer
 	if err := viewers.WriteTracedFirefox(&b, aSession(), nil, aResult()); err != nil {

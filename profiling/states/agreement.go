@@ -13,9 +13,10 @@ import (
 // away there.
 const SampleSkew = time.Millisecond
 
-// Agrees reports whether the states agree with a sample that was taken at a time since the request's start: whether one of the goroutines was
-// on a processor at the time, or waited at the time if the sample waits. The state at any time not further away than skew will do.
-// worked says which spans the sample's goroutine may have worked for. A gap agrees, unless another state of such a span is known at the time.
+// Agrees reports whether the states agree with a sample. The sample was taken at a time since the request's start, which may be wrong by
+// skew. The states agree with a sample of running code if a goroutine was on a processor then. They agree with a sample that waits if
+// a goroutine waited. worked says which spans the sample's goroutine may have worked for. A gap agrees, unless another
+// state of such a span is known at the time.
 func (r *Request) Agrees(at, skew time.Duration, waits bool, worked func(trace.SpanID) bool) bool {
 	known, gap := false, false
 	for g := range r.Goroutines {

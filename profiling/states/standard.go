@@ -15,7 +15,7 @@ var standardRoots = map[string]bool{
 }
 
 // Standard reports whether a function belongs to the standard library. The packages of golang.org/x count as such: a
-// request that waits in errgroup.(*Group).Wait waits in the function that calls it. So does a function without a name.
+// request that waits in errgroup.(*Group).Wait waits in the function that calls it. A function without a name does so, too.
 func Standard(function string) bool {
 	if function == "" || strings.HasPrefix(function, "golang.org/x/") {
 		return true
