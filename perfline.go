@@ -103,7 +103,7 @@ type Pipeline struct {
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
-//   - metrics, those of the Go runtime included, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
+//   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
 //   - the recorder of what slow requests waited for, if Config.Waits has one

@@ -62,7 +62,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// answers is a recorder whose results come when the test says so.
+// answers is a recorder whose results are the test's.
 type answers struct {
 	states.Recorder // nil: the pipeline of these tests calls nothing else
 	refuses         bool

@@ -135,7 +135,7 @@ func TestSpanLabelsAreLight(t *testing.T) {
 	}
 }
 
-// What shows the states of goroutines needs no tracer and no parser.
+// Code that shows the states of goroutines needs no tracer and no parser.
 func TestStatesAreLight(t *testing.T) {
 	atRoot(t)
 	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/states")) {

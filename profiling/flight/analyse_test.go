@@ -173,8 +173,8 @@ func TestFailures(t *testing.T) {
 func TestStopWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Config{MinInterval: -1}, &fake{})
-		told := 0
-		stop := h.Watch(func(states.Root, *states.Request) { told++ })
+		answers := 0
+		stop := h.Watch(func(states.Root, *states.Request) { answers++ })
 		h.arm(t, 0)
 		h.Slow(root(1))
 		time.Sleep(time.Second)
@@ -184,8 +184,8 @@ func TestStopWatching(t *testing.T) {
 		h.Slow(root(2))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if s := h.Stats(); told != 1 || s.Analysed != 2 {
-			t.Errorf("told of %d of %d results, want the first", told, s.Analysed)
+		if s := h.Stats(); answers != 1 || s.Analysed != 2 {
+			t.Errorf("told of %d of %d results, want the first", answers, s.Analysed)
 		}
 	})
 }

@@ -95,8 +95,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})})
 	tracer := provider.Tracer("test")
 	r := flight.NewRecorder(flight.Config{MinInterval: -1, MaxCPU: -1})
-	told := make(chan *states.Request, 1)
-	r.Watch(func(_ states.Root, result *states.Request) { told <- result })
+	answers := make(chan *states.Request, 1)
+	r.Watch(func(_ states.Root, result *states.Request) { answers <- result })
 	if err := r.Arm(0); err != nil {
 		b.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		if !r.Slow(request()) {
 			b.Fatalf("refused: %+v", r.Stats())
 		}
-		if <-told == nil {
+		if <-answers == nil {
 			b.Fatalf("not analysed: %+v", r.Stats())
 		}
 	}

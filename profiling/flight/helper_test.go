@@ -104,18 +104,18 @@ type harness struct {
 	log  *bytes.Buffer
 
 	mu   sync.Mutex
-	told map[trace.SpanID][]*states.Request // what functions that watch were told
+	answers map[trace.SpanID][]*states.Request // what functions that watch were told
 }
 
 func newHarness(t *testing.T, c Config, f *fake) *harness {
 	t.Helper()
-	h := &harness{fake: f, log: &bytes.Buffer{}, told: map[trace.SpanID][]*states.Request{}}
+	h := &harness{fake: f, log: &bytes.Buffer{}, answers: map[trace.SpanID][]*states.Request{}}
 	c.Logger = slog.New(slog.NewTextHandler(h.log, nil))
 	h.Recorder = newRecorder(c, f.process())
 	h.Watch(func(root states.Root, request *states.Request) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.told[root.RootID] = append(h.told[root.RootID], request)
+		h.answers[root.RootID] = append(h.answers[root.RootID], request)
 	})
 	t.Cleanup(func() {
 		if err := h.Shutdown(context.Background()); err != nil {
@@ -143,7 +143,7 @@ func (h *harness) balanced(t *testing.T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	accepted, analysed := uint64(0), uint64(0)
-	for id, requests := range h.told {
+	for id, requests := range h.answers {
 		accepted++
 		if len(requests) != 1 {
 			t.Errorf("the end of root %v was told %d times, want once", id, len(requests))

@@ -23,7 +23,7 @@ import (
 type service struct {
 	*flight.Recorder
 	tracer trace.Tracer
-	told   chan outcome
+	answers   chan outcome
 }
 
 type outcome struct {
@@ -35,7 +35,7 @@ func newService(t *testing.T, c flight.Config) *service {
 	t.Helper()
 	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})})
 	s := &service{flight.NewRecorder(c), provider.Tracer("test"), make(chan outcome, 1000)}
-	s.Watch(func(root states.Root, result *states.Request) { s.told <- outcome{root, result} })
+	s.Watch(func(root states.Root, result *states.Request) { s.answers <- outcome{root, result} })
 	t.Cleanup(func() {
 		if err := errors.Join(s.Shutdown(context.Background()), provider.Shutdown(context.Background())); err != nil {
 			t.Error(err)
@@ -90,16 +90,16 @@ func TestRequestsAreAnalysed(t *testing.T) {
 			t.Fatal("the request was refused")
 		}
 		for range 2 {
-			got := <-s.told
+			got := <-s.answers
 			if got.result == nil {
 				t.Fatalf("%s has no result: %+v", got.root.Name, s.Stats())
 			}
-			kept, ok := s.Result(got.root.TraceID, got.root.RootID)
-			if !ok || kept != got.result || kept.Name != got.root.Name || kept.RootID != got.root.RootID || len(kept.Goroutines) == 0 || len(kept.Causes) == 0 {
-				t.Errorf("%s has the result %+v", got.root.Name, kept)
+			stored, ok := s.Result(got.root.TraceID, got.root.RootID)
+			if !ok || stored != got.result || stored.Name != got.root.Name || stored.RootID != got.root.RootID || len(stored.Goroutines) == 0 || len(stored.Causes) == 0 {
+				t.Errorf("%s has the result %+v", got.root.Name, stored)
 			}
-			if got.root.Name == "GET /waits" && !waitedFor(kept, states.Mutex, "GET /holder") {
-				t.Errorf("the result does not show that it waited for the lock of GET /holder: %+v", kept)
+			if got.root.Name == "GET /waits" && !waitedFor(stored, states.Mutex, "GET /holder") {
+				t.Errorf("the result does not show that it waited for the lock of GET /holder: %+v", stored)
 			}
 		}
 	}
@@ -160,13 +160,13 @@ func TestExecutionTraceAtTheSameTime(t *testing.T) {
 				start()
 			}
 			s.serve("GET /both", idle)
-			if got := <-s.told; got.result == nil {
+			if got := <-s.answers; got.result == nil {
 				t.Errorf("no result: %+v", s.Stats())
 			}
 			if c.traceEnded {
 				rt.Stop()
 				s.serve("GET /ours", idle)
-				if got := <-s.told; got.result == nil {
+				if got := <-s.answers; got.result == nil {
 					t.Errorf("no result after trace.Stop: %+v", s.Stats())
 				}
 				s.Disarm()
@@ -190,7 +190,7 @@ func TestConcurrentUse(t *testing.T) {
 	answers := make(chan int)
 	go func() {
 		n := 0
-		for range s.told {
+		for range s.answers {
 			n++
 		}
 		answers <- n
@@ -218,7 +218,7 @@ func TestConcurrentUse(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	close(s.told)
+	close(s.answers)
 	got := s.Stats()
 	if want := got.Analysed + got.NotFound + got.Failed + got.Abandoned; uint64(<-answers) != want || got.Pending != 0 || got.Slow != 800 {
 		t.Errorf("the answers do not match the counts: %+v", got)

@@ -85,7 +85,7 @@ func newRecorder(c Config, of process) *Recorder {
 	}
 }
 
-// Start arms the recorder if [Config].Armed says so. perfline.Start calls it. Without perfline.Start, call [Recorder.Arm] instead.
+// Start arms the recorder if [Config].Armed is set. perfline.Start calls it. Without perfline.Start, call [Recorder.Arm] instead.
 func (r *Recorder) Start(log *slog.Logger) {
 	r.mu.Lock()
 	again := r.started
@@ -134,7 +134,7 @@ func (r *Recorder) arm(d time.Duration, auto bool) error {
 		r: r, began: now, ended: make(chan struct{}), until: until, auto: auto,
 		recorder: r.process.newRecorder(rt.FlightRecorderConfig{MinAge: r.c.MinAge, MaxBytes: uint64(r.c.MaxBytes)}),
 	}
-	// A new recorder's Start fails only if another tracer is there.
+	// A new recorder's Start fails only if there is another flight recorder.
 	err := p.recorder.Start()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -227,7 +227,7 @@ func TestSlowStartsNothing(t *testing.T) {
 	})
 }
 
-// A recorder that cannot be armed says so, and tries again only when Arm is called, or with Auto after a pause.
+// A recorder that cannot be armed reports that, and tries again only when Arm is called, or with Auto after a pause.
 func TestInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Config{Armed: true, Auto: true}, &fake{startError: errors.New("flight recorder already enabled")})

@@ -13,7 +13,7 @@ func TestResultsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		config  Config
-		kept    []byte // of five results with 10, 20, … 50 bytes
+		stored  []byte // of five results with 10, 20, … 50 bytes
 		evicted uint64
 	}{
 		{"default", Config{}, []byte{1, 2, 3, 4, 5}, 0},
@@ -30,14 +30,14 @@ func TestResultsAreBounded(t *testing.T) {
 				r.add(numbered(1+i), &states.Request{}, 10*int(1+i))
 			}
 			bytes := 0
-			for _, i := range c.kept {
+			for _, i := range c.stored {
 				if _, ok := r.requests[numbered(i)]; !ok {
 					t.Errorf("result %d is gone", i)
 				}
 				bytes += 10 * int(i)
 			}
-			if len(r.requests) != len(c.kept) || len(r.order) != len(c.kept) || r.evicted != c.evicted || r.bytes != bytes {
-				t.Errorf("got %d results, %d evicted, %d bytes; want %d, %d, %d", len(r.requests), r.evicted, r.bytes, len(c.kept), c.evicted, bytes)
+			if len(r.requests) != len(c.stored) || len(r.order) != len(c.stored) || r.evicted != c.evicted || r.bytes != bytes {
+				t.Errorf("got %d results, %d evicted, %d bytes; want %d, %d, %d", len(r.requests), r.evicted, r.bytes, len(c.stored), c.evicted, bytes)
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func TestResultReplaced(t *testing.T) {
 	}
 }
 
-// What a result has several times counts once.
+// A stack that a result has several times counts once.
 func TestSizeOf(t *testing.T) {
 	stack := []states.Frame{{Function: "main.slow", File: "main.go"}, {Function: "main.main", File: "main.go"}}
 	by := &states.Party{Function: "main.slow", Stack: stack}

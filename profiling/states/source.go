@@ -25,7 +25,7 @@ type Root struct {
 //   - A disarmed recorder without work has no goroutine and no timer.
 type Recorder interface {
 	// Start is called once, by perfline.Start, before requests come. It arms the recorder if the recorder's configuration
-	// says so. log gets the recorder's lines, unless the recorder has a logger of its own. A recorder that cannot be armed
+	// asks for it. log gets the recorder's lines, unless the recorder has a logger of its own. A recorder that cannot be armed
 	// logs that and reports it in State.
 	Start(log *slog.Logger)
 
