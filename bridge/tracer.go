@@ -63,7 +63,13 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if how.request != nil && !t.provider.sdkSampler { // it may look at them
 		how.attributes, how.request = listOf(how.request), nil
 	}
-	sc, result := t.sample(decided, parent, name, how)
+	var sc trace.SpanContext
+	var result sdktrace.SamplingResult
+	if t == t.provider.marks && unit != nil && unit.Undecided() { // samplers and generators of ids do not see what is below a dropped span
+		sc = parent.WithSpanID(newSpanID())
+	} else {
+		sc, result = t.sample(decided, parent, name, how)
+	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Undecided() || unit == nil && t.roots.begin(t.provider.keeper))
 	if dropped && !tentative {

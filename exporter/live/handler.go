@@ -72,7 +72,9 @@ type handler struct {
 	listed   *listedRequests
 	opened   *listedRequests
 	rows     rowCache
-	servers  shutdown.Servers
+
+	leakLooker leakLooker
+	servers    shutdown.Servers
 }
 
 // Handler serves the page. It panics if c.Prefix does not begin and end with a slash.
@@ -107,6 +109,7 @@ func Handler(source Source, c Config) http.Handler {
 	get.HandleFunc("GET /data/flame", h.flame)
 	get.HandleFunc("GET /data/sessions/{id}", h.contents)
 	get.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
+	get.HandleFunc("POST /data/leaks", h.leaks)
 	get.HandleFunc("/", nothing)
 	mux := http.NewServeMux()
 	mux.Handle("/", paced(get))

@@ -21,7 +21,7 @@ import (
 
 var _ live.Source = (*perfline.Pipeline)(nil)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(leakingFunction)) }
 
 // A program serves requests, and the page about them.
 type program struct {

@@ -21,8 +21,11 @@ type cause struct {
 	// holder matches the sentence's name of the function or request that is to blame; nil if there is none.
 	holder *regexp.Regexp
 
-	// blames matches a sentence that blames a goroutine where none is to blame; nil if there is nothing to check.
+	// blames matches a sentence that blames a goroutine although none is to blame; nil if there is nothing to check.
 	blames *regexp.Regexp
+
+	// others has other programs take the processors for the whole request. It is no part of a pair.
+	others bool
 
 	// is reports whether a cause of the result is this one. It serves the share of the time only, not the judgement.
 	is func(c found) bool
@@ -37,9 +40,12 @@ type part struct {
 	takes time.Duration
 }
 
+// others is the name of a cause that may be there unplanned: other programs of the machine.
+const others = "others"
+
 const (
-	large  = 90 * time.Millisecond // of a pair's larger cause, and of a single one
-	little = 40 * time.Millisecond // of a pair's smaller cause
+	large  = 110 * time.Millisecond // of a pair's larger cause, and of a single one
+	little = 30 * time.Millisecond  // of a pair's smaller cause
 )
 
 // Ways to spend the time in which others wait.
@@ -85,7 +91,7 @@ var causes = []cause{
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
-		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|this request) reads in \(\*audit\)\.write`),
+		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|a goroutine of its own) reads in \(\*audit\)\.write`),
 		is:   func(c found) bool { return c.Kind == states.ChannelSend },
 		ways: []string{computing, calling},
 	},
@@ -98,6 +104,11 @@ var causes = []cause{
 		name: "cpu", what: "plain CPU in a function",
 		names: regexp.MustCompile(`ran on a processor`), holder: regexp.MustCompile(`in \(\*page\)\.layout`),
 		is: func(c found) bool { return c.Kind == states.Running },
+	},
+	{
+		name: others, what: "processors that other programs take", others: true,
+		names: regexp.MustCompile(`other programs had the processors`), blames: regexp.MustCompile(`that .* used in`),
+		is: func(c found) bool { return c.Kind == states.OtherPrograms },
 	},
 	{
 		name: "timer", what: "a timer",

@@ -127,13 +127,13 @@ func (c *child) slow(ctx context.Context, number int, parts []part) (o outcome, 
 		return o, err
 	}
 	delayed := c.delayed() - before
-	var took []time.Duration
-	if err := json.Unmarshal(body, &took); err != nil {
+	var a answer
+	if err := json.Unmarshal(body, &a); err != nil {
 		return o, err
 	}
 	c.others.Wait()
 	err = c.ask(ctx, "/result/"+trace, &o)
-	o.Delayed, o.Took = delayed, took
+	o.Delayed, o.answer = delayed, a
 	return o, err
 }
 

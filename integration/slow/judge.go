@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 )
@@ -35,7 +34,10 @@ func judge(parts []part, o outcome) (v verdict) {
 	parts = slices.SortedFunc(slices.Values(parts), func(a, b part) int { return int(b.takes - a.takes) })
 	named := namedCauses(o.Sentence)
 	v.cause = len(named) > 0 && named[0].name == parts[0].cause.name
-	v.others = len(named) > 0 && named[0].name == others
+	if blames := parts[0].cause.blames; blames != nil && blames.MatchString(o.Sentence) {
+		v.cause = false
+	}
+	v.others = len(named) > 0 && named[0].name == others && !parts[0].cause.others
 	v.holder = parts[0].cause.holder == nil || parts[0].cause.holder.MatchString(firstClause(o.Sentence, named))
 	v.both = len(parts) == 1 || slices.ContainsFunc(named, func(n naming) bool { return n.name == parts[1].cause.name })
 	v.books = books(o)
@@ -69,16 +71,8 @@ type naming struct {
 	at   int
 }
 
-// others is the name of a cause that is not planted: other programs of the machine.
-const others = "others"
-
-var otherPrograms = regexp.MustCompile(`other programs`)
-
 // namedCauses returns the causes that a sentence names, in its order.
 func namedCauses(sentence string) (named []naming) {
-	if at := otherPrograms.FindStringIndex(sentence); at != nil {
-		named = append(named, naming{others, at[0]})
-	}
 	for _, c := range causes {
 		if at := c.names.FindStringIndex(sentence); at != nil {
 			named = append(named, naming{c.name, at[0]})

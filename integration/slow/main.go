@@ -6,16 +6,16 @@
 //	go run -C integration ./slow cost        # what the flight recorder costs
 //	go run -C integration ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
 //
-// The service runs in a process of its own, and each series of requests has a new one. What the service calls runs in the
-// command's process: a dependency, a database, a device, and background load on other routes. A slow request takes a
+// The service runs in a process of its own, and each series of requests has a new one. The command's process
+// has all that the service calls: a dependency, a database and a device. It also makes background load on another route. A slow request takes a
 // snapshot of the execution trace. The snapshot's result says in a sentence why the request was slow.
 //
 // The command fails unless all of this holds:
 //
 //   - In at least 95 % of all requests, and in at least 17 of 20 of each series, the sentence names the right cause, and
 //     the holder if there is one. With two causes, it names the larger one first.
-//   - In each request, the states of the serving goroutine, with gaps, take as long as the root span, to 2 %. So do the
-//     causes together.
+//   - In each request, the states of the serving goroutine, with gaps, take as long as the root span, to 2 %. All
+//     causes together take as long, too.
 //   - No request of the background load fails.
 //
 // A request does not count if the sentence names other programs of the machine first, and the kernel confirms that threads of
@@ -60,6 +60,9 @@ const asService = "PERFLINE_SLOW_SERVICE"
 func command(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) > 0 && args[0] == serveWord {
 		return serve(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == burnWord {
+		return burn(ctx)
 	}
 	o, err := parse(args, log)
 	if err != nil {

@@ -19,8 +19,8 @@ type outcome struct {
 	Gaps time.Duration // of it
 	All  time.Duration // of all causes
 
-	Took    []time.Duration // by part, from the service's clock
-	Delayed time.Duration   // how long other programs kept the service's threads from running, all together
+	answer
+	Delayed time.Duration // how long other programs kept the service's threads from running, all together
 
 	Overlap   string // intervals that are not one after the other
 	Waterfall string
@@ -37,11 +37,12 @@ type found struct {
 
 // describe returns the outcome for a result.
 func (b *bench) describe(r *states.Request) (o outcome) {
-	snapshot, ok := b.recent.Snapshot(r.TraceID, r.RootID)
+	b.mu.Lock()
+	request, ok := b.spans[r.TraceID]
+	b.mu.Unlock()
 	if !ok || len(r.Goroutines) == 0 {
 		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok, len(r.Goroutines))}
 	}
-	request := snapshot.Request()
 	request.States = r
 	o.Sentence, o.Wall = r.Sentence(), request.Duration()
 	for _, c := range r.Causes {

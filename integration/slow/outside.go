@@ -16,6 +16,7 @@ type outside struct {
 	mu      sync.Mutex // guards what follows; one slow request is under way at a time
 	conn    net.Conn
 	answers *bufio.Reader
+	total   time.Duration // of all calls of prepare
 }
 
 func dialOutside(ctx context.Context, address string) (*outside, error) {
@@ -30,6 +31,7 @@ func dialOutside(ctx context.Context, address string) (*outside, error) {
 func (o *outside) prepare(ctx context.Context, path, way string, takes time.Duration) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer func(began time.Time) { o.total += time.Since(began) }(time.Now())
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = o.conn.SetDeadline(deadline) // a connection over TCP has deadlines
 	}
@@ -41,6 +43,13 @@ func (o *outside) prepare(ctx context.Context, path, way string, takes time.Dura
 		err = fmt.Errorf("preparing %s: %s", path, answer)
 	}
 	return err
+}
+
+// spent returns how long requests have waited in prepare.
+func (o *outside) spent() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total
 }
 
 // ready is the answer when all is prepared.

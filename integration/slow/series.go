@@ -39,15 +39,17 @@ func (s *series) title() string {
 	return strings.Join(titles, "; ")
 }
 
-// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and therefore no pair
-// is impossible.
+// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and therefore all pairs
+// exist but those with other programs: these are no part of a request, but there for all of it.
 func allSeries() (all []series) {
 	for _, c := range causes {
 		all = append(all, series{causes: []cause{c}})
 	}
 	for i, a := range causes {
 		for _, b := range causes[i+1:] {
-			all = append(all, series{causes: []cause{a, b}})
+			if !a.others && !b.others {
+				all = append(all, series{causes: []cause{a, b}})
+			}
 		}
 	}
 	return all
@@ -65,7 +67,7 @@ const (
 	// mostAttempts is how many times as many requests as needed are made, on a busy machine.
 	mostAttempts = 10
 
-	// leastRatio is between the time of the larger and of the smaller part, as the service has measured them.
+	// leastRatio is between the larger part and the rest, as the service has measured them.
 	leastRatio = 1.5
 )
 
@@ -79,19 +81,25 @@ func (c *child) run(ctx context.Context, number int, parts []part) (r run, err e
 	switch {
 	case r.verdict.others && r.Delayed >= little:
 		r.why = fmt.Sprintf("other programs kept threads from running for %v", r.Delayed)
-	case len(parts) == 2 && !clear(parts, r.Took):
-		r.why = fmt.Sprintf("no part was clearly larger: %v", r.Took)
+	case !r.clear():
+		r.why = fmt.Sprintf("the larger part was not clearly the largest: %v of %v", r.Took, r.Wall)
 	}
 	return r, nil
 }
 
-// clear reports whether the part that was to be larger has been it.
-func clear(parts []part, took []time.Duration) bool {
-	ratio := float64(took[0]) / float64(took[1])
-	if parts[0].takes < parts[1].takes {
-		ratio = 1 / ratio
+// clear reports whether the part that was to be the largest has been it: beside the other part, and beside all that no part is.
+func (r run) clear() bool {
+	rest := r.Wall
+	largest, other := time.Duration(0), time.Duration(0)
+	for i, took := range r.Took {
+		rest -= took
+		if r.parts[i].cause.name == r.larger().cause.name {
+			largest = took
+		} else {
+			other = took
+		}
 	}
-	return ratio >= leastRatio
+	return float64(largest) >= leastRatio*float64(max(other, rest))
 }
 
 // planned returns the parts of run i. In a pair, the larger cause is the first one in every other run. The order in the request
@@ -122,6 +130,13 @@ func (s *series) oneProcessor() bool {
 
 // make runs n requests of the series in a service of its own, under background load.
 func (s *series) make(ctx context.Context, around *surroundings, n int) (err error) {
+	if slices.ContainsFunc(s.causes, func(c cause) bool { return c.others }) {
+		stop, err := startBurners(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	live := slices.ContainsFunc(s.causes, func(c cause) bool { return c.name == "assist" })
 	c, err := startChild(ctx, around, kindOfChild{oneProcessor: s.oneProcessor(), live: live})
 	if err != nil {

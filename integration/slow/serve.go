@@ -36,7 +36,7 @@ type serveOptions struct {
 	device                        [2]int
 }
 
-// The files that a process begins with: the standard ones, then those of exec.Cmd's ExtraFiles.
+// The files that a process begins with: the standard ones, then exec.Cmd's ExtraFiles.
 const deviceRequests, deviceAnswers = 3, 4
 
 // defaultWindow is longer than any slow request.
@@ -73,7 +73,7 @@ func serve(ctx context.Context, args []string) (err error) {
 		roots:    map[trace.SpanID]bool{},
 	}
 	pipeline, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: little / 2, PerSecond: -1},
+		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{"GET /orders/{id}": little}, PerSecond: -1},
 		Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
@@ -122,10 +122,11 @@ type bench struct {
 
 	mu      sync.Mutex // guards what follows
 	waiting map[trace.TraceID]chan outcome
+	spans   map[trace.TraceID]requests.Request // of slow requests, from their end on
 }
 
 func newBench(r *asked, recent *requests.Recent) *bench {
-	return &bench{recorder: r, recent: recent, waiting: map[trace.TraceID]chan outcome{}}
+	return &bench{recorder: r, recent: recent, waiting: map[trace.TraceID]chan outcome{}, spans: map[trace.TraceID]requests.Request{}}
 }
 
 // asked is a recorder that knows for which roots it was asked.
@@ -173,6 +174,11 @@ func (b *bench) observe(next http.Handler) http.Handler {
 		if !n.span.IsValid() {
 			return
 		}
+		if snapshot, ok := b.recent.Snapshot(n.span.TraceID(), n.span.SpanID()); ok {
+			b.mu.Lock()
+			b.spans[n.span.TraceID()] = snapshot.Request()
+			b.mu.Unlock()
+		}
 		root := states.Root{TraceID: n.span.TraceID(), RootID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
 		if !b.recorder.was(root.RootID) && !b.recorder.Slow(root) {
 			b.result(root.TraceID) <- outcome{Trouble: fmt.Sprintf("the recorder takes no snapshot: %+v", b.recorder.Stats())}
@@ -214,6 +220,7 @@ func (b *bench) handler() http.Handler {
 		case o := <-b.result(id):
 			b.mu.Lock()
 			delete(b.waiting, id)
+			delete(b.spans, id)
 			b.mu.Unlock()
 			_ = json.NewEncoder(w).Encode(o)
 		case <-r.Context().Done():

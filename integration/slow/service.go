@@ -15,7 +15,7 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// A shop is the service. What makes its requests slow is real: locks, connections, work. Each cause has a file.
+// A shop is the service. The causes of its slow requests are real: locks, connections, work. Each cause has a file.
 type shop struct {
 	outside *outside
 	index   *index
@@ -43,7 +43,7 @@ func newShop(ctx context.Context, o serveOptions) (*shop, error) {
 	return s, nil
 }
 
-// handler has the route of the slow requests, the routes of those who hold what these need, and those of the load.
+// handler has the route of the slow requests, the routes of requests that hold what these need, and the load's routes.
 func (s *shop) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", s.order)
@@ -54,13 +54,19 @@ func (s *shop) handler() http.Handler {
 	return mux
 }
 
-// order is the slow request. Its parts come one after the other. The answer has the time that each one took.
+// An answer says how long the parts of a slow request took, by the service's clock.
+type answer struct {
+	Took     []time.Duration // by part, without preparations
+	Prepared time.Duration   // all preparations
+}
+
+// order is the slow request. Its parts come one after the other.
 func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	noteRoot(r.Context())
 	marks.Mark(r.Context(), "order.read", slog.String("order", r.PathValue("id")))
-	took := []time.Duration{}
+	var a answer
 	for _, text := range r.URL.Query()["part"] {
-		began := time.Now()
+		began, prepared := time.Now(), s.outside.spent()
 		name, way, takes, err := parsePart(text)
 		if err == nil {
 			err = s.do(r.Context(), name, way, takes)
@@ -69,10 +75,12 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, fmt.Sprintf("part %q: %v", text, err), http.StatusInternalServerError)
 			return
 		}
-		took = append(took, time.Since(began))
+		prepared = s.outside.spent() - prepared
+		a.Took = append(a.Took, time.Since(began)-prepared)
+		a.Prepared += prepared
 	}
 	marks.Mark(r.Context(), "order.written")
-	_ = json.NewEncoder(w).Encode(took) // the client may be gone
+	_ = json.NewEncoder(w).Encode(a) // the client may be gone
 }
 
 func (s *shop) do(ctx context.Context, name, way string, takes time.Duration) error {
@@ -91,7 +99,7 @@ func (s *shop) do(ctx context.Context, name, way string, takes time.Duration) er
 		return s.audit.note(ctx, way, takes)
 	case "syscall":
 		return s.device.print(ctx, takes)
-	case "cpu":
+	case "cpu", others:
 		return new(page).render(ctx, takes)
 	case "timer":
 		return retry(ctx, way, takes)

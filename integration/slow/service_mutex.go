@@ -63,11 +63,11 @@ func (s *shop) search(w http.ResponseWriter, r *http.Request) {
 // rebuild holds the lock.
 //
 //go:noinline
-func (x *index) rebuild(ctx context.Context, way string, takes time.Duration, held func() error) error {
+func (x *index) rebuild(ctx context.Context, way string, takes time.Duration, announce func() error) error {
 	x.rebuilding.Lock()
 	defer x.rebuilding.Unlock()
 	until := time.Now().Add(takes)
-	if err := held(); err != nil {
+	if err := announce(); err != nil {
 		return err
 	}
 	if way == calling {

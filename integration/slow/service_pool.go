@@ -54,13 +54,13 @@ func (s *shop) report(w http.ResponseWriter, r *http.Request) {
 // monthly has the connection while the database works.
 //
 //go:noinline
-func (p *reports) monthly(ctx context.Context, takes time.Duration, held func() error) (err error) {
+func (p *reports) monthly(ctx context.Context, takes time.Duration, announce func() error) (err error) {
 	conn, err := p.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := held(); err != nil {
+	if err := announce(); err != nil {
 		return err
 	}
 	var answer string

@@ -123,7 +123,7 @@ func (s *surroundings) accept(l net.Listener, answer func(string) string) {
 	}
 }
 
-// failed notes an error that nobody waits for.
+// failed notes an error, which close returns.
 func (s *surroundings) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

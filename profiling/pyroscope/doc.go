@@ -51,7 +51,7 @@
 //
 // The pusher calls push.v1.PusherService/Push by the Connect protocol, below the path of the
 // server's address. Pyroscope 1.0 and newer has it. The types of profiles have the same names
-// as pyroscope-go's: process_cpu, memory, goroutines, mutex, block and goroutineleak.
+// as pyroscope-go's: process_cpu, memory, goroutines, mutex, block and goroutine_leak.
 //
 // # Labels
 //

@@ -34,8 +34,8 @@ func (r *Request) phrase(c *Cause) string {
 	by, request := "", ""
 	if c.By != nil {
 		by, request = Short(c.By.Function), c.By.Request
-		if request != "" && c.By.TraceID == r.TraceID && c.By.RootID == r.RootID {
-			request = "this request" // its name would mean another request of the same route
+		if c.By.RootID == r.RootID && c.By.TraceID == r.TraceID {
+			request = "a goroutine of its own"
 		}
 	}
 	switch c.Kind {

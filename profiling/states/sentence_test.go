@@ -14,6 +14,7 @@ const ms = time.Millisecond
 var (
 	root, child = trace.SpanID{1}, trace.SpanID{2}
 
+	own     = &states.Party{Request: "GET /", RootID: root, Function: "main.work"}
 	search  = &states.Party{Request: "GET /search", Function: "example.com/shop/index.(*Index).rebuild"}
 	nobody  = &states.Party{}
 	worker  = &states.Party{Function: "main.work"}
@@ -30,6 +31,7 @@ func TestSentence(t *testing.T) {
 		{[]states.Cause{{Kind: states.Mutex, By: search}}, "waited for a mutex that GET /search held in (*Index).rebuild"},
 		{[]states.Cause{{Kind: states.Mutex, By: worker}}, "waited for a mutex that a goroutine held in main.work"},
 		{[]states.Cause{{Kind: states.Mutex, By: library}}, "waited for a mutex that GET /search held"},
+		{[]states.Cause{{Kind: states.Mutex, By: own}}, "waited for a mutex that a goroutine of its own held in main.work"},
 		{[]states.Cause{{Kind: states.Mutex, By: nobody}}, "waited for a mutex"},
 		{[]states.Cause{{Kind: states.Mutex, Function: in}}, "waited for a mutex in (*Store).flush"},
 		{[]states.Cause{{Kind: states.Pool, By: search}}, "waited for a database connection that GET /search held in (*Index).rebuild"},

@@ -1,4 +1,5 @@
-// Asking the server: data by GET, everything that changes something by POST, most of it by the profiler's service.
+// Asking the server: data by GET, everything that changes something or takes long by POST, most of it by the
+// profiler's service.
 
 async function body(response) {
   const text = await response.text();

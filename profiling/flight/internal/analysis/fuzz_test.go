@@ -49,7 +49,7 @@ func TestTruncated(t *testing.T) {
 		}
 	})
 	whole := read(t, data, r)
-	for _, n := range []int{0, 3, len(data) / 4, len(data) / 2, len(data) - 1} {
+	for _, n := range []int{0, 3, 16, 100, len(data) / 4, len(data) / 2, len(data) - 1} {
 		results, err := analysis.Read(bytes.NewReader(data[:n]), []analysis.Root{r.root()}, nil)
 		if err == nil {
 			t.Errorf("no error for %d bytes of %d", n, len(data))

@@ -169,7 +169,7 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		if g.now.activity == waitingUnknown {
 			g.now.activity = a.stacks.ended(by)
 		}
-		g.owner.woken(g.now.activity, w.span)
+		g.owner.woken(g.now.activity, g.now.stack, w.span)
 		stack = g.now.stack
 	case xtrace.GoRunning: // preempted
 		g.now.seen(stack)

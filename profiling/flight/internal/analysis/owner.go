@@ -50,7 +50,8 @@ type owner struct {
 	inherited *span
 	adopted   *span
 
-	// Where a worker of a pool waited before it was adopted. When it waits there again, its job is done.
+	// Where a worker of a pool waited before it was adopted. When it waits there again, its job is done. A wait that began
+	// before the trace may have no stack: then the job ends with the request, or when another request wakes the worker.
 	idle      activity
 	idleStack xtrace.Stack
 }
@@ -75,25 +76,24 @@ func (o *owner) current() *span {
 }
 
 // woken tells a goroutine that one that works for a span, or for none, has ended its wait.
-func (o *owner) woken(from activity, by *span) {
+func (o *owner) woken(from activity, stack xtrace.Stack, by *span) {
 	if by == nil || from != waitingReceive && from != waitingSelect && from != waitingCondition {
 		return
 	}
-	if o.current() == nil || o.adopted != nil && o.current() == o.adopted {
-		if o.adopted == nil {
-			o.idle = from
-		}
-		o.adopted = by
+	current := o.current()
+	if current != nil && current != o.adopted {
+		return // it works for a request in its own right
 	}
+	if current == nil || current.root != by.root {
+		o.idle, o.idleStack = from, stack
+	}
+	o.adopted = by
 }
 
 // blocked tells a goroutine that it waits.
 func (o *owner) blocked(activity activity, stack xtrace.Stack) {
 	if o.adopted != nil && activity == o.idle && samePlace(stack, o.idleStack) {
 		o.adopted = nil
-	}
-	if o.adopted == nil {
-		o.idleStack = stack
 	}
 }
 

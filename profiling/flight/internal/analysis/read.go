@@ -24,7 +24,8 @@ type Root struct {
 // Read reads the execution trace r from its beginning, and returns the requests of the wanted roots, in the order of wanted.
 // Roots of which the trace has neither start nor end are left out.
 //
-// An error says that the trace is malformed, or cut. The requests are valid then, too: a root whose end could not be read
+// An error says that the trace is malformed, or cut. (A cut in the first bytes of a generation, other than the first one,
+// looks like the end.) The requests are valid then, too: a root whose end could not be read
 // is Unended.
 //
 // Read calls pause, if it is not nil, at least once in every millisecond of its own work, so that the caller can sleep
@@ -47,6 +48,8 @@ func Read(r io.ReadSeeker, wanted []Root, pause func()) ([]states.Request, error
 	return a.requests(), err
 }
 
+var errEmpty = errors.New("the execution trace has no complete generation")
+
 // eventsPerPause are read in less than a millisecond.
 const eventsPerPause = 2000
 
@@ -65,6 +68,7 @@ func events(r io.ReadSeeker, pause func(), f func(*xtrace.Event)) (err error) {
 	if err != nil {
 		return err
 	}
+	complete := false
 	var event xtrace.Event // one for all: it is large, and escapes
 	for n := 1; ; n++ {
 		if n%eventsPerPause == 0 {
@@ -73,12 +77,16 @@ func events(r io.ReadSeeker, pause func(), f func(*xtrace.Event)) (err error) {
 		if event, err = decoder.ReadEvent(); err != nil {
 			break
 		}
+		complete = complete || event.Kind() != xtrace.EventSync
 		f(&event)
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
+	if !errors.Is(err, io.EOF) {
+		return err
 	}
-	return err
+	if !complete { // the decoder takes a cut within the first batch for the end
+		return errEmpty
+	}
+	return nil
 }
 
 // bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder reads all batches before

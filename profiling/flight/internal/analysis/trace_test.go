@@ -75,7 +75,12 @@ func do(name string, f func()) *request {
 // read returns the request from the trace, and checks what is true for each one.
 func read(t testing.TB, data []byte, r *request) *states.Request {
 	t.Helper()
-	requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{r.root()}, nil)
+	return readRoot(t, data, r.root())
+}
+
+func readRoot(t testing.TB, data []byte, root analysis.Root) *states.Request {
+	t.Helper()
+	requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{root}, nil)
 	if err != nil {
 		t.Fatalf("Read: %v", err)
 	}

@@ -1,0 +1,171 @@
+package analysis
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+	"pgregory.net/rapid"
+
+	"github.com/perfline/perfline/profiling/states"
+)
+
+func TestStandard(t *testing.T) {
+	for function, want := range map[string]bool{
+		"runtime.chanrecv1":      true,
+		"net/http.(*conn).serve": true,
+		"vendor/golang.org/x/net/http2/hpack.(*Decoder).parse": true,
+		"internal/poll.(*FD).Read":                             true,
+		"golang.org/x/sync/errgroup.(*Group).Wait":             true,
+		"slices.SortFunc[go.shape.[]example.com/a.T]":          true,
+		"":                                   true,
+		"main.main":                          false,
+		"example.com/net/http.Get":           false,
+		"shop/internal/store.(*Store).flush": false,
+		"shop.(*Store).flush":                false,
+		"go.opentelemetry.io/otel/sdk/trace.(*tracer).Start": false,
+	} {
+		if got := standard(function); got != want {
+			t.Errorf("standard(%q) is %v, want %v", function, got, want)
+		}
+	}
+}
+
+func TestWindows(t *testing.T) {
+	windows := union([]window{{50, 60}, {10, 20}, {15, 30}, {30, 31}, {12, 13}})
+	if want := []window{{10, 31}, {50, 60}}; !slices.Equal(windows, want) {
+		t.Fatalf("union is %v, want %v", windows, want)
+	}
+	for _, c := range []struct {
+		from, to int
+		want     bool
+	}{{0, 9, false}, {0, 10, true}, {31, 40, true}, {32, 49, false}, {20, 21, true}, {0, 100, true}, {60, 61, true}, {61, 62, false}} {
+		if got := overlap(windows, xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
+			t.Errorf("overlap of [%d, %d] is %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// Coarse intervals have the same times for each kind and span, in order, without overlaps.
+func TestCoarsen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var fine []states.Interval
+		at := time.Duration(0)
+		for range rapid.IntRange(0, 50).Draw(t, "intervals") {
+			at += time.Duration(rapid.IntRange(0, 1).Draw(t, "hole"))
+			i := states.Interval{
+				Kind: states.Kind(rapid.IntRange(0, 3).Draw(t, "kind")), Start: at,
+				SpanID: trace.SpanID{byte(rapid.IntRange(1, 2).Draw(t, "span"))},
+			}
+			at += time.Duration(rapid.IntRange(1, 20).Draw(t, "length"))
+			i.End = at
+			fine = append(fine, i)
+		}
+		grain := time.Duration(rapid.IntRange(1, 200).Draw(t, "grain"))
+		want := (&states.Request{Goroutines: []states.Goroutine{{Intervals: slices.Clone(fine)}}})
+		coarse := coarsen(fine, grain)
+		got := (&states.Request{Goroutines: []states.Goroutine{{Intervals: coarse}}})
+		for _, span := range []trace.SpanID{{1}, {2}} {
+			if got.Times(span) != want.Times(span) {
+				t.Errorf("times are %v, want %v", got.Times(span), want.Times(span))
+			}
+		}
+		at = 0
+		for _, i := range coarse {
+			if i.Start < at || i.End <= i.Start {
+				t.Errorf("interval [%v, %v) comes after %v", i.Start, i.End, at)
+			}
+			at = i.End
+		}
+	})
+}
+
+// A group becomes one interval for each kind.
+func TestCoarsenGroup(t *testing.T) {
+	at := func(kind states.Kind, start, end time.Duration) states.Interval {
+		return states.Interval{Kind: kind, Start: start, End: end}
+	}
+	got := coarsen([]states.Interval{
+		at(states.Running, 0, 1), at(states.Select, 1, 4), at(states.Running, 4, 6), at(states.Select, 6, 10), at(states.Select, 10, 30),
+	}, 10)
+	want := []states.Interval{at(states.Running, 0, 3), at(states.Select, 3, 10), at(states.Select, 10, 30)}
+	if !slices.EqualFunc(got, want, func(a, b states.Interval) bool { return a.Kind == b.Kind && a.Start == b.Start && a.End == b.End }) {
+		t.Errorf("intervals are %v, want %v", got, want)
+	}
+}
+
+func TestHolderOfProcessors(t *testing.T) {
+	user, helper, collector, self := &goroutine{id: 1}, &goroutine{id: 2, assists: true}, &goroutine{id: 3, collects: true}, &goroutine{id: 4}
+	helper.past = []record{{start: 60, end: 80, activity: assisting}}
+	p := newProcessors(nil)
+	p.runs[0] = []run{{0, 40, user}, {40, 60, self}, {60, 100, helper}}
+	p.runs[1] = []run{{0, 100, collector}}
+	for _, c := range []struct {
+		from, to  int
+		by        *goroutine
+		collected float64
+		free      bool
+	}{
+		{0, 40, user, 0.5, false},
+		{0, 80, user, (80.0 + 20) / (80 + 40 + 20), false},
+		{60, 80, helper, 1, false},
+		{80, 100, helper, 0.5, false},
+		{90, 150, helper, 0.5, true},
+		{40, 60, nil, 1, false},
+	} {
+		h := p.most(xtrace.Time(c.from), xtrace.Time(c.to), self)
+		if h.by != c.by || h.collected != c.collected || h.free != c.free || h.worker != collector {
+			t.Errorf("[%d, %d): by %v, %v collected, free %v, worker %v; want %v", c.from, c.to, h.by, h.collected, h.free, h.worker, c)
+		}
+	}
+}
+
+// A part of the time is missing only in periods in which clearly less CPU time than running time was noted.
+func TestStolen(t *testing.T) {
+	const ms = time.Millisecond
+	p := newProcessors(nil)
+	p.accounts = []account{
+		{at: 0, busy: 0, got: 0},
+		{at: xtrace.Time(100 * ms), busy: 100 * ms, got: 25 * ms},
+		{at: xtrace.Time(200 * ms), busy: 200 * ms, got: 115 * ms},
+		{at: xtrace.Time(300 * ms), busy: 201 * ms, got: 115 * ms},
+	}
+	for _, c := range []struct{ from, to, want time.Duration }{
+		{0, 100 * ms, 75 * ms},
+		{20 * ms, 60 * ms, 30 * ms},
+		{50 * ms, 150 * ms, 37500 * time.Microsecond},
+		{100 * ms, 200 * ms, 0}, // almost all of it
+		{200 * ms, 300 * ms, 0}, // too little to tell
+		{300 * ms, 400 * ms, 0}, // after the last note
+	} {
+		if got := p.stolen(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
+			t.Errorf("stolen in [%v, %v) is %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// A panic in the decoder is an error.
+func TestPanicOfDecoder(t *testing.T) {
+	_, err := Read(panicking{}, []Root{{}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "malformed execution trace: cause") {
+		t.Errorf("Read returns %v, want the panic as an error", err)
+	}
+	_, err = Read(unseekable{}, []Root{{}}, nil)
+	if !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Read returns %v, want the error of Seek", err)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error)       { panic("cause") }
+func (panicking) Seek(int64, int) (int64, error) { return 0, nil }
+
+type unseekable struct{ panicking }
+
+func (unseekable) Seek(int64, int) (int64, error) { return 0, io.ErrClosedPipe }
