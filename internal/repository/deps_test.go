@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"exporter/otlpenc":     {"internal"},
 	"exporter/requests":    {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
 	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
-	"exporter/live": {"internal", "observer", "guard", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
+	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
