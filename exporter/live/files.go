@@ -11,7 +11,10 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-var errNoSamples = errors.New("this session took no samples")
+var (
+	errNoSamples        = errors.New("this session took no samples")
+	errNoProcessProfile = errors.New("this session has no such profile of the whole process")
+)
 
 // A format is a file that a session can be had as.
 type format struct {
@@ -21,6 +24,7 @@ type format struct {
 
 	contentType, extension string
 	samplesOnly            bool // has nothing of a session without samples
+	ofProcess              bool // is one of the session's profiles of the process, by its ID
 	write                  func(io.Writer, *sessions.Session) error
 }
 
@@ -28,28 +32,48 @@ type format struct {
 var formats = []format{
 	{
 		"firefox", "Firefox Profiler", "marks, measures, samples and garbage collections on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
-		"application/json", "firefox.json", false, viewers.WriteFirefox,
+		"application/json", "firefox.json", false, false, viewers.WriteFirefox,
 	},
 	{
 		"speedscope", "speedscope", "measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
-		"application/json", "speedscope.json", false, viewers.WriteSpeedscope,
+		"application/json", "speedscope.json", false, false, viewers.WriteSpeedscope,
 	},
 	{
 		"pprof", "pprof", "for go tool pprof -http=: FILE, with labels of spans.",
-		"application/octet-stream", "pb.gz", true, func(w io.Writer, s *sessions.Session) error { return s.Trace().WritePprof(w) },
+		"application/octet-stream", "pb.gz", true, false, func(w io.Writer, s *sessions.Session) error { return s.Trace().WritePprof(w) },
 	},
 	{
 		"json", "JSON Self-Profiling", "the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
-		"application/json", "json", true, func(w io.Writer, s *sessions.Session) error { return s.Trace().WriteJSON(w) },
+		"application/json", "json", true, false, func(w io.Writer, s *sessions.Session) error { return s.Trace().WriteJSON(w) },
 	},
+	ofProcess(sessions.Allocs, "allocations and the growth of memory in use"),
+	ofProcess(sessions.Mutex, "contention of mutexes, as the program's mutex profile fraction samples it"),
+	ofProcess(sessions.Block, "waiting for channels, mutexes and the like, as the program's block profile rate samples it"),
 }
 
-// has reports whether the format has anything of the session.
-func (f *format) has(s *sessions.Session) bool { return !f.samplesOnly || s.Trace() != nil }
+// ofProcess returns the format of one of a session's profiles of the process.
+func ofProcess(name, what string) format {
+	return format{
+		name, "pprof " + name + " of the whole process", what + ", not by request. For go tool pprof -http=: FILE.",
+		"application/octet-stream", name + ".pb.gz", false, true,
+		func(w io.Writer, s *sessions.Session) error { return s.WriteProcessProfile(w, name) },
+	}
+}
+
+// lacks returns why the format has nothing of the session, or nil if it has something.
+func (f *format) lacks(s *sessions.Session) error {
+	switch {
+	case f.samplesOnly && s.Trace() == nil:
+		return errNoSamples
+	case f.ofProcess && !slices.Contains(s.ProcessProfiles(), f.ID):
+		return errNoProcessProfile
+	}
+	return nil
+}
 
 // formatsOf returns the formats that have something of the session.
 func formatsOf(s *sessions.Session) []format {
-	return slices.DeleteFunc(slices.Clone(formats), func(f format) bool { return !f.has(s) })
+	return slices.DeleteFunc(slices.Clone(formats), func(f format) bool { return f.lacks(s) != nil })
 }
 
 func (h *handler) download(w http.ResponseWriter, r *http.Request) {
@@ -64,8 +88,8 @@ func (h *handler) download(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := &formats[i]
-	if !f.has(s) {
-		refuse(w, http.StatusNotFound, errNoSamples.Error())
+	if err := f.lacks(s); err != nil {
+		refuse(w, http.StatusNotFound, err.Error())
 		return
 	}
 	if r.Method != http.MethodHead {
