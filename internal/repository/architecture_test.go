@@ -41,6 +41,7 @@ var drawn = map[string]struct {
 	"profiling":             {3, "profiles", "the sampler", 0},
 	"profiling/profile":     {3, "profiles", "data and formats", 0},
 	"profiling/spanlabels":  {2, "profiles", "goroutines' spans", 2},
+	"profiling/states":      {5, "profiles", "what goroutines did", 0},
 	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
 	"profiling/sessions":    {3, "profiles", "trees of events", 0},
 	"profiling/service":     {5, "profiles", "serves sessions", 0},
