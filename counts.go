@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// Counts returns Stats as a list, for the metrics and the live page. It leaves out the counts of a delivery or of
-// profiling that this pipeline does not have.
+// Counts returns Stats as a list, for the metrics and the live page. It leaves out the counts of a delivery, of profiling or
+// of a flight recorder that this pipeline does not have.
 func (p *Pipeline) Counts() []exporter.Count { return p.present(p.Stats().Counts()) }
 
 // present leaves out the groups of parts that the pipeline does not have.
@@ -18,10 +18,14 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 		switch {
 		case strings.HasPrefix(c.Group, "perfline.delivery.spans"):
 			return p.delivery == nil
+		case strings.HasPrefix(c.Group, "perfline.requests"):
+			return p.tracing == nil || !p.tracing.keeps
 		case strings.HasPrefix(c.Group, "perfline.delivery.metrics"):
 			return p.points == nil
 		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"), strings.HasPrefix(c.Group, "perfline.profiling"):
 			return p.profiles == nil
+		case strings.HasPrefix(c.Group, "perfline.waits"):
+			return p.waits == nil
 		}
 		return false
 	})
@@ -64,6 +68,19 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.spans",
 		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "spans made from measures"},
 		exporter.Count{Name: "other", N: b.OtherSpans, What: "spans started by other code"})
+	add("perfline.requests",
+		exporter.Count{Name: "slow", N: b.Requests.Slow, What: "requests that are kept because they were slow"},
+		exporter.Count{Name: "failed", N: b.Requests.Failed, What: "requests that are kept because they failed"},
+		exporter.Count{Name: "chosen", N: b.Requests.Chosen, What: "requests that are kept because the program asked for it"},
+		exporter.Count{Name: "share", N: b.Requests.Share, What: "requests that are kept as a share of all others"},
+		exporter.Count{Name: "over_ceiling", N: b.Requests.OverCeiling, What: "requests over the ceiling: there was a reason to keep them"},
+		exporter.Count{Name: "other", N: b.Requests.Others, What: "requests without a reason to keep them"})
+	add("perfline.requests.exported",
+		exporter.Count{N: b.Requests.Exported, What: "requests that were not sampled and that were exported because they are kept"})
+	add("perfline.requests.untracked",
+		exporter.Count{N: b.Requests.Untracked, What: "unsampled requests that could not be kept: most spans of their instrumentation never end"})
+	add("perfline.requests.refused",
+		exporter.Count{N: b.Requests.Refused, What: "marks, measures and spans of unsampled requests that found no room in memory"})
 	add("perfline.spans.off_timeline",
 		exporter.Count{N: b.SpansOffTimeline, What: "spans missing on their request's timeline: too many were open"})
 	add("perfline.spans.unlabelled",
@@ -94,6 +111,25 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.profiling.failed", exporter.Count{N: f.Failed, Lost: true, What: "profiles that could not be taken"})
 	add("perfline.profiling.lost_samples", exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine lost"})
 	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
+	w := s.Waits
+	add("perfline.waits.requests",
+		exporter.Count{Name: "slow", N: w.Slow, What: "slow requests given to the flight recorder"},
+		exporter.Count{Name: "analysed", N: w.Analysed, What: "slow requests that show what they waited for"},
+		exporter.Count{Name: "pending", N: w.Pending, Now: true, What: "slow requests that wait for a snapshot or its analysis"},
+		exporter.Count{Name: "not_armed", N: w.NotArmed, What: "slow requests that ended while the flight recorder was not armed"},
+		exporter.Count{Name: "rate_limited", N: w.RateLimited, What: "slow requests that came too soon after a snapshot"},
+		exporter.Count{Name: "abandoned", N: w.Abandoned, What: "slow requests that were in no snapshot in time"},
+		exporter.Count{Name: "not_found", N: w.NotFound, What: "slow requests that are not in their snapshot"},
+		exporter.Count{Name: "dropped", N: w.Dropped, Lost: true, What: "slow requests over the number that may wait for a snapshot"},
+		exporter.Count{Name: "failed", N: w.Failed, Lost: true, What: "slow requests whose snapshot or analysis failed"})
+	add("perfline.waits.snapshots",
+		exporter.Count{Name: "written", N: w.Snapshots, What: "snapshots of the execution trace"},
+		exporter.Count{Name: "failed", N: w.SnapshotsFailed, Lost: true, What: "snapshots that could not be written or were too large"})
+	add("perfline.waits.snapshot_bytes", exporter.Count{N: w.SnapshotBytes, What: "bytes of all snapshots"})
+	add("perfline.waits.panics", exporter.Count{N: w.Panics, Lost: true, What: "panics in the analysis of snapshots, or in functions that watch it"})
+	add("perfline.waits.results", exporter.Count{N: w.Results, Now: true, What: "results in memory"})
+	add("perfline.waits.result_bytes", exporter.Count{N: w.ResultBytes, Now: true, What: "approximate bytes of the results in memory"})
+	add("perfline.waits.evicted", exporter.Count{N: w.Evicted, What: "results that newer ones replaced, or that were too large"})
 	return all
 }
 

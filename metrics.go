@@ -17,12 +17,17 @@ import (
 //	perfline.entries            by perfline.entry.type and perfline.outcome
 //	perfline.marks              by perfline.outcome
 //	perfline.spans              by perfline.outcome; .off_timeline and .unlabelled
+//	perfline.requests           by perfline.outcome; .exported, .untracked and .refused
 //	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
 //	perfline.delivery.metrics   the same
 //	perfline.delivery.profiles  by perfline.outcome; .pending and .retries
 //	perfline.profiling.failed, .lost_samples, .gaps and .gap_time
 //	perfline.profiling.engine   1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others
+//	perfline.waits.requests     by perfline.outcome; .pending
+//	perfline.waits.snapshots    by perfline.outcome; .snapshot_bytes, .panics, .results, .result_bytes and .evicted
+//	perfline.waits.time         by perfline.activity: armed, writing, analysing
+//	perfline.waits.state        1 for the state that perfline.waits.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
 	m := mp.Meter(bridge.ScopeName)
 	var all []metric.Observable
@@ -35,6 +40,10 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.entries", "{entry}", "Entries of the timeline, by outcome."},
 		{"perfline.marks", "{mark}", "Marks, by outcome: event of a span, or why not."},
 		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
+		{"perfline.requests", "{request}", "Requests, by what the keep policy decided."},
+		{"perfline.requests.exported", "{request}", "Requests that were not sampled and were exported because they are kept."},
+		{"perfline.requests.untracked", "{request}", "Unsampled requests that could not be kept, because most spans of their instrumentation never end."},
+		{"perfline.requests.refused", "{entry}", "Marks, measures and spans of unsampled requests that found no room in memory."},
 		{"perfline.spans.off_timeline", "{span}", "Spans missing on their request's timeline, because too many were open."},
 		{"perfline.spans.unlabelled", "{span}", "Spans missing in profiles, because too many were open."},
 		{"perfline.delivery.spans", "{span}", "Spans on their way to the backend, by outcome."},
@@ -48,17 +57,25 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.profiling.failed", "{profile}", "Profiles that could not be taken."},
 		{"perfline.profiling.lost_samples", "{sample}", "Samples that the engine lost."},
 		{"perfline.profiling.gaps", "{gap}", "How often profiling sampled nothing for a while."},
+		{"perfline.waits.requests", "{request}", "Slow requests given to the flight recorder, by outcome."},
+		{"perfline.waits.snapshots", "{snapshot}", "Snapshots of the execution trace, by outcome."},
+		{"perfline.waits.snapshot_bytes", "By", "Size of all snapshots."},
+		{"perfline.waits.panics", "{panic}", "Panics in the analysis of snapshots."},
+		{"perfline.waits.evicted", "{result}", "Results that newer ones replaced."},
 	} {
 		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit), metric.WithDescription(c.what))
 		instrument(counter, err)
 		counters[c.group] = counter
 	}
-	for _, c := range []struct{ group, unit, what string }{
-		{"perfline.delivery.spans", "{span}", "Spans in the queue for the backend."},
-		{"perfline.delivery.metrics", "{point}", "Metric points in the queue for the backend."},
-		{"perfline.delivery.profiles", "{profile}", "Profiles in the queue for Pyroscope."},
+	for _, c := range []struct{ group, name, unit, what string }{
+		{"perfline.delivery.spans", ".pending", "{span}", "Spans in the queue for the backend."},
+		{"perfline.delivery.metrics", ".pending", "{point}", "Metric points in the queue for the backend."},
+		{"perfline.delivery.profiles", ".pending", "{profile}", "Profiles in the queue for Pyroscope."},
+		{"perfline.waits.requests", ".pending", "{request}", "Slow requests that wait for a snapshot or its analysis."},
+		{"perfline.waits.results", "", "{result}", "Results in memory: what slow requests waited for."},
+		{"perfline.waits.result_bytes", "", "By", "Approximate size of the results in memory."},
 	} {
-		counter, err := m.Int64ObservableUpDownCounter(c.group+".pending", metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		counter, err := m.Int64ObservableUpDownCounter(c.group+c.name, metric.WithUnit(c.unit), metric.WithDescription(c.what))
 		instrument(counter, err)
 		pending[c.group] = counter
 	}
@@ -71,6 +88,9 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	engine, err := m.Int64ObservableUpDownCounter(engineGroup, metric.WithUnit("1"),
 		metric.WithDescription("Engine that samples: 1 for the one in use."))
 	instrument(engine, err)
+	waits, err := newWaitsMetrics(m)
+	instrument(waits.time, err)
+	instrument(waits.state, nil)
 	if failed != nil {
 		return nil, failed
 	}
@@ -84,6 +104,9 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 			} else {
 				o.ObserveInt64(counters[c.Group], int64(c.N), metric.WithAttributes(attributes(c)...))
 			}
+		}
+		if p.waits != nil {
+			waits.observe(o, s.Waits, p.waits.State())
 		}
 		if p.profiles == nil {
 			return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -19,6 +20,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/environ"
@@ -28,6 +30,7 @@ import (
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // Config configures [Start]. The zero value leaves everything to the environment's
@@ -39,11 +42,16 @@ type Config struct {
 	Version    string               // service.version, unless a variable has it; else the main module's version
 	Attributes []attribute.KeyValue // further attributes of the resource, unless a variable has them
 
-	Traces   exporter.Config  // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
-	Recent   requests.Config  // how many requests stay in memory
-	Sampler  sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	Profiles pyroscope.Config // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
-	Sessions sessions.Config  // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+	Traces   exporter.Config   // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
+	Recent   requests.Config   // how many requests stay in memory
+	Keep     bridge.KeepPolicy // which requests stay in memory whole although the sampler drops them: by default, slow and failed ones. Only of spans that Start's own provider makes
+	Sampler  sdktrace.Sampler  // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Profiles pyroscope.Config  // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
+	Sessions sessions.Config   // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+
+	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package profiling/flight makes it. The
+	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
+	Waits states.Recorder
 
 	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its endpoint do not count. Shutdown
 	// shuts it down.
@@ -82,6 +90,7 @@ type Pipeline struct {
 	recent   *requests.Recent
 	profiles *pyroscope.Pusher // nil without a server for profiles
 	sessions *sessions.Recorder
+	waits    states.Recorder          // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
@@ -94,9 +103,10 @@ type Pipeline struct {
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
-//   - metrics, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
+//   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
+//   - the recorder of what slow requests waited for, if Config.Waits has one
 //   - propagators (OTEL_PROPAGATORS)
 //
 // It sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
@@ -131,7 +141,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	c.fill()
 	vars := environ.NewReader(c.Logger)
-	p := &Pipeline{timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions)}
+	p := &Pipeline{timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits}
 	checkOthers(vars)
 	propagator := c.Propagator
 	if propagator == nil {
@@ -190,10 +200,16 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		checkMetrics(vars)
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
+		if err := runtime.Start(runtime.WithMeterProvider(p.meters)); err != nil {
+			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
+		}
 	}
 	var unavailable error
 	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
+	}
+	if c.Waits != nil {
+		c.Waits.Start(c.Logger)
 	}
 	p.before = p.Stats()
 	return p, nil
@@ -248,6 +264,9 @@ func (p *Pipeline) Recent() *requests.Recent { return p.recent }
 // a session is started, and ends with Shutdown.
 func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
+// Waits is the recorder of what slow requests waited for. It is nil without [Config].Waits.
+func (p *Pipeline) Waits() states.Recorder { return p.waits }
+
 // Flush hands over and delivers all that was recorded before the call.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
@@ -273,6 +292,17 @@ func (p *Pipeline) withProfiles(do func(*pyroscope.Pusher) error) <-chan error {
 	return done
 }
 
+// shutdownWaits shuts the recorder down, beside the delivery of spans.
+func (p *Pipeline) shutdownWaits(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if p.waits == nil {
+		done <- nil
+		return done
+	}
+	go func() { done <- p.waits.Shutdown(ctx) }()
+	return done
+}
+
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
 const shutdownFor = 10 * time.Second
 
@@ -288,12 +318,14 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
+		waits := p.shutdownWaits(ctx)
 		if p.tracing == nil {
+			err = <-waits
 			return
 		}
 		profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
 		err = p.tracing.shutdown(ctx)
-		err = errors.Join(err, <-profiles)
+		err = errors.Join(err, <-profiles, <-waits)
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}

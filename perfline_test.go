@@ -274,17 +274,19 @@ func collect(t *testing.T, r metric.Reader) map[string]int64 {
 		t.Fatal(err)
 	}
 	values := map[string]int64{}
-	for _, m := range got.ScopeMetrics[0].Metrics {
-		sum, ok := m.Data.(metricdata.Sum[int64])
-		if !ok {
-			continue
-		}
-		for _, p := range sum.DataPoints {
-			name := []string{m.Name}
-			for _, a := range p.Attributes.ToSlice() {
-				name = append(name, a.Value.AsString())
+	for _, scope := range got.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			sum, ok := m.Data.(metricdata.Sum[int64])
+			if !ok {
+				continue
 			}
-			values[strings.Join(name, " ")] = p.Value
+			for _, p := range sum.DataPoints {
+				name := []string{m.Name}
+				for _, a := range p.Attributes.ToSlice() {
+					name = append(name, a.Value.AsString())
+				}
+				values[strings.Join(name, " ")] = p.Value
+			}
 		}
 	}
 	return values

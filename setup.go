@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -53,6 +54,12 @@ func (c Config) check() error {
 		if f.value < 0 {
 			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
 		}
+	}
+	if err := c.Keep.Check(); err != nil {
+		return fmt.Errorf("field Keep: %w", err)
+	}
+	if c.Waits != nil && (c.Keep.Off || c.TracerProvider != nil) {
+		return errors.New("field Waits: must be nil when Keep is off, or when TracerProvider is set: nothing finds slow requests then")
 	}
 	if c.TracerProvider != nil && c.Sampler != nil {
 		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", c.Sampler.Description())
@@ -176,7 +183,8 @@ func checkOthers(vars *environ.Reader) {
 	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
 }
 
-// checkMetrics logs wrong variables that OpenTelemetry's meter provider reads. It uses the defaults then.
+// checkMetrics logs wrong variables that OpenTelemetry's meter provider and its instrumentation of the runtime read. They
+// use the defaults then.
 func checkMetrics(vars *environ.Reader) {
 	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
 	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)
@@ -185,4 +193,8 @@ func checkMetrics(vars *environ.Reader) {
 		return value, ok
 	}, cardinalityLimit)
 	environ.Read(vars, false, environ.Bool, "OTEL_GO_X_PER_SERIES_START_TIMESTAMPS")
+	environ.Read(vars, false, func(value string) (is, ok bool) {
+		is, err := strconv.ParseBool(value)
+		return is, err == nil
+	}, "OTEL_GO_X_DEPRECATED_RUNTIME_METRICS")
 }

@@ -55,6 +55,7 @@ func TestStartErrors(t *testing.T) {
 		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
 		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
+		{"share", perfline.Config{Keep: bridge.KeepPolicy{Share: 2}}, nil, "perfline: field Keep: Share 2: must be from 0 to 1"},
 		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},
 		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Spans: 7}}, nil, "Spans 7: must be"},
 		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},
@@ -370,7 +371,7 @@ func testLimitOfMarks(t *testing.T, start starter) {
 	if root := pl.Recent().Requests()[0].Root; len(root.Events) != 2 || root.DroppedEvents != 3 {
 		t.Errorf("the span has %d events and dropped %d, want 2 and 3", len(root.Events), root.DroppedEvents)
 	}
-	want := bridge.Stats{MarkEvents: 2, MarksOverLimit: 3, OtherSpans: 1}
+	want := bridge.Stats{MarkEvents: 2, MarksOverLimit: 3, OtherSpans: 1, Requests: bridge.RequestStats{Others: 1}}
 	if _, ok := pl.TracerProvider().(*sdktrace.TracerProvider); ok {
 		want = bridge.Stats{MarkEvents: 5} // the SDK's spans do not say which events they drop
 	}

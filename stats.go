@@ -8,6 +8,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // Stats has a pipeline's counts, from the timeline to the backend.
@@ -17,6 +18,7 @@ type Stats struct {
 	Delivery exporter.Stats  // of spans; zero without a backend
 	Metrics  exporter.Stats  // of metric points; zero unless they are sent over OTLP
 	Profiles pyroscope.Stats // zero without a Pyroscope server
+	Waits    states.Stats    // zero without Config.Waits
 
 	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open. perfline's own provider has
 	// no such bound.
@@ -40,6 +42,9 @@ func (p *Pipeline) Stats() Stats {
 	}
 	if p.profiles != nil {
 		s.Profiles = p.profiles.Stats()
+	}
+	if p.waits != nil {
+		s.Waits = p.waits.Stats()
 	}
 	return s
 }

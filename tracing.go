@@ -12,11 +12,13 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/profiling/spanlabels"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // A tracing makes a pipeline's spans and passes them on.
 type tracing struct {
 	provider trace.TracerProvider
+	keeps    bool                       // it applies Config.Keep
 	labels   *spanlabels.TracerProvider // over provider; nil with perfline's own, whose spans label by themselves
 	stats    func() bridge.Stats
 	flush    func(context.Context) error
@@ -39,15 +41,33 @@ func startTracing(c Config, res *resource.Resource, to *destinations, vars *envi
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
+		Keep: &c.Keep,
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
+	}
+	if c.Waits != nil {
+		p.OnSlow = askRecorder(c.Waits, &p)
 	}
 	if to.snapshot != nil {
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	return &tracing{provider: provider, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
+	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
+}
+
+// askRecorder returns the function that asks a recorder about slow requests. With exporters, these get the spans with the answer.
+func askRecorder(recorder states.Recorder, p *bridge.TracerProviderConfig) func(bridge.SlowRequest) {
+	if len(p.Exporters) == 0 {
+		return func(q bridge.SlowRequest) { recorder.Slow(rootOf(q)) }
+	}
+	a := newAnnotator(p.Exporters[0], recorder)
+	p.Exporters[0] = a
+	return a.slow
+}
+
+func rootOf(q bridge.SlowRequest) states.Root {
+	return states.Root{TraceID: q.TraceID, RootID: q.SpanID, Name: q.Name, Start: q.Start, End: q.End}
 }
 
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which

@@ -109,12 +109,13 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_METRICS_EXEMPLAR_FILTER":                             allWarn,
 		"OTEL_GO_X_CARDINALITY_LIMIT":                              limit,
 		"OTEL_GO_X_PER_SERIES_START_TIMESTAMPS":                    allWarn,
+		"OTEL_GO_X_DEPRECATED_RUNTIME_METRICS":                     "wowww", // 0 is false
 	} {
 		all[name] = cellsOf{cells: cells, with: metrics}
 	}
 	for name, cells := range map[string]string{
 		"PYROSCOPE_APPLICATION_NAME": text, "PYROSCOPE_LABELS": allWarn, "PYROSCOPE_UPLOAD_INTERVAL": allWarn,
-		"PYROSCOPE_TENANT_ID": "ooooe", "PYROSCOPE_HTTP_HEADERS": allFail,
+		"PERFLINE_LEAK_INTERVAL": allWarn, "PYROSCOPE_TENANT_ID": "ooooe", "PYROSCOPE_HTTP_HEADERS": allFail,
 	} {
 		all[name] = cellsOf{cells: cells, with: env{"PYROSCOPE_SERVER_ADDRESS": pyroscope}}
 	}

@@ -17,7 +17,7 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.IsRecording() {
+	if s.isOpen() {
 		s.addAttributes(attrs)
 	}
 }
@@ -45,7 +45,7 @@ func (s *recordedSpan) Answer(a serving.Attributes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.IsRecording():
+	case !s.isOpen():
 	case s.request != nil:
 		s.answered = true
 	default:

@@ -26,7 +26,8 @@
 //	measure under no span               root span, if the sampler wants it
 //	measure under a remote span         child span, if the sampler wants it
 //	measure that failed (Timing.Fail)   status Error with the error's text, and an event "exception"
-//	anything under an unsampled span    nothing
+//	anything under an unsampled span    nothing, or the same as under a sampled one if the request
+//	                                    is kept: see [KeepPolicy]
 //	entry of another type               nothing (requests are spans already)
 //	detail                              attributes, as below
 //	name                                event name, span name
@@ -70,6 +71,9 @@
 //
 // Limits of spans (OTEL_SPAN_*, OTEL_EVENT_*) hold for marks and measures as for what AddEvent and Start make. Marks share their
 // span's limit of events with its own events: the newest stay.
+//
+// With a [KeepPolicy], the journal of a request that the sampler dropped has its marks, measures and spans as well, until the policy decides
+// at its end. Then they are encoded for the recorders, or forgotten.
 //
 // # Profiles
 //

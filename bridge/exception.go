@@ -14,7 +14,7 @@ import (
 
 // RecordError adds an exception event. It does not set the status.
 func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
-	if err == nil || !s.IsRecording() {
+	if err == nil || !s.isOpen() {
 		return
 	}
 	c := trace.NewEventConfig(options...)

@@ -64,6 +64,8 @@ type encoding struct {
 	events     []sdktrace.Event
 	marks      []record.FinishedMark
 	span       *recordedSpan    // whose request is encoded
+	exports    bool             // the exporters get spans that are not sampled, because they are kept
+	refused    uint32           // spans that an undecided journal had no room for
 	data       otlpenc.Snapshot // of the span that is encoded
 	writer     otlpenc.AttributeWriter
 	stripe     int
@@ -76,7 +78,8 @@ type encodedPart struct {
 	group   *otlpenc.Group
 	sampled bool
 	count   int
-	end     int // in the bytes
+	end     int                // in the bytes
+	keep    otlpenc.KeepReason // of the local root, if the part has it
 }
 
 // maxEncoding is the largest capacity of a buffer that is used again.
@@ -87,15 +90,21 @@ var encodings = sync.Pool{New: func() any { return &encoding{stripe: rand.IntN(s
 // HandOver encodes spans and gives them to the outputs.
 func (r receiver) HandOver(finished *record.Finished) {
 	s := encodings.Get().(*encoding)
+	if u := finished.Unit(); u != nil && u.Undecided() {
+		s.exports, s.refused = u.Exported(), finished.Refused()
+	}
 	s.encode(r.provider, finished)
 	start := 0
 	for _, part := range s.parts {
-		spans := otlpenc.Spans{Group: part.group, Bytes: s.bytes[start:part.end:part.end], Count: part.count}
+		spans := otlpenc.Spans{Group: part.group, Bytes: s.bytes[start:part.end:part.end], Count: part.count, Keep: part.keep}
+		if part.keep != otlpenc.NotKept {
+			spans.Refused = s.refused
+		}
 		start = part.end
 		for _, o := range r.provider.recorders {
 			o.Accept(spans)
 		}
-		if !part.sampled {
+		if !part.sampled && !s.exports {
 			continue
 		}
 		for _, o := range r.provider.exporters {
@@ -147,7 +156,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 			s.count(span, it.IsSpan)
 		}
 		switch {
-		case !p.wants(sampled):
+		case !p.wants(sampled || s.exports):
 			continue
 		case part.group == group && part.sampled == sampled:
 		case part.group == nil:
@@ -159,6 +168,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 			continue
 		}
 		if it.IsSpan {
+			part.keep = max(part.keep, span.keep)
 			s.appendSpan(finished, span, it.Attrs)
 		} else {
 			s.appendMeasure(span, it)
@@ -186,7 +196,7 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	d := span.readDetails()
 	data := &s.data
 	data.Name = span.name
-	data.SpanContext = span.spanContext
+	data.SpanContext = s.contextOf(span)
 	data.Parent = span.Parent()
 	data.SpanKind = trace.SpanKind(span.kind)
 	data.StartTime, data.EndTime = span.startTime, span.endTime
@@ -195,6 +205,10 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
 	var more otlpenc.Extra
 	switch {
+	case span.tentative && span.keep != otlpenc.NotKept:
+		n := len(s.attributes)
+		s.attributes = append(span.appendAttributes(s.attributes), attribute.String(otlpenc.KeepReasonKey, span.keep.String()))
+		data.Attributes = s.attributes[n:]
 	case span.request == nil:
 	case len(attrs)+len(span.attributes) == 0:
 		s.span = span
@@ -219,6 +233,15 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 		data.DroppedEventCount += dropped
 	}
 	s.bytes = data.Append(s.bytes, more)
+}
+
+// contextOf returns the context of a span as backends get it. A span that was exported because it was kept must not be counted for others, so
+// that it has no sampling threshold.
+func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
+	if !s.exports || span.sampled {
+		return span.spanContext
+	}
+	return span.spanContext.WithTraceState(withoutThreshold(span.spanContext.TraceState()))
 }
 
 // appendRequest appends the attributes of the request whose span is s.span.
@@ -263,7 +286,7 @@ func admits(limit, n int) bool { return limit < 0 || n <= limit }
 func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item) {
 	p, data := parent.tracer.provider, &s.data
 	data.Name = it.Measure
-	data.SpanContext = parent.spanContext.WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID()))
+	data.SpanContext = s.contextOf(parent).WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID()))
 	data.Parent = parent.spanContext
 	data.SpanKind = trace.SpanKindInternal
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)

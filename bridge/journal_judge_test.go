@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/spanfuzz"
 	"github.com/perfline/perfline/marks"
@@ -33,6 +35,7 @@ import (
 type journalJudge struct {
 	spanfuzz.Source
 	t       *testing.T
+	keeps   bool            // see newKeepJudge
 	sides   [2]*journalSide // ours, the SDK's
 	n       int             // of names
 	history []string
@@ -68,6 +71,31 @@ func newJournalJudge(t *testing.T, data []byte) *journalJudge {
 	return j
 }
 
+// reasonText is the attribute for the reason in the text of a span, after others or alone.
+var reasonText = regexp.MustCompile(`(, )?(?: )?` + regexp.QuoteMeta(otlpenc.KeepReasonKey) + `=STRING:\w+`)
+
+// newKeepJudge returns a judge of requests that a policy keeps. Our provider samples all on one side. On the other side, its sampler drops
+// all, and the policy keeps all. The same spans must arrive, but for their flags. All spans are requests, which end.
+func newKeepJudge(t *testing.T, data []byte) *journalJudge {
+	t.Helper()
+	j := &journalJudge{Source: spanfuzz.Source{Data: data, MaxDepth: 4}, t: t, keeps: true}
+	l := sdktrace.NewSpanLimits()
+	if j.Below(2) == 0 {
+		l.EventCountLimit, l.AttributeCountLimit = j.Below(7)-1, j.Below(7)-1
+	}
+	for i, o := range []bothproviders.Options{
+		{Limits: &l, Sampler: never, Keep: &bridge.KeepPolicy{Share: 1, PerSecond: -1}}, {Limits: &l, Sampler: sdktrace.AlwaysSample()},
+	} {
+		r := newRig(t, bothproviders.Perfline, o)
+		s := &journalSide{rig: r}
+		s.foreign = sdktrace.NewTracerProvider(sdktrace.WithRawSpanLimits(l), sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithSpanProcessor(r.got))
+		ctx, span := r.tracer.Start(r.ctx, "the first", trace.WithSpanKind(trace.SpanKindConsumer))
+		s.contexts, s.spans = []context.Context{ctx}, []trace.Span{span}
+		j.sides[i] = s
+	}
+	return j
+}
+
 // both does something on both sides, at a time of its own.
 func (j *journalJudge) both(do func(*journalSide), format string, args ...any) {
 	j.history = append(j.history, fmt.Sprintf(format, args...))
@@ -87,7 +115,7 @@ func (j *journalJudge) run() {
 		j.operation()
 	}
 	for i := range j.sides[0].spans { // some never end
-		if j.Below(4) > 0 {
+		if j.keeps || j.Below(4) > 0 {
 			j.both(func(s *journalSide) { s.spans[i].End() }, "end %d", i)
 		}
 	}
@@ -156,6 +184,9 @@ func (j *journalJudge) start(under int) {
 	j.both(func(s *journalSide) {
 		ctx, tracer := s.contexts[under], s.tracer
 		var options []trace.SpanStartOption
+		if j.keeps {
+			options = append(options, trace.WithSpanKind(trace.SpanKindConsumer))
+		}
 		switch kind {
 		case 0:
 			options = append(options, trace.WithNewRoot())
@@ -234,12 +265,17 @@ func (j *journalJudge) compare() {
 			names[span.SpanContext().SpanID()] = span.Name()
 		}
 		for _, span := range s.got.all() {
-			texts[i] = append(texts[i], journalText(span, names))
+			text := journalText(span, names)
+			if j.keeps {
+				text = reasonText.ReplaceAllString(strings.Replace(text, ", flags 00,", ", flags 01,", 1), "$1")
+			}
+			texts[i] = append(texts[i], text)
 		}
 		slices.Sort(texts[i])
 		stats[i] = s.stats()
 		stats[i].MarkEvents, stats[i].MarksOverLimit, stats[i].MarksOfOpenSpans = stats[i].MarkEvents+stats[i].MarksOverLimit+stats[i].MarksOfOpenSpans, 0, 0
 		stats[i].OtherSpans = 0 // counted by our provider alone
+		stats[i].Requests = bridge.RequestStats{}
 	}
 	ours, sdk := texts[0], texts[1]
 	for i := range max(len(ours), len(sdk)) {
@@ -299,6 +335,29 @@ func TestJournalIsLikeTheSDKs(t *testing.T) {
 			t.Fatalf("the bytes are %q", data)
 		}
 	}
+}
+
+// A request that is kept is the same as a sampled one.
+func TestKeptIsLikeSampled(t *testing.T) {
+	source := rand.New(rand.NewPCG(23, 0))
+	for range 300 {
+		data := randomBytes(source, 100+source.IntN(2000))
+		synctest.Test(t, func(t *testing.T) { newKeepJudge(t, data).run() })
+		if t.Failed() {
+			t.Fatalf("the bytes are %q", data)
+		}
+	}
+}
+
+// The bytes say what a program does with marks, measures and spans of requests that are kept.
+func FuzzKept(f *testing.F) {
+	source := rand.New(rand.NewPCG(23, 1))
+	for n := range 40 {
+		f.Add(randomBytes(source, 50*(n+1)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		synctest.Test(t, func(t *testing.T) { newKeepJudge(t, data).run() })
+	})
 }
 
 // The bytes say what a program does with marks, measures and spans.

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -21,7 +22,7 @@ var (
 // see each of them.
 func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	to := record.ToSpan
-	if s.sampled && s.tracer.provider.simple() {
+	if s.tentative || s.sampled && s.tracer.provider.simple() {
 		to = record.ToUnit
 	}
 	return s.Unit(), s, to, &s.tracer.provider.joined
@@ -43,13 +44,22 @@ func (s *recordedSpan) Unit() *record.Timeline {
 // makeUnit returns the unit of a local root, which it makes if need be. s.mu is held.
 func (s *recordedSpan) makeUnit() *record.Timeline {
 	u := s.unit.Load()
-	if u == nil {
-		u = s.tracer.provider.newUnit(s.startTime)
-		if !s.IsRecording() {
-			u.Close()
-		}
-		s.unit.Store(u)
+	if u != nil {
+		return u
 	}
+	if s.tentative {
+		u = s.tracer.provider.timeline.NewUndecidedUnit(s.startTime, receiver{s.tracer.provider})
+	} else {
+		u = s.tracer.provider.newUnit(s.startTime)
+	}
+	switch {
+	case s.isOpen():
+	case s.tentative && s.keep == otlpenc.NotKept:
+		u.Discard(nil)
+	default:
+		u.Close()
+	}
+	s.unit.Store(u)
 	return u
 }
 
@@ -126,6 +136,9 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 		return ctx, nil // the ids of s are not valid, and the sampler dropped a span without a parent
 	}
 	measure.measure = true
+	if measure.root { // the sampler has sampled it under a span that it had dropped
+		return started, &openedSpan{span: measure, joined: &s.tracer.provider.joined, recorded: true, own: true}
+	}
 	return started, (*openedMeasure)(measure)
 }
 
@@ -141,6 +154,7 @@ func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	if !s.endState(at) {
 		return nil // it has ended already
 	}
+	s.decideOrNote(s.unit.Load())
 	s.callProcessors() // those that were registered meanwhile
 	return s
 }

@@ -52,6 +52,13 @@ type TracerProviderConfig struct {
 	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
 	Exporters, Recorders []Output
 
+	// Keep says which requests the recorders get although the sampler drops them. nil means none.
+	Keep *KeepPolicy
+
+	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or kept. The caller is the goroutine that ended
+	// the local root, before its hand-over. OnSlow must not block or panic.
+	OnSlow func(SlowRequest)
+
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
 	// with the SDK's provider.
 	Processors []sdktrace.SpanProcessor
@@ -82,6 +89,7 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
+	keeper       *keeper // nil without a policy
 
 	timeline *record.Timeline
 	joined   joined
@@ -111,6 +119,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
+	p.keeper = newKeeper(c.Keep, c.OnSlow)
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
 	p.samplesBelow = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)
@@ -261,7 +270,13 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 
 // Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover all providers of its
 // timeline.
-func (p *TracerProvider) Stats() Stats { return p.stats.read(p.timeline) }
+func (p *TracerProvider) Stats() Stats {
+	s := p.stats.read(p.timeline)
+	if p.keeper != nil {
+		p.keeper.addTo(&s.Requests)
+	}
+	return s
+}
 
 // limitedSet returns a set whose values are limited as values of spans are.
 func limitedSet(set attribute.Set, depth int) attribute.Set {

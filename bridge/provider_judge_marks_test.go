@@ -66,6 +66,9 @@ func (j *judge) record() {
 			_, err := marks.Measure(ctx, name, marks.MeasureOptions{Start: marks.At(tl.Since(from)), Detail: attrs})
 			s.note("measured %v", err)
 		default:
+			if parent := trace.SpanFromContext(ctx); !s.records && parent.SpanContext().IsValid() && !parent.SpanContext().IsSampled() {
+				break // where a policy may keep the request, the measure is a span of its own
+			}
 			in, t := marks.Start(ctx, name, attrs...)
 			span := trace.SpanFromContext(in)
 			s.note("started %s", contextText(span.SpanContext()))

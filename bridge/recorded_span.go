@@ -15,13 +15,17 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A recordedSpan is the handle of a span. It has the whole state while the span is open. After the span's end it
-// does not change, except for the unit of a local root, and the encoder reads it without the lock.
+// does not change, except for the unit of a local root and why that is kept, and the encoder reads it without the lock.
+//
+// The sampler has dropped a span that is tentative. Instrumentation is told so: the span is not recording. It waits in an
+// undecided unit.
 //
 // Each span is one, so its size counts: with its context it takes 352 bytes, a size class of Go's allocator.
 type recordedSpan struct {
@@ -38,6 +42,8 @@ type recordedSpan struct {
 	sampled     bool                            // as spanContext has it, which takes longer to ask
 	dirty       bool                            // attributes may have a key twice; guarded by mu
 	answered    bool                            // request has the attributes of the answer; guarded by mu
+	tentative   bool                            // the sampler has dropped it, and its unit may be kept
+	keep        otlpenc.KeepReason              // why the request of a local root is kept; set after its end, before its hand-over
 	ended       atomic.Bool                     // changed with mu held
 	unit        atomic.Pointer[record.Timeline] // of a local root: nil before its first child or mark; changed with mu held
 	marks       record.SpanMarks
@@ -90,7 +96,7 @@ func (s *recordedSpan) readDetails() *spanDetails {
 func (s *recordedSpan) child(sameUnit bool) *record.Timeline {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.IsRecording() {
+	if s.isOpen() {
 		s.children++
 	}
 	if !sameUnit {
@@ -99,8 +105,17 @@ func (s *recordedSpan) child(sameUnit bool) *record.Timeline {
 	return s.makeUnit()
 }
 
-// IsRecording reports whether the span has not ended. With s.mu held, it does not change.
-func (s *recordedSpan) IsRecording() bool { return !s.ended.Load() }
+// isOpen reports whether the span has not ended. With s.mu held, it does not change.
+func (s *recordedSpan) isOpen() bool { return !s.ended.Load() }
+
+// IsRecording reports whether the sampler lets the span record, and it has not ended.
+func (s *recordedSpan) IsRecording() bool { return !s.tentative && s.isOpen() }
+
+// Takes implements [serving.RequestSpan].
+func (s *recordedSpan) Takes() bool { return s.isOpen() }
+
+// failed reports whether the span has ended with the status Error.
+func (s *recordedSpan) failed() bool { return s.status.Code == codes.Error }
 
 // TracerProvider implements [trace.Span].
 func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
@@ -109,7 +124,7 @@ func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.p
 func (s *recordedSpan) SetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.IsRecording() {
+	if s.isOpen() {
 		s.name = name
 	}
 }
@@ -119,7 +134,7 @@ func (s *recordedSpan) SetName(name string) {
 func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.IsRecording() || s.status.Code > code {
+	if !s.isOpen() || s.status.Code > code {
 		return
 	}
 	s.status = sdktrace.Status{Code: code}
@@ -140,7 +155,7 @@ func (s *recordedSpan) addEvent(e sdktrace.Event) {
 	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.IsRecording() {
+	if s.isOpen() {
 		s.withDetails().events.add(e, limits.EventCountLimit)
 	}
 }
@@ -155,7 +170,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, limits.AttributePerLinkCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.IsRecording() {
+	if s.isOpen() {
 		s.withDetails().links.add(l, limits.LinkCountLimit)
 	}
 }
@@ -163,7 +178,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 // End ends the span, hands it over, and calls the processors. Under a panic, it records the panic, which goes on.
 func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 	end := s.startTime.Add(time.Since(s.startTime)) // by the monotonic clock
-	if !s.IsRecording() {
+	if !s.isOpen() {
 		return
 	}
 	config := trace.NewSpanEndConfig(options...)
@@ -186,7 +201,12 @@ func (s *recordedSpan) end(at time.Time) {
 	if !s.endState(at) {
 		return
 	}
-	switch unit := s.unit.Load(); {
+	unit := s.unit.Load()
+	if s.decideOrNote(unit); s.tentative && s.root {
+		s.endTentative()
+		return
+	}
+	switch {
 	case unit == nil:
 		record.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
 	case s.root:
@@ -197,11 +217,46 @@ func (s *recordedSpan) end(at time.Time) {
 	s.callProcessors()
 }
 
+// decideOrNote decides whether the request of a local root is kept. For other spans, it notes a failure for that decision. s has
+// ended.
+func (s *recordedSpan) decideOrNote(unit *record.Timeline) {
+	k := s.tracer.provider.keeper
+	switch {
+	case k == nil:
+	case !s.root:
+		if s.failed() {
+			unit.NoteFailure()
+		}
+	case s.tentative:
+		s.tracer.roots.end()
+		reason := k.decide(s, unit)
+		s.mu.Lock()
+		s.keep = reason
+		s.mu.Unlock()
+	default:
+		s.keep = k.decide(s, unit)
+	}
+}
+
+// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept.
+func (s *recordedSpan) endTentative() {
+	switch unit := s.unit.Load(); {
+	case s.keep != otlpenc.NotKept:
+		unit = s.Unit()
+		if s.tracer.provider.keeper.exports(s) {
+			unit.Export()
+		}
+		unit.End(s)
+	case unit != nil:
+		unit.Discard(s)
+	}
+}
+
 // endState ends the span for everything but its unit and the processors. It reports false if another goroutine has
 // ended it.
 func (s *recordedSpan) endState(at time.Time) bool {
 	s.mu.Lock()
-	if !s.IsRecording() {
+	if !s.isOpen() {
 		s.mu.Unlock()
 		return false
 	}
@@ -231,6 +286,9 @@ func (s *recordedSpan) endState(at time.Time) bool {
 }
 
 func (s *recordedSpan) callProcessors() {
+	if s.tentative {
+		return
+	}
 	for _, sp := range *s.tracer.provider.processors.Load() {
 		sp.OnEnd(endedSpan{s})
 	}
@@ -238,7 +296,7 @@ func (s *recordedSpan) callProcessors() {
 
 // labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has just been made.
 func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
-	if !spanlabels.Enabled() || !s.sampled {
+	if !spanlabels.Enabled() || !s.sampled && !s.tentative {
 		return
 	}
 	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.isLocal())

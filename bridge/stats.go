@@ -8,15 +8,31 @@ import (
 
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
 type Stats struct {
-	MarkEvents       uint64 // marks that became events of their span
-	MeasureSpans     uint64 // measures that became spans
-	OtherSpans       uint64 // other spans that a TracerProvider handed over
-	MarksWithoutSpan uint64 // marks that stay on the timeline, because no local span was active
-	MarksAfterEnd    uint64 // marks made after their span's end, lost
-	MarksOverLimit   uint64 // marks over their span's limit of events, lost; not those that became events at once
-	MarksOfOpenSpans uint64 // marks of spans that had not ended at Shutdown, or when too many waited, lost
-	MarksDropped     uint64 // marks that found the timeline or their request's journal full, lost
+	MarkEvents       uint64       // marks that became events of their span
+	MeasureSpans     uint64       // measures that became spans
+	OtherSpans       uint64       // other spans that a TracerProvider handed over
+	MarksWithoutSpan uint64       // marks that stay on the timeline, because no local span was active
+	MarksAfterEnd    uint64       // marks made after their span's end, lost
+	MarksOverLimit   uint64       // marks over their span's limit of events, lost; not those that became events at once
+	MarksOfOpenSpans uint64       // marks of spans that had not ended at Shutdown, or when too many waited, lost
+	MarksDropped     uint64       // marks that found the timeline or their request's journal full, lost
+	Requests         RequestStats // of a TracerProvider with a KeepPolicy
+
 	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
+}
+
+// RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported, Untracked and Refused.
+type RequestStats struct {
+	Chosen, Failed, Slow, Share uint64 // requests that are kept, by reason
+	OverCeiling                 uint64 // requests with a reason, over KeepPolicy.PerSecond: not kept
+	Others                      uint64 // requests without a reason
+
+	// Untracked counts local roots that the sampler dropped and that the policy does not see, because most of their instrumentation
+	// scope never end. They are in no other count.
+	Untracked uint64
+
+	Exported uint64 // of those that are kept, requests that the sampler dropped and that were exported
+	Refused  uint64 // marks, measures and spans without room in memory before the decision; of all providers of the timeline
 }
 
 // Lost is the number of marks that were lost at the bridge.
@@ -58,6 +74,7 @@ func (c *counters) read(t *record.Timeline) Stats {
 		s.OtherSpans += h.spans.Load()
 		s.MarksOverLimit += h.limited.Load()
 	}
+	s.Requests.Refused = u.Refused
 	return s
 }
 

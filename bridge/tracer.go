@@ -23,6 +23,7 @@ type tracer struct {
 	provider *TracerProvider
 	scope    instrumentation.Scope
 	group    *otlpenc.Group
+	roots    tentativeRoots
 }
 
 // A spanStart says how a span starts.
@@ -62,8 +63,16 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if how.request != nil && !t.provider.sdkSampler { // it may look at them
 		how.attributes, how.request = listOf(how.request), nil
 	}
-	sc, result := t.sample(decided, parent, name, how)
-	if result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample {
+	var sc trace.SpanContext
+	var result sdktrace.SamplingResult
+	if t == t.provider.marks && unit != nil && unit.Undecided() { // samplers and generators of ids do not see what is below a dropped span
+		sc = parent.WithSpanID(newSpanID())
+	} else {
+		sc, result = t.sample(decided, parent, name, how)
+	}
+	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
+	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Undecided() || unit == nil && t.roots.begin(t.provider.keeper))
+	if dropped && !tentative {
 		c := &droppedContext{Context: ctx}
 		s := &c.span
 		s.tracer, s.spanContext, s.kind, s.root = t, sc, how.kind, droppedRoot
@@ -74,7 +83,11 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		return c, s
 	}
 
+	if !dropped && unit != nil && unit.Undecided() {
+		unit = nil // what is sampled does not wait for the decision
+	}
 	c, s := newSpan(ctx, t)
+	s.tentative = tentative
 	s.name, s.spanContext, s.sampled, s.parent = name, sc, sc.IsSampled(), parentOf(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
@@ -84,11 +97,16 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	for _, l := range how.links {
 		s.AddLink(l)
 	}
+	if tentative {
+		result.Attributes = nil
+	}
 	s.begin(result.Attributes, how)
 	s.labelGoroutine(ctx, name)
 	var started context.Context = c
-	for _, sp := range *t.provider.processors.Load() {
-		sp.OnStart(ctx, s)
+	if !tentative {
+		for _, sp := range *t.provider.processors.Load() {
+			sp.OnStart(ctx, s)
+		}
 	}
 	if tracelog.Enabled() {
 		started = s.traceExecution(started)

@@ -95,7 +95,7 @@ type encoded struct {
 }
 
 // itemOverhead is the memory of an item in the queue without its bytes.
-const itemOverhead = 48
+const itemOverhead = 56
 
 func (e encoded) Count() int { return e.spans.Count }
 func (e encoded) Bytes() int { return len(e.spans.Bytes) + itemOverhead }

@@ -32,7 +32,9 @@
 //   - A mark costs one to two readings of the clock, and Time…End two to three. They
 //     allocate nothing. [Start] costs about five, and allocates its context when there
 //     is a bridge. Under a span that is not recorded, each costs less than one reading,
-//     unless an observer wants the entries.
+//     unless an observer wants the entries or the request may still be kept.
+//   - [Keep] asks for the whole request to be kept, for cases that only your code can
+//     see. Use it rarely: there is a ceiling for all of them.
 //   - In tests, [github.com/perfline/perfline/observer/observertest.Recorder] returns
 //     the marks, with a clock that the test moves.
 //
@@ -53,7 +55,8 @@
 //   - A panic in a method of an attribute (Error, String) becomes text. A method that
 //     blocks delays only its caller.
 //   - Under a span that is not recorded, nothing happens unless an observer wants the
-//     entries. [Measure] then checks its options and returns no entry.
+//     entries, or the program may still keep the request (see [Keep]). [Measure] then
+//     checks its options and returns no entry.
 //
 // # Limitations
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // ErrNotAllowed is wrapped by the error of a start that a [Policy] or [EnvVariable]
@@ -65,10 +66,7 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err := checkAny(o.Modules); err != nil {
 		return nil, err
 	}
-	visible := p.Modules
-	if len(visible) == 0 {
-		visible = []string{ModuleMain, ModuleStandard}
-	}
+	visible := p.visible()
 	if slices.Contains(visible, ModuleAny) {
 		return Start(ctx, o)
 	}
@@ -81,6 +79,25 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 		o.Modules = visible
 	}
 	return Start(ctx, o)
+}
+
+// Shows reports whether remote callers may see frames of a function, by the name that the runtime has for it, such as
+// "net/http.(*conn).serve". It does not look at Remote: see [Policy.CheckRemote].
+func (p Policy) Shows(function string) bool {
+	visible := p.visible()
+	if slices.Contains(visible, ModuleAny) {
+		return true
+	}
+	shows, err := readModules().filter(visible)
+	return err == nil && shows(&profile.Call{Name: function})
+}
+
+// visible returns the modules whose frames remote callers may see.
+func (p Policy) visible() []string {
+	if len(p.Modules) == 0 {
+		return []string{ModuleMain, ModuleStandard}
+	}
+	return p.Modules
 }
 
 // environment returns the value of EnvVariable, in lower case. A wrong value forbids profiling, because

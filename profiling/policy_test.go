@@ -37,3 +37,32 @@ func TestAllowed_JSP24(t *testing.T) {
 		})
 	}
 }
+
+// A policy shows the functions of its modules only.
+func TestPolicyShows(t *testing.T) {
+	const own, std, dep = "github.com/perfline/perfline/profiling_test.TestPolicyShows", "net/http.(*conn).serve", "example.com/other/pkg.F[net/http.Header]"
+	for _, c := range []struct {
+		name    string
+		modules []string
+		want    string // of the three
+	}{
+		{"the main module and the standard library by default", nil, "yes yes no"},
+		{"the main module", []string{profiling.ModuleMain}, "yes no no"},
+		{"a dependency", []string{profiling.ModuleStandard, "example.com/other"}, "no yes yes"},
+		{"any", []string{profiling.ModuleAny}, "yes yes yes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, function := range []string{own, std, dep} {
+				answer := "no"
+				if (profiling.Policy{Modules: c.modules}).Shows(function) {
+					answer = "yes"
+				}
+				got = append(got, answer)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("shows %q, want %s", got, c.want)
+			}
+		})
+	}
+}

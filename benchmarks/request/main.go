@@ -3,8 +3,10 @@
 //
 //	go run -C benchmarks ./request           # the gate: one process, CPU time up to encoded OTLP
 //	go run -C benchmarks ./request report    # services and receivers in processes of their own, over loopback
+//	go run -C benchmarks ./request waits     # the same of the flight recorder, armed or not: fails when armed costs too much
 //	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
 //	go run -C benchmarks ./request exporter  # the exporters alone, without the spans that they get
+//	go run -C benchmarks ./request kept      # requests that the sampler drops and a policy keeps, or not
 //	go run -C benchmarks ./request spans     # spans alone, without requests
 //	go run -C benchmarks ./request heap      # what spans take while they wait
 //	go run -C benchmarks ./request sizes     # what telemetry adds to a program: megabytes and modules
@@ -81,8 +83,10 @@ type command struct {
 var commands = []command{
 	{"gate", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runGate))},
 	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
+	{"waits", 10, 2 * time.Second, "^http$", runWaits},
 	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
+	{"kept", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runKept))},
 	{"spans", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSpans))},
 	{"heap", 0, 0, "", runHeap},
 	{"sizes", 0, 0, "", runSizes},
@@ -116,10 +120,10 @@ func run(ctx context.Context, args []string) error {
 
 func parse(args []string) (c command, o options, err error) {
 	f := flag.NewFlagSet("request", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5")
-	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of the report 2s")
+	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5, of waits 10")
+	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of the report and of waits 2s")
 	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services have nothing to do, of report and budgets")
-	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report http")
+	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report and of waits http")
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
 	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go and have them in the report")
@@ -135,7 +139,7 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be gate, report, budgets, exporter, spans, heap, sizes or counts, after the flags", f.Args())
+		return c, o, fmt.Errorf("command %q: must be gate, report, waits, budgets, exporter, kept, spans, heap, sizes or counts, after the flags", f.Args())
 	}
 	c = commands[i]
 	if o.rounds == 0 {

@@ -177,16 +177,19 @@ func (m marshaller) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpa
 	return err
 }
 
-func perflineStart(ctx context.Context, s setting) (*pipeline, error) {
-	p, err := perfline.Start(ctx, perfline.Config{
-		Traces:  perflineTo(s),
-		Sampler: s.sampler,
-		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-	if err != nil {
-		return nil, err
+func perflineStart(keep bridge.KeepPolicy) opener {
+	return func(ctx context.Context, s setting) (*pipeline, error) {
+		p, err := perfline.Start(ctx, perfline.Config{
+			Traces:  perflineTo(s),
+			Sampler: s.sampler,
+			Keep:    keep,
+			Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &pipeline{p.Flush, cleared(p.Shutdown)}, nil
 	}
-	return &pipeline{p.Flush, cleared(p.Shutdown)}, nil
 }
 
 // ours is perfline's exporter in place of the SDK's two.

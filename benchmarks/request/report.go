@@ -26,7 +26,7 @@ type measured struct {
 // report measures services in processes of their own, with their receivers and the load in this
 // one, and prints a table for each load.
 func report(ctx context.Context, o options, s shape) (err error) {
-	services, err := startServices(ctx, o, s)
+	services, err := startServices(ctx, o, s, variants)
 	defer func() {
 		for _, v := range services {
 			err = errors.Join(err, v.stop())

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,16 +34,16 @@ type served struct {
 	requests int64
 }
 
-// serve is the process of variants[i]: it serves until its input ends.
+// serve is the process of every[i]: it serves until its input ends.
 func serve(ctx context.Context, s shape, i int, endpoint string) error {
-	if i < 0 || i >= len(variants) {
-		return fmt.Errorf("-variant %d: must be below %d", i, len(variants))
+	if i < 0 || i >= len(every) {
+		return fmt.Errorf("-variant %d: must be below %d", i, len(every))
 	}
-	p, err := variants[i].open(ctx, setting{sampler: s.sampler, endpoint: endpoint})
+	p, err := every[i].open(ctx, setting{sampler: s.sampler, endpoint: endpoint})
 	if err != nil {
 		return err
 	}
-	l, err := s.open(variants[i].instrumented())
+	l, err := s.open(every[i].instrumented())
 	if err != nil {
 		return err
 	}
@@ -53,14 +54,15 @@ func serve(ctx context.Context, s shape, i int, endpoint string) error {
 	return service.Run(ctx, served)
 }
 
-// startServices starts all variants, and for HTTP requests the peers. It returns those that it
+// startServices starts variants, and for HTTP requests the peers. It returns those that it
 // has started, with an error too.
-func startServices(ctx context.Context, o options, s shape) (all []*served, err error) {
+func startServices(ctx context.Context, o options, s shape, variants []variant) (all []*served, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range variants {
+	for _, v := range variants {
+		i := slices.IndexFunc(every, func(e variant) bool { return e.name == v.name })
 		received, err := otlp.Listen(ctx)
 		if err != nil {
 			return all, err
@@ -73,7 +75,7 @@ func startServices(ctx context.Context, o options, s shape) (all []*served, err 
 			return all, err
 		}
 		w.arrived, w.wire, w.close = received.Spans, received.Wire, received.Close
-		if i > 0 {
+		if v.name != none {
 			w.each = s.spans
 		}
 		all = append(all, w)

@@ -1,6 +1,10 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/perfline/perfline/bridge"
+)
 
 // A variant is one way to make a service's telemetry and to deliver it.
 type variant struct {
@@ -17,6 +21,7 @@ const (
 	reference = "otelhttp + SDK + otlptracegrpc"
 	provided  = "otelhttp + bridge.TracerProvider + our exporter"
 	pipelined = "perfline.Start + middleware"
+	forgetful = "perfline.Start + middleware, Keep off"
 	exported  = "otelhttp + SDK + our exporter"
 	bridged   = "otelhttp + SDK + bridge.NewProcessor, otlptracegrpc"
 	both      = "otelhttp + SDK + bridge.NewProcessor, our exporter"
@@ -29,7 +34,8 @@ var variants = []variant{
 	{reference, contrib, sdk(batched)},
 	{exported, contrib, sdk(ours)},
 	{provided, contrib, ownProvider},
-	{pipelined, native, perflineStart},
+	{pipelined, native, perflineStart(bridge.KeepPolicy{})},
+	{forgetful, native, perflineStart(bridge.KeepPolicy{Off: true})},
 	{bridged, beside, sdk(batched, joined)},
 	{both, beside, sdk(ours, joined)},
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -91,7 +92,7 @@ func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	case *stats.OutHeader:
 		c.server = e.RemoteAddr
 		c.note(&c.request)
-		if c.span.IsRecording() {
+		if serving.Takes(c.span) {
 			c.span.SetAttributes(serverAttributes(e)...)
 		}
 	case *stats.OutPayload:

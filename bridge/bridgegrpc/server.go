@@ -140,7 +140,7 @@ func (c *call) answer() {
 const otherMethod = "_OTHER"
 
 func (h *server) refuse(ctx context.Context, c *call) {
-	if c.span != nil && c.span.IsRecording() {
+	if c.span != nil && serving.Takes(c.span) {
 		c.span.SetName("grpc")
 		c.span.SetAttributes(semconv.RPCMethod(otherMethod), semconv.RPCMethodOriginal(c.method))
 	}

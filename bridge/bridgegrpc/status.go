@@ -56,7 +56,7 @@ func isServerError(c codes.Code) bool {
 // endSpan ends the span of the call, whose attributes are a if the span keeps them.
 func endSpan(span trace.Span, a *attributes, st *status.Status, failed bool) {
 	defer span.End()
-	if !span.IsRecording() {
+	if !serving.Takes(span) {
 		return
 	}
 	if failed {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -137,7 +138,7 @@ func (c *call) complete(now time.Duration, incomplete string) {
 func (c *call) end(now time.Duration, incomplete string) {
 	c.cleanup.Stop() // it keeps all that the context refers to
 
-	if n := c.received.Load(); n > 0 && c.encoded && c.span.IsRecording() { // the size as it was transferred
+	if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) { // the size as it was transferred
 		c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 	}
 	if incomplete == "abandoned" {

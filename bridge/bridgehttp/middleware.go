@@ -266,7 +266,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 // describe tells the request's span what is known at the end.
 func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, p any) {
 	span := q.span
-	if !span.IsRecording() {
+	if !serving.Takes(span) {
 		return
 	}
 	switch {

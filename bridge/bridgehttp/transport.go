@@ -219,7 +219,7 @@ func (c *call) answered(resp *http.Response, err error) {
 	}
 	k := c.t.kinds.Get(*x)
 	c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k)
-	if c.span.IsRecording() {
+	if serving.Takes(c.span) {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
 		if resp != nil {
 			attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))

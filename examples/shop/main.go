@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
@@ -89,8 +90,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 
+	waits := newRecorder(o)
 	pl, err := perfline.Start(ctx, perfline.Config{
 		Service: "shop",
+		Keep:    bridge.KeepPolicy{Slow: slow},
+		Waits:   waits,
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
 		// Clients of the live page and of the service may record sessions, and see all frames. Both
 		// allow clients on this machine.
@@ -190,9 +194,9 @@ func run(ctx context.Context, o options) error {
 			reportHottest(os.Stdout, cpu)
 			err = errors.Join(err, writeProfile(o.profile, cpu))
 		}
-		if slow := pl.Recent().Slowest(); len(slow) > 0 {
+		if q, ok := slowest(stopCtx, pl.Recent(), waits); ok {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, slow[0].WriteWaterfall(os.Stdout, wall), draw(o.svg, slow[0]))
+			err = errors.Join(err, q.WriteWaterfall(os.Stdout, wall), draw(o.svg, q))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))

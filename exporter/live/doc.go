@@ -1,6 +1,6 @@
 // Package live is a page inside the program. It shows the most recent and the slowest requests
-// as waterfalls, the code that ran in them as flame graphs, sessions of the profiler, and
-// perfline's losses. It needs no backend. Mount it like net/http/pprof:
+// as waterfalls, what they waited for, and the code that ran in them as flame graphs. It also has sessions of the profiler,
+// and perfline's losses. It needs no backend. Mount it like net/http/pprof:
 //
 //	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 //
@@ -13,7 +13,11 @@
 //   - Without Config.Authorize it answers only clients on the same machine: see [guard.Local].
 //     Pages of other origins can link to it. They cannot read it or make it work.
 //   - The page shows, starts, stops and releases sessions only if the recorder's policy or
-//     PERFLINE_PROFILING=remote allows remote sessions.
+//     PERFLINE_PROFILING=remote allows remote sessions. The same holds for arming and disarming the recorder of what slow requests
+//     waited for. It shows the results of that recorder to all its clients.
+//   - A click looks for leaked goroutines, where the runtime can (Go 1.27) and remote sessions are allowed. It shows their
+//     number and stacks, of the modules that the policy shows. It makes a garbage collection, at most every 10 s. What it
+//     can do to a program is in package pyroscope.
 //   - Text of clients is shortened, and shown as text, never as markup. Invisible characters
 //     are shown as codes. The Content-Security-Policy allows only the page's own scripts.
 //   - A GET changes nothing, and a HEAD does no work.

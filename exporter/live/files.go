@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 var errNoSamples = errors.New("this session took no samples")
@@ -21,26 +22,34 @@ type format struct {
 
 	contentType, extension string
 	samplesOnly            bool // has nothing of a session without samples
-	write                  func(io.Writer, *sessions.Session) error
+	write                  func(io.Writer, *sessions.Session, []*states.Request) error
 }
 
 // formats are in the order in which the page lists them.
 var formats = []format{
 	{
-		"firefox", "Firefox Profiler", "marks, measures, samples and garbage collections on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
-		"application/json", "firefox.json", false, viewers.WriteFirefox,
+		"firefox", "Firefox Profiler", "marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
+		"application/json", "firefox.json", false,
+		func(w io.Writer, s *sessions.Session, results []*states.Request) error {
+			return viewers.WriteFirefox(w, s, results...)
+		},
 	},
 	{
 		"speedscope", "speedscope", "measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
-		"application/json", "speedscope.json", false, viewers.WriteSpeedscope,
+		"application/json", "speedscope.json", false,
+		func(w io.Writer, s *sessions.Session, _ []*states.Request) error {
+			return viewers.WriteSpeedscope(w, s)
+		},
 	},
 	{
 		"pprof", "pprof", "for go tool pprof -http=: FILE, with labels of spans.",
-		"application/octet-stream", "pb.gz", true, func(w io.Writer, s *sessions.Session) error { return s.Trace().WritePprof(w) },
+		"application/octet-stream", "pb.gz", true,
+		func(w io.Writer, s *sessions.Session, _ []*states.Request) error { return s.Trace().WritePprof(w) },
 	},
 	{
 		"json", "JSON Self-Profiling", "the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
-		"application/json", "json", true, func(w io.Writer, s *sessions.Session) error { return s.Trace().WriteJSON(w) },
+		"application/json", "json", true,
+		func(w io.Writer, s *sessions.Session, _ []*states.Request) error { return s.Trace().WriteJSON(w) },
 	},
 }
 
@@ -79,7 +88,24 @@ func (h *handler) download(w http.ResponseWriter, r *http.Request) {
 	if headOnly(w, r) {
 		return
 	}
-	if f.write(w, s) != nil {
+	if f.write(w, s, h.results(s)) != nil {
 		panic(http.ErrAbortHandler) // or the client would take half of it for all
 	}
+}
+
+// results returns what the flight recorder has of the requests in a session.
+func (h *handler) results(s *sessions.Session) []*states.Request {
+	if h.flight == nil {
+		return nil
+	}
+	var all []*states.Request
+	for _, tl := range s.Timelines() {
+		if tl.Lane > 0 || !tl.SpanID.IsValid() {
+			continue
+		}
+		if r, ok := h.flight.Result(tl.TraceID, tl.SpanID); ok {
+			all = append(all, r)
+		}
+	}
+	return all
 }

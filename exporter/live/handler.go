@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // Prefix is where the page is at home.
@@ -24,6 +25,7 @@ const Prefix = "/debug/perfline/"
 type Source interface {
 	Recent() *requests.Recent
 	Sessions() *sessions.Recorder
+	Waits() states.Recorder // of what slow requests waited for; nil if the program has none
 	Counts() []exporter.Count
 }
 
@@ -61,13 +63,18 @@ var files embed.FS
 type handler struct {
 	source   Source
 	recorder *sessions.Recorder
+	flight   states.Recorder // nil without one
+	arms     rate
+	logger   *slog.Logger
 	refresh  time.Duration
 	streams  chan struct{} // has an element for each open stream
 	work     chan struct{} // has an element for each flame graph or file in the making
 	listed   *listedRequests
 	opened   *listedRequests
 	rows     rowCache
-	servers  shutdown.Servers
+
+	leakLooker leakLooker
+	servers    shutdown.Servers
 }
 
 // Handler serves the page. It panics if c.Prefix does not begin and end with a slash.
@@ -79,6 +86,8 @@ func Handler(source Source, c Config) http.Handler {
 	h := &handler{
 		source:   source,
 		recorder: source.Sessions(),
+		flight:   source.Waits(),
+		logger:   loggerOf(c),
 		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:  make(chan struct{}, maxStreams),
 		work:     make(chan struct{}, maxWork),
@@ -100,9 +109,12 @@ func Handler(source Source, c Config) http.Handler {
 	get.HandleFunc("GET /data/flame", h.flame)
 	get.HandleFunc("GET /data/sessions/{id}", h.contents)
 	get.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
+	get.HandleFunc("POST /data/leaks", h.leaks)
 	get.HandleFunc("/", nothing)
 	mux := http.NewServeMux()
 	mux.Handle("/", paced(get))
+	mux.Handle("POST /flight/arm", paced(http.HandlerFunc(h.arm)))
+	mux.Handle("POST /flight/disarm", paced(http.HandlerFunc(h.disarm)))
 	if h.recorder != nil {
 		// It is within the page's guard: its own asks nothing.
 		path, service := service.NewHandler(h.recorder, service.Config{Logger: c.Logger})

@@ -21,7 +21,7 @@ import (
 
 var _ live.Source = (*perfline.Pipeline)(nil)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(leakingFunction)) }
 
 // A program serves requests, and the page about them.
 type program struct {
@@ -132,6 +132,7 @@ type (
 				State string
 			}
 		}
+		Flight flightState
 		Counts []struct {
 			Group, Kind, Name, What string
 			N                       uint64
@@ -139,7 +140,21 @@ type (
 		}
 	}
 	attribute struct{ Key, Value string }
-	detail    struct {
+	segment   struct {
+		Kind, Class string
+		Start, Took float64
+	}
+	party struct {
+		Goroutine                      uint64
+		Function, Request, Trace, Span string
+		Own                            bool
+		Stack                          *int
+	}
+	flightState struct {
+		Status, Reason, Refused string
+		Until                   float64
+	}
+	detail struct {
 		row
 		Rows []struct {
 			ID, Name, Kind, Error string
@@ -152,10 +167,34 @@ type (
 				At         float64
 				Attributes []attribute
 			}
-			Hot []struct{ Name string }
+			Hot    []struct{ Name string }
+			States []segment
+			Waits  []struct {
+				Kind, In string
+				Took     float64
+				Count    int
+				By       *party
+			}
+		}
+		Waits *struct {
+			Sentence   string
+			Causes     []struct{ Kind, Function string }
+			Goroutines []struct {
+				ID        uint64
+				Function  string
+				Intervals []struct {
+					segment
+					Span, In string
+					Stack    *int
+					By       *party
+				}
+				Cut int
+			}
+			Stacks         [][]struct{ Function, File string }
+			Contradictions int
 		}
 		Missing  int
-		Cut      struct{ Rows, Marks, Attributes int }
+		Cut      struct{ Rows, Marks, Attributes, Waits int }
 		Resource []attribute
 		Session  uint32
 	}

@@ -81,13 +81,13 @@ func (h *listedRequests) put(s requests.Snapshot) {
 	}
 }
 
-// find returns the request with these ids.
+// find returns the request with these ids, and with what an execution trace has of it.
 func (h *handler) find(traceID, spanID string) (requests.Request, bool) {
 	s, ok := h.snapshot(traceID, spanID)
 	if !ok {
 		return requests.Request{}, false
 	}
-	return s.Request(), true
+	return h.withStates(s.Request()), true
 }
 
 func (h *handler) snapshot(traceID, spanID string) (s requests.Snapshot, ok bool) {

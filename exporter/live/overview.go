@@ -20,7 +20,8 @@ type overview struct {
 	Slowest  []requestRow `json:"slowest"`
 	Routes   []routeRow   `json:"routes"` // the one with the slowest request first
 
-	Background []requestRow `json:"background"` // root spans that are no request, the newest first
+	KeptRequests []keptRow    `json:"kept"`       // requests that a policy kept, the newest first
+	Background   []requestRow `json:"background"` // root spans that are no request, the newest first
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -35,6 +36,12 @@ type requestRow struct {
 	Took   float64 `json:"took"`
 }
 
+// keptRow is a request that a policy kept, and why.
+type keptRow struct {
+	requestRow
+	Reason string `json:"reason"` // chosen, failed, slow or share
+}
+
 // routeRow sums up the requests kept that have the same name.
 type routeRow struct {
 	Name   string  `json:"name"`
@@ -46,16 +53,19 @@ type routeRow struct {
 
 func (h *handler) overview() overview {
 	newest, slowest := h.source.Recent().Snapshots()
-	background := h.source.Recent().Background()
+	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
 	h.listed.addNew(newest)
-	lists := h.rows.of(newest, slowest, background)
-	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2]}
+	lists := h.rows.of(newest, slowest, background, keptRequests)
+	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2], KeptRequests: make([]keptRow, 0, len(keptRequests))}
+	for i, row := range lists[3] {
+		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
+	}
 	if all := slices.Concat(newest, background); len(all) > 0 {
 		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
 			o.Service = shown(name.AsString())
 		}
 	}
-	o.Routes = routes(o.Requests, o.Slowest)
+	o.Routes = routes(o.Requests, o.Slowest, lists[3])
 	return o
 }
 

@@ -36,6 +36,7 @@ type requestDetail struct {
 	Session  uint32         `json:"session,omitempty"` // that has samples of it
 	Engine   string         `json:"engine,omitempty"`  // that took them
 	Interval float64        `json:"interval,omitempty"`
+	Waits    *waitsDetail   `json:"waits,omitempty"` // nil without an execution trace of it
 }
 
 // cut counts what was left out.
@@ -43,7 +44,8 @@ type cut struct {
 	Rows       int `json:"rows,omitempty"`
 	Marks      int `json:"marks,omitempty"`
 	Attributes int `json:"attributes,omitempty"`
-	Hot        int `json:"hot,omitempty"` // functions
+	Hot        int `json:"hot,omitempty"`   // functions
+	Waits      int `json:"waits,omitempty"` // of spans, and parts of bars
 }
 
 type spanRow struct {
@@ -62,6 +64,8 @@ type spanRow struct {
 	Sampled    float64        `json:"sampled,omitempty"` // what Hot and others add up to
 	Samples    int            `json:"samples,omitempty"`
 	Hot        []hotRow       `json:"hot,omitempty"`
+	States     []segmentRow   `json:"states,omitempty"` // of its goroutine, by time
+	Waits      []waitRow      `json:"waits,omitempty"`  // of all goroutines that worked for it, the longest first
 }
 
 type markRow struct {
@@ -91,7 +95,7 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.opened.add(s)
-	answer(w, h.detail(s.Request()))
+	answer(w, h.detail(h.withStates(s.Request())))
 }
 
 func refuseRequest(w http.ResponseWriter) {
@@ -135,6 +139,17 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		}
 		d.Rows = append(d.Rows, row)
 	}
+	if q.States != nil {
+		b := waitsBuilder{q: q, l: &l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
+			_, ok := h.snapshot(t.String(), root.String())
+			return ok
+		}}
+		b.bars(d.Rows, rows)
+		d.Waits = b.detail()
+		if s != nil {
+			d.Waits.Contradictions = q.Contradictions(s.Trace())
+		}
+	}
 	d.Resource = l.list(q.Root.Group.Resource().Attributes())
 	for i := range d.Rows {
 		l.fill(&d.Rows[i], q, rows[i].Span, hottest[rows[i].Span.SpanID])
@@ -157,7 +172,7 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}
-		if hottest := q.SpanProfiles(s.Trace()); len(hottest) > 0 {
+		if hottest := q.SpanProfiles(s.Trace()); len(hottest) > 0 || q.Contradictions(s.Trace()) > 0 {
 			return s, hottest
 		}
 	}

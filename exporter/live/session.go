@@ -15,6 +15,7 @@ import (
 type sessionList struct {
 	Refused  string       `json:"refused,omitempty"` // why there are none to be seen, and what to do
 	Sessions []sessionRow `json:"sessions"`          // the newest first
+	Leaks    bool         `json:"leaks"`             // the runtime can look for leaked goroutines
 }
 
 type sessionRow struct {
@@ -41,7 +42,7 @@ func (h *handler) refused() error {
 }
 
 func (h *handler) sessions() sessionList {
-	l := sessionList{Sessions: []sessionRow{}}
+	l := sessionList{Sessions: []sessionRow{}, Leaks: leakProfile() != nil}
 	if err := h.refused(); err != nil {
 		l.Refused = err.Error()
 		return l

@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // A quiet program has nothing to show.
@@ -23,6 +24,7 @@ type quiet struct{ recent *requests.Recent }
 
 func (q quiet) Recent() *requests.Recent   { return q.recent }
 func (quiet) Sessions() *sessions.Recorder { return nil }
+func (quiet) Waits() states.Recorder       { return nil }
 func (quiet) Counts() []exporter.Count     { return nil }
 
 // pipes is a listener in memory, whose connections are in the time of a synctest bubble.

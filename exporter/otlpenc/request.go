@@ -12,6 +12,11 @@ type Spans struct {
 	Group *Group
 	Bytes []byte // encoded spans, one after the other
 	Count int
+
+	// Keep says why the request is kept whose local root is among the spans; NotKept if it is not, or if there is none. Then Refused
+	// is the number of spans of the request that had no room in memory before it was decided.
+	Keep    KeepReason
+	Refused uint32
 }
 
 // RequestSize returns the length of a request with these spans alone. A request of several Spans is never longer

@@ -9,7 +9,8 @@
 //	}
 //
 // A [Request] is a local root span with all spans below it. [Request.Samples] has the samples of a profile that belong
-// to it.
+// to it. [Request].States has what its goroutines did, if a recorder of execution traces knows it: then waterfalls
+// show why the request took its time.
 //
 // # Guarantees
 //
@@ -20,6 +21,7 @@
 //     are bounded by [Config]. [Stats] counts what exceeded them.
 //   - Spans may end in any order. A span that ends after its request still joins it.
 //   - A [Request] or [Snapshot] does not change after Recent returned it.
+//   - Samples never contradict the states of an execution trace: [Request.Samples] leaves out those that do.
 //   - Waterfalls print names and values from outside with control characters as codes.
 //
 // # Limitations

@@ -12,21 +12,23 @@ import (
 
 // Config configures [NewRecent].
 type Config struct {
-	Requests   int // most recent requests kept; 0 means 64, negative none
-	Slowest    int // slowest requests of the last hour kept as well; 0 means 8, negative none
-	Background int // most recent root spans kept that are no request; 0 means 32, negative none
-	MaxSpans   int // spans kept of one trace; 0 means 512
-	MaxPending int // traces kept whose request has not ended yet; 0 means 1024
+	Requests     int // most recent requests kept; 0 means 64, negative none
+	Slowest      int // slowest requests of the last hour kept as well; 0 means 8, negative none
+	KeptRequests int // most recent requests that a bridge.KeepPolicy kept, as well; 0 means 128, negative none
+	Background   int // most recent root spans kept that are no request; 0 means 32, negative none
+	MaxSpans     int // spans kept of one trace; 0 means 512
+	MaxPending   int // traces kept whose request has not ended yet; 0 means 1024
 
 	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a sixteenth of it
-	// at most, and so does a root span that its trace has no room for. Beyond MaxBytes the oldest goes, whether it
-	// is a trace without a request or one of the most recent requests. The fastest of the slowest requests goes
-	// when there is neither. A change of the tracer among the spans of a trace counts as 256 bytes: their resource
+	// at most, and so does a root span that its trace has no room for. Half of it is for the requests that were kept:
+	// beyond that the oldest one goes. Beyond MaxBytes the oldest of the others goes, whether it
+	// is a trace without a request or one of the most recent requests. When there is neither, the oldest request that was kept
+	// goes, and then the fastest of the slowest. A change of the tracer among the spans of a trace counts as 256 bytes: their resource
 	// and scope.
 	MaxBytes int
 }
 
-// Recent keeps the most recent requests in memory, and the slowest. A request is a unit of work with all spans below it: a root span of
+// Recent keeps the most recent requests in memory, the slowest, and those that a bridge.KeepPolicy kept. A request is a unit of work with all spans below it: a root span of
 // kind server or consumer, or one that marks.StartJob made. A root span is one without a parent, or whose parent is in another process.
 // Spans may arrive in any order, also after their request.
 //
@@ -41,15 +43,16 @@ type Recent struct {
 	share  int // of MaxBytes, for one trace
 	groups otlpenc.Groups
 
-	mu       sync.Mutex // guards what follows
-	traces   index
-	waiting  list       // the traces whose request has not ended
-	newest   list       // requests
-	others   list       // in the background
-	slowest  []*request // by descending duration
-	arrivals uint64     // of requests and of traces that wait
-	stats    Stats
-	closed   bool
+	mu           sync.Mutex // guards what follows
+	traces       index
+	waiting      list       // the traces whose request has not ended
+	newest       list       // requests
+	others       list       // in the background
+	slowest      []*request // by descending duration
+	keptRequests []*request // the oldest first
+	arrivals     uint64     // of requests and of traces that wait
+	stats        Stats
+	closed       bool
 
 	freeTraces   pool[traceData]
 	freeRequests pool[request]
@@ -59,10 +62,12 @@ type Recent struct {
 // Stats count what Recent saw and let go.
 type Stats struct {
 	Requests     uint64 // requests that ended
+	KeptRequests uint64 // of Requests, those that a bridge.KeepPolicy kept
 	Background   uint64 // other root spans that ended
 	SpansDropped uint64 // spans over MaxSpans or over the bytes of their trace
 	Abandoned    uint64 // traces let go before their request ended, over MaxPending or MaxBytes
 	Evicted      uint64 // requests let go early over MaxBytes, or not kept because their root span is too large
+	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over the half of MaxBytes that is theirs
 	Bytes        uint64 // memory for spans now, at most MaxBytes
 }
 
@@ -72,6 +77,7 @@ var _ sdktrace.SpanProcessor = (*Recent)(nil)
 func NewRecent(c Config) *Recent {
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
+	c.KeptRequests = max(0, cmp.Or(c.KeptRequests, 128))
 	c.Background = max(0, cmp.Or(c.Background, 32))
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
@@ -108,7 +114,7 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	r.groups.Encode(s, r.Accept)
 }
 
-func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest+r.c.Background == 0 }
+func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest+r.c.KeptRequests+r.c.Background == 0 }
 
 // Accept keeps a copy of spans, sampled or not. It does not retain s.Bytes, which the caller may use again. Bytes that are
 // not spans count as dropped spans.

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // A Request is a request with its spans, a value that does not change.
@@ -14,6 +15,10 @@ type Request struct {
 	Root    *otlpenc.Span   // the first of Spans
 	Spans   []*otlpenc.Span // Root, and all below it by start
 	Dropped int             // spans of the trace that were not kept
+
+	// States is what the request's goroutines did, from an execution trace; nil if there is none. Recent leaves it nil: set it to
+	// what the recorder of the execution trace has for the request.
+	States *states.Request
 }
 
 // TraceID is the trace the request belongs to.
@@ -31,6 +36,7 @@ type Snapshot struct {
 	parts   []part
 	root    otlpenc.Spans // and others after it
 	alone   bool          // no other request of the trace ended
+	reason  otlpenc.KeepReason
 	dropped int
 	bytes   int
 }
@@ -40,6 +46,9 @@ func (s Snapshot) Bytes() int { return s.bytes }
 
 // Group returns the root span's resource and scope.
 func (s Snapshot) Group() *otlpenc.Group { return s.root.Group }
+
+// KeepReason returns why a bridge.KeepPolicy kept the request.
+func (s Snapshot) KeepReason() otlpenc.KeepReason { return s.reason }
 
 // Root decodes the request's root span.
 func (s Snapshot) Root() otlpenc.Span {
@@ -124,7 +133,7 @@ func (q *request) snapshot() Snapshot {
 	return Snapshot{
 		TraceID: t.id, SpanID: q.id,
 		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
-		alone: t.requests == 1, dropped: t.dropped, bytes: t.bytes() + len(q.own),
+		alone: t.requests == 1, reason: q.reason, dropped: t.dropped, bytes: t.bytes() + len(q.own),
 	}
 }
 
@@ -139,6 +148,17 @@ func (r *Recent) Background() []Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.others.snapshots()
+}
+
+// KeptRequests returns the most recent requests that a bridge.KeepPolicy kept, the newest first. It decodes nothing.
+func (r *Recent) KeptRequests() []Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]Snapshot, 0, len(r.keptRequests))
+	for _, q := range slices.Backward(r.keptRequests) {
+		all = append(all, q.snapshot())
+	}
+	return all
 }
 
 // Slowest returns the slowest requests of the last hour, the slowest first. It decodes all their spans.
@@ -189,8 +209,10 @@ func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok b
 			}
 		}
 	}
-	if at := slices.IndexFunc(r.slowest, is); at >= 0 {
-		return r.slowest[at].snapshot(), true
+	for _, all := range [][]*request{r.slowest, r.keptRequests} {
+		if at := slices.IndexFunc(all, is); at >= 0 {
+			return all[at].snapshot(), true
+		}
 	}
 	return Snapshot{}, false
 }

@@ -26,6 +26,7 @@ type root struct {
 
 	isRequest bool // it is a unit of work; else it is in the background
 	isStream  bool
+	reason    otlpenc.KeepReason // why it is kept
 }
 
 // classify tells what a root span stands for.
@@ -57,6 +58,10 @@ func (n *run) read(s otlpenc.Spans, most int) bool {
 	if n.isRoot {
 		n.classify(otlpenc.Spans{Bytes: s.Bytes[n.at:size]})
 	}
+	n.reason = otlpenc.NotKept
 	n.spans = otlpenc.Spans{Group: s.Group, Bytes: s.Bytes[:size], Count: count}
+	if n.isRoot {
+		n.reason, n.spans.Refused = s.Keep, s.Refused
+	}
 	return count > 0
 }

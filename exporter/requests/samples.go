@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -21,37 +20,17 @@ import (
 // A sample belongs to the span it was taken under, or to the shortest measure that ran under
 // that span at the time. Where several goroutines work under one span that
 // cannot be told apart: then a sample of one may be put into a measure of another.
-// Samples under spans that were not kept are left out.
+// Samples under spans that were not kept are left out, and so are samples that contradict q.States: see [Request.Contradictions].
 func (q Request) Samples(t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {
 			return
 		}
-		spans := map[trace.SpanID]*otlpenc.Span{}
-		for _, s := range q.Spans {
-			spans[s.SpanID] = s
-		}
-		contexts := map[int]*otlpenc.Span{}
-		sampled := map[trace.SpanID]bool{}
-		for i, c := range t.Contexts {
-			if s := spans[c.SpanID]; s != nil && c.TraceID == q.TraceID() {
-				contexts[i] = s
-				sampled[c.SpanID] = true
-			}
-		}
-		// Measures of marks.Time: the goroutine is labelled with the span above them.
-		measures := map[trace.SpanID][]*otlpenc.Span{}
-		for _, s := range q.Spans[1:] {
-			if s.Group.Scope().Name == scope.Name && !sampled[s.SpanID] {
-				measures[s.ParentID] = append(measures[s.ParentID], s)
-			}
-		}
-		for _, measures := range measures {
-			slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
-		}
+		contexts, measures := q.contexts(t)
+		agrees := q.agreement(t)
 		for _, sample := range t.Samples {
 			span := contexts[sample.ContextID]
-			if span == nil {
+			if span == nil || !agrees(span, sample) {
 				continue
 			}
 			at := t.Origin.Add(sample.Timestamp)
@@ -64,6 +43,38 @@ func (q Request) Samples(t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Samp
 			}
 		}
 	}
+}
+
+// contexts returns the spans of a trace's contexts, and the measures below spans.
+func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span, measures map[trace.SpanID][]*otlpenc.Span) {
+	spans := map[trace.SpanID]*otlpenc.Span{}
+	for _, s := range q.Spans {
+		spans[s.SpanID] = s
+	}
+	contexts = map[int]*otlpenc.Span{}
+	sampled := map[trace.SpanID]bool{}
+	for i, c := range t.Contexts {
+		if s := spans[c.SpanID]; s != nil && c.TraceID == q.TraceID() {
+			contexts[i] = s
+			sampled[c.SpanID] = true
+		}
+	}
+	return contexts, q.measures(func(s *otlpenc.Span) bool { return !sampled[s.SpanID] })
+}
+
+// measures returns the measures of marks.Time by the spans above them, the shortest first: the goroutine's label is the span above. only
+// returns false for other spans.
+func (q Request) measures(only func(*otlpenc.Span) bool) map[trace.SpanID][]*otlpenc.Span {
+	all := map[trace.SpanID][]*otlpenc.Span{}
+	for _, s := range q.Spans[1:] {
+		if isMeasure(s) && only(s) {
+			all[s.ParentID] = append(all[s.ParentID], s)
+		}
+	}
+	for _, measures := range all {
+		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
+	}
+	return all
 }
 
 // A SpanProfile is what ran in a span.

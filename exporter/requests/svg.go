@@ -25,6 +25,9 @@ const (
 // WriteSVG draws the request as WriteWaterfall does, as a picture for a browser
 // or a document: marks are diamonds on their span, with their names as tooltips. Names are
 // cut to their column.
+//
+// With q.States, the sentence that names the cause of the duration is below the header. Bars show the states of the span's
+// goroutine in the colours of the legend at the bottom. The tooltip of a part of a bar has its longest wait.
 func (q Request) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	rows := q.Rows()
@@ -33,22 +36,26 @@ func (q Request) WriteSVG(w io.Writer) error {
 	x := func(t time.Time) float64 {
 		return svgTree + max(0, min(bar, float64(t.Sub(start))/float64(total)*bar))
 	}
-	height := svgHeader + svgRow*len(rows) + 8
+	drawn := newSVGStates(q, len(rows), x)
+	top := svgHeader + drawn.above()
+	height := top + svgRow*len(rows) + drawn.below() + 8
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace,monospace" font-size="12">`+"\n",
 		svgWidth, height, svgWidth, height)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="8" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(q.header()))
+	drawn.sentence(b)
 	for i, r := range rows {
 		if _, err := b.Write(nil); err != nil {
 			return err // an earlier one, which b keeps
 		}
-		y := svgHeader + svgRow*i
+		y := top + svgRow*i
 		indent := svgIndent * min(r.Depth, svgDepth)
 		from, to := x(r.Span.Start), x(r.Span.End)
 		if i%2 == 0 {
 			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth, svgRow)
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`+"\n",
-			8+indent, y+14, html.EscapeString(atMost(r.title(), int((svgTree-16-float64(indent))/svgLetter))), from, y+4, max(1, to-from), svgRow-8, depthColour(r.Depth))
+			8+indent, y+14, html.EscapeString(atMost(r.title(), int((svgTree-16-float64(indent))/svgLetter))), from, y+4, max(1, to-from), svgRow-8, drawn.bar(r.Depth))
+		drawn.segments(b, r.Span.SpanID, y+4)
 		for _, e := range r.Span.Events {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
@@ -56,6 +63,7 @@ func (q Request) WriteSVG(w io.Writer) error {
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, text.Duration(r.Span.Duration()))
 	}
+	drawn.legend(b, height-8-svgRow)
 	fmt.Fprintln(b, "</svg>")
 	return b.Flush()
 }

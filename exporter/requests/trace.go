@@ -90,6 +90,7 @@ func (r *Recent) add(n *run) {
 		r.stats.Background++
 	}
 	t.requests++
+	t.dropped += int(n.spans.Refused)
 	r.stopWaiting(t)
 	if ok {
 		r.keep(t, n, own)
@@ -161,6 +162,9 @@ func (r *Recent) letGo(t *traceData) bool {
 		return true
 	case q != nil:
 		from.remove(q)
+	case len(r.keptRequests) > 0:
+		q = r.oldestKept()
+		r.stats.KeptEvicted++
 	case len(r.slowest) > 0:
 		q = r.fastest()
 	default:
@@ -183,7 +187,40 @@ func (r *Recent) keep(t *traceData, n *run, own []byte) {
 	if n.isRequest && !n.isStream {
 		r.rank(q)
 	}
+	if n.isRequest && n.reason != otlpenc.NotKept {
+		r.keepLonger(q)
+	}
 	r.makeRoom(n, 0)
+}
+
+// keepLonger adds a request to those that a policy kept, and lets go of those it displaces.
+func (r *Recent) keepLonger(q *request) {
+	r.stats.KeptRequests++
+	if r.c.KeptRequests == 0 {
+		return
+	}
+	q.lists++
+	r.keptRequests = append(r.keptRequests, q)
+	if len(r.keptRequests) > r.c.KeptRequests {
+		r.release(r.oldestKept())
+	}
+	size := 0
+	for _, q := range slices.Backward(r.keptRequests) {
+		size += q.trace.bytes() + len(q.own)
+	}
+	for size > r.c.MaxBytes/2 && len(r.keptRequests) > 1 {
+		old := r.oldestKept()
+		size -= old.trace.bytes() + len(old.own)
+		r.release(old)
+		r.stats.KeptEvicted++
+	}
+}
+
+// oldestKept takes the oldest request from those that a policy kept.
+func (r *Recent) oldestKept() *request {
+	q := r.keptRequests[0]
+	r.keptRequests = slices.Delete(r.keptRequests, 0, 1)
+	return q
 }
 
 // maxSlowestAge is how long a request is among the slowest.

@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // A Row is a span's place in the tree of its request.
@@ -117,47 +118,85 @@ const (
 // With a profile, the row below a sampled span has its three hottest functions. A sample counts for its innermost
 // function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
 // together. A few samples are a rough estimate of it. t may be nil.
+//
+// With q.States, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
+// goroutine, as the line below the spans explains. Below a span are its three longest waits, if they took a hundredth of the request:
+// what for, where, who ended it, and how long all of them took together. They count among the 60 rows.
 func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
-	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration())}
+	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID}
 	fmt.Fprintln(f.w, q.header())
+	f.states(q)
 	hottest := q.SpanProfiles(t)
-	var rows, spans, marks int // spans and marks that did not fit
+	var rows int
+	var left leftOut
 	for _, r := range q.Rows() {
 		if rows == maxRows {
-			spans, marks = spans+1, marks+len(r.Span.Events)
+			left.spans, left.marks, left.waits = left.spans+1, left.marks+len(r.Span.Events), left.waits+len(f.waits[r.Span.SpanID])
 			continue
 		}
 		f.span(r)
-		shown := r.Span.Events[:min(len(r.Span.Events), maxRows-rows-1)]
-		for _, e := range shown {
+		rows++
+		marks := r.Span.Events[:min(len(r.Span.Events), maxRows-rows)]
+		for _, e := range marks {
 			f.mark(e, r.Depth)
 		}
-		rows, marks = rows+1+len(shown), marks+len(r.Span.Events)-len(shown)
+		rows += len(marks)
+		left.marks += len(r.Span.Events) - len(marks)
+		waits := f.waits[r.Span.SpanID]
+		shown := waits[:min(len(waits), maxRows-rows)]
+		for _, wait := range shown {
+			f.wait(wait, r.Depth)
+		}
+		rows += len(shown)
+		left.waits += len(waits) - len(shown)
 		if h := hottest[r.Span.SpanID]; h != nil {
 			f.hot(h, r.Depth)
 		}
 	}
-	if spans+marks > 0 {
-		fmt.Fprintf(f.w, "… and %d spans and %d marks more\n", spans, marks)
+	f.legend()
+	if more := left.String(); more != "" {
+		fmt.Fprintf(f.w, "… and %s more\n", more)
 	}
 	if q.Dropped > 0 {
 		fmt.Fprintf(f.w, "… %d spans of this trace were not kept\n", q.Dropped)
 	}
+	if n := q.Contradictions(t); n > 0 {
+		fmt.Fprintf(f.w, "… %d samples contradicted the execution trace and are left out\n", n)
+	}
 	return f.w.Flush()
+}
+
+// leftOut counts what has no row.
+type leftOut struct{ spans, marks, waits int }
+
+func (l leftOut) String() string {
+	switch {
+	case l.waits > 0:
+		return fmt.Sprintf("%d spans, %d marks and %d waits", l.spans, l.marks, l.waits)
+	case l.spans+l.marks > 0:
+		return fmt.Sprintf("%d spans and %d marks", l.spans, l.marks)
+	}
+	return ""
 }
 
 type waterfall struct {
 	w     *bufio.Writer
 	start time.Time
 	total time.Duration
+	root  trace.SpanID
+
+	segments map[trace.SpanID][]Segment // nil without states
+	waits    map[trace.SpanID][]Wait    // that have a row
+	classes  [states.Classes]bool       // that bars show
 }
 
 func (f *waterfall) span(r Row) {
 	s := r.Span
 	bar := []rune(strings.Repeat("·", barWidth))
 	for i := f.column(s.Start); i <= f.column(s.End); i++ {
-		bar[i] = '█'
+		bar[i] = f.full()
 	}
+	f.fill(bar, f.segments[s.SpanID])
 	for _, e := range s.Events {
 		bar[f.column(e.Time)] = '◆'
 	}

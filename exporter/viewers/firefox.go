@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // The versions of the format that is written. 61 is the newest with a column "prefix" for stacks, which
@@ -34,6 +35,10 @@ const (
 //   - Samples are the thread's samples, weighed by the time that they stand for. Samples
 //     of CPU time give the CPU's load, too. The innermost frame's category is the sample's marker. A sample without a
 //     stack has one of "[no stack]".
+//   - results are what execution traces have of requests in the session. Below the timelines of such a request, each of its goroutines is
+//     a thread of the request's process. Its markers are the states of the goroutine by their kinds. The payload has the function, who
+//     ended the wait, and the stack. The request has a marker named by the sentence for the cause of its duration. Samples of the
+//     request that contradict the states are left out: see [states.Request.Agrees].
 //   - All times are milliseconds since the session's start, or since the start of what began before it:
 //     viewers refuse negative times. The file says when profiling began on that axis.
 //   - Texts from outside are cut at 1000 bytes each; invalid UTF-8 becomes U+FFFD.
@@ -41,14 +46,17 @@ const (
 // The same session always makes the same file. Time is proportional to the bytes that are
 // written, and to the different stacks. Memory is for the different texts, functions and stacks,
 // however many events and samples there are. The error is w's first, which ends the work.
-func WriteFirefox(w io.Writer, s *sessions.Session) error { return writeFirefox(w, s) }
+func WriteFirefox(w io.Writer, s *sessions.Session, results ...*states.Request) error {
+	return writeFirefox(w, s, results...)
+}
 
-func writeFirefox(w io.Writer, s recorded) error {
-	f := firefox{jsonStream: newJSONStream(w), s: s, trace: s.Trace(), timelines: s.Timelines()}
+func writeFirefox(w io.Writer, s recorded, results ...*states.Request) error {
+	f := firefox{jsonStream: newJSONStream(w), s: s, trace: s.Trace(), timelines: s.Timelines(), traced: newTraced(results)}
 	f.stacks.trace, f.stacks.frame = f.trace, f.frame
 	f.timed = f.trace != nil && f.trace.Engine != profile.EngineWall
 	for _, tl := range f.timelines {
 		f.zero = min(f.zero, tl.Interval.Start)
+		f.lastTID = max(f.lastTID, tl.ID)
 	}
 	if f.trace != nil && len(f.trace.Samples) > 0 {
 		f.zero = min(f.zero, s.Since(f.trace.Samples[0]))
@@ -67,6 +75,10 @@ func writeFirefox(w io.Writer, s recorded) error {
 			main = tl
 		}
 		f.thread(tl, main, markers, samples)
+		last := i+1 == len(f.timelines) || f.timelines[i+1].FrameID != main.FrameID
+		if r := f.traced.of(main); r != nil && last {
+			f.goroutines(r, main)
+		}
 	}
 	f.raw("],\n" + `"shared":{`)
 	f.shared()
@@ -83,7 +95,9 @@ type firefox struct {
 	trace     *profile.Trace // nil without samples
 	timed     bool           // samples are of CPU time
 	timelines []sessions.Timeline
-	zero      time.Duration // the file's zero of times, since the session began; not positive
+	traced    traced
+	lastTID   sessions.TimelineID // of the threads
+	zero      time.Duration       // the file's zero of times, since the session began; not positive
 
 	texts     table[string]
 	functions table[profile.Call] // without Line
@@ -102,12 +116,8 @@ type firefoxFrame struct {
 }
 
 // thread writes a timeline.
-func (f *firefox) thread(tl, main sessions.Timeline, markers []column[sessions.Event], samples []column[profile.Sample]) {
-	fmt.Fprintf(f, "\n"+`{"name":%s,"processName":%s,"processType":"default","isMainThread":%t,"pid":"%d","tid":%d,`+
-		`"processStartupTime":0,"processShutdownTime":null,"registerTime":%s,"unregisterTime":%s,"pausedRanges":[],"showMarkersInTimeline":true,`+
-		"\n"+`"markers":{`,
-		appendText(nil, tl.Title()), appendText(nil, main.Name), tl.ID == main.ID, main.ID, tl.ID,
-		appendMillis(nil, tl.Interval.Start-f.zero), appendMillis(nil, tl.Interval.End-f.zero))
+func (f *firefox) thread(tl, main sessions.Timeline, markers []column[marker], samples []column[profile.Sample]) {
+	f.head(threadHead{tl.Title(), main.Name, tl.ID == main.ID, main.ID, tl.ID, tl.Interval.Start, tl.Interval.End})
 	f.ids = f.ids[:0]
 	if tl.TraceID.IsValid() {
 		f.ids = fmt.Appendf(f.ids, `,"trace":"%s"`, tl.TraceID)
@@ -115,31 +125,57 @@ func (f *firefox) thread(tl, main sessions.Timeline, markers []column[sessions.E
 	if tl.SpanID.IsValid() {
 		f.ids = fmt.Appendf(f.ids, `,"span":"%s"`, tl.SpanID)
 	}
-	writeTable(f.jsonStream, f.markers(tl.ID), markers)
+	writeTable(f.jsonStream, f.markers(tl, main), markers)
 	f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
-	writeTable(f.jsonStream, f.s.Samples(tl.ID), samples)
+	writeTable(f.jsonStream, f.samples(tl, main), samples)
 	f.raw("}}")
 }
 
-// markers are the events of a timeline, except samples.
-func (f *firefox) markers(id sessions.TimelineID) iter.Seq[sessions.Event] {
-	return func(yield func(sessions.Event) bool) {
-		for e := range f.s.All(id) {
-			if e.Type != sessions.Samples && !yield(e) {
+// A marker is an event, or the sentence for the cause of a request's duration.
+type marker struct {
+	sessions.Event
+	sentence string
+}
+
+// markers are the events of a timeline, except samples. The sentence comes before the events of the request itself.
+func (f *firefox) markers(tl, main sessions.Timeline) iter.Seq[marker] {
+	return func(yield func(marker) bool) {
+		if r := f.traced.of(tl); r != nil && tl.ID == main.ID {
+			if sentence := r.Sentence(); sentence != "" && !yield(marker{sessions.Event{Name: sentence, Interval: tl.Interval}, sentence}) {
+				return
+			}
+		}
+		for e := range f.s.All(tl.ID) {
+			if e.Type != sessions.Samples && !yield(marker{Event: e}) {
 				return
 			}
 		}
 	}
 }
 
-func (f *firefox) markerColumns() []column[sessions.Event] {
-	return []column[sessions.Event]{
-		integers("name", func(e sessions.Event) int { return addText(&f.texts, e.Name) }),
-		times("startTime", func(e sessions.Event) time.Duration { return e.Interval.Start - f.zero }),
-		times("endTime", func(e sessions.Event) time.Duration { return e.Interval.End - f.zero }), // also of instants: Perfetto takes no null
-		integers("phase", func(e sessions.Event) int { return markerTypes[e.Type].phase }),
-		integers("category", func(e sessions.Event) int { return markerTypes[e.Type].category }),
-		{"data", f.appendPayload},
+func (f *firefox) markerColumns() []column[marker] {
+	return []column[marker]{
+		integers("name", func(e marker) int { return addText(&f.texts, e.Name) }),
+		times("startTime", func(e marker) time.Duration { return e.Interval.Start - f.zero }),
+		times("endTime", func(e marker) time.Duration { return e.Interval.End - f.zero }), // also of instants: Perfetto takes no null
+		integers("phase", func(e marker) int {
+			if e.sentence != "" {
+				return phaseInterval
+			}
+			return markerTypes[e.Type].phase
+		}),
+		integers("category", func(e marker) int {
+			if e.sentence != "" {
+				return categoryWaiting
+			}
+			return markerTypes[e.Type].category
+		}),
+		{"data", func(b []byte, e marker) []byte {
+			if e.sentence != "" {
+				return append(append(append(b, `{"type":"`+causeMarker+`"`...), f.ids...), '}')
+			}
+			return f.appendPayload(b, e.Event)
+		}},
 	}
 }
 

@@ -146,5 +146,8 @@ func (f *firefox) markerSchema() (all []object) {
 			"isStackBased": m.phase == phaseInterval, "fields": slices.Concat(commonFields, f.schemas[i].fields),
 		})
 	}
+	if len(f.traced) > 0 {
+		all = append(all, stateSchema()...)
+	}
 	return all
 }

@@ -23,6 +23,8 @@ const (
 	categoryCall
 	categoryMeasure
 	categoryMark
+	categoryRunnable
+	categoryWaiting
 )
 
 const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Other"]},` +
@@ -33,7 +35,9 @@ const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Oth
 	`{"name":"Request","color":"blue","subcategories":["Other"]},` +
 	`{"name":"Call","color":"lightblue","subcategories":["Other"]},` +
 	`{"name":"Measure","color":"green","subcategories":["Other"]},` +
-	`{"name":"Mark","color":"purple","subcategories":["Other"]}]`
+	`{"name":"Mark","color":"purple","subcategories":["Other"]},` +
+	`{"name":"Runnable","color":"red","subcategories":["Other"]},` +
+	`{"name":"Waiting","color":"lightred","subcategories":["Other"]}]`
 
 // markerCategories are the categories of samples. Others are categoryOther.
 var markerCategories = map[profile.Marker]int{

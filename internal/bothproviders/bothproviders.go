@@ -46,6 +46,7 @@ type Options struct {
 	Timeline *observer.Timeline
 	Sampler  sdktrace.Sampler
 	Limits   *sdktrace.SpanLimits
+	Keep     *bridge.KeepPolicy // of Perfline: then its recorders get the spans, and not its exporters
 }
 
 // New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
@@ -69,9 +70,12 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 		return tp, joined.Stats
 	}
 	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits}
-	if name == Processors {
+	switch {
+	case name == Processors:
 		c.Processors = []sdktrace.SpanProcessor{to}
-	} else {
+	case o.Keep != nil:
+		c.Keep, c.Recorders = o.Keep, []bridge.Output{Decoded{to}}
+	default:
 		c.Exporters = []bridge.Output{Decoded{to}}
 	}
 	tp := bridge.NewTracerProvider(c)

@@ -195,6 +195,10 @@ var variables = []Variable{
 	experiment("OTEL_GO_X_OBSERVABILITY", "The SDK's metrics about itself."),
 	experiment("OTEL_GO_X_SELF_OBSERVABILITY", "The SDK's metrics about itself."),
 	experiment("OTEL_GO_X_RESOURCE", "More attributes of the resource."),
+	{
+		Name: "OTEL_GO_X_DEPRECATED_RUNTIME_METRICS", Sets: "An experiment of OpenTelemetry's instrumentation of the runtime. The runtime's metrics by their old names, too, as `process.runtime.go.goroutines`.",
+		Must: "must be true or false, or 1 or 0", Default: "false",
+	},
 	experiment("OTEL_GO_X_PER_SERIES_START_TIMESTAMPS", "A start of its own for each series of a metric."),
 	{
 		Name: "OTEL_GO_X_CARDINALITY_LIMIT", Sets: "Series of a metric.", Must: "must be a whole number; 0 or a negative one means no limit", Default: "2000",
@@ -223,6 +227,10 @@ var variables = []Variable{
 	},
 	{
 		Name: "PYROSCOPE_UPLOAD_INTERVAL", Sets: "How long a profile is.", Must: "must be a duration from 1s to 30m, as 15s", Default: "15s",
+	},
+	{
+		Name: "PERFLINE_LEAK_INTERVAL", Sets: "How often leaked goroutines are profiled for Pyroscope, as `10m`, where the runtime can. Read the documentation of `profiling/pyroscope` first.",
+		Must: "must be off, or a duration from 1s to 24h, as 10m", Default: "off",
 	},
 	{
 		Name: "PERFLINE_PROFILING", Sets: "`off` forbids profiling. `remote` allows sessions from outside, whatever the program says.",

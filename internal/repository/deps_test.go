@@ -20,22 +20,22 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":    {"observer"},
-	"profiling/states":     {},
-	"profiling/flight":     {"internal", "profiling/states"},
 	"profiling/spanlabels": {"internal"},
 	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
+	"profiling/states":     {},
+	"profiling/flight":     {"internal", "profiling", "profiling/states"},
 	"exporter":             {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":     {"internal"},
-	"exporter/requests":    {"internal", "observer", "profiling/profile", "exporter/otlpenc"},
-	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions"},
-	"exporter/live": {"internal", "observer", "guard", "profiling/profile", "profiling/sessions", "profiling/service",
+	"exporter/requests":    {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
+	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
+	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -43,11 +43,12 @@ var allowed = map[string][]string{
 var onlyFor = map[string][]string{
 	"connectrpc.com/":             {"profiling/service", "exporter/live"},
 	"github.com/grafana/":         {"profiling/pyroscope"},
-	"golang.org/x/exp/":           {"profiling/flight"},
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
+	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
+	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
 
-	"go.opentelemetry.io/contrib/":               {},
+	"go.opentelemetry.io/contrib/":               {""},                  // perfline.Start, which collects the runtime's metrics
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
 	"go.opentelemetry.io/otel/exporters/stdout/": {"internal/outputs"},
 	module + "/internal/outputs":                 {""}, // perfline.Start
@@ -134,7 +135,7 @@ func TestSpanLabelsAreLight(t *testing.T) {
 	}
 }
 
-// What shows the states of goroutines needs no tracer and no parser.
+// Code that shows the states of goroutines needs no tracer and no parser.
 func TestStatesAreLight(t *testing.T) {
 	atRoot(t)
 	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/states")) {
@@ -142,6 +143,17 @@ func TestStatesAreLight(t *testing.T) {
 		case dep == "", dep == module+"/profiling/states", strings.HasPrefix(dep, "go.opentelemetry.io/otel/"), strings.HasPrefix(dep, "github.com/cespare/xxhash/"):
 		default:
 			t.Errorf("profiling/states reaches %s", dep)
+		}
+	}
+}
+
+// A program that does not ask what slow requests waited for links no reader of execution traces.
+func TestStartLinksNoTraceReader(t *testing.T) {
+	atRoot(t)
+	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", ".", "./profiling/states", "./exporter/live", "./exporter/viewers")) {
+		dep = strings.TrimSpace(dep)
+		if dep == module+"/profiling/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
+			t.Errorf("perfline, the page or the files reach %s", dep)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 var (
 	wholeNames  = regexp.MustCompile(`"((?:OTEL|PYROSCOPE|PERFLINE)_[A-Z][A-Z_]*[A-Z])"`)
 	ofSignal    = regexp.MustCompile(`(?:OfSignal\(signal\.Variable|choice\(vars), "([A-Z_]+)"`)
-	goXFeatures = regexp.MustCompile(`newFeature\(\s*\[\]string\{([^}]*)\}`)
+	goXFeatures = regexp.MustCompile(`newFeature\(\s*(?:\[\]string\{([^}]*)\}|("[A-Z_]+"))`)
 	quoted      = regexp.MustCompile(`"([A-Z_]+)"`)
 )
 
@@ -45,7 +45,7 @@ func readBy(t *testing.T) map[string][]string {
 				add(m[1])
 			}
 			for _, m := range goXFeatures.FindAllStringSubmatch(string(text), -1) {
-				for _, suffix := range quoted.FindAllStringSubmatch(m[1], -1) {
+				for _, suffix := range quoted.FindAllStringSubmatch(m[1]+m[2], -1) {
 					add("OTEL_GO_X_" + suffix[1])
 				}
 			}

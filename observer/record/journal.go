@@ -139,6 +139,7 @@ func (j *journal) free() {
 // during the call of HandOver only.
 type Finished struct {
 	journal *journal
+	unit    *Timeline
 	anchor  time.Time // the wall clock's time of the root's origin
 	item    Item      // that At has returned
 }
@@ -151,6 +152,19 @@ type Item struct {
 	Start    time.Time     // of the measure
 	Duration time.Duration // of the measure; negative if it ended before its start
 	Attrs    []slog.Attr   // of the entry, frozen
+}
+
+// Unit returns the unit, and nil for a span without one.
+func (f *Finished) Unit() *Timeline { return f.unit }
+
+// Refused returns how many spans and measures the journal of an undecided unit had no room for.
+func (f *Finished) Refused() uint32 {
+	if f.unit == nil {
+		return 0
+	}
+	f.unit.mu.Lock()
+	defer f.unit.mu.Unlock()
+	return f.unit.refused
 }
 
 // Len returns the number of places for items.

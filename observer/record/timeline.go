@@ -46,10 +46,16 @@ type Timeline struct {
 	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
 	closed   atomic.Bool
 
+	tentative      bool          // the unit is an undecided one
+	decision       atomic.Uint32 // of an undecided unit
+	chosen, failed atomic.Bool   // see undecided.go
+
 	mu      sync.Mutex   // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
 	buffer  *entryBuffer // nil while there is nothing in it; see ensureBuffer
 	journal *journal     // nil unless something waits for the receiver
 	shown   int          // records of the journal that the buffer has
+	refused uint32       // spans and measures for which an undecided journal had no room
+	late    uint32       // marks after the end of their spans, while the unit is undecided
 
 	timings timings                // of a unit
 	route   atomic.Pointer[string] // of a unit

@@ -112,12 +112,19 @@ func (t *Timeline) Close() {
 }
 
 func (t *Timeline) end(root Span) {
+	if t.tentative {
+		t.decision.Store(max(t.decision.Load(), unitKept))
+	}
 	if t.closed.Swap(true) && root == nil {
 		return
 	}
 	t.disconnect()
 	t.mu.Lock()
 	t.buffer = nil
+	if t.late > 0 {
+		t.shard.late.Add(uint64(t.late))
+		t.late = 0
+	}
 	if root != nil {
 		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan}, nil)

@@ -14,12 +14,16 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	case getsMark:
 		if rec.span.Marks().ended() {
 			rec.gets = getsNothing
-			t.shard.late.Add(1)
+			if t.tentative && !t.isKept() {
+				t.late++
+			} else {
+				t.shard.late.Add(1)
+			}
 		}
 	default:
 	}
 	why, ok := causeNone, true
-	if rec.gets == getsNothing && t.closed.Load() {
+	if t.closed.Load() && (rec.gets == getsNothing || t.tentative && !t.isKept()) {
 		t.shard.recorded[rec.kind].Add(1)
 	} else {
 		why, ok = t.write(rec, attrs)
@@ -45,6 +49,14 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 		t.journal, t.shown = j, 0
 	}
 	size := rec.sizeWith(attrs)
+	if t.awaits() {
+		if t.writeUndecided(j, rec, size) {
+			j.append(rec, attrs)
+			j.recorded[rec.kind]++
+			j.size += size
+		}
+		return causeNone, true
+	}
 	finished := rec.gets == getsSpan || rec.gets == getsMeasure
 	atOnce := finished && t.closed.Load()
 	room := atOnce || t.shard.reserve(t, size)
@@ -79,7 +91,7 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 // held, and released.
 func (t *Timeline) handOver(why cause) {
 	j := t.journal
-	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) {
+	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) || why != causeEnd && t.awaits() {
 		t.mu.Unlock()
 		return
 	}
@@ -97,19 +109,23 @@ func (t *Timeline) handOver(why cause) {
 	t.shard.count(j)
 	if why == causeEnd && j.counted == 0 && rest == nil { // a late one, alone: Flush need not wait for it
 		t.mu.Unlock()
-		j.handOver(t.receiver, t.anchor(j.latest))
+		j.handOver(t, t.receiver)
 		return
 	}
 	turn := t.shard.begin(t, j, why)
 	t.mu.Unlock()
 	defer t.shard.done(turn)
-	j.handOver(t.receiver, t.anchor(j.latest))
+	j.handOver(t, t.receiver)
 }
 
-// handOver gives the journal to a receiver if there is anything for it, and then to the pool.
-func (j *journal) handOver(r Receiver, anchor time.Time) {
+// handOver gives the journal of a unit to a receiver if there is anything for it, and then to the pool. t is nil for a span without
+// a unit.
+func (j *journal) handOver(t *Timeline, r Receiver) {
 	if j.finished > 0 {
-		j.part.journal, j.part.anchor = j, anchor
+		j.part.journal = j
+		if t != nil {
+			j.part.unit, j.part.anchor = t, t.anchor(j.latest)
+		}
 		r.HandOver(&j.part)
 	}
 	j.free()

@@ -43,6 +43,9 @@ type UnitStats struct {
 	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
 	MarksDropped     uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
+	// Entries that the journals of undecided units had no room for.
+	Refused uint64
+
 	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active
 
 	Waiting      int // units that wait now
@@ -78,7 +81,7 @@ func (us *units) init() {
 func HandOver(r Receiver, s Span) {
 	j := newJournal()
 	j.append(&journalRecord{span: s, gets: getsSpan}, nil)
-	j.handOver(r, time.Time{})
+	j.handOver(nil, r)
 }
 
 // FlushUnits hands over everything that has finished before the call. It returns when the receivers have it, including
@@ -120,10 +123,19 @@ func (t *Timeline) AbandonUnits(r Receiver) {
 	for i := range us.shards {
 		for _, u := range us.shards[i].appendOlder(nil, math.MaxUint64) {
 			if u.receiver == r {
-				u.mu.Lock()
-				u.handOver(causeAbandon)
+				u.abandon()
 			}
 		}
+	}
+}
+
+// abandon hands over what has finished, and drops the rest.
+func (t *Timeline) abandon() {
+	t.mu.Lock()
+	if t.awaits() {
+		t.giveUp()
+	} else {
+		t.handOver(causeAbandon)
 	}
 }
 
@@ -144,6 +156,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.MarksAfterEnd += h.late.Load()
 		s.MarksOverLimit += h.limited.Load()
 		s.MarksOfOpenSpans += h.agedOut.Load()
+		s.Refused += h.refused.Load()
 		s.MarksWithoutSpan += h.unattached.Load()
 	}
 	s.MarksDropped = r.lostMarks.Load()
@@ -185,9 +198,8 @@ func (us *units) sweep() {
 		for _, u := range all {
 			u.mu.Lock()
 			u.handOver(causeOld)
-			if crowded {
-				u.mu.Lock()
-				u.handOver(causeAbandon)
+			if crowded || u.expired(before) {
+				u.abandon()
 			}
 		}
 	}
@@ -216,6 +228,7 @@ type unitShard struct {
 	bytes         atomic.Int64 // of journals, in steps
 	late, agedOut atomic.Uint64
 	limited       atomic.Uint64
+	refused       atomic.Uint64
 	unattached    atomic.Uint64
 
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; journals that wait have counts of their own
@@ -305,15 +318,30 @@ func (h *unitShard) begin(t *Timeline, j *journal, why cause) (turn int) {
 	case t.journal != nil:
 		h.enlist(t)
 	case t.place > 0:
-		last := len(h.waiting) - 1
-		h.waiting[t.place-1] = h.waiting[last]
-		h.waiting[t.place-1].place = t.place
-		h.waiting[last] = nil
-		h.waiting = h.waiting[:last]
-		t.place = 0
+		h.unlist(t)
 	}
 	h.under[h.turn]++
 	return h.turn
+}
+
+// unlist takes t off the list. h.mu is held.
+func (h *unitShard) unlist(t *Timeline) {
+	last := len(h.waiting) - 1
+	h.waiting[t.place-1] = h.waiting[last]
+	h.waiting[t.place-1].place = t.place
+	h.waiting[last] = nil
+	h.waiting = h.waiting[:last]
+	t.place = 0
+}
+
+// forget notes that j, which was the journal of t, is no more. t.mu is held.
+func (h *unitShard) forget(t *Timeline, j *journal) {
+	h.bytes.Add(-int64(j.counted))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.place > 0 {
+		h.unlist(t)
+	}
 }
 
 func (h *unitShard) done(turn int) {

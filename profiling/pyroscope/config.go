@@ -30,6 +30,7 @@ const (
 	envTenant   = "PYROSCOPE_TENANT_ID"
 	envHeaders  = "PYROSCOPE_HTTP_HEADERS"
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
+	envLeaks    = "PERFLINE_LEAK_INTERVAL"
 )
 
 // Defaults and bounds.
@@ -37,6 +38,7 @@ const (
 	defaultInterval = 15 * time.Second
 	minInterval     = time.Second
 	maxInterval     = 30 * time.Minute // servers refuse what began an hour ago
+	maxLeakInterval = 24 * time.Hour
 	// DefaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
 	// minutes of a busy service while its server is away.
 	DefaultQueueSize = 16 << 20
@@ -70,6 +72,12 @@ type Config struct {
 	// UploadInterval is the length of a profile, from a second to 30 minutes. Else
 	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
 	UploadInterval time.Duration
+
+	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten minutes are
+	// enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative means never. Read the package's
+	// comment first: each profile costs a garbage collection, and can end some programs. The time between
+	// two profiles is at least a thousand times as long as the first one took.
+	LeakInterval time.Duration
 
 	// Spans says which spans the samples name, in the labels span_id and span_name. These spans carry
 	// the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero value,
@@ -109,9 +117,9 @@ func (c Config) String() string {
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
 	}
-	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v Spans:%d TraceIDs:%t QueueSize:%d}",
+	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v LeakInterval:%v Spans:%d TraceIDs:%t QueueSize:%d}",
 		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
-		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.Spans, c.TraceIDs, c.QueueSize)
+		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs, c.QueueSize)
 }
 
 // Format prints String for every verb.
@@ -146,6 +154,9 @@ func (c *Config) resolve() (tags map[string]string, err error) {
 	}
 	vars := environ.NewReader(c.Logger)
 	if err := c.resolveInterval(vars); err != nil {
+		return nil, err
+	}
+	if err := c.resolveLeakInterval(vars); err != nil {
 		return nil, err
 	}
 	if err := c.resolveName(vars); err != nil {
@@ -222,6 +233,24 @@ func (c *Config) resolveInterval(vars *environ.Reader) error {
 	}
 	if !inRange(c.UploadInterval) {
 		return fmt.Errorf("pyroscope: UploadInterval %v: must be between %v and %v", c.UploadInterval, minInterval, maxInterval)
+	}
+	return nil
+}
+
+// resolveLeakInterval makes LeakInterval negative unless leaked goroutines are to be profiled.
+func (c *Config) resolveLeakInterval(vars *environ.Reader) error {
+	inRange := func(d time.Duration) bool { return d >= minInterval && d <= maxLeakInterval }
+	if c.LeakInterval == 0 {
+		c.LeakInterval = environ.Read(vars, -1, func(value string) (time.Duration, bool) {
+			if strings.EqualFold(value, "off") {
+				return -1, true
+			}
+			d, err := time.ParseDuration(value)
+			return d, err == nil && inRange(d)
+		}, envLeaks)
+	}
+	if c.LeakInterval > 0 && !inRange(c.LeakInterval) {
+		return fmt.Errorf("pyroscope: LeakInterval %v: must be between %v and %v, or negative for none", c.LeakInterval, minInterval, maxLeakInterval)
 	}
 	return nil
 }

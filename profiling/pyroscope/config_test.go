@@ -31,19 +31,20 @@ const (
 	envTenant   = "PYROSCOPE_TENANT_ID"
 	envHeaders  = "PYROSCOPE_HTTP_HEADERS"
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
+	envLeaks    = "PERFLINE_LEAK_INTERVAL"
 )
 
 const maxTags = 15 // of Config
 
 func TestMain(m *testing.M) {
-	for _, v := range []string{envAddress, envName, envLabels, envUser, envPassword, envTenant, envHeaders, envInterval} {
+	for _, v := range []string{envAddress, envName, envLabels, envUser, envPassword, envTenant, envHeaders, envInterval, envLeaks} {
 		_ = os.Unsetenv(v)
 	}
 	// Parallel tests wait, and take little of the processors.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(leakingFunction)) // which leaks one on purpose
 }
 
 func service(name string, more ...attribute.KeyValue) *resource.Resource {
@@ -171,6 +172,8 @@ func TestConfigErrors(t *testing.T) {
 		{"negative interval", pyroscope.Config{UploadInterval: -1}, nil, "UploadInterval -1ns: must be between 1s and 30m0s"},
 		{"port", pyroscope.Config{ServerAddress: "http://h:99999"}, nil, `ServerAddress "http://h:99999": must be a URL`},
 		{"long interval", pyroscope.Config{UploadInterval: 31 * time.Minute}, nil, "UploadInterval 31m0s: must be between 1s and 30m0s"},
+		{"short leak interval", pyroscope.Config{LeakInterval: time.Second - 1}, nil, "LeakInterval 999.999999ms: must be between 1s and 24h0m0s, or negative for none"},
+		{"long leak interval", pyroscope.Config{LeakInterval: 25 * time.Hour}, nil, "LeakInterval 25h0m0s: must be between 1s and 24h0m0s, or negative for none"},
 		{"password with a question mark", pyroscope.Config{ServerAddress: "http://user:hun?ter2@h"}, nil, `ServerAddress "…": must be a URL`},
 		{"queue", pyroscope.Config{QueueSize: -1}, nil, "QueueSize -1: must not be negative"},
 		{"too many tags", pyroscope.Config{Tags: many(maxTags + 1)}, nil, "16 tags in Tags: must be at most 15"},

@@ -1,6 +1,6 @@
 // Package pyroscope profiles the running program continuously and pushes the profiles to a
-// Pyroscope server. The profiles are of CPU, heap, goroutines, mutex contention and blocking.
-// CPU samples name the span that they ran under.
+// Pyroscope server. The profiles are of CPU, heap, goroutines, mutex contention, blocking and
+// leaked goroutines. CPU samples name the span that they ran under.
 //
 // perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your
 // own, wrap the tracer provider: otherwise samples name no span.
@@ -24,13 +24,34 @@
 //
 // The application switches mutex and block profiles on with runtime.SetMutexProfileFraction
 // and runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the
-// last garbage collection; the pusher forces none.
+// last garbage collection; the pusher forces none for it.
+//
+// # Leaked goroutines
+//
+// A goroutine has leaked if it waits for a channel, a mutex or another primitive of sync that no
+// goroutine that can run may reach any more. Go 1.27 has a profile of them, Go 1.26 only if the
+// program was built with GOEXPERIMENT=goroutineleakprofile. It is taken if [Config].LeakInterval
+// or PERFLINE_LEAK_INTERVAL says so. Without the runtime's profile, nothing is taken, sent and logged.
+// Nothing is sent while no goroutine has leaked. A leak through a global variable is not found.
+//
+// The profile is off by default, because of what it does to the program:
+//
+//   - THE RUNTIME ENDS A PROGRAM THAT WAKES A GOROUTINE OF THE PROFILE, with "fatal error: bad g->status in
+//     ready" (Go 1.27.4). A goroutine that only a weak.Pointer, a pointer in C or an
+//     integer can still reach is in the profile, although the program may wake it.
+//   - The runtime makes a garbage collection of its own, which takes as long as others: 8 ms with a heap of 10 MB,
+//     0.3 s with 1 GB, on 2 cores.
+//   - It stops the world more often in it. The stops together take 2 ms with 10 000 goroutines
+//     that wait, 38 ms with 100 000. Goroutines that wait in a chain, each for the next, have a stop for each link:
+//     0.2 s with 1000.
+//
+// Flush and Shutdown take no such profile.
 //
 // # The server
 //
 // The pusher calls push.v1.PusherService/Push by the Connect protocol, below the path of the
 // server's address. Pyroscope 1.0 and newer has it. The types of profiles have the same names
-// as pyroscope-go's: process_cpu, memory, goroutines, mutex and block.
+// as pyroscope-go's: process_cpu, memory, goroutines, mutex, block and goroutine_leak.
 //
 // # Labels
 //
@@ -91,6 +112,7 @@
 //	PYROSCOPE_TENANT_ID            TenantID
 //	PYROSCOPE_HTTP_HEADERS         Headers, as a JSON object of strings
 //	PYROSCOPE_UPLOAD_INTERVAL      UploadInterval, as 15s
+//	PERFLINE_LEAK_INTERVAL         LeakInterval, as 10m, or off
 //
 // PERFLINE_PROFILING=off, or any wrong value of it, forbids all profiling, this too.
 package pyroscope

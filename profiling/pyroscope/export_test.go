@@ -11,6 +11,7 @@ type Process struct {
 	Profiler  func(full func()) (Profiler, error)
 	Runtime   int // how many snapshots of the runtime there are: heap, goroutine, mutex, block
 	Snapshots []Snapshot
+	Leaks     func(io.Writer) error // nil if the runtime has no profile of leaked goroutines
 }
 
 // A Profiler is what a pusher needs of a CPU profiler.
@@ -24,7 +25,13 @@ type Snapshot struct {
 
 // StartProcess is Start with other profiles.
 func StartProcess(c Config, of Process) (*Pusher, error) {
-	return start(c, process{now: of.Now, profiler: of.Profiler, snapshots: func(fit fitter) []snapshot {
+	leaks := func(fitter) *snapshot {
+		if of.Leaks == nil {
+			return nil
+		}
+		return &snapshot{kindLeak, of.Leaks}
+	}
+	return start(c, process{now: of.Now, profiler: of.Profiler, leaks: leaks, snapshots: func(fit fitter) []snapshot {
 		all := snapshots(fit)[:of.Runtime]
 		for _, s := range of.Snapshots {
 			all = append(all, snapshot{s.Kind, s.Take})

@@ -31,7 +31,7 @@ type received struct {
 }
 
 // kinds are the names of kinds by the label __name__.
-var kinds = map[string]string{"process_cpu": "cpu", "memory": "heap", "goroutines": "goroutine", "mutex": "mutex", "block": "block"}
+var kinds = map[string]string{"process_cpu": "cpu", "memory": "heap", "goroutines": "goroutine", "mutex": "mutex", "block": "block", "goroutine_leak": "goroutineleak"}
 
 func (r *received) kind() string { return kinds[r.labels["__name__"]] }
 

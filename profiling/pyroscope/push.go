@@ -20,10 +20,13 @@ const (
 
 const spyName = "gospy"
 
+// kindLeak is the kind of profiles of leaked goroutines, and the name of the runtime's.
+const kindLeak = "goroutineleak"
+
 // profileNames are the names that pyroscope-go's profiles have in the server, by kind. Dashboards and queries name
 // them, so perfline's profiles have the same names. Grafana Alloy pushes "goroutine" in place of "goroutines".
 var profileNames = map[string]string{
-	"cpu": "process_cpu", "heap": "memory", "goroutine": "goroutines", "mutex": "mutex", "block": "block",
+	"cpu": "process_cpu", "heap": "memory", "goroutine": "goroutines", "mutex": "mutex", "block": "block", kindLeak: "goroutine_leak",
 }
 
 // seriesLabels returns the labels of all series of a pusher, but for the name.

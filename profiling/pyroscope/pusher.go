@@ -19,6 +19,9 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
+// leakShare bounds the share of time in which the runtime looks for leaked goroutines: one in so many.
+const leakShare = 1000
+
 // lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
 const lastTries = 3
 
@@ -26,8 +29,10 @@ const lastTries = 3
 type Pusher struct {
 	cpu       cpuProfile
 	snapshots []snapshot
+	leaks     *snapshot         // nil without a profile of leaked goroutines
 	labels    map[string]string // of all series
 	interval  time.Duration
+	leakEvery time.Duration
 	now       func() time.Time
 	log       *slog.Logger
 	client    *client
@@ -48,13 +53,13 @@ type Pusher struct {
 	stats Stats      // of what is taken
 }
 
-// Start profiles from now on, and pushes a profile of each kind every [Config].UploadInterval until Shutdown. It does
-// not end with ctx. Start succeeds when the server is away.
+// Start profiles from now on, and pushes a profile of each kind every [Config].UploadInterval until Shutdown, and one of
+// leaked goroutines every [Config].LeakInterval. It does not end with ctx. Start succeeds when the server is away.
 //
 // Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if
 // PERFLINE_PROFILING forbids profiling. Start logs wrong variables that do no harm.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
-	return start(c, process{now: time.Now, snapshots: snapshots, profiler: func(full func()) (profiler, error) {
+	return start(c, process{now: time.Now, snapshots: snapshots, leaks: leaks, profiler: func(full func()) (profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.
 		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.ProcessTimeline()), profiling.Options{
 			SampleInterval:     sampleInterval,
@@ -70,6 +75,7 @@ type process struct {
 	now       func() time.Time
 	profiler  func(full func()) (profiler, error)
 	snapshots func(fitter) []snapshot
+	leaks     func(fitter) *snapshot // returns nil if there are none
 }
 
 func start(c Config, of process) (*Pusher, error) {
@@ -83,7 +89,7 @@ func start(c Config, of process) (*Pusher, error) {
 	p := &Pusher{
 		cpu:      cpuProfile{start: of.profiler, full: make(chan struct{}, 1), fit: fit},
 		labels:   seriesLabels(c.ApplicationName, hex.EncodeToString(instance), tags),
-		interval: c.UploadInterval, now: of.now, log: c.Logger,
+		interval: c.UploadInterval, leakEvery: c.LeakInterval, now: of.now, log: c.Logger,
 		client: newClient(c, of.now), to: secret.URL(c.ServerAddress),
 		logged: map[string]bool{}, flush: make(chan chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
@@ -94,6 +100,9 @@ func start(c Config, of process) (*Pusher, error) {
 	}
 	p.releaseIDs = spanlabels.HoldProfileIDs(c.Spans)
 	p.snapshots = of.snapshots(fit)
+	if c.LeakInterval > 0 {
+		p.leaks = of.leaks(fit)
+	}
 	for i := range p.snapshots {
 		// The first profile must not have what was before Start. An error will come again when the profile is due.
 		_, _ = p.snapshots[i].encode()
@@ -121,10 +130,18 @@ func (p *Pusher) run() {
 	defer close(p.done)
 	tick := time.NewTicker(p.interval)
 	defer tick.Stop()
+	var leaksDue <-chan time.Time // never, without the profile
+	if p.leaks != nil {
+		leaksDue = time.After(p.leakEvery)
+	}
 	for {
 		select {
 		case <-tick.C:
 			p.take(false)
+		case <-leaksDue:
+			began := time.Now()
+			p.takeSnapshot(p.leaks)
+			leaksDue = time.After(max(p.leakEvery, leakShare*time.Since(began)))
 		case <-p.cpu.full:
 			p.takeCPU(false)
 		case taken := <-p.flush:
@@ -137,14 +154,17 @@ func (p *Pusher) run() {
 	}
 }
 
-// take takes a profile of each kind and queues it.
+// take takes a profile of each kind, except of leaked goroutines, and queues it.
 func (p *Pusher) take(last bool) {
 	p.takeCPU(last)
 	for i := range p.snapshots {
-		s := &p.snapshots[i]
-		profiles, err := s.encode()
-		p.add(s.kind, profiles, err)
+		p.takeSnapshot(&p.snapshots[i])
 	}
+}
+
+func (p *Pusher) takeSnapshot(s *snapshot) {
+	profiles, err := s.encode()
+	p.add(s.kind, profiles, err)
 }
 
 func (p *Pusher) takeCPU(last bool) {
@@ -204,7 +224,7 @@ func (p *Pusher) once(event, message string, err error) {
 	p.log.Warn(message, "error", err)
 }
 
-// Flush takes profiles now, and returns when all waiting profiles are delivered or lost. The error says how many were
+// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost. The error says how many were
 // lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait. After
 // Shutdown, Flush does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
@@ -232,7 +252,7 @@ func (p *Pusher) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown takes the last profiles and delivers those that wait. It gives up when ctx ends, and cancels the request under
+// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends, and cancels the request under
 // way, or when three attempts in a row fail. If any profile since Start did not arrive, the error says how many, and why.
 // Further calls return the same. Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {

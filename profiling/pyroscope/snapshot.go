@@ -24,7 +24,7 @@ func snapshots(fit fitter) []snapshot {
 	heap, mutex, block := godeltaprof.NewHeapProfiler(), godeltaprof.NewMutexProfiler(), godeltaprof.NewBlockProfiler()
 	return []snapshot{
 		{"heap", heap.Profile},
-		{"goroutine", func(w io.Writer) error { return goroutines(w, fit) }},
+		{"goroutine", func(w io.Writer) error { return goroutines(w, pprof.Lookup("goroutine"), fit) }},
 		{"mutex", unlessEmpty(runtime.MutexProfile, mutex.Profile)},
 		{"block", unlessEmpty(runtime.BlockProfile, block.Profile)},
 	}
@@ -41,15 +41,24 @@ func unlessEmpty(records func([]runtime.BlockProfileRecord) (int, bool), take fu
 	}
 }
 
-// goroutines writes the profile of goroutines. Its samples have labels like CPU samples, except for ids: each id would
-// make a sample of its own, and readers look for groups of goroutines.
-func goroutines(w io.Writer, fit fitter) error {
+// leaks returns the snapshot of leaked goroutines, or nil if the runtime has no such profile.
+func leaks(fit fitter) *snapshot {
+	leaked := pprof.Lookup(kindLeak)
+	if leaked == nil {
+		return nil
+	}
+	return &snapshot{kindLeak, func(w io.Writer) error { return goroutines(w, leaked, fit) }}
+}
+
+// goroutines writes a profile of goroutines, and nothing if there are none. Its samples have labels like CPU samples,
+// except for ids: each id would make a sample of its own, and readers look for groups of goroutines.
+func goroutines(w io.Writer, of *pprof.Profile, fit fitter) error {
 	var raw bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&raw, 0); err != nil {
+	if err := of.WriteTo(&raw, 0); err != nil {
 		return err
 	}
 	p, err := profile.Parse(&raw)
-	if err != nil {
+	if err != nil || len(p.Sample) == 0 {
 		return err
 	}
 	fit.spanIDs, fit.traceIDs = false, false

@@ -98,6 +98,9 @@ func (r *Recorder) log() *slog.Logger {
 	return slog.Default()
 }
 
+// Policy returns what clients outside the program may do, as [Config] has it.
+func (r *Recorder) Policy() profiling.Policy { return r.c.Policy }
+
 // CheckRemote returns an error if clients outside the program may not use the recorder. The
 // error wraps profiling.ErrNotAllowed.
 func (r *Recorder) CheckRemote() error { return r.c.Policy.CheckRemote() }

@@ -56,8 +56,19 @@ const MaxAttributes = 16
 
 // A RequestSpan is a span of perfline's provider.
 type RequestSpan interface {
+	// Takes reports whether the span takes what it is told. It may do so although IsRecording is false.
+	Takes() bool
+
 	// Answer adds the attributes of the answer, which are known from now on.
 	Answer(a Attributes)
+}
+
+// Takes reports whether a span takes what it is told.
+func Takes(span trace.Span) bool {
+	if s, ok := span.(RequestSpan); ok {
+		return s.Takes()
+	}
+	return span.IsRecording()
 }
 
 // A Tracer starts the server spans of requests. It asks a request for its attributes only if the span or the sampler needs

@@ -20,6 +20,13 @@ const titles = {
   'perfline.profiling.lost_samples': 'Lost samples',
   'perfline.profiling.engine': 'Profiling engine',
   'perfline.profiling.gaps': 'Gaps in profiling',
+  'perfline.waits.requests': 'What slow requests waited for',
+  'perfline.waits.snapshots': 'Snapshots of the execution trace',
+  'perfline.waits.snapshot_bytes': 'Size of the snapshots',
+  'perfline.waits.panics': 'Panics in the analysis',
+  'perfline.waits.results': 'Results in memory',
+  'perfline.waits.result_bytes': 'Size of the results in memory',
+  'perfline.waits.evicted': 'Replaced results',
   'perfline.recent': 'Requests kept for this page',
   'perfline.sessions': 'Sessions',
 };

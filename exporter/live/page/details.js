@@ -1,6 +1,7 @@
 // What is known of the selected row of a waterfall.
 import { bdi, el } from './dom.js';
 import { duration, percent } from './format.js';
+import { fn, party } from './states.js';
 
 export function details(request) {
   const node = el('aside', { class: 'details', id: 'details', 'aria-label': 'Details of the selected row', tabindex: '0' });
@@ -15,6 +16,7 @@ export function details(request) {
         title(span.kind, span.name),
         ...(span.failed ? [el('p', { class: 'note bad', id: 'span-error' }, bdi(span.error || 'It ended with an error.'))] : []),
         facts([['Began at', duration(span.start)], ['Took', duration(span.took)], ['Span', span.id], ['Made by', span.scope], span.orphan && ['Parent', 'missing']]),
+        ...waits(span),
         ...ran(span),
         ...attributes('Attributes', span.attributes),
         ...(span.depth === 0 ? attributes('Resource', request.resource, true) : []));
@@ -40,6 +42,19 @@ function attributes(heading, pairs, folded = false) {
   if (!pairs?.length) return [];
   if (folded) return [el('details', {}, el('summary', {}, `${heading} (${pairs.length})`), list(pairs))];
   return [el('h3', {}, heading), list(pairs)];
+}
+
+function waits(span) {
+  if (!span.waits) return [];
+  return [
+    el('h3', {}, 'Waited, all its goroutines'),
+    el('ul', { class: 'waits' }, span.waits.map((w) => {
+      const by = party(w.by);
+      return el('li', {}, el('span', { class: 'swatch part', data: { class: w.class }, 'aria-hidden': 'true' }),
+        `${duration(w.took)} ${w.kind}${w.count > 1 ? ` × ${w.count}` : ''}`, ...(w.in ? [' in ', fn(w.in)] : []),
+        ...(by.length ? [w.class === 'runnable' ? ', processor used by ' : ', ended by ', ...by] : []));
+    })),
+  ];
 }
 
 function ran(span) {

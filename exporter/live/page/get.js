@@ -1,4 +1,5 @@
-// Asking the server: data by GET, everything that changes something by the profiler's service.
+// Asking the server: data by GET, everything that changes something or takes long by POST, most of it by the
+// profiler's service.
 
 async function body(response) {
   const text = await response.text();
@@ -15,6 +16,11 @@ export async function get(path, options = {}) {
   const data = await body(response);
   if (!response.ok) throw new Error(data.error);
   return data;
+}
+
+/** send posts an argument as JSON, which changes something. */
+export function send(path, argument) {
+  return get(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(argument) });
 }
 
 /** call is a procedure of perfline.profiler.v1.ProfilerService, by Connect's protocol with JSON. */

@@ -7,6 +7,7 @@ import { request } from './request.js';
 import { flamePage } from './flamepage.js';
 import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
+import { flightPage } from './flight.js';
 import { counters } from './counters.js';
 
 // A view fills an element and may return { update(kind), leave() }; once it knows a better title
@@ -17,6 +18,7 @@ const views = [
   [/^\/flame$/, flamePage, '', 'Flame graph'],
   [/^\/sessions$/, sessionsPage, 'sessions', 'Sessions'],
   [/^\/sessions\/(\d+)$/, sessionPage, 'sessions', 'Session'],
+  [/^\/waits$/, flightPage, 'waits', 'Waits'],
   [/^\/counters$/, counters, 'counters', 'Counters'],
 ];
 
@@ -57,6 +59,7 @@ function onData(kind, data) {
   latest[kind] = data;
   if (kind === 'requests') setText(document.getElementById('service'), data.service);
   if (kind === 'sessions') badge('nav-sessions', data.sessions.filter((s) => s.state !== 'ready').length, 'under way');
+  if (kind === 'flight') document.getElementById('nav-flight').hidden = data.status !== 'armed';
   if (kind === 'counts') badge('nav-lost', data.filter((c) => c.lost).reduce((sum, c) => sum + c.n, 0), 'lost');
   shown?.view?.update?.(kind);
 }

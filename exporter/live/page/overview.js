@@ -1,4 +1,4 @@
-// The requests that are kept: the newest, the slowest, and their routes. A list stands still
+// The requests in memory: the newest, those that a policy kept, the slowest, and their routes. A list stands still
 // while somebody points at it, has the focus in it or selects text: what moves cannot be hit.
 import { bdi, arrows, el, reconcile, setText, setVars } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
@@ -11,6 +11,7 @@ export function overview({ main, latest, query }) {
   const found = el('output', { class: 'muted', id: 'found', for: 'filter errors' });
   const recent = requestTable('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.');
   const slowest = requestTable('slowest', 'Slowest of the last hour', 'Nothing yet.');
+  const kept = requestTable('kept', 'Kept: slow or failed', 'Nothing yet.');
   const background = requestTable('background', 'In the background', 'Nothing yet.');
   const routes = routeTable((name) => {
     text.value = name;
@@ -21,7 +22,7 @@ export function overview({ main, latest, query }) {
     el('form', { class: 'filter', role: 'search', onsubmit: (event) => event.preventDefault() },
       el('label', { for: 'filter' }, 'Filter'), text,
       el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), found),
-    el('div', { class: 'overview' }, recent.section, el('div', {}, slowest.section, routes.section, background.section)),
+    el('div', { class: 'overview' }, recent.section, el('div', {}, kept.section, slowest.section, routes.section, background.section)),
   );
 
   function update() {
@@ -32,6 +33,8 @@ export function overview({ main, latest, query }) {
     const same = `${errors.checked} ${words}`;
     recent.update(data.requests, keep, same);
     slowest.update(data.slowest, keep, same);
+    kept.section.hidden = data.kept.length === 0;
+    kept.update(data.kept, keep, same);
     background.section.hidden = data.background.length === 0;
     background.update(data.background, keep, same);
     routes.update(data.routes);
@@ -46,7 +49,7 @@ export function overview({ main, latest, query }) {
   }
   text.addEventListener('input', filter);
   errors.addEventListener('change', filter);
-  for (const list of [recent, slowest, background]) list.onFree(() => found.isConnected && update());
+  for (const list of [recent, kept, slowest, background]) list.onFree(() => found.isConnected && update());
   update();
   return { update: (kind) => kind === 'requests' && update() };
 }
@@ -92,10 +95,15 @@ function requestTable(id, title, none) {
 function makeRequest(r) {
   return el('tr', { class: r.failed ? 'failed' : '', data: { trace: r.trace, span: r.span } },
     el('th', { scope: 'row', class: 'name' }, el('a', { href: path(r), title: r.name }, bdi(r.name))),
-    el('td', { class: 'status' }, r.failed ? el('span', { class: 'badge bad' }, r.status || 'error') : r.status || ''),
+    el('td', { class: 'status' }, r.failed ? el('span', { class: 'badge bad' }, r.status || 'error') : r.status || '', reason(r)),
     el('td', { class: 'took' }, el('span', { class: 'meter', 'aria-hidden': 'true' }), duration(r.took)),
     el('td', { class: 'wide num' }, el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start))),
     el('td', { class: 'wide id', title: r.trace }, r.trace.slice(0, 8)));
+}
+
+// reason is why a request was kept, unless its row shows that already.
+function reason(r) {
+  return r.reason && r.reason !== 'failed' ? el('span', { class: 'badge', title: 'why it is kept' }, r.reason) : '';
 }
 
 function routeTable(onPick) {

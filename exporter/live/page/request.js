@@ -5,6 +5,8 @@ import { get } from './get.js';
 import { waterfall } from './waterfall.js';
 import { details } from './details.js';
 import { flame } from './flame.js';
+import { goroutines } from './goroutines.js';
+import { legend } from './states.js';
 
 export function request({ main, title, parts: [trace, span], query }) {
   const gone = new AbortController();
@@ -27,8 +29,9 @@ export function request({ main, title, parts: [trace, span], query }) {
     });
     title(r.name);
     const panel = details(r);
-    main.replaceChildren(head(r, path), el('div', { class: 'request' }, el('div', { class: 'graph' }, graph.node, cutNote(r)), panel.node));
+    main.replaceChildren(head(r, path), el('div', { class: 'request' }, el('div', { class: 'graph' }, graph.node, ...[r.waits ? legend() : null, cutNote(r)].filter(Boolean)), panel.node));
     graph.select(query.get('row') || r.rows[0].id);
+    main.append(r.waits ? goroutines(r) : noTrace());
     await ran(r);
   }
 
@@ -61,6 +64,7 @@ export function request({ main, title, parts: [trace, span], query }) {
 function head(r, path) {
   return el('header', { class: 'head' },
     el('h1', {}, bdi(r.name)),
+    r.waits?.sentence ? el('p', { class: 'cause', id: 'sentence' }, bdi(r.waits.sentence)) : null,
     el('p', { class: 'facts' },
       el('span', { class: r.failed ? 'badge bad' : 'badge', id: 'status' }, r.status ? `status ${r.status}` : r.failed ? 'error' : 'no error'),
       el('strong', { id: 'took' }, duration(r.took)),
@@ -70,8 +74,14 @@ function head(r, path) {
       el('a', { href: `${path}/svg`, download: '', id: 'svg' }, 'Download as SVG')));
 }
 
+function noTrace() {
+  return el('section', { 'aria-labelledby': 'goroutines-title', id: 'goroutines' },
+    el('h2', { id: 'goroutines-title' }, 'What it waited for'),
+    el('p', { class: 'muted' }, 'No execution trace has this request. ', el('a', { href: '#/waits' }, 'Arm the flight recorder'), ' for the next slow one.'));
+}
+
 function cutNote(r) {
-  const left = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes']]
+  const left = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes'], [r.cut.waits, 'waits and parts of bars']]
     .filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`);
   if (r.missing) left.push(`${count(r.missing)} spans that were not kept`);
   return left.length ? el('p', { class: 'note', id: 'cut' }, `Left out: ${left.join(', ')}.`) : null;

@@ -3,6 +3,7 @@ import { bdi, el, off, reconcile, setText } from './dom.js';
 import { clock, count, duration, iso } from './format.js';
 import { call } from './get.js';
 import { act, progress, release } from './control.js';
+import { leakSection } from './leaks.js';
 
 export function sessionsPage({ main, latest, query }) {
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
@@ -16,10 +17,11 @@ export function sessionsPage({ main, latest, query }) {
       el('th', { scope: 'col', class: ['', '', 'wide', 'num', 'num wide', 'num'][i] }, h)), el('td'))),
     body);
   const list = el('section', { 'aria-labelledby': 'kept-title', tabindex: '-1', hidden: true }, el('h2', { id: 'kept-title' }, 'Sessions'), table, none);
+  const leaks = leakSection(alert);
   main.append(
     el('h1', {}, 'Sessions'),
     el('p', { class: 'muted lead' }, 'A session records everything the program does from its start to its stop: requests, calls, measures, marks, collections of garbage, and the code that runs meanwhile.'),
-    refused, alert, form.node, list, said);
+    refused, alert, form.node, list, said, leaks);
 
   function update(kind) {
     if (kind === 'requests') form.suggest((latest.requests?.routes || []).map((r) => r.name));
@@ -28,6 +30,7 @@ export function sessionsPage({ main, latest, query }) {
     refused.hidden = !data.refused;
     if (data.refused) howToAllow(refused, data.refused);
     form.node.hidden = list.hidden = Boolean(data.refused);
+    leaks.hidden = Boolean(data.refused) || !data.leaks;
     table.hidden = data.sessions.length === 0;
     none.hidden = data.sessions.length > 0;
     reconcile(body, data.sessions, (s) => `${s.id} ${s.route || ''}`, (s) => makeSession(s, alert), updateSession);
@@ -40,11 +43,11 @@ export function sessionsPage({ main, latest, query }) {
 }
 
 /** howToAllow fills a note that says why there is nothing here, and what to do. */
-export function howToAllow(note, reason) {
+export function howToAllow(note, reason, what = 'Sessions are not allowed from here. ') {
   if (note.dataset.reason === reason) return;
   note.dataset.reason = reason;
   note.replaceChildren(
-    el('strong', {}, 'Sessions are not allowed from here. '), el('span', { class: 'reason' }, reason), el('br'),
+    el('strong', {}, what), el('span', { class: 'reason' }, reason), el('br'),
     'Who writes the program allows them with ', el('code', {}, 'sessions.Config{Policy: profiling.Policy{Remote: true}}'),
     ', who runs it with ', el('code', {}, 'PERFLINE_PROFILING=remote'), ' in its environment.');
 }

@@ -5,8 +5,8 @@ import { get } from './get.js';
 const pollEvery = 3000;
 
 /**
- * stream calls onData(kind, data) for what is new, of the kinds "requests", "sessions" and
- * "counts", and onState with "live", "connecting", "polling", "paused" or "offline".
+ * stream calls onData(kind, data) for what is new, of the kinds "requests", "sessions",
+ * "flight" and "counts", and onState with "live", "connecting", "polling", "paused" or "offline".
  */
 export function stream(onData, onState) {
   let source = null;
@@ -27,7 +27,7 @@ export function stream(onData, onState) {
     onState('connecting');
     source = new EventSource('data/stream');
     source.onopen = () => onState('live');
-    for (const kind of ['requests', 'sessions', 'counts']) {
+    for (const kind of ['requests', 'sessions', 'flight', 'counts']) {
       source.addEventListener(kind, (event) => onData(kind, JSON.parse(event.data)));
     }
     source.onerror = () => {

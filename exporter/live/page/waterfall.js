@@ -2,6 +2,7 @@
 // axis. A row is chosen by the button that is its name; the arrow keys go through them.
 import { arrows, bdi, el } from './dom.js';
 import { duration, percent, plural } from './format.js';
+import { parts } from './states.js';
 
 /** rowsOf lists spans with what is below each: { key, type, depth, span, mark }. */
 function rowsOf(request) {
@@ -119,6 +120,7 @@ function lane({ type, span, mark }, total) {
   const from = within(span.start / total);
   const to = within((span.start + span.took) / total);
   return el('span', { class: 'track', 'aria-hidden': 'true' },
-    el('span', { class: 'bar', vars: { at: from, width: Math.max(0, to - from) } }),
+    el('span', { class: span.states ? 'bar traced' : 'bar', vars: { at: from, width: Math.max(0, to - from) } }),
+    parts(span.states || [], total),
     (span.marks || []).slice(0, 100).map((m) => el('span', { class: 'diamond', title: `${m.name} at ${duration(m.at)}`, vars: { at: within(m.at / total) } })));
 }

@@ -1,30 +1,6 @@
 package analysis
 
-import "strings"
+import "github.com/perfline/perfline/profiling/states"
 
-// standardRoots are the first elements of the import paths of the standard library. The trace does not have the paths of
-// GOROOT when a program was built with -trimpath, and paths of other modules may have no dot.
-var standardRoots = map[string]bool{
-	"archive": true, "bufio": true, "bytes": true, "cmp": true, "compress": true, "container": true, "context": true, "crypto": true,
-	"database": true, "debug": true, "embed": true, "encoding": true, "errors": true, "expvar": true, "flag": true, "fmt": true,
-	"go": true, "hash": true, "html": true, "image": true, "index": true, "internal": true, "io": true, "iter": true, "log": true,
-	"maps": true, "math": true, "mime": true, "net": true, "os": true, "path": true, "plugin": true, "reflect": true, "regexp": true,
-	"runtime": true, "simd": true, "slices": true, "sort": true, "strconv": true, "strings": true, "structs": true, "sync": true,
-	"syscall": true, "testing": true, "text": true, "time": true, "unicode": true, "unique": true, "unsafe": true, "uuid": true,
-	"vendor": true, "weak": true,
-}
-
-// standard reports whether a function belongs to the standard library. The packages of golang.org/x count as such: a
-// request that waits in errgroup.(*Group).Wait waits in the function that calls it. So does a function without a name.
-func standard(function string) bool {
-	if function == "" || strings.HasPrefix(function, "golang.org/x/") {
-		return true
-	}
-	// A generic function has import paths in its type arguments.
-	function, _, _ = strings.Cut(function, "[")
-	first, _, nested := strings.Cut(function, "/")
-	if !nested {
-		first, _, _ = strings.Cut(function, ".")
-	}
-	return standardRoots[first]
-}
+// standard reports whether a function belongs to the standard library, or to a package that counts as such.
+func standard(function string) bool { return states.Standard(function) }

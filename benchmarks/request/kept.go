@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/perfline/perfline/bridge"
+)
+
+// undecided are requests that the sampler drops, beside the same ones that the reference samples. All are in the same rounds.
+var undecided = []struct {
+	what  string
+	shape shape
+	variant
+}{
+	{none, shapes[0], variants[0]},
+	{reference + ", sampled", shapes[0], variants[1]},
+	{reference + ", not sampled", shapes[1], variants[1]},
+	{forgetful, shapes[1], variant{forgetful, native, perflineStart(bridge.KeepPolicy{Off: true})}},
+	{recordedAndDropped, shapes[1], variant{pipelined, native, perflineStart(bridge.KeepPolicy{})}},
+	{pipelined + ", recorded and dropped, Factor 3", shapes[1], variant{pipelined, native, perflineStart(bridge.KeepPolicy{Factor: 3, PerSecond: 1})}},
+	{pipelined + ", recorded and kept", shapes[1], variant{pipelined, native, perflineStart(bridge.KeepPolicy{Share: 1, PerSecond: -1})}},
+}
+
+const recordedAndDropped = pipelined + ", recorded and dropped"
+
+// keepRounds measures undecided requests in rounds: in each, every row has its turn, and each round begins with another.
+func keepRounds(ctx context.Context, o options) (r result, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.procs))
+	r = result{title: shapes[0].title + ", not sampled", samples: make([][]sample, len(undecided))}
+	for _, u := range undecided {
+		r.names = append(r.names, u.what)
+	}
+	for round := range o.rounds {
+		for k := range undecided {
+			i := (k + round) % len(undecided)
+			u := undecided[i]
+			got, err := take(ctx, u.variant, u.shape, o.length, cmp.Or(u.shape.burst, burst))
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return r, err
+			}
+			r.samples[i] = append(r.samples[i], got)
+		}
+		fmt.Fprintf(os.Stderr, "\rnot sampled, %d processors: round %d of %d ", o.procs, round+1, o.rounds)
+	}
+	fmt.Fprintln(os.Stderr)
+	return r, nil
+}
+
+// runKept prints what requests cost that the sampler drops and that a policy keeps or drops again.
+func runKept(ctx context.Context, o options) error {
+	r, err := keepRounds(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "%s\n\n%s", o.conditions(), r.table())
+	return nil
+}
+
+// keptBudgets compares a request that is recorded and dropped with one that the reference samples.
+func keptBudgets(ctx context.Context, o options) ([]budget, error) {
+	r, err := keepRounds(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range undecided {
+		if u.what == recordedAndDropped {
+			return []budget{ratioBudget("unsampled, "+recordedAndDropped+cpuRatioSampled, r.against(i))}, nil
+		}
+	}
+	return nil, fmt.Errorf("no row is called %q", recordedAndDropped)
+}

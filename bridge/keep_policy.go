@@ -1,0 +1,77 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work under a local root of kind server or
+// consumer, or under marks.StartJob. The policy decides when the local root ends. These requests are kept, for the first
+// reason that holds:
+//
+//   - chosen: the program called marks.Keep
+//   - failed: a span has the status Error, as requests answered with 5xx have
+//   - slow: the request took its threshold or longer. Streams are never slow.
+//   - share: the request is one of the share of all others
+//
+// The recorders of the provider get the spans of a request that is kept. The zero value keeps chosen and failed requests, and
+// requests of a second or more, 20 each second.
+//
+// Until the decision, spans that the sampler drops wait in memory as sampled ones do. A request has up to 512 KiB, and all have the
+// bounds of [record.Timeline.NewUnit]. Beyond these, the oldest entries stay, and [Stats] counts the others.
+// Instrumentation sees that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
+type KeepPolicy struct {
+	Off bool // keep nothing that the sampler drops, and mark no request as kept
+
+	Slow   time.Duration            // the threshold; 0 means 1 s, negative none
+	Routes map[string]time.Duration // thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
+
+	// Factor, when positive, makes a request slow as well if it took Factor times as long as is usual for its route. Usual is the
+	// running 95th percentile of the route's requests, to 12 %, of the last 4096 or so. Nothing is usual before 128 requests.
+	// The policy knows 256 routes one by one, and the others together.
+	Factor float64
+
+	WithoutFailed bool    // a failure is no reason
+	Share         float64 // of the requests without another reason, from 0 to 1
+
+	// PerSecond is the ceiling: how many requests are kept in a second, of any reason. Unused ones of the last second may be
+	// used as well. 0 means 20, negative no ceiling. Requests above it are counted, and treated as all others.
+	PerSecond int
+
+	// Export gives kept requests to the exporters, too, if this process began the trace. Their spans have no sampled flag and no
+	// sampling threshold in their trace state, as other services saw them, so that backends do not extrapolate from
+	// them. The local root has the attribute perfline.keep.reason. The services that this request called have not
+	// recorded their part, unless they kept it themselves.
+	Export bool
+}
+
+// Check returns an error that names the first wrong field.
+func (k KeepPolicy) Check() error {
+	switch {
+	case !(k.Factor >= 0 && k.Factor <= maxFactor):
+		return fmt.Errorf("Factor %v: must be 0, for none, or up to %v", k.Factor, float64(maxFactor))
+	case k.Factor > 0 && k.Factor < 1:
+		return fmt.Errorf("Factor %v: must be at least 1", k.Factor)
+	case !(k.Share >= 0 && k.Share <= 1):
+		return fmt.Errorf("Share %v: must be from 0 to 1", k.Share)
+	}
+	for name, d := range k.Routes {
+		if name == "" || d == 0 {
+			return errors.New("Routes: each one must have a name and a threshold, negative for none")
+		}
+	}
+	return nil
+}
+
+// A SlowRequest is a request that took its threshold or longer. See [TracerProviderConfig].
+type SlowRequest struct {
+	TraceID    trace.TraceID
+	SpanID     trace.SpanID // of the local root
+	Name       string       // of the local root
+	Start, End time.Time
+}
+
+const maxFactor = 1 << 20

@@ -1,0 +1,605 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
+)
+
+// A keepRig is a provider with a policy, and what its outputs get.
+type keepRig struct {
+	ctx      context.Context
+	provider *bridge.TracerProvider
+	tracer   trace.Tracer
+	recorded *keptSpans
+	exported *exportedSpans
+	seen     *recorder // by a processor
+}
+
+// keptSpans is an output that keeps the spans and the reasons.
+type keptSpans struct {
+	exportedSpans
+	reasons []string // of local roots, with the number of refused spans if there are any
+}
+
+func (o *keptSpans) Accept(s otlpenc.Spans) {
+	o.exportedSpans.Accept(s)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s.Keep != otlpenc.NotKept {
+		reason := s.Keep.String()
+		if s.Refused > 0 {
+			reason += fmt.Sprint(" refused ", s.Refused)
+		}
+		o.reasons = append(o.reasons, reason)
+	}
+}
+
+// newKeepRig returns a rig whose sampler drops all spans, unless it is another one.
+func newKeepRig(t *testing.T, policy bridge.KeepPolicy, sampler sdktrace.Sampler) *keepRig {
+	t.Helper()
+	if sampler == nil {
+		sampler = sdktrace.ParentBased(sdktrace.NeverSample())
+	}
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	r := &keepRig{ctx: observer.NewContext(context.Background(), tl), recorded: &keptSpans{}, exported: &exportedSpans{}, seen: &recorder{}}
+	r.provider = bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: tl, Sampler: sampler, Keep: &policy,
+		Recorders: []bridge.Output{r.recorded}, Exporters: []bridge.Output{r.exported}, Processors: []sdktrace.SpanProcessor{r.seen},
+	})
+	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })
+	r.tracer = r.provider.Tracer("test")
+	return r
+}
+
+// serve serves a request for some time of the bubble.
+func (r *keepRig) serve(name string, took time.Duration, work func(context.Context, trace.Span)) {
+	ctx, span := r.tracer.Start(r.ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+	if work != nil {
+		work(ctx, span)
+	}
+	time.Sleep(took)
+	span.End()
+}
+
+// A request that the sampler dropped is kept for the first reason that holds. Only the recorders get it.
+func TestKeepReasons(t *testing.T) {
+	fail := func(ctx context.Context, _ trace.Span) {
+		timing := marks.Time(ctx, "charge")
+		timing.Fail(errors.New("declined"))
+		timing.End()
+	}
+	childFails := func(ctx context.Context, _ trace.Span) {
+		_, child := trace.SpanFromContext(ctx).TracerProvider().Tracer("db").Start(ctx, "select")
+		child.SetStatus(codes.Error, "timeout")
+		child.End()
+	}
+	startedFails := func(ctx context.Context, _ trace.Span) {
+		_, timing := marks.Start(ctx, "charge")
+		timing.Fail(errors.New("declined"))
+		timing.End()
+	}
+	choose := func(ctx context.Context, _ trace.Span) { marks.Keep(ctx) }
+	for _, c := range []struct {
+		name   string
+		policy bridge.KeepPolicy
+		route  string
+		took   time.Duration
+		work   func(context.Context, trace.Span)
+		want   string
+	}{
+		{"fast", bridge.KeepPolicy{}, "GET /", time.Second - 1, nil, ""},
+		{"a second", bridge.KeepPolicy{}, "GET /", time.Second, nil, "slow"},
+		{"own threshold", bridge.KeepPolicy{Slow: time.Millisecond}, "GET /", time.Millisecond, nil, "slow"},
+		{"no threshold", bridge.KeepPolicy{Slow: -1}, "GET /", time.Hour, nil, ""},
+		{"threshold of the route", bridge.KeepPolicy{Routes: map[string]time.Duration{"GET /": time.Millisecond}}, "GET /", time.Millisecond, nil, "slow"},
+		{"no threshold of the route", bridge.KeepPolicy{Routes: map[string]time.Duration{"GET /": -1}}, "GET /", time.Minute, nil, ""},
+		{"threshold of another route", bridge.KeepPolicy{Routes: map[string]time.Duration{"GET /a": time.Millisecond}}, "GET /", time.Millisecond, nil, ""},
+		{"stream", bridge.KeepPolicy{}, "GET /", time.Hour, func(_ context.Context, s trace.Span) {
+			s.SetAttributes(attribute.Bool(record.StreamKey, true))
+		}, ""},
+		{"root failed", bridge.KeepPolicy{}, "GET /", 0, func(_ context.Context, s trace.Span) { s.SetStatus(codes.Error, "") }, "failed"},
+		{"child failed", bridge.KeepPolicy{}, "GET /", 0, childFails, "failed"},
+		{"measure failed", bridge.KeepPolicy{}, "GET /", 0, fail, "failed"},
+		{"started measure failed", bridge.KeepPolicy{}, "GET /", 0, startedFails, "failed"},
+		{"failures do not count", bridge.KeepPolicy{WithoutFailed: true}, "GET /", 0, childFails, ""},
+		{"Ok in the end", bridge.KeepPolicy{}, "GET /", 0, func(_ context.Context, s trace.Span) {
+			s.SetStatus(codes.Error, "")
+			s.SetStatus(codes.Ok, "")
+		}, ""},
+		{"chosen", bridge.KeepPolicy{}, "GET /", 0, choose, "chosen"},
+		{"chosen, failed and slow", bridge.KeepPolicy{}, "GET /", time.Minute, func(ctx context.Context, s trace.Span) {
+			fail(ctx, s)
+			choose(ctx, s)
+		}, "chosen"},
+		{"failed and slow", bridge.KeepPolicy{}, "GET /", time.Minute, fail, "failed"},
+		{"share", bridge.KeepPolicy{Share: 1}, "GET /", 0, nil, "share"},
+		{"off", bridge.KeepPolicy{Off: true, Share: 1}, "GET /", time.Hour, fail, ""},
+	} {
+		for _, sampler := range []sdktrace.Sampler{sdktrace.NeverSample(), sdktrace.AlwaysSample()} {
+			t.Run(c.name+", "+sampler.Description(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newKeepRig(t, c.policy, sampler)
+					r.serve(c.route, c.took, c.work)
+					if got := strings.Join(r.recorded.reasons, " "); got != c.want {
+						t.Errorf("kept for %q, want %q", got, c.want)
+					}
+					sampled := sampler.Description() == sdktrace.AlwaysSample().Description()
+					if got, want := r.recorded.names() != "", sampled || c.want != ""; got != want {
+						t.Errorf("the recorders got %q", r.recorded.names())
+					}
+					if got := r.exported.names() != ""; got != sampled {
+						t.Errorf("the exporters got %q", r.exported.names())
+					}
+					for _, s := range r.recorded.spans {
+						want := ""
+						if !s.ParentID.IsValid() && !sampled {
+							want = c.want
+						}
+						if got := reasonOf(s.Attributes); got != want {
+							t.Errorf("%s has the reason %q, want %q", s.Name, got, want)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func reasonOf(attrs []attribute.KeyValue) string {
+	for _, kv := range attrs {
+		if kv.Key == otlpenc.KeepReasonKey {
+			return kv.Value.AsString()
+		}
+	}
+	return ""
+}
+
+// Only units of work are kept: requests, messages and jobs.
+func TestKeepOnlyRequests(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: -1}, nil)
+	for kind := trace.SpanKindInternal; kind <= trace.SpanKindConsumer; kind++ {
+		_, span := r.tracer.Start(r.ctx, kind.String(), trace.WithSpanKind(kind))
+		span.End()
+	}
+	marks.Time(r.ctx, "housekeeping").End()
+	_, job := marks.StartJob(r.ctx, "nightly")
+	job.End()
+	if got, want := r.recorded.names(), "consumer nightly server"; got != want {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+	if s := r.provider.Stats().Requests; s.Share != 3 || s.Others != 0 {
+		t.Errorf("%+v, want 3 requests of the share", s)
+	}
+}
+
+// Instrumentation sees what the sampler said, and processors see nothing.
+func TestKeptSpansAreNotRecording(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Share: 1}, nil)
+	r.serve("GET /", 0, func(ctx context.Context, root trace.Span) {
+		child, span := r.tracer.Start(ctx, "child")
+		for _, s := range []trace.Span{root, span, trace.SpanFromContext(child)} {
+			if s.IsRecording() || s.SpanContext().IsSampled() || !s.SpanContext().IsValid() {
+				t.Errorf("recording %t, context %+v", s.IsRecording(), s.SpanContext())
+			}
+		}
+		span.SetAttributes(attribute.String("unasked", "yes"))
+		span.AddEvent("unasked")
+		span.End()
+	})
+	if len(r.seen.all()) > 0 {
+		t.Errorf("a processor saw %q", r.seen.names())
+	}
+	var child otlpenc.Span
+	for _, s := range r.recorded.spans {
+		if s.Name == "child" {
+			child = s
+		}
+	}
+	if len(child.Attributes) != 1 || len(child.Events) != 1 {
+		t.Errorf("the child has %v and %v: what instrumentation tells anyway is lost", child.Attributes, child.Events)
+	}
+}
+
+// A route that has a usual duration makes requests slow that take several times as long.
+func TestKeepSlowForItsRoute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{Factor: 3, PerSecond: -1}, nil)
+		serve := func(route string, n int, took time.Duration) {
+			for range n {
+				r.serve(route, took, nil)
+			}
+		}
+		serve("GET /", 127, 10*time.Millisecond)
+		serve("GET /", 1, 40*time.Millisecond) // nothing is usual yet
+		serve("GET /", 7, 30*time.Millisecond) // as 5 % may be
+		serve("GET /", 1, 40*time.Millisecond)
+		serve("GET /other", 1, 40*time.Millisecond)
+		serve("GET /", 4096, 20*time.Millisecond) // the usual duration follows
+		serve("GET /", 1, 40*time.Millisecond)
+		serve("GET /", 1, 70*time.Millisecond)
+		if got := len(r.recorded.reasons); got != 2 {
+			t.Errorf("%d requests are slow, want 2: of 40 ms after 10 ms, and of 70 ms after 20 ms", got)
+		}
+	})
+}
+
+// Routes beyond the ones that the policy knows share a usual duration.
+func TestKeepManyRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{Factor: 3, PerSecond: -1}, nil)
+		for i := range 1000 {
+			r.serve(fmt.Sprint("GET /", i), 10*time.Millisecond, nil)
+		}
+		r.serve("GET /1001", 40*time.Millisecond, nil)
+		if got := len(r.recorded.reasons); got != 1 {
+			t.Errorf("%d requests are slow, want 1", got)
+		}
+	})
+}
+
+// The ceiling holds for each second, and counts what it refuses.
+func TestKeepCeiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: 5}, nil)
+		want := []int{5, 0, 1, 5}
+		for i, pause := range []time.Duration{0, 100 * time.Millisecond, 100 * time.Millisecond, time.Hour} {
+			time.Sleep(pause)
+			before := len(r.recorded.reasons)
+			for range 20 {
+				r.serve("GET /", 0, nil)
+			}
+			if got := len(r.recorded.reasons) - before; got != want[i] {
+				t.Errorf("after a pause of %v, %d requests were kept, want %d", pause, got, want[i])
+			}
+		}
+		if s := r.provider.Stats().Requests; s.Share != 11 || s.OverCeiling != 69 || s.Others != 0 {
+			t.Errorf("%+v, want 11 of the share and 69 over the ceiling", s)
+		}
+	})
+}
+
+// Exported requests keep the flags that others saw, and lose the probability, so that a backend does not count them for others.
+func TestKeepExport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct{ state, want string }{
+			{"", ""}, {"ot=th:c", ""}, {"ot=rv:abcdef01234567;th:c", "ot=rv:abcdef01234567"}, {"a=1,ot=th:0;rv:00000000000001,b=2", "ot=rv:00000000000001,a=1,b=2"}, {"vendor=th:c", "vendor=th:c"},
+		} {
+			state := traceState(t, c.state)
+			drop := fixed{Decision: sdktrace.Drop, Tracestate: state}
+			r := newKeepRig(t, bridge.KeepPolicy{Export: true}, drop)
+			var sent string
+			r.serve("GET /", time.Second, func(ctx context.Context, s trace.Span) {
+				sent = s.SpanContext().TraceState().String()
+				marks.Time(ctx, "render").End()
+				_, child := r.tracer.Start(ctx, "child")
+				child.End()
+			})
+			if sent != c.state {
+				t.Errorf("the trace state is %q within the process, want %q", sent, c.state)
+			}
+			if got, want := r.exported.names(), "GET / child render"; got != want {
+				t.Fatalf("exported %q, want %q", got, want)
+			}
+			for _, s := range r.exported.spans {
+				if s.TraceState != c.want || s.TraceFlags.IsSampled() {
+					t.Errorf("%s has the trace state %q and the flags %v, want %q and not sampled", s.Name, s.TraceState, s.TraceFlags, c.want)
+				}
+			}
+			if s := r.provider.Stats().Requests; s.Exported != 1 || s.Slow != 1 {
+				t.Errorf("%+v, want 1 slow and exported", s)
+			}
+		}
+	})
+}
+
+// A process that did not begin the trace has not decided about it.
+func TestKeepExportsOwnTracesOnly(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Export: true, Share: 1}, nil)
+	r.ctx = trace.ContextWithRemoteSpanContext(r.ctx, spanContext(false, true))
+	r.serve("GET /", 0, nil)
+	if r.recorded.names() != "GET /" || r.exported.names() != "" {
+		t.Errorf("recorded %q, exported %q; want it in memory only", r.recorded.names(), r.exported.names())
+	}
+}
+
+// A sampled span below a dropped one is exported at once. It does not wait for the decision.
+func TestKeepSampledBelowDropped(t *testing.T) {
+	bySpanName := samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+		if strings.HasPrefix(p.Name, "sampled") {
+			return sdktrace.SamplingResult{Decision: sdktrace.RecordAndSample}
+		}
+		return sdktrace.SamplingResult{}
+	})
+	r := newKeepRig(t, bridge.KeepPolicy{}, bySpanName)
+	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
+		ctx, span := r.tracer.Start(ctx, "sampled")
+		marks.Mark(ctx, "mark")
+		_, timing := marks.Start(ctx, "sampled measure")
+		timing.End()
+		span.End()
+		_, timing = marks.Start(trace.ContextWithSpan(ctx, trace.SpanFromContext(ctx)), "dropped")
+		timing.End()
+		if got, want := r.exported.names(), "sampled sampled measure"; got != want {
+			t.Errorf("exported %q, want %q", got, want)
+		}
+	})
+	if got, want := r.recorded.names(), "sampled sampled measure"; got != want {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
+// Late spans are kept or dropped with their request.
+func TestKeepLateSpans(t *testing.T) {
+	for _, share := range []float64{0, 1} {
+		r := newKeepRig(t, bridge.KeepPolicy{Share: share, Export: true}, nil)
+		var late context.Context
+		var open trace.Span
+		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { late, open = r.tracer.Start(ctx, "open") })
+		marks.Time(late, "late").End()
+		_, span := r.tracer.Start(late, "later")
+		span.End()
+		marks.Mark(late, "mark")
+		open.End()
+		marks.Mark(late, "too late")
+		want, lost := "", uint64(0)
+		if share > 0 {
+			want, lost = "GET / late later open", 1
+		}
+		if r.recorded.names() != want || r.exported.names() != want {
+			t.Errorf("share %v: recorded %q, exported %q, want %q", share, r.recorded.names(), r.exported.names(), want)
+		}
+		if s := r.provider.Stats(); s.Lost() != lost {
+			t.Errorf("share %v: %+v, want %d lost", share, s, lost)
+		}
+	}
+}
+
+// A request without anything under it, of which a goroutine begins something after its end.
+func TestKeepLateFirstSpan(t *testing.T) {
+	for _, share := range []float64{0, 1} {
+		r := newKeepRig(t, bridge.KeepPolicy{Share: share}, nil)
+		var late context.Context
+		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { late = ctx })
+		marks.Time(late, "late").End()
+		want := ""
+		if share > 0 {
+			want = "GET / late"
+		}
+		if r.recorded.names() != want {
+			t.Errorf("share %v: recorded %q, want %q", share, r.recorded.names(), want)
+		}
+	}
+}
+
+// A journal that is undecided keeps its oldest entries, and counts the others. A flush leaves it alone.
+func TestKeepBoundOfARequest(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Share: 1}, nil)
+	const n = 10_000
+	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
+		for i := range n {
+			marks.Time(ctx, fmt.Sprint("measure ", i), slog.Int("i", i)).End()
+			if i == n/2 {
+				if err := r.provider.ForceFlush(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		marks.Mark(ctx, "refused, too")
+	})
+	stay := len(r.recorded.spans) - 1
+	names := strings.Fields(strings.ReplaceAll(r.recorded.names(), "measure ", ""))
+	if stay < 1000 || stay >= n || !slices.Contains(names, "0") || !slices.Contains(names, fmt.Sprint(stay-1)) || slices.Contains(names, fmt.Sprint(stay)) {
+		t.Errorf("kept %d of %d measures, want the oldest ones", stay, n)
+	}
+	s := r.provider.Stats()
+	if s.Requests.Refused != uint64(n-stay)+1 || s.Lost() != 0 {
+		t.Errorf("%+v, want %d refused and none lost", s, n-stay+1)
+	}
+	if got, want := strings.Join(r.recorded.reasons, ""), fmt.Sprint("share refused ", n-stay); got != want {
+		t.Errorf("the root says %q, want %q", got, want)
+	}
+	for _, s := range r.recorded.spans {
+		if s.Name == "GET /" && s.DroppedEvents != 1 {
+			t.Errorf("the root dropped %d events, want 1", s.DroppedEvents)
+		}
+	}
+}
+
+// Requests that never end do not take the memory of others for ever. Those that are sampled do not miss a span.
+func TestKeepBoundOfAllRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: -1}, sdktrace.ParentBased(sdktrace.NeverSample()))
+		var open []trace.Span
+		for i := range 20_000 {
+			ctx, span := r.provider.Tracer(fmt.Sprint(i%10)).Start(r.ctx, "never ends", trace.WithSpanKind(trace.SpanKindServer))
+			marks.Time(ctx, "measure").End()
+			open = append(open, span)
+		}
+		if u := r.unitStats(); u.Waiting > 16<<10 || u.Refused == 0 {
+			t.Errorf("%d requests wait and %d measures are refused", u.Waiting, u.Refused)
+		}
+		time.Sleep(6 * time.Second)
+		if u := r.unitStats(); u.Waiting > 0 || u.WaitingBytes > 0 || u.Refused != 20_000 {
+			t.Errorf("after two sweeps, %d requests wait with %d bytes, and %d measures are refused", u.Waiting, u.WaitingBytes, u.Refused)
+		}
+		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { marks.Time(ctx, "render").End() })
+		if got, want := r.recorded.names(), "GET / render"; got != want {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+		for _, span := range open {
+			span.End()
+		}
+		if u := r.unitStats(); u.Waiting > 0 || u.WaitingBytes > 0 {
+			t.Errorf("at the end, %d requests wait with %d bytes", u.Waiting, u.WaitingBytes)
+		}
+	})
+}
+
+// Instrumentation that never ends spans that are not recording does not take memory for ever, and no slots of others.
+func TestKeepRootsThatNeverEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: -1}, nil)
+		leaky := r.provider.Tracer("leaky")
+		const n = 10_000
+		for range n {
+			ctx, _ := leaky.Start(r.ctx, "rpc", trace.WithSpanKind(trace.SpanKindServer))
+			marks.Time(ctx, "measure").End()
+		}
+		s := r.provider.Stats().Requests
+		if s.Untracked < n/2 || s.Untracked > n-1000 {
+			t.Errorf("%d requests are untracked", s.Untracked)
+		}
+		if u := r.unitStats(); u.Waiting+int(s.Untracked) != n {
+			t.Errorf("%d requests wait and %d are untracked, want %d together", u.Waiting, s.Untracked, n)
+		}
+		r.serve("GET /", 0, nil)
+		time.Sleep(16 * time.Minute)
+		if u := r.unitStats(); u.Waiting > 0 || u.WaitingBytes > 0 {
+			t.Errorf("after 16 minutes, %d requests wait with %d bytes", u.Waiting, u.WaitingBytes)
+		}
+		if got, want := r.recorded.names(), "GET /"; got != want {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	})
+}
+
+func (r *keepRig) unitStats() record.UnitStats {
+	return (*record.Timeline)(observer.FromContext(r.ctx)).UnitStats()
+}
+
+// Decisions of concurrent requests are all counted, and dropped requests leave nothing behind.
+func TestKeepConcurrently(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Factor: 2, PerSecond: -1}, sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.5)))
+	const goroutines, each = 8, 300
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			for i := range each {
+				r.serve(fmt.Sprint("GET /", g%3), 0, func(ctx context.Context, _ trace.Span) {
+					var below sync.WaitGroup
+					below.Go(func() { marks.Time(ctx, "render").End() })
+					marks.Mark(ctx, "mark")
+					if i%10 == 0 {
+						marks.Keep(ctx)
+					}
+					below.Wait()
+				})
+			}
+		})
+	}
+	all.Wait()
+	s := r.provider.Stats().Requests
+	if s.Chosen != goroutines*each/10 || s.Chosen+s.Slow+s.Others != goroutines*each {
+		t.Errorf("%+v, want %d chosen of %d", s, goroutines*each/10, goroutines*each)
+	}
+	if u := r.unitStats(); u.Waiting != 0 || u.WaitingBytes != 0 || u.MarksAfterEnd+u.MarksDropped != 0 {
+		t.Errorf("%+v: something is left, or lost", u)
+	}
+}
+
+// Observers see the entries of requests, whatever becomes of these.
+func TestKeepAndObservers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKeepRig(t, bridge.KeepPolicy{}, nil)
+		var seen []string
+		o, err := observer.FromContext(r.ctx).Observe(func(l observer.List) {
+			for _, e := range l.Entries(observer.Filter{}) {
+				seen = append(seen, e.Name())
+			}
+		}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Disconnect()
+		var late context.Context
+		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
+			late = ctx
+			marks.Mark(ctx, "mark")
+			marks.Time(ctx, "render").End()
+		})
+		marks.Time(late, "late").End()
+		observer.FromContext(r.ctx).Deliver()
+		if got, want := strings.Join(seen, " "), "mark render late"; got != want {
+			t.Errorf("the observer saw %q, want %q", got, want)
+		}
+	})
+}
+
+// OnSlow gets each slow request that someone can look at: it is sampled, or it is kept, for whatever reason.
+func TestOnSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []bridge.SlowRequest
+		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+			Sampler: samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+				if strings.HasPrefix(p.Name, "sampled") {
+					return sdktrace.SamplingResult{Decision: sdktrace.RecordAndSample}
+				}
+				return sdktrace.SamplingResult{}
+			}),
+			Keep:   &bridge.KeepPolicy{PerSecond: 1},
+			OnSlow: func(q bridge.SlowRequest) { got = append(got, q) },
+		})
+		defer func() { _ = p.Shutdown(t.Context()) }()
+		serve := func(name string, took time.Duration) trace.SpanContext {
+			_, span := p.Tracer("test").Start(t.Context(), name, trace.WithSpanKind(trace.SpanKindServer))
+			time.Sleep(took)
+			span.End()
+			return span.SpanContext()
+		}
+		serve("fast", 0)
+		serve("sampled, fast", 0)
+		began := time.Now()
+		sc := serve("kept", time.Second)
+		_, atOnce := p.Tracer("test").Start(t.Context(), "over the ceiling", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+		atOnce.End()
+		_, atOnce = p.Tracer("test").Start(t.Context(), "sampled, over the ceiling", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+		atOnce.End()
+		if len(got) != 2 || got[1].Name != "sampled, over the ceiling" {
+			t.Fatalf("slow are %+v", got)
+		}
+		if want := (bridge.SlowRequest{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Start: began, End: began.Add(time.Second)}); got[0] != want {
+			t.Errorf("slow is %+v, want %+v", got[0], want)
+		}
+	})
+}
+
+func TestKeepPolicyCheck(t *testing.T) {
+	for _, c := range []struct {
+		policy bridge.KeepPolicy
+		want   string
+	}{
+		{bridge.KeepPolicy{}, ""},
+		{bridge.KeepPolicy{Slow: -1, Factor: 1, Share: 1, PerSecond: -1, Routes: map[string]time.Duration{"GET /": time.Second}}, ""},
+		{bridge.KeepPolicy{Factor: -1}, "Factor -1"},
+		{bridge.KeepPolicy{Factor: 0.5}, "Factor 0.5"},
+		{bridge.KeepPolicy{Share: -0.1}, "Share -0.1"},
+		{bridge.KeepPolicy{Share: 1.1}, "Share 1.1"},
+		{bridge.KeepPolicy{Routes: map[string]time.Duration{"": time.Second}}, "Routes"},
+		{bridge.KeepPolicy{Routes: map[string]time.Duration{"GET /": 0}}, "Routes"},
+	} {
+		err := c.policy.Check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want an error with %q", c.policy, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/profiling/flight"
+)
+
+// slow is how long a slow request of the shop takes at least. It is kept, and the recorder finds out what it waited for.
+const slow = 10 * time.Millisecond
+
+// newRecorder returns the recorder of what slow requests wait for. It is armed during a load that ends. Otherwise, the first slow
+// request arms it for a minute, or the live page does.
+func newRecorder(o options) *flight.Recorder {
+	if o.duration > 0 {
+		return flight.NewRecorder(flight.Config{Armed: true, MinInterval: 2 * time.Second, MinAge: 4 * time.Second})
+	}
+	return flight.NewRecorder(flight.Config{Auto: true})
+}
+
+// slowest returns the slowest request, with what it waited for if that is known or will be soon.
+func slowest(ctx context.Context, recent *requests.Recent, waits *flight.Recorder) (q requests.Request, ok bool) {
+	waits.Disarm() // takes a snapshot if slow requests wait for one
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); waits.Stats().Pending > 0 && ctx.Err() == nil; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	all := recent.Slowest()
+	if len(all) == 0 {
+		return q, false
+	}
+	q = all[0]
+	q.States, _ = waits.Result(q.TraceID(), q.Root.SpanID)
+	return q, true
+}

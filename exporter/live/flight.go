@@ -1,0 +1,145 @@
+package live
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+const (
+	maxArms    = 10      // in a minute
+	maxArmBody = 1 << 10 // bytes
+)
+
+// A flightState is how the flight recorder is doing. Without a recorder, it has the status "none" only.
+type flightState struct {
+	Status  string  `json:"status"`            // of states.Statuses, or "none"
+	Until   float64 `json:"until,omitempty"`   // when armed or paused ends, since the epoch; 0 for no end
+	Auto    bool    `json:"auto,omitempty"`    // armed: a slow request armed it; disarmed: the next slow request will
+	Reason  string  `json:"reason,omitempty"`  // a sentence without its period
+	Refused string  `json:"refused,omitempty"` // why this client may not arm and disarm it, and what to do
+	Results uint64  `json:"results"`           // requests that it has results of
+	Pending uint64  `json:"pending"`           // slow requests whose results may come
+	Armed   float64 `json:"armed"`             // for how long in all
+}
+
+var errNoFlight = errors.New("this program has no flight recorder")
+
+func (h *handler) flightState() flightState {
+	if h.flight == nil {
+		return flightState{Status: "none"}
+	}
+	s, stats := h.flight.State(), h.flight.Stats()
+	f := flightState{Status: string(s.Status), Auto: s.Auto, Reason: shown(s.Reason), Results: stats.Results, Pending: stats.Pending}
+	if !s.Until.IsZero() {
+		f.Until = sinceEpoch(s.Until)
+	}
+	if s.Status != states.Armed { // while it is armed, the page would change all the time
+		f.Armed = observer.Milliseconds(stats.Armed)
+	}
+	if err := h.refused(); err != nil {
+		f.Refused = err.Error()
+	}
+	return f
+}
+
+// arm arms the recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
+func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
+	var argument struct {
+		Length float64 `json:"length"`
+	}
+	if !h.mayControl(w, r, &argument) {
+		return
+	}
+	const longest = 24 * time.Hour
+	length := time.Duration(argument.Length * float64(time.Millisecond))
+	if argument.Length < 0 || argument.Length > observer.Milliseconds(longest) {
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("length %g: must be from 0, which means until it is disarmed, to %g milliseconds", argument.Length, observer.Milliseconds(longest)))
+		return
+	}
+	if wait := h.arms.take(time.Now()); wait > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
+		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
+		return
+	}
+	switch err := h.flight.Arm(length); {
+	case errors.Is(err, states.ErrInUse):
+		refuse(w, http.StatusConflict, err.Error())
+	case err != nil:
+		refuse(w, http.StatusForbidden, err.Error())
+	default:
+		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", r.RemoteAddr, "for", length)
+		answer(w, h.flightState())
+	}
+}
+
+// disarm disarms the recorder. The body is {}.
+func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
+	if !h.mayControl(w, r, &struct{}{}) {
+		return
+	}
+	h.flight.Disarm()
+	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", r.RemoteAddr)
+	answer(w, h.flightState())
+}
+
+// mayControl decodes the body of a request that changes the recorder. It answers itself if the client may not, and returns false.
+func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument any) bool {
+	if h.flight == nil {
+		refuse(w, http.StatusNotFound, errNoFlight.Error())
+		return false
+	}
+	if err := h.refused(); err != nil {
+		refuse(w, http.StatusForbidden, err.Error())
+		return false
+	}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, "Content-Type "+shown(r.Header.Get("Content-Type"))+": must be application/json")
+		return false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxArmBody))
+	if err == nil {
+		err = json.Unmarshal(body, argument)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, shown(err.Error()))
+		return false
+	}
+	return true
+}
+
+// A rate limits what happens in a minute.
+type rate struct {
+	mu   sync.Mutex // guards what follows
+	last []time.Time
+}
+
+// take counts once more at a time. It returns how long to wait if maxArms are reached.
+func (r *rate) take(now time.Time) (wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.last) > 0 && now.Sub(r.last[0]) >= time.Minute {
+		r.last = r.last[1:]
+	}
+	if len(r.last) == maxArms {
+		return time.Minute - now.Sub(r.last[0])
+	}
+	r.last = append(r.last, now)
+	return 0
+}
+
+func loggerOf(c Config) *slog.Logger {
+	if c.Logger != nil {
+		return c.Logger
+	}
+	return slog.Default()
+}

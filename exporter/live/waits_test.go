@@ -1,0 +1,201 @@
+package live_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+const ms = time.Millisecond
+
+// waited has the program serve two requests. The second one waited for a mutex of the first, as the flight recorder says.
+func waited(t *testing.T) (p *program, f *flightRecorder, result *states.Request) {
+	t.Helper()
+	p, f = withFlight(t, allowed)
+	p.serve("POST /index", "/index", func(http.ResponseWriter, *http.Request) {})
+	p.serve("GET /search", "/search", func(_ http.ResponseWriter, r *http.Request) {
+		_, s := marks.Start(r.Context(), "lookup")
+		s.End()
+	})
+	holder, q := p.overview().Requests.Requests[1], p.detail()
+	traceID, root := ids(t, q.Trace, q.Span)
+	holderTrace, holderRoot := ids(t, holder.Trace, holder.Span)
+	_, lookup := ids(t, q.Trace, q.Rows[1].ID)
+	took := time.Duration(q.Took * float64(ms))
+	begin, end := time.Duration(q.Rows[1].Start*float64(ms)), time.Duration((q.Rows[1].Start+q.Rows[1].Took)*float64(ms))
+	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "example.com/app.(*Index).Search\x00", File: "/src/app.go", Line: 3}}
+	by := &states.Party{Goroutine: 5, Function: "example.com/app.(*Index).rebuild", Request: "POST /index", TraceID: holderTrace, RootID: holderRoot, Stack: stack[1:]}
+	gone := &states.Party{Goroutine: 6, Function: "example.com/app.other", Request: "GET /gone", TraceID: trace.TraceID{1}, RootID: trace.SpanID{1}}
+	own := &states.Party{Goroutine: 7, Request: "GET /search", TraceID: traceID, RootID: root}
+	result = &states.Request{
+		TraceID: traceID, RootID: root, Name: "GET /search", Duration: took,
+		Goroutines: []states.Goroutine{
+			{ID: 1, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
+				{Kind: states.Running, End: begin, SpanID: root},
+				{Kind: states.Mutex, Start: begin, End: end, SpanID: lookup, Stack: stack, By: by},
+				{Kind: states.Select, Start: end, End: end + 1, SpanID: root, Stack: stack, By: gone},
+				{Kind: states.Select, Start: end + 1, End: took, SpanID: root, By: own},
+			}},
+			{ID: 7, Function: "example.com/app.fetch"},
+		},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: end - begin, Function: "example.com/app.(*Index).Search", SpanID: lookup, By: by}},
+	}
+	f.mu.Lock()
+	f.results[root] = result
+	f.mu.Unlock()
+	return p, f, result
+}
+
+func ids(t *testing.T, traceID, spanID string) (trace.TraceID, trace.SpanID) {
+	t.Helper()
+	id, err := trace.TraceIDFromHex(traceID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	span, err := trace.SpanIDFromHex(spanID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, span
+}
+
+func TestWaits(t *testing.T) {
+	p, _, result := waited(t)
+	d := p.detail()
+	w := d.Waits
+	if w == nil || w.Sentence == "" || w.Sentence != strings.ReplaceAll(result.Sentence(), "\x00", `\u0000`) || len(w.Causes) != 1 || w.Causes[0].Kind != states.Mutex.String() {
+		t.Fatalf("got %+v", w)
+	}
+	if len(w.Goroutines) != 2 || w.Goroutines[0].ID != 1 || len(w.Goroutines[0].Intervals) != 4 || len(w.Goroutines[1].Intervals) != 0 {
+		t.Fatalf("goroutines are %+v", w.Goroutines)
+	}
+	holder := p.overview().Requests.Requests[1]
+	mutex := w.Goroutines[0].Intervals[1]
+	if mutex.Kind != states.Mutex.String() || mutex.Class != "waiting" || mutex.In != `example.com/app.(*Index).Search\u0000` || mutex.Span != d.Rows[1].ID {
+		t.Errorf("the wait is %+v", mutex)
+	}
+	if by := mutex.By; by == nil || by.Function != "example.com/app.(*Index).rebuild" || by.Request != "POST /index" || by.Trace != holder.Trace || by.Span != holder.Span || by.Own {
+		t.Errorf("the party is %+v, want a link to %+v", by, holder)
+	}
+	if s := w.Stacks; len(s) != 2 || mutex.Stack == nil || len(s[*mutex.Stack]) != 2 || s[*mutex.Stack][0].Function != "sync.(*Mutex).Lock" ||
+		mutex.By.Stack == nil || s[*mutex.By.Stack][0].File != "/src/app.go" {
+		t.Errorf("stacks are %+v, want the two that differ", s)
+	}
+	if by := w.Goroutines[0].Intervals[2].By; by == nil || by.Trace != "" || by.Request != "GET /gone" {
+		t.Errorf("a party whose request is gone is %+v", by)
+	}
+	if by := w.Goroutines[0].Intervals[3].By; by == nil || !by.Own || by.Trace != "" {
+		t.Errorf("a party of this request is %+v", by)
+	}
+	if row := d.Rows[1]; len(row.States) == 0 || len(row.Waits) != 1 || row.Waits[0].Kind != mutex.Kind || row.Waits[0].By == nil {
+		t.Errorf("the span has %+v", row)
+	}
+	if first := d.Rows[0].States[0]; first.Kind == "" || first.Start != 0 {
+		t.Errorf("the request begins with %+v", first)
+	}
+	picture := p.do(ask(http.MethodGet, "data/requests/"+d.Trace+"/"+d.Span+"/svg", "")).Body.String()
+	if !strings.Contains(picture, "<title>"+states.Mutex.String()) {
+		t.Error("the picture has no states")
+	}
+}
+
+// Without a result there is nothing of it.
+func TestWithoutWaits(t *testing.T) {
+	p, _ := withFlight(t, allowed)
+	p.serve("GET /", "/", func(http.ResponseWriter, *http.Request) {})
+	if d := p.detail(); d.Waits != nil || d.Rows[0].States != nil || d.Rows[0].Waits != nil {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// An execution trace may have any number of intervals. The longest are shown.
+func TestLongestIntervals(t *testing.T) {
+	p, _, result := waited(t)
+	g := &result.Goroutines[1]
+	for i := range 10_000 { // 1000 of 3 ns, and 9000 of 2 ns
+		took := time.Duration(2)
+		if i%10 == 0 {
+			took = 3
+		}
+		g.Intervals = append(g.Intervals, states.Interval{Kind: states.Mutex, Start: time.Duration(3 * i), End: time.Duration(3*i) + took})
+	}
+	w := p.detail().Waits
+	shown, long := 0, 0
+	for _, g := range w.Goroutines {
+		shown += len(g.Intervals)
+		for _, i := range g.Intervals {
+			if i.Took > 2.5e-6 {
+				long++
+			}
+		}
+	}
+	if shown != 3000 || long < 1000 || w.Goroutines[1].Cut+len(w.Goroutines[1].Intervals) != 10_000 {
+		t.Errorf("%d intervals, %d of them long, want 3000 with all 1000 long ones, and others counted: %d", shown, long, w.Goroutines[1].Cut)
+	}
+}
+
+// Deep stacks of any names do not make the answer larger.
+func TestWaitsAreBounded(t *testing.T) {
+	p, _, result := waited(t)
+	g := &result.Goroutines[1]
+	for i := range 4000 {
+		var stack []states.Frame
+		for n := range 100 {
+			stack = append(stack, states.Frame{Function: fmt.Sprint("example.com/app.f", i, n, strings.Repeat("x", 300))})
+		}
+		g.Intervals = append(g.Intervals, states.Interval{Kind: states.Mutex, Start: time.Duration(3 * i), End: time.Duration(3*i + 1 + i%2), Stack: stack})
+	}
+	d := p.detail()
+	got := d.Waits.Goroutines[1]
+	if len(got.Intervals) > 3000 || len(got.Intervals)+got.Cut != 4000 {
+		t.Errorf("%d intervals, and %d left out, want 3000 at most, and all", len(got.Intervals), got.Cut)
+	}
+	path := "data/requests/" + d.Trace + "/" + d.Span
+	if n := p.do(ask(http.MethodGet, path, "")).Body.Len(); n > 2<<20+10_000 {
+		t.Errorf("%d bytes", n)
+	}
+	if d.Cut.Waits == 0 { // of the root: its waits in 4000 functions
+		t.Errorf("left out: %+v", d.Cut)
+	}
+}
+
+// Samples and the execution trace are on one axis: where the goroutine waited, as the trace says, there are no samples. The session's file has
+// the states.
+func TestWaitsBesideSamples(t *testing.T) {
+	p, f := withFlight(t, allowed)
+	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
+	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) { burn(200 * ms) })
+	p.call("StopProfiler", `{"sessionID":1}`, nil)
+	d := p.detail()
+	if d.Session != 1 || len(d.Rows[0].Hot) == 0 || d.Waits != nil {
+		t.Fatalf("without an execution trace: %+v", d)
+	}
+	traceID, root := ids(t, d.Trace, d.Span)
+	f.mu.Lock()
+	f.results[root] = &states.Request{
+		TraceID: traceID, RootID: root, Name: "GET /work", Duration: 200 * ms,
+		Goroutines: []states.Goroutine{{ID: 1, Intervals: []states.Interval{{Kind: states.Timer, End: time.Minute, SpanID: root}}}},
+		Causes:     []states.Cause{{Kind: states.Timer, Duration: 200 * ms}},
+	}
+	f.mu.Unlock()
+	d = p.detail()
+	for _, hot := range d.Rows[0].Hot {
+		if !strings.HasSuffix(hot.Name, "(waits)") {
+			t.Errorf("while the goroutine waits, %s runs", hot.Name)
+		}
+	}
+	if d.Waits.Contradictions == 0 {
+		t.Error("no contradictions are counted")
+	}
+	file := p.do(ask(http.MethodGet, "data/sessions/1/firefox", "")).Body.String()
+	if !strings.Contains(file, `"goroutine 1"`) || !strings.Contains(file, "waited for a timer") {
+		t.Errorf("the session's file has no states: %.300s", file)
+	}
+}

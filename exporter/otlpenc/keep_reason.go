@@ -1,0 +1,26 @@
+package otlpenc
+
+// A KeepReason says why a request is kept whole. Package bridge has the policy.
+type KeepReason uint8
+
+// The reasons.
+const (
+	NotKept        KeepReason = iota
+	KeptForProgram            // the program asked for it, by marks.Keep
+	KeptForFailure            // a span of it has the status Error
+	KeptForTime               // it took longer than its threshold
+	KeptForShare              // it belongs to the share of all others
+	keepReasons
+)
+
+// KeepReasonKey is the key of the attribute that gives the reason, on the local root of a request that the sampler did not sample.
+// OpenTelemetry's conventions have no such attribute.
+const KeepReasonKey = "perfline.keep.reason"
+
+// String returns the value of the attribute: chosen, failed, slow or share; and "" for NotKept.
+func (r KeepReason) String() string {
+	if r >= keepReasons {
+		return ""
+	}
+	return [keepReasons]string{"", "chosen", "failed", "slow", "share"}[r]
+}

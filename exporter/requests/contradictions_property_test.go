@@ -1,0 +1,72 @@
+package requests_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A sample and the states never contradict each other, with any states, and with samples at any time. For each sample of running code
+// that is shown, a goroutine of its span or of one below is on a processor, a millisecond away at most. The exception is where no state is known. Other samples are counted.
+func TestSamplesNeverContradictStates(t *testing.T) {
+	below := map[int][]int{1: {1, 2, 3, 4, 5, 6, 9}, 2: {2, 3, 5}, 3: {3}, 4: {4}, 6: {6}} // spans of waited; 9 was not kept
+	rapid.Check(t, func(rt *rapid.T) {
+		q := waited(t)
+		q.States.Goroutines = nil
+		spans := []int{1, 2, 3, 4, 5, 6, 9}
+		of := map[[2]int]int{} // the span of an interval, by goroutine and index
+		for g := range rapid.IntRange(1, 4).Draw(rt, "goroutines") {
+			var intervals []states.Interval
+			at := time.Duration(0)
+			for range rapid.IntRange(0, 20).Draw(rt, "intervals") {
+				at += time.Duration(rapid.IntRange(0, 2).Draw(rt, "pause")) * ms
+				end := at + time.Duration(rapid.IntRange(1, 20_000).Draw(rt, "length"))*time.Microsecond
+				id := rapid.SampledFrom(spans).Draw(rt, "span")
+				of[[2]int{g, len(intervals)}] = id
+				intervals = append(intervals, did(states.Kind(rapid.IntRange(0, int(states.Kinds)-1).Draw(rt, "kind")), at, end, id, "", nil))
+				at = end
+			}
+			q.States.Goroutines = append(q.States.Goroutines, states.Goroutine{ID: uint64(g), Intervals: intervals})
+		}
+		tr := &profile.Trace{Origin: base, Engine: profile.EngineCPU}
+		contexts := []int{1, 2, 3, 4, 6}
+		for _, id := range contexts {
+			tr.Contexts = append(tr.Contexts, profile.SampleContext{TraceID: q.TraceID(), SpanID: spanID(id)})
+		}
+		for range rapid.IntRange(0, 50).Draw(rt, "samples") {
+			tr.Samples = append(tr.Samples, profile.Sample{
+				Timestamp: time.Duration(rapid.IntRange(-5000, 150_000).Draw(rt, "at")) * time.Microsecond, StackID: profile.None,
+				ContextID: rapid.IntRange(0, len(contexts)-1).Draw(rt, "context"), Count: 1, Weight: ms,
+			})
+		}
+		shown := 0
+		for _, sample := range q.Samples(tr) {
+			shown++
+			ran, unknown, known := false, false, false
+			for g := range q.States.Goroutines {
+				for n, i := range q.States.Goroutines[g].Intervals {
+					if sample.Timestamp < i.Start-ms || sample.Timestamp > i.End+ms {
+						continue
+					}
+					is := false
+					for _, id := range below[contexts[sample.ContextID]] {
+						is = is || of[[2]int{g, n}] == id
+					}
+					ran = ran || is && (i.Kind == states.Running || i.Kind == states.Syscall || i.Kind == states.GCAssist)
+					unknown = unknown || i.Kind == states.Gap
+					known = known || is && i.Kind != states.Gap && i.Start <= sample.Timestamp && sample.Timestamp < i.End
+				}
+			}
+			if !ran && (!unknown || known) {
+				rt.Errorf("the sample at %v of span %d is shown, but nothing ran then: %+v", sample.Timestamp, contexts[sample.ContextID], q.States.Goroutines)
+			}
+		}
+		if left := q.Contradictions(tr); shown+left != len(tr.Samples) {
+			rt.Errorf("%d samples are shown and %d are left out, of %d", shown, left, len(tr.Samples))
+		}
+	})
+}

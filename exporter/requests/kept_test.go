@@ -1,0 +1,115 @@
+package requests_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
+)
+
+// keeper gives spans to a Recent as a provider with a policy does.
+type keeper struct {
+	*requests.Recent
+	groups otlpenc.Groups
+}
+
+func (k *keeper) keep(reason otlpenc.KeepReason, refused uint32, spans ...sdktrace.ReadOnlySpan) {
+	for _, s := range spans {
+		encoded := encode(&k.groups, s)
+		if !s.Parent().IsValid() {
+			encoded.Keep, encoded.Refused = reason, refused
+		}
+		k.Accept(encoded)
+	}
+}
+
+func keptNames(r *requests.Recent) string {
+	var out []string
+	for _, s := range r.KeptRequests() {
+		out = append(out, s.Root().Name+" "+s.KeepReason().String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// Requests that are kept stay when newer requests have replaced them among the newest.
+func TestKeptStay(t *testing.T) {
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 2, Slowest: -1, KeptRequests: 2})}
+	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "a", 0, ms))
+	k.keep(otlpenc.KeptForFailure, 3, span(2, 2, 1, "child", 0, ms), span(2, 1, 0, "b", 0, ms))
+	for i := range 10 {
+		k.keep(otlpenc.NotKept, 0, span(10+i, 1, 0, "other", 0, ms))
+	}
+	if got, want := keptNames(k.Recent), "b failed, a slow"; got != want {
+		t.Errorf("kept are %q, want %q", got, want)
+	}
+	b := k.KeptRequests()[0]
+	if q := b.Request(); !slices.Equal(spanNames(q), []string{"b", "child"}) || q.Dropped != 3 {
+		t.Errorf("b has %q and lacks %d spans, want b and child, and 3", spanNames(q), q.Dropped)
+	}
+	if found, ok := k.Snapshot(b.TraceID, b.SpanID); !ok || found.Root().Name != "b" {
+		t.Errorf("found %v, %t", found, ok)
+	}
+	k.keep(otlpenc.KeptForProgram, 0, span(30, 1, 0, "c", 0, ms))
+	if got, want := keptNames(k.Recent), "c chosen, b failed"; got != want {
+		t.Errorf("kept are %q, want %q", got, want)
+	}
+	if _, ok := k.Snapshot(span(1, 1, 0, "", 0, 0).SpanContext().TraceID(), span(1, 1, 0, "", 0, 0).SpanContext().SpanID()); ok {
+		t.Error("a, which is in no list any more, is still there")
+	}
+	if s := k.Stats(); s.KeptRequests != 3 || s.Requests != 13 || s.KeptEvicted != 0 || s.Evicted != 0 {
+		t.Errorf("%+v, want 3 kept of 13", s)
+	}
+}
+
+// Root spans that are no requests, and requests when none are to be kept, are in no list of kept ones.
+func TestKeptNot(t *testing.T) {
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 1, Slowest: -1, KeptRequests: -1})}
+	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "a", 0, ms), span(2, 1, 0, "b", 0, ms))
+	if len(k.KeptRequests()) > 0 || k.Stats().KeptRequests != 2 {
+		t.Errorf("kept are %q, %+v", keptNames(k.Recent), k.Stats())
+	}
+	if n := k.Stats().Bytes; n > 1<<10 {
+		t.Errorf("%d bytes are in use for one request", n)
+	}
+}
+
+// Requests that are kept take half of the memory at most, so that others stay, too. They stay when others need memory.
+func TestKeptIsBoundedInBytes(t *testing.T) {
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 1000, Slowest: -1, KeptRequests: 1000, MaxBytes: 32 * (1<<10 + 256)})}
+	for i := range 100 {
+		k.keep(otlpenc.KeptForTime, 0, span(i, 1, 0, fmt.Sprint("kept ", i), 0, ms, ofText(850)))
+	}
+	if n := len(k.KeptRequests()); n < 14 || n > 16 || k.Stats().KeptEvicted != uint64(100-n) {
+		t.Errorf("%d requests are kept, %+v", n, k.Stats())
+	}
+	before := keptNames(k.Recent)
+	if !strings.HasPrefix(before, "kept 99 slow, kept 98 slow") {
+		t.Errorf("kept are %q, want the newest", before)
+	}
+	for i := range 100 {
+		k.keep(otlpenc.NotKept, 0, span(1000+i, 1, 0, "other", 0, ms, ofText(850)))
+	}
+	if got := keptNames(k.Recent); got != before {
+		t.Errorf("kept are %q after other requests came, want %q", got, before)
+	}
+	if s := k.Stats(); s.Bytes > 32*(1<<10+256) {
+		t.Errorf("%d bytes are in use", s.Bytes)
+	}
+}
+
+// When there are only kept requests, the oldest of them goes.
+func TestKeptMakesRoom(t *testing.T) {
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: -1, Slowest: -1, KeptRequests: 1000, MaxBytes: 16 * (1<<10 + 256)})}
+	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "old", 0, ms, ofText(850)))
+	for i := range 16 {
+		k.OnEnd(span(10+i, 2, 1, "pending", 0, ms, ofText(850)))
+	}
+	if got := keptNames(k.Recent); got != "old slow" || k.Stats().Abandoned == 0 {
+		t.Errorf("kept are %q, %+v; want pending traces to go first", got, k.Stats())
+	}
+}

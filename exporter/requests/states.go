@@ -1,0 +1,204 @@
+package requests
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A Segment is a part of a span in which its goroutine was mostly in states of one kind.
+type Segment struct {
+	Kind       states.Kind
+	Start, End time.Duration    // since the request's start
+	Longest    *states.Interval // of this kind in the segment
+}
+
+// Segments returns what the goroutine of each span did, from the execution trace in q.States. The request's duration is divided into n
+// equal parts. A segment is one or more parts in which the same kind took most of the time. Spans of which the execution trace has
+// nothing are missing.
+//
+// The goroutine of a span is the first that worked for it. The execution trace does not know the measures of marks.Time: they
+// have all that the goroutine of the span above them did meanwhile.
+func (q Request) Segments(n int) map[trace.SpanID][]Segment {
+	all := map[trace.SpanID][]Segment{}
+	tree := newSpanStates(q)
+	if tree == nil {
+		return all
+	}
+	for _, s := range q.Spans {
+		if segments := tree.segments(s, n); len(segments) > 0 {
+			all[s.SpanID] = segments
+		}
+	}
+	return all
+}
+
+// A spanStates relates the spans of a request to the states of its goroutines. Times of states count from the start of the
+// root span, also where the clocks of the two differ: the execution trace has that start, too.
+type spanStates struct {
+	q       Request
+	spans   map[trace.SpanID]*otlpenc.Span
+	workers map[trace.SpanID]*states.Goroutine // the first that worked for the span
+}
+
+// newSpanStates returns nil if the states are unknown.
+func newSpanStates(q Request) *spanStates {
+	if q.States == nil || len(q.States.Goroutines) == 0 {
+		return nil
+	}
+	t := &spanStates{q: q, spans: map[trace.SpanID]*otlpenc.Span{}, workers: map[trace.SpanID]*states.Goroutine{}}
+	for _, s := range q.Spans {
+		t.spans[s.SpanID] = s
+	}
+	since := map[trace.SpanID]time.Duration{}
+	for g := range q.States.Goroutines {
+		for i := range q.States.Goroutines[g].Intervals {
+			interval := &q.States.Goroutines[g].Intervals[i]
+			first, known := since[interval.SpanID]
+			if interval.Kind != states.Gap && (!known || interval.Start < first) {
+				since[interval.SpanID] = interval.Start
+				t.workers[interval.SpanID] = &q.States.Goroutines[g]
+			}
+		}
+	}
+	t.workers[q.Root.SpanID] = &q.States.Goroutines[0]
+	return t
+}
+
+// parent returns the span above s in the request.
+func (t *spanStates) parent(s *otlpenc.Span) *otlpenc.Span {
+	if p := t.spans[s.ParentID]; p != nil {
+		return p
+	}
+	return t.q.Root
+}
+
+// within reports whether a span is s or below it. Spans that were not kept are below the root.
+func (t *spanStates) within(id trace.SpanID, s trace.SpanID) bool {
+	if s == t.q.Root.SpanID || s == id {
+		return true
+	}
+	span := t.spans[id]
+	for range t.q.Spans { // ids may be wrong: no cycles
+		if span == nil || span == t.q.Root {
+			return false
+		}
+		if span = t.parent(span); span.SpanID == s {
+			return true
+		}
+	}
+	return false
+}
+
+// isMeasure reports whether s may be a measure of marks.Time.
+func isMeasure(s *otlpenc.Span) bool { return s.Group.Scope().Name == scope.Name }
+
+// worked returns the span whose goroutine s has: s itself, or the span above if s is a measure.
+func (t *spanStates) worked(s *otlpenc.Span) *otlpenc.Span {
+	for range t.q.Spans { // ids may be wrong: no cycles
+		if t.workers[s.SpanID] != nil {
+			return s
+		}
+		if !isMeasure(s) {
+			return nil
+		}
+		s = t.parent(s)
+	}
+	return nil
+}
+
+// segments returns the segments of a span.
+func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
+	of := t.worked(s)
+	if of == nil {
+		return nil
+	}
+	total := max(1, t.q.Duration())
+	from, to := max(0, s.Start.Sub(t.q.Root.Start)), min(total, s.End.Sub(t.q.Root.Start))
+	c := columns{total: total, width: float64(total) / float64(n), last: n - 1}
+	intervals := t.workers[of.SpanID].Intervals
+	first, _ := slices.BinarySearchFunc(intervals, from, func(i states.Interval, from time.Duration) int {
+		return cmp.Compare(i.End, from+1)
+	})
+	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
+		interval := &intervals[i]
+		// The span of a gap is uncertain. The span above a measure may have ended before the measure did.
+		if of != s || interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) {
+			c.add(interval, max(from, interval.Start), min(to, interval.End))
+		}
+	}
+	c.flush()
+	for i := range c.done {
+		c.done[i].Start, c.done[i].End = max(from, c.done[i].Start), min(to, c.done[i].End)
+	}
+	return c.done
+}
+
+// columns divide the time of a request into equal parts, and find what takes most of the time in each.
+type columns struct {
+	total time.Duration
+	width float64 // of a column, in nanoseconds
+	last  int     // column
+
+	at    int // the column that is summed up
+	times [states.Kinds]time.Duration
+	some  bool                           // of times is positive
+	long  [states.Kinds]*states.Interval // the longest intervals in the column
+	done  []Segment
+}
+
+// add adds an interval. Intervals come by time.
+func (c *columns) add(i *states.Interval, from, to time.Duration) {
+	for from < to {
+		at := min(c.last, int(float64(from)/c.width))
+		if at != c.at {
+			c.flush()
+			c.at = at
+		}
+		end := min(to, max(from+1, c.start(at+1)))
+		c.times[i.Kind] += end - from
+		c.some = true
+		if long := c.long[i.Kind]; long == nil || i.Duration() > long.Duration() {
+			c.long[i.Kind] = i
+		}
+		from = end
+	}
+}
+
+// start returns the first nanosecond of a column.
+func (c *columns) start(column int) time.Duration {
+	if column > c.last {
+		return c.total
+	}
+	return time.Duration(math.Ceil(float64(column) * c.width))
+}
+
+// flush ends a column.
+func (c *columns) flush() {
+	if !c.some {
+		return
+	}
+	most := states.Kind(0)
+	for kind := range states.Kinds {
+		if c.times[kind] > c.times[most] {
+			most = kind
+		}
+	}
+	start, end := c.start(c.at), c.start(c.at+1)
+	if last := len(c.done) - 1; last >= 0 && c.done[last].Kind == most && c.done[last].End == start {
+		c.done[last].End = end
+		if c.long[most].Duration() > c.done[last].Longest.Duration() {
+			c.done[last].Longest = c.long[most]
+		}
+	} else {
+		c.done = append(c.done, Segment{most, start, end, c.long[most]})
+	}
+	c.times, c.some, c.long = [states.Kinds]time.Duration{}, false, [states.Kinds]*states.Interval{}
+}

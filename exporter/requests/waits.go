@@ -1,0 +1,170 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A Wait sums up the waits of a span for the same: of one kind, in one function, and ended by one function of one request.
+type Wait struct {
+	Kind     states.Kind
+	Function string        // where the goroutines waited: the innermost function outside the standard library; may be empty
+	By       *states.Party // ended the longest of them; nil if no goroutine did, or if it is unknown
+	Total    time.Duration
+	Count    int
+	Longest  states.Interval
+}
+
+// Waits returns what each span waited for, the longest time first, from the execution trace in q.States. All goroutines that worked for
+// the span count, so that the times may add up to more than its duration. Waiting is all but running.
+//
+// A wait belongs to the innermost span that its goroutine worked for, or to the shortest measure of marks.Time that encloses the wait and
+// has the same goroutine.
+func (q Request) Waits() map[trace.SpanID][]Wait {
+	tree := newSpanStates(q)
+	if tree == nil {
+		return nil
+	}
+	measures := tree.measures()
+	all := map[trace.SpanID][]Wait{}
+	index := map[waitKey]int{} // in all[key.span]
+	for g := range q.States.Goroutines {
+		open := openMeasures{tree: tree, next: measures[&q.States.Goroutines[g]]}
+		for i := range q.States.Goroutines[g].Intervals {
+			interval := &q.States.Goroutines[g].Intervals[i]
+			if class := interval.Kind.Class(); class == states.ClassUnknown || class == states.ClassRunning {
+				continue
+			}
+			id := interval.SpanID
+			if tree.spans[id] == nil {
+				id = q.Root.SpanID // the span was not kept
+			}
+			if m := open.shortest(id, q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)); m != nil {
+				id = m.SpanID
+			}
+			key := keyOf(id, interval)
+			at, known := index[key]
+			if !known {
+				at = len(all[id])
+				index[key] = at
+				all[id] = append(all[id], Wait{Kind: key.kind, Function: key.function})
+			}
+			all[id][at].add(interval)
+		}
+	}
+	for _, waits := range all {
+		slices.SortStableFunc(waits, func(a, b Wait) int { return cmp.Compare(b.Total, a.Total) })
+	}
+	return all
+}
+
+// measures returns the measures that the execution trace does not know, by their goroutines and their start.
+func (t *spanStates) measures() map[*states.Goroutine][]*otlpenc.Span {
+	all := map[*states.Goroutine][]*otlpenc.Span{}
+	for _, s := range t.q.Spans {
+		if of := t.worked(s); of != nil && of != s {
+			g := t.workers[of.SpanID]
+			all[g] = append(all[g], s)
+		}
+	}
+	for _, measures := range all {
+		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
+	}
+	return all
+}
+
+// openMeasures are the measures of a goroutine at a time, which goes on.
+type openMeasures struct {
+	tree *spanStates
+	next []*otlpenc.Span // by their start
+	open []*otlpenc.Span
+}
+
+// shortest returns the shortest measure that encloses a time of a span, or nil. Times come by their start.
+func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpenc.Span {
+	for len(o.next) > 0 && !o.next[0].Start.After(start) {
+		o.open, o.next = append(o.open, o.next[0]), o.next[1:]
+	}
+	o.open = slices.DeleteFunc(o.open, func(m *otlpenc.Span) bool { return m.End.Before(start) })
+	var found *otlpenc.Span
+	for _, m := range o.open {
+		if !end.After(m.End) && (found == nil || m.Duration() < found.Duration()) && !o.tree.within(span, m.SpanID) {
+			found = m
+		}
+	}
+	return found
+}
+
+// A waitKey is what waits must have in common to be summed up.
+type waitKey struct {
+	span     trace.SpanID
+	kind     states.Kind
+	function string
+	known    bool // what follows is of a party
+	by       string
+	traceID  trace.TraceID
+	rootID   trace.SpanID
+}
+
+func keyOf(span trace.SpanID, interval *states.Interval) waitKey {
+	k := waitKey{span: span, kind: interval.Kind, function: interval.Function()}
+	if by := interval.By; by != nil {
+		k.known, k.by, k.traceID, k.rootID = true, by.Function, by.TraceID, by.RootID
+	}
+	return k
+}
+
+// add adds an interval.
+func (w *Wait) add(interval *states.Interval) {
+	w.Total += interval.Duration()
+	w.Count++
+	if w.Count == 1 || interval.Duration() > w.Longest.Duration() {
+		w.Longest, w.By = *interval, interval.By
+	}
+}
+
+// describe returns the wait in words, without its time, for the request of a root span. Names are escaped.
+func (w *Wait) describe(root trace.SpanID) string {
+	s := w.Kind.String()
+	if w.Count > 1 {
+		s += fmt.Sprintf(" × %d", w.Count)
+	}
+	if w.Function != "" {
+		s += " in " + shortFunction(w.Function)
+	}
+	return s + w.party(root)
+}
+
+// party returns who ended the wait, or had the processor.
+func (w *Wait) party(root trace.SpanID) string {
+	if w.By == nil {
+		return ""
+	}
+	s := ", ended by "
+	if w.Kind == states.Runnable {
+		s = ", processor used by "
+	}
+	if w.By.Function != "" {
+		s += shortFunction(w.By.Function)
+	} else {
+		s += fmt.Sprintf("goroutine %d", w.By.Goroutine)
+	}
+	switch {
+	case w.By.RootID == root:
+		s += " of this request"
+	case w.By.RootID.IsValid():
+		s += " of " + text.Escape(w.By.Request, "")
+	}
+	return s
+}
+
+// shortFunction returns a function as the sentence names it, escaped.
+func shortFunction(name string) string { return text.Escape(states.Short(name), "") }

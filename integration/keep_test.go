@@ -1,0 +1,174 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/load"
+	"github.com/perfline/perfline/marks"
+)
+
+// The load of TestKeptRequests: of each thousand requests, ten are slow and five fail.
+const (
+	keepSlow   = 100 * time.Millisecond
+	keepRate   = 1000
+	keepLength = 10 * time.Second
+)
+
+// A keptRequest is a request that the service of TestKeptRequests got.
+type keptRequest struct {
+	trace   trace.TraceID
+	sampled bool
+	want    otlpenc.KeepReason
+}
+
+// With 1 % of the requests sampled, each slow and each failed request is in Jaeger with all its spans, and the counts of the
+// service equal what Jaeger has.
+func TestKeptRequests(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var service string
+	pl, tl, _ := start(t, jaeger, func(c *perfline.Config) {
+		service = c.Service
+		c.Sampler = sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.01))
+		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: 200, Export: true}
+	})
+	library := pl.TracerProvider().Tracer("library")
+	var mu sync.Mutex
+	var all []keptRequest
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /work/{n}", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.PathValue("n"))
+		if err != nil {
+			t.Error(err)
+		}
+		span := trace.SpanContextFromContext(r.Context())
+		q := keptRequest{trace: span.TraceID(), sampled: span.IsSampled()}
+		inside, child := library.Start(r.Context(), "query")
+		marks.Mark(inside, "found")
+		switch {
+		case n%100 == 0:
+			q.want = otlpenc.KeptForTime
+			time.Sleep(keepSlow) // this is the work
+		case n%200 == 50:
+			q.want = otlpenc.KeptForFailure
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		child.End()
+		marks.Time(r.Context(), "render").End()
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, q)
+	})
+	srv := httptest.NewServer(server(pl, tl).Middleware(mux))
+	defer srv.Close()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	defer client.CloseIdleConnections()
+	var n atomic.Int64
+	within, stop := context.WithTimeout(ctx, keepLength)
+	defer stop()
+	requests := load.Start(within, load.Config{PerSecond: keepRate, Do: func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(srv.URL, "/work/", n.Add(1)), http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}})
+	requests.Wait()
+	if err := requests.Total().Err(); err != nil {
+		t.Fatal(err)
+	}
+	srv.Close()
+	if err := pl.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	stats := pl.Stats()
+	if err := pl.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	checkKept(t, all, waitForSpans(ctx, t, jaeger, service, int(stats.Delivery.Accepted)), stats)
+}
+
+// checkKept compares what the service did with what Jaeger has.
+func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span, stats perfline.Stats) {
+	t.Helper()
+	spans, sampled, exported, slowByLoad := 0, 0, 0, 0
+	count := map[otlpenc.KeepReason]int{}
+	for _, q := range all {
+		got := traces[q.trace.String()]
+		delete(traces, q.trace.String())
+		spans += len(got)
+		reason, tagged := reasonIn(got)
+		switch {
+		case q.sampled:
+			sampled++
+		case tagged:
+			exported++
+		}
+		count[q.want]++
+		if q.want == otlpenc.NotKept && reason == otlpenc.KeptForTime.String() {
+			slowByLoad++ // a busy machine made it slow
+		}
+		if q.want == otlpenc.NotKept && !q.sampled && !tagged {
+			if len(got) > 0 {
+				t.Errorf("request %v was neither sampled nor kept, and Jaeger has %d spans", q.trace, len(got))
+			}
+			continue
+		}
+		names := slices.Sorted(maps.Keys(names(got)))
+		if !slices.Equal(names, []string{"GET /work/{n}", "found", "query", "render"}) || len(got) != 3 {
+			t.Errorf("request %v (%v, sampled %t) has %q in %d spans in Jaeger", q.trace, q.want, q.sampled, names, len(got))
+		}
+		if !q.sampled && reason != q.want.String() && q.want != otlpenc.NotKept {
+			t.Errorf("request %v was kept for %q, want %q", q.trace, reason, q.want)
+		}
+	}
+	if len(traces) > 0 {
+		t.Errorf("Jaeger has %d other traces", len(traces))
+	}
+	r, d := stats.Bridge.Requests, stats.Delivery
+	t.Logf("%d requests: %d slow and %d failed by plan, %d slow by load, %d sampled, %d exported because they were kept; %+v; delivery %+v",
+		len(all), count[otlpenc.KeptForTime], count[otlpenc.KeptForFailure], slowByLoad, sampled, exported, r, d)
+	if int(d.Accepted) != spans || d.Delivered != d.Accepted || d.Failed+d.Dropped+d.Pending > 0 {
+		t.Errorf("Jaeger has %d spans, and the delivery says %+v", spans, d)
+	}
+	if int(r.Exported) != exported || int(r.Failed) != count[otlpenc.KeptForFailure] || int(r.Slow) < count[otlpenc.KeptForTime] || r.OverCeiling+r.Refused > 0 {
+		t.Errorf("Jaeger has %d kept requests, and the policy says %+v", exported, r)
+	}
+	if sum := r.Slow + r.Failed + r.Chosen + r.Share + r.OverCeiling + r.Others; int(sum) != len(all) {
+		t.Errorf("the policy has counted %d requests of %d", sum, len(all))
+	}
+	if wanted := keepRate * int(keepLength/time.Second) * 9 / 10; len(all) < wanted {
+		t.Errorf("%d requests, want %d: the machine is too slow for this load", len(all), wanted)
+	}
+}
+
+// reasonIn returns the attribute with the reason, which only the local root may have.
+func reasonIn(spans []backend.Span) (reason string, ok bool) {
+	for _, s := range spans {
+		if s.Name == "GET /work/{n}" {
+			reason, ok = s.Tags[otlpenc.KeepReasonKey].(string)
+		}
+	}
+	return reason, ok
+}

@@ -1,0 +1,219 @@
+package livepage
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A waiting program has two requests, of which one waited for the other, as its flight recorder says.
+type waiting struct {
+	recent   *requests.Recent
+	sessions *sessions.Recorder
+	flight   states.Recorder // nil without one
+}
+
+func (w *waiting) Recent() *requests.Recent     { return w.recent }
+func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
+func (w *waiting) Waits() states.Recorder       { return w.flight }
+func (w *waiting) Counts() []exporter.Count     { return nil }
+
+// flightRecorder has one result.
+type flightRecorder struct {
+	result *states.Request
+
+	mu    sync.Mutex // guards what follows
+	state states.State
+}
+
+func (*flightRecorder) Start(*slog.Logger)                                     {}
+func (*flightRecorder) Slow(states.Root) bool                                  { return false }
+func (*flightRecorder) Watch(func(states.Root, *states.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                         { return nil }
+func (*flightRecorder) Stats() states.Stats                                    { return states.Stats{Results: 1} }
+func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+	return f.result, id == f.result.TraceID && root == f.result.RootID
+}
+
+func (f *flightRecorder) State() states.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *flightRecorder) Arm(d time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = states.State{Status: states.Armed}
+	if d > 0 {
+		f.state.Until = time.Now().Add(d)
+	}
+	return nil
+}
+
+func (f *flightRecorder) Disarm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = states.State{Status: states.Disarmed}
+}
+
+const ms = time.Millisecond
+
+// startWaiting starts the program and its page, and returns the address of the request that waited.
+func startWaiting(t *testing.T) (w *waiting, page, request string) {
+	t.Helper()
+	w = &waiting{recent: requests.NewRecent(requests.Config{})}
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	t.Cleanup(tl.Close)
+	w.sessions = sessions.NewRecorder(sessions.Config{Timeline: tl, Policy: profiling.Policy{Remote: true}})
+	t.Cleanup(w.sessions.Close)
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.recent)).Tracer("shop")
+	began := time.Now().Add(-time.Second)
+	span := func(ctx context.Context, name string, kind trace.SpanKind, from, to time.Duration) (context.Context, trace.SpanContext) {
+		ctx, s := tracer.Start(ctx, name, trace.WithTimestamp(began.Add(from)), trace.WithSpanKind(kind))
+		defer s.End(trace.WithTimestamp(began.Add(to)))
+		return ctx, s.SpanContext()
+	}
+	_, holder := span(t.Context(), "POST /index", trace.SpanKindServer, 0, 50*ms)
+	ctx, root := tracer.Start(t.Context(), "GET /search", trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindServer))
+	_, lookup := span(ctx, "lookup", trace.SpanKindInternal, 10*ms, 60*ms)
+	root.End(trace.WithTimestamp(began.Add(100 * ms)))
+	id := root.SpanContext()
+
+	stack := []states.Frame{{Function: "sync.(*Mutex).Lock", File: "/go/sync/mutex.go", Line: 46}, {Function: "example.com/app.(*Index).Search", File: "/src/app/index.go", Line: 7}}
+	by := &states.Party{Goroutine: 99, Function: "example.com/app.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID(),
+		Stack: []states.Frame{{Function: "example.com/app.(*Index).rebuild", File: "/src/app/index.go", Line: 70}}}
+	did := func(kind states.Kind, from, to time.Duration, span trace.SpanID, stack []states.Frame, by *states.Party) states.Interval {
+		return states.Interval{Kind: kind, Start: from, End: to, SpanID: span, Stack: stack, By: by}
+	}
+	w.flight = &flightRecorder{state: states.State{Status: states.Disarmed}, result: &states.Request{
+		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /search", Start: began, Duration: 100 * ms,
+		Goroutines: []states.Goroutine{
+			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
+				did(states.Running, 0, 10*ms, id.SpanID(), nil, nil), did(states.Mutex, 10*ms, 50*ms, lookup.SpanID(), stack, by),
+				did(states.Runnable, 50*ms, 60*ms, lookup.SpanID(), stack, nil), did(states.Syscall, 60*ms, 80*ms, id.SpanID(), stack, nil),
+				did(states.Gap, 80*ms, 100*ms, id.SpanID(), nil, nil),
+			}},
+			{ID: 8, Function: "example.com/app.fetch", Intervals: []states.Interval{did(states.Network, 20*ms, 40*ms, id.SpanID(), stack, nil)}},
+		},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: 40 * ms, Function: "example.com/app.(*Index).Search", SpanID: lookup.SpanID(), By: by}},
+	}}
+	server := httptest.NewServer(http.StripPrefix("/p", live.Handler(w, live.Config{Prefix: "/", Refresh: 50 * ms})))
+	t.Cleanup(server.Close)
+	return w, server.URL + "/p/", fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
+}
+
+// A request shows why it was slow: in a sentence, in its bars, and for each goroutine with the stacks and the party of each wait.
+func TestWaits(t *testing.T) {
+	w, page, request := startWaiting(t)
+	p := open(t, page+request, View{})
+	p.wait(`document.querySelector("#waterfall tbody tr") && document.querySelector("#goroutines .goroutine")`)
+	if got, want := p.text("#sentence"), w.flight.(*flightRecorder).result.Sentence(); got != want {
+		t.Errorf("the sentence is %q, want %q", got, want)
+	}
+	bars := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].map((part) => part.dataset.class + " " + part.title)`)
+	if got, want := strings.Join(bars, ", "), "running running 10.0 ms, waiting mutex 40.0 ms, runnable runnable 10.0 ms, system call system call 20.0 ms, not in the trace gap 20.0 ms"; got != want {
+		t.Errorf("the request's bar is %s\nwant %s", got, want)
+	}
+	if n := eval[int](p, `[...document.querySelectorAll("#waterfall .part")].filter((part) => part.getBoundingClientRect().width >= 1).length`); n != 7 {
+		t.Errorf("%d parts of bars are to be seen, want 5 of the request and 2 of its span", n)
+	}
+	p.click("#waterfall tbody tr:nth-child(2) .pick")
+	p.wait(`document.querySelector("#details .waits li")?.innerText === "40.0 ms mutex in (*Index).Search, ended by (*Index).rebuild of POST /index"`)
+
+	// By keyboard: the goroutine opens, then the stack of its wait.
+	eval[bool](p, `(document.querySelector(".goroutine summary").focus(), true)`)
+	p.press(kb.Enter)
+	p.wait(`document.querySelectorAll(".goroutine[open] tbody tr").length === 5`)
+	eval[bool](p, `(document.querySelector(".goroutine tbody tr:nth-child(2) .stack summary").focus(), true)`)
+	p.press(kb.Enter)
+	p.wait(`document.querySelector(".goroutine .stack[open]")?.innerText.includes("sync.(*Mutex).Lock /go/sync/mutex.go:46")`)
+	if picture := os.Getenv("WAITS_PICTURE"); picture != "" {
+		p.must(p.Look(View{Width: 1280, Height: 1100}))
+		file, err := p.Picture()
+		p.must(err)
+		p.must(os.WriteFile(picture, file, 0o600))
+	}
+	p.accessible()
+
+	p.click(".goroutine tbody tr:nth-child(2) td:nth-child(5) a") // the request of the party
+	p.wait(`document.querySelector("h1")?.innerText === "POST /index" && document.querySelector("#goroutines")?.innerText.includes("No execution trace has this request")`)
+	p.click(`#goroutines a[href="#/waits"]`)
+	p.wait(`document.querySelector("#flight-state")?.innerText === "not armed"`)
+}
+
+// The recorder is armed and disarmed on the page, which says what it costs, and why it cannot be armed.
+func TestFlightRecorder(t *testing.T) {
+	w, page, _ := startWaiting(t)
+	p := open(t, page+"#/waits", View{})
+	p.wait(`document.querySelector("#flight-state")?.innerText === "not armed" && document.querySelector("#disarm:disabled")`)
+	if got := p.text("#flight-cost"); !strings.Contains(got, "15 %") {
+		t.Errorf("the cost is %q", got)
+	}
+	p.click("#arm")
+	p.wait(`document.querySelector("#flight-state").innerText === "armed" && document.querySelector("#flight-more").innerText.startsWith("Until ")`)
+	p.wait(`document.querySelector("#nav-flight").checkVisibility()`)
+	p.accessible()
+	p.click("#arm-long")
+	p.wait(`document.querySelector("#flight-more").innerText === "Until it is disarmed."`)
+	p.click("#disarm")
+	p.wait(`document.querySelector("#flight-state").innerText === "not armed" && document.activeElement.id === "arm"`)
+	p.wait(`!document.querySelector("#nav-flight").checkVisibility()`)
+
+	flight := w.flight.(*flightRecorder)
+	flight.mu.Lock()
+	flight.state = states.State{Status: states.InUse, Reason: "seen by this test"}
+	flight.mu.Unlock()
+	p.wait(`document.querySelector("#flight-state").innerText.includes("another flight recorder runs in this process")`)
+	p.wait(`/Stop the other one.* seen by this test/.test(document.querySelector("#flight-more").innerText)`)
+}
+
+// Without a recorder, the page says how to add one.
+func TestNoFlightRecorder(t *testing.T) {
+	p := open(t, shop.Page+"#/waits", View{})
+	p.wait(`document.querySelector("#flight-how")?.checkVisibility() && document.querySelector("#flight-how").innerText.includes("flight.NewRecorder")`)
+	if eval[bool](p, `document.querySelector("#arm").checkVisibility()`) {
+		t.Error("there is a button to arm nothing")
+	}
+	p.accessible()
+}
+
+// accessible checks what is shown with axe-core, in light, in dark and on a phone.
+func (p tab) accessible() {
+	p.t.Helper()
+	script, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
+	p.must(err)
+	eval[bool](p, string(script)+"; true")
+	for _, look := range []View{{}, {Dark: true}, {Width: 360, Height: 740}} {
+		p.must(p.Look(look))
+		if over := eval[float64](p, `document.scrollingElement.scrollWidth - innerWidth`); over > 0 {
+			p.t.Errorf("%+v: %g pixels too wide", look, over)
+		}
+		for _, f := range p.axe() {
+			if f.Impact == "serious" || f.Impact == "critical" {
+				p.t.Errorf("%+v: %s: %s:\n%s", look, f.Impact, f.Rule, strings.Join(f.Nodes[:min(3, len(f.Nodes))], "\n"))
+			}
+		}
+	}
+	p.must(p.Look(View{}))
+}

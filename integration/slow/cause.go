@@ -1,0 +1,119 @@
+package main
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A cause is something that makes a request slow, and what the sentence about the request must say then.
+type cause struct {
+	name string // for flags and for the service
+	what string // for the table
+
+	// oneProcessor has the service run with GOMAXPROCS=1.
+	oneProcessor bool
+
+	// names matches the part of a sentence that is about this cause, and about no other one.
+	names *regexp.Regexp
+
+	// holder matches the sentence's name of the function or request that is to blame; nil if there is none.
+	holder *regexp.Regexp
+
+	// blames matches a sentence that blames a goroutine although none is to blame; nil if there is nothing to check.
+	blames *regexp.Regexp
+
+	// others has other programs take the processors for the whole request. It is no part of a pair.
+	others bool
+
+	// is reports whether a cause of the result is this one. It serves the share of the time only, not the judgement.
+	is func(c found) bool
+
+	ways []string // ways of the same cause, which the runs have in turn; nil for one way
+}
+
+// A part is a cause that takes a time of a request.
+type part struct {
+	cause cause
+	way   string
+	takes time.Duration
+}
+
+// others is the name of a cause that may be there unplanned: other programs of the machine.
+const others = "others"
+
+const (
+	large  = 110 * time.Millisecond // of a pair's larger cause, and of a single one
+	little = 30 * time.Millisecond  // of a pair's smaller cause
+)
+
+// Ways to spend the time in which others wait.
+const (
+	computing = "computing"
+	calling   = "calling" // a slow dependency
+)
+
+// Ways to wait for a time.
+const (
+	sleeping  = "sleeping"
+	selecting = "selecting"
+)
+
+var causes = []cause{
+	{
+		name: "mutex", what: "a mutex that another request holds",
+		names: regexp.MustCompile(`waited for a mutex`), holder: regexp.MustCompile(`that GET /search held in \(\*index\)\.rebuild`),
+		is:   func(c found) bool { return c.Kind == states.Mutex },
+		ways: []string{computing, calling},
+	},
+	{
+		name: "processors", what: "processors that other goroutines take", oneProcessor: true,
+		names: regexp.MustCompile(`waited for a processor`), holder: regexp.MustCompile(`that a goroutine used in \(\*prices\)\.recompute`),
+		is: func(c found) bool { return c.Kind == states.Runnable },
+	},
+	{
+		name: "assist", what: "work for the garbage collector",
+		names: regexp.MustCompile(`garbage collection`),
+		is: func(c found) bool {
+			return c.Kind == states.GCAssist || c.Kind == states.GarbageCollection || c.Kind == states.StopTheWorld
+		},
+	},
+	{
+		name: "dependency", what: "a slow dependency over the network",
+		names: regexp.MustCompile(`waited for the network`),
+		is:    func(c found) bool { return c.Kind == states.Network },
+	},
+	{
+		name: "pool", what: "a full pool of database/sql",
+		names: regexp.MustCompile(`waited for a database connection`), holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),
+		is: func(c found) bool { return c.Kind == states.Pool },
+	},
+	{
+		name: "reader", what: "a channel with a slow reader",
+		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|a goroutine of its own) reads in \(\*audit\)\.write`),
+		is:   func(c found) bool { return c.Kind == states.ChannelSend },
+		ways: []string{computing, calling},
+	},
+	{
+		name: "syscall", what: "a blocking system call",
+		names: regexp.MustCompile(`system call`),
+		is:    func(c found) bool { return c.Kind == states.Syscall },
+	},
+	{
+		name: "cpu", what: "plain CPU in a function",
+		names: regexp.MustCompile(`ran on a processor`), holder: regexp.MustCompile(`in \(\*page\)\.layout`),
+		is: func(c found) bool { return c.Kind == states.Running },
+	},
+	{
+		name: others, what: "processors that other programs take", others: true,
+		names: regexp.MustCompile(`other programs had the processors`), blames: regexp.MustCompile(`that .* used in`),
+		is: func(c found) bool { return c.Kind == states.OtherPrograms },
+	},
+	{
+		name: "timer", what: "a timer",
+		names: regexp.MustCompile(`waited for a timer`),
+		is:    func(c found) bool { return c.Kind == states.Timer },
+		ways:  []string{sleeping, selecting},
+	},
+}

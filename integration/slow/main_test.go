@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// The service's process is the test's program again.
+func TestMain(m *testing.M) {
+	if os.Getenv(asService) != "" {
+		if err := command(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// The judge in short form: two requests of each single cause, and one of each pair with a timer. .ci/run makes all pairs.
+func TestCauses(t *testing.T) {
+	var out, log bytes.Buffer
+	if err := command(t.Context(), []string{"-short", "-only", "^[a-z]+$|timer"}, &out, &log); err != nil {
+		t.Errorf("%v\n%s", err, &log)
+	}
+	for _, want := range []string{"<!-- slow: causes -->", "| a timer |", "| plain CPU in a function; a timer |", "```text\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output has no %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestCosts(t *testing.T) {
+	var out, log bytes.Buffer
+	if err := command(t.Context(), []string{"-short", "cost"}, &out, &log); err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	for _, want := range []string{"| writing the snapshot |", "| while a snapshot is written and read ("} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output has no %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestFlagsErrors(t *testing.T) {
+	for _, c := range []struct{ name, args, want string }{
+		{"an argument", "now", `arguments ["now"]`},
+		{"no series", "-only lunch", "matches no series"},
+		{"no expression", "-only (", "-only \"(\""},
+		{"a short run into a document", "-short -into waits.md", "needs all series in full"},
+		{"a part into a document", "-only mutex -into waits.md", "needs all series in full"},
+		{"unknown", "-fast", "not defined: -fast"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := parse(strings.Fields(c.args), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The document that the command writes into has all the markers that it needs.
+func TestDocumentHasMarkers(t *testing.T) {
+	if err := document.Check("../../docs/lab/waits.md", causesPart, examplesPart, costPart); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSeries(t *testing.T) {
+	all := allSeries()
+	if n := len(causes) - 1; len(all) != len(causes)+n*(n-1)/2 {
+		t.Errorf("there are %d series of %d causes, of which one has no pairs", len(all), len(causes))
+	}
+	for i := range all {
+		s := &all[i]
+		larger, first := map[string]int{}, map[string]int{}
+		for n := range fullRuns {
+			parts := s.planned(n)
+			larger[run{parts: parts}.larger().cause.name]++
+			first[parts[0].cause.name]++
+		}
+		for _, c := range s.causes {
+			if want := fullRuns / len(s.causes); larger[c.name] != want || first[c.name] != want {
+				t.Errorf("%s: %s is the larger cause %d times and the first one %d times, want %d", s.name(), c.name, larger[c.name], first[c.name], want)
+			}
+		}
+	}
+}
+
+// The judge finds wrong sentences, and times that do not add up.
+func TestJudge(t *testing.T) {
+	byName := map[string]cause{}
+	for _, c := range causes {
+		byName[c.name] = c
+	}
+	mutex, timer := part{cause: byName["mutex"], takes: large}, part{cause: byName["timer"], takes: little}
+	const locked, slept = "waited for a mutex that GET /search held in (*index).rebuild", "waited for a timer in main.pause"
+	for _, c := range []struct {
+		name     string
+		parts    []part
+		sentence string
+		want     verdict
+	}{
+		{"right", []part{mutex}, "90 ms of 91 ms: " + locked, verdict{cause: true, holder: true, both: true}},
+		{"right of two", []part{timer, mutex}, "90 ms of 131 ms: " + locked + "; 40 ms: " + slept, verdict{cause: true, holder: true, both: true}},
+		{"the smaller one first", []part{timer, mutex}, "90 ms of 131 ms: " + slept + "; 40 ms: " + locked, verdict{both: true}},
+		{"one of two", []part{mutex, timer}, "90 ms of 131 ms: " + locked, verdict{cause: true, holder: true}},
+		{"another cause", []part{mutex}, "90 ms of 91 ms: ran on a processor in (*page).layout", verdict{both: true}},
+		{"no holder", []part{mutex}, "90 ms of 91 ms: waited for a mutex in (*index).lookup", verdict{cause: true, both: true}},
+		{"another holder", []part{mutex}, "90 ms of 91 ms: waited for a mutex that GET /health held in (*index).rebuild", verdict{cause: true, both: true}},
+		{"another function", []part{mutex}, "90 ms of 91 ms: waited for a mutex that GET /search held in (*index).lookup", verdict{cause: true, both: true}},
+		{"other programs", []part{mutex}, "60 ms of 91 ms: other programs had the processors; 30 ms: " + locked, verdict{both: true, others: true}},
+		{"other programs, as planted", []part{{cause: byName[others], takes: large}}, "60 ms of 91 ms: other programs had the processors", verdict{cause: true, holder: true, both: true}},
+		{"a goroutine to blame for other programs", []part{{cause: byName[others], takes: large}}, "60 ms of 91 ms: other programs had the processors; 30 ms: waited for a processor that GET /health used in main.f",
+			verdict{holder: true, both: true}},
+		{"nothing", []part{mutex}, "", verdict{both: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := outcome{Sentence: c.sentence, Wall: large, Sum: large, All: large}
+			if got := judge(c.parts, o); got != c.want {
+				t.Errorf("the verdict on %q is %+v, want %+v", c.sentence, got, c.want)
+			}
+		})
+	}
+}
+
+func TestJudgeBooks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    outcome
+		want string
+	}{
+		{"equal", outcome{Wall: large, Sum: large, All: large}, ""},
+		{"within 2 %", outcome{Wall: 100 * time.Millisecond, Sum: 98 * time.Millisecond, All: 102 * time.Millisecond}, ""},
+		{"states are missing", outcome{Wall: 100 * time.Millisecond, Sum: 97 * time.Millisecond, All: 100 * time.Millisecond}, "the states take 97ms"},
+		{"too many causes", outcome{Wall: 100 * time.Millisecond, Sum: 100 * time.Millisecond, All: 103 * time.Millisecond}, "the causes take 103ms"},
+		{"overlap", outcome{Wall: large, Sum: large, All: large, Overlap: "1s … 2s after 3s"}, "overlap"},
+		{"none", outcome{Trouble: "no snapshot"}, "no snapshot"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Causes = []found{{Kind: states.Timer, Duration: c.o.All}}
+			got := judge([]part{{cause: causes[0], takes: large}}, c.o).books
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q in it", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	rt "runtime/trace"
+	"strings"
+	"testing"
+	"time"
+
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/profiling/flight"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// While the flight recorder is armed, net/http/pprof writes a trace of its own, and the judge is content.
+func TestOthers_PprofTrace(t *testing.T) {
+	around, err := newSurroundings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := around.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := startChild(t.Context(), around, kindOfChild{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var written []byte
+	done := make(chan error, 1)
+	go func() {
+		response, err := c.client.Get("http://" + c.judge + "/debug/pprof/trace?seconds=1")
+		if err == nil {
+			written, err = io.ReadAll(response.Body)
+			_ = response.Body.Close()
+		}
+		done <- err
+	}()
+	s := series{causes: causes[:1]} // a mutex
+	for traced := false; !traced; {
+		r, err := c.run(t.Context(), 0, s.planned(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.verdict.books != "" || !r.verdict.right() && r.why == "" {
+			t.Errorf("the sentence is %q, %s", r.Sentence, r.verdict.books)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			traced = true
+		default:
+		}
+	}
+	// The other trace is complete, and has the same requests.
+	theirs, err := xtrace.NewReader(bytes.NewReader(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := 0
+	for {
+		e, err := theirs.ReadEvent()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind() == xtrace.EventLog && e.Log().Category == "perfline.root" {
+			roots++
+		}
+	}
+	if roots == 0 {
+		t.Error("the trace of net/http/pprof has no request")
+	}
+}
+
+// While another flight recorder runs, perfline reports that and serves requests as before. It can be armed afterwards.
+func TestOthers_AnotherFlightRecorderRuns(t *testing.T) {
+	other := rt.NewFlightRecorder(rt.FlightRecorderConfig{})
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	defer func() {
+		if !stopped {
+			other.Stop()
+		}
+	}()
+	var log bytes.Buffer
+	p, recorder := startArmed(t, &log)
+	if got := log.String(); strings.Count(got, "the flight recorder is not armed") != 1 || !strings.Contains(got, states.ErrInUse.Error()) {
+		t.Errorf("the log is %q, want one line that names the other recorder", got)
+	}
+	if got := recorder.State(); got.Status != states.InUse || got.Reason == "" {
+		t.Errorf("the state is %+v, want %q with a reason", got, states.InUse)
+	}
+	if err := recorder.Arm(0); !errors.Is(err, states.ErrInUse) {
+		t.Errorf("Arm returns %v, want %v", err, states.ErrInUse)
+	}
+	serveOne(t)
+	if recorder.Slow(states.Root{Start: time.Now(), End: time.Now()}) {
+		t.Error("Slow promises a result")
+	}
+	var snapshot bytes.Buffer
+	if n, err := other.WriteTo(&snapshot); err != nil || n == 0 {
+		t.Errorf("the other recorder writes %d bytes, %v", n, err)
+	}
+	other.Stop()
+	stopped = true
+	if err := recorder.Arm(0); err != nil {
+		t.Errorf("Arm returns %v after the other recorder has stopped", err)
+	}
+	if err := p.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// While perfline's recorder is armed, another one cannot start. perfline goes on, and the other one can start after Disarm.
+func TestOthers_AnotherFlightRecorderStarts(t *testing.T) {
+	var log bytes.Buffer
+	p, recorder := startArmed(t, &log)
+	other := rt.NewFlightRecorder(rt.FlightRecorderConfig{})
+	if err := other.Start(); err == nil {
+		other.Stop()
+		t.Error("two flight recorders run")
+	}
+	serveOne(t)
+	if got := recorder.State(); got.Status != states.Armed {
+		t.Errorf("the state is %+v, want %q", got, states.Armed)
+	}
+	recorder.Disarm()
+	if err := other.Start(); err != nil {
+		t.Errorf("the other recorder cannot start after Disarm: %v", err)
+	} else {
+		other.Stop()
+	}
+	if err := p.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log has %q, want nothing", &log)
+	}
+}
+
+func startArmed(t *testing.T, log io.Writer) (*perfline.Pipeline, *flight.Recorder) {
+	t.Helper()
+	recorder := flight.NewRecorder(flight.Config{Armed: true})
+	p, err := perfline.Start(t.Context(), perfline.Config{
+		Service: "shop", SpanExporter: discard{}, Waits: recorder, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, recorder
+}
+
+func serveOne(t *testing.T) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h := bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	if w.Code != http.StatusOK || w.Body.String() != "ok" {
+		t.Errorf("a request is answered %d %q", w.Code, w.Body)
+	}
+}

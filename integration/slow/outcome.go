@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// An outcome is what perfline says about a request, as the service tells the judge.
+type outcome struct {
+	Trouble  string // why there is no result; empty if there is one
+	Sentence string
+	Causes   []found
+
+	Wall time.Duration // of the root span, from the span itself
+	Sum  time.Duration // of the states of the serving goroutine, with gaps
+	Gaps time.Duration // of it
+	All  time.Duration // of all causes
+
+	answer
+	Delayed time.Duration // how long other programs kept the service's threads from running, all together
+
+	Overlap   string // intervals that are not one after the other
+	Waterfall string
+}
+
+// A found is a cause of a result.
+type found struct {
+	Kind     states.Kind
+	Duration time.Duration
+	Function string
+	By       string // function
+	Request  string // of By
+}
+
+// describe returns the outcome for a result.
+func (b *bench) describe(r *states.Request) (o outcome) {
+	b.mu.Lock()
+	request, ok := b.spans[r.TraceID]
+	b.mu.Unlock()
+	if !ok || len(r.Goroutines) == 0 {
+		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok, len(r.Goroutines))}
+	}
+	request.States = r
+	o.Sentence, o.Wall = r.Sentence(), request.Duration()
+	for _, c := range r.Causes {
+		f := found{Kind: c.Kind, Duration: c.Duration, Function: c.Function}
+		if c.By != nil {
+			f.By, f.Request = c.By.Function, c.By.Request
+		}
+		o.Causes = append(o.Causes, f)
+		o.All += c.Duration
+	}
+	end := time.Duration(0)
+	for _, i := range r.Goroutines[0].Intervals {
+		if i.Start < end || i.End < i.Start {
+			o.Overlap = fmt.Sprintf("%v … %v after %v", i.Start, i.End, end)
+		}
+		end = i.End
+		o.Sum += i.Duration()
+		if i.Kind == states.Gap {
+			o.Gaps += i.Duration()
+		}
+	}
+	var waterfall strings.Builder
+	if err := request.WriteWaterfall(&waterfall, nil); err != nil {
+		o.Trouble = err.Error()
+	}
+	o.Waterfall = waterfall.String()
+	return o
+}

@@ -1,0 +1,239 @@
+package perfline_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace"
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/flight"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A pipeline starts its recorder, asks it about slow requests, shows its counts and its state, and shuts it down.
+func TestWaits(t *testing.T) {
+	before := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	recorder := flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1})
+	done := make(chan *states.Request, 1)
+	recorder.Watch(func(_ states.Root, result *states.Request) { done <- result })
+	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
+	if pl.Waits() != states.Recorder(recorder) || recorder.State().Status != states.Armed {
+		t.Fatalf("after Start, the recorder is %+v", recorder.State())
+	}
+	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
+	span.End()
+	if result := <-done; result == nil || result.Name != "GET /slow" {
+		t.Errorf("the request has the result %+v", result)
+	}
+	got := collect(t, reader)
+	for name, want := range map[string]int64{
+		"perfline.waits.requests slow": 1, "perfline.waits.requests analysed": 1, "perfline.waits.requests.pending": 0,
+		"perfline.waits.snapshots written": 1, "perfline.waits.results": 1, "perfline.waits.state armed": 1, "perfline.waits.state disarmed": 0,
+	} {
+		if n, ok := got[name]; !ok || n != want {
+			t.Errorf("%s is %d, %v; want %d", name, n, ok, want)
+		}
+	}
+	if err := pl.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if s := recorder.State(); s.Status != states.ShutDown || pl.Stats().Waits.Analysed != 1 {
+		t.Errorf("after Shutdown, the recorder is %+v, and its counts are %+v", s, pl.Stats().Waits)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged %s", log)
+	}
+}
+
+// answers is a recorder whose results are the test's.
+type answers struct {
+	states.Recorder // nil: the pipeline of these tests calls nothing else
+	refuses         bool
+	asked           []states.Root
+	watcher         func(states.Root, *states.Request)
+}
+
+func (*answers) Start(*slog.Logger)             {}
+func (*answers) Shutdown(context.Context) error { return nil }
+func (*answers) Stats() states.Stats            { return states.Stats{} }
+func (*answers) State() states.State            { return states.State{} }
+
+func (a *answers) Slow(r states.Root) bool {
+	a.asked = append(a.asked, r)
+	return !a.refuses
+}
+
+func (a *answers) Watch(f func(states.Root, *states.Request)) func() {
+	a.watcher = f
+	return func() { a.watcher = nil }
+}
+
+// collected takes the spans that are exported.
+type collected struct{ spans []*tracepb.Span }
+
+func (c *collected) Send(_ context.Context, body []byte) exporter.Answer {
+	var q coltracepb.ExportTraceServiceRequest
+	if err := proto.Unmarshal(body, &q); err != nil {
+		return exporter.Answer{Err: err}
+	}
+	for _, rs := range q.GetResourceSpans() {
+		for _, ss := range rs.GetScopeSpans() {
+			c.spans = append(c.spans, ss.GetSpans()...)
+		}
+	}
+	return exporter.Answer{}
+}
+
+// text returns the spans as name and the attributes about waits, sorted.
+func (c *collected) text() string {
+	var out []string
+	for _, s := range c.spans {
+		text := s.GetName()
+		for _, kv := range s.GetAttributes() {
+			if strings.HasPrefix(kv.GetKey(), "perfline.time.") {
+				text += fmt.Sprintf(" %s=%v", kv.GetKey(), kv.GetValue().GetDoubleValue())
+			}
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	c.spans = nil
+	return strings.Join(out, ", ")
+}
+
+// Exported spans of a slow request wait for the recorder's answer, and have it as attributes. Other spans do not wait, and a flush waits
+// for nothing.
+func TestWaitsAsAttributes(t *testing.T) {
+	recorder, sent := &answers{}, &collected{}
+	pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: time.Minute, Routes: map[string]time.Duration{"GET /slow": 1}}})
+	serve := func(name string) {
+		ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+		marks.Time(ctx, "render").End()
+		span.End()
+	}
+	answer := func(root states.Root) *states.Request {
+		return &states.Request{TraceID: root.TraceID, RootID: root.RootID, Duration: time.Second, Goroutines: []states.Goroutine{{
+			Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.RootID}},
+		}}}
+	}
+	sending := func() string {
+		t.Helper()
+		if err := pl.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return sent.text()
+	}
+	delivered := func(n uint64) { // what waits in the queue counts as accepted
+		t.Helper()
+		if got := pl.Stats().Delivery.Accepted; got != n {
+			t.Errorf("%d spans are accepted, want %d", got, n)
+		}
+	}
+
+	serve("GET /slow")
+	serve("GET /")
+	delivered(2)
+	recorder.watcher(recorder.asked[0], answer(recorder.asked[0]))
+	delivered(4)
+	if got, want := sending(), "GET /, GET /slow perfline.time.mutex=1, render, render"; got != want {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+
+	serve("GET /slow")
+	recorder.watcher(recorder.asked[1], nil)
+	if got, want := sending(), "GET /slow, render"; got != want {
+		t.Errorf("without an answer, sent %q, want %q", got, want)
+	}
+	serve("GET /slow")
+	if got, want := sending(), "GET /slow, render"; got != want {
+		t.Errorf("flushed before the answer, sent %q, want %q", got, want)
+	}
+	recorder.watcher(recorder.asked[2], answer(recorder.asked[2])) // late
+	recorder.refuses = true
+	serve("GET /slow")
+	delivered(10)
+	recorder.refuses = false
+	for range 1000 { // 512 of them may wait
+		serve("GET /slow")
+	}
+	delivered(10 + 2*(1000-512))
+	if err := pl.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	delivered(10 + 2000)
+}
+
+// Spans that wait for an answer take 4 MiB at most.
+func TestWaitsAsAttributesBytes(t *testing.T) {
+	recorder, sent := &answers{}, &collected{}
+	pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
+	for range 10 {
+		_, span := pl.TracerProvider().Tracer("t").Start(ctx, strings.Repeat("x", 1<<20), trace.WithSpanKind(trace.SpanKindServer))
+		span.End()
+	}
+	if n := pl.Stats().Delivery.Accepted; n != 7 {
+		t.Errorf("of ten spans with a megabyte, %d do not wait, want 7", n)
+	}
+	if err := pl.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if n := pl.Stats().Delivery; n.Delivered != 10 {
+		t.Errorf("%+v, want all ten delivered", n)
+	}
+}
+
+// A pipeline without a recorder has no counts of it.
+func TestNoWaits(t *testing.T) {
+	pl, _, _ := start(t, perfline.Config{})
+	if pl.Waits() != nil {
+		t.Error("there is a recorder")
+	}
+	for _, c := range pl.Counts() {
+		if strings.HasPrefix(c.Group, "perfline.waits") {
+			t.Errorf("there is %+v", c)
+		}
+	}
+}
+
+// The recorder does not start when Start fails or tracing is disabled.
+func TestWaitsNotStarted(t *testing.T) {
+	recorder := flight.NewRecorder(flight.Config{Armed: true})
+	if _, err := perfline.Start(t.Context(), perfline.Config{Service: "\xff", Waits: recorder}); err == nil {
+		t.Fatal("Start returned no error")
+	}
+	t.Setenv("OTEL_SDK_DISABLED", "true")
+	pl, _, _ := start(t, perfline.Config{Waits: recorder})
+	if s := recorder.State(); s.Status != states.Disarmed {
+		t.Errorf("the recorder is %+v, want disarmed", s)
+	}
+	if err := pl.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A recorder that cannot be armed is no error of Start. Start's logger gets one line.
+func TestWaitsForbidden(t *testing.T) {
+	t.Setenv("PERFLINE_PROFILING", "off")
+	recorder := flight.NewRecorder(flight.Config{Armed: true})
+	_, _, log := start(t, perfline.Config{Waits: recorder})
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "flight recorder is not armed") || !strings.Contains(got, "PERFLINE_PROFILING is off") {
+		t.Errorf("logged %q, want one line with the reason", got)
+	}
+}
