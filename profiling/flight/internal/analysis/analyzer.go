@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"fmt"
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
@@ -102,7 +101,9 @@ func (a *analyzer) span(event *xtrace.Event) {
 	if r.Name == "GC mark assist" {
 		g.assist, g.assists = begins, true
 		if g.now.activity <= assisting && (g.now.activity == assisting) != begins {
-			a.change(g, at, g.busy(), xtrace.NoStack, nil)
+			stack := event.Stack() // it has one where the help begins
+			g.now.seen(stack)
+			a.change(g, at, g.busy(), stack, nil)
 		}
 		return
 	}
@@ -157,5 +158,3 @@ func (a *analyzer) finish() {
 		a.end(g, a.last, nil)
 	}
 }
-
-func malformedError(e any) error { return fmt.Errorf("malformed execution trace: %v", e) }

@@ -212,7 +212,7 @@ func (c *collector) running(g *goroutine, p piece, at place) {
 		key.by.request = by.Request
 	}
 	cause := c.add(key, p, at, by)
-	cause.calls.add(c.ran(g, p.index), p.end.Sub(p.start))
+	cause.calls.add(c.ran(g, p.index), p.end.Sub(p.start), g.past[p.index].seen())
 }
 
 // withoutOthers takes the time away from a piece in which other programs had the processor.

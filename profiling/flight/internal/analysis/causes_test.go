@@ -139,7 +139,7 @@ var sink atomic.Uint64
 // burn uses a processor for a fixed amount of work.
 //
 //go:noinline
-func burn() { sink.Add(hash(60_000_000)) }
+func burn() { sink.Add(hash(30_000_000)) }
 
 func hash(n uint64) (h uint64) {
 	for i := range n {
@@ -164,6 +164,11 @@ func TestProcessorTimeWithoutSample(t *testing.T) {
 			r.end()
 		}()
 	}), r)
+	for _, i := range got.Goroutines[0].Intervals {
+		if i.Kind == states.Running && i.Stack != nil {
+			t.Skip("the goroutine was preempted")
+		}
+	}
 	for _, c := range got.Causes {
 		if c.Kind == states.Running {
 			in(t, c.Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
@@ -176,10 +181,24 @@ func TestProcessorsTaken(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() {
 		var others sync.WaitGroup
-		others.Go(func() { do("GET /report", func() { burn(); burn() }) })
-		others.Go(func() { do("GET /report", func() { burn(); burn() }) })
-		others.Go(func() { do("GET /report", func() { burn(); burn() }) })
-		r = do("GET /", burn)
+		var stop atomic.Bool
+		for range 4 {
+			others.Go(func() {
+				do("GET /report", func() {
+					for !stop.Load() {
+						sink.Add(hash(1_000_000))
+					}
+				})
+			})
+		}
+		// Whenever this request gives the processor away, the others have it until the runtime preempts them.
+		r = do("GET /", func() {
+			for range 3 {
+				runtime.Gosched()
+				sink.Add(hash(100_000))
+			}
+		})
+		stop.Store(true)
 		others.Wait()
 	}), r)
 	c := largest(t, got, states.Runnable)
@@ -189,25 +208,31 @@ func TestProcessorsTaken(t *testing.T) {
 	in(t, c.By.Function, "analysis_test.hash")
 }
 
-type node struct{ next *node }
+type node struct {
+	next *node
+	_    [3]uintptr
+}
 
-// litter allocates n small objects with pointers, and keeps the last million.
+// litter replaces n nodes of a list.
 //
 //go:noinline
-func litter(n int) {
-	live := make([]*node, 1_000_000)
+func litter(list []*node, n int) {
 	for i := range n {
-		live[i%len(live)] = new(node)
+		list[i%len(list)] = &node{next: list[(i+1)%len(list)]}
 	}
-	runtime.KeepAlive(live)
 }
 
 // The collector always runs, and takes more time than the request itself.
 func TestGarbageCollection(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	list := make([]*node, 1_000_000)
+	for i := range list {
+		list[i] = new(node)
+	}
 	var r *request
-	got := read(t, record(t, func() { r = do("GET /", func() { litter(3_000_000) }) }), r)
+	got := read(t, record(t, func() { r = do("GET /", func() { litter(list, 300_000) }) }), r)
+	runtime.KeepAlive(list)
 	largest(t, got, states.GarbageCollection)
 	if want := "garbage collection"; !strings.Contains(got.Sentence(), want) {
 		t.Errorf("sentence is %q, want %q in it", got.Sentence(), want)

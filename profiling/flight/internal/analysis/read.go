@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -24,13 +25,12 @@ type Root struct {
 // Read reads the execution trace r from its beginning, and returns the requests of the wanted roots, in the order of wanted.
 // Roots of which the trace has neither start nor end are left out.
 //
-// An error says that the trace is malformed, or cut. (A cut in the first bytes of a generation, other than the first one,
-// looks like the end.) The requests are valid then, too: a root whose end could not be read
-// is Unended.
+// An error says that the trace is malformed, or cut. The requests are valid then, too: a root whose end could not be read
+// is Unended. A cut in the first bytes of a generation looks like the end, unless it is the first generation.
 //
 // Read calls pause, if it is not nil, at least once in every millisecond of its own work, so that the caller can sleep
 // there.
-func Read(r io.ReadSeeker, wanted []Root, pause func()) ([]states.Request, error) {
+func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []states.Request, err error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -44,8 +44,16 @@ func Read(r io.ReadSeeker, wanted []Root, pause func()) ([]states.Request, error
 	a := newAnalyzer(wanted, windows, pause)
 	// The second reading meets the same error at the same place.
 	err = events(r, pause, a.event)
+	defer recovered(&err)
 	a.finish()
 	return a.requests(), err
+}
+
+// recovered makes an error of a panic: the decoder panics where it does not check its tables.
+func recovered(err *error) {
+	if e := recover(); e != nil {
+		*err = fmt.Errorf("malformed execution trace: %v", e)
+	}
 }
 
 var errEmpty = errors.New("the execution trace has no complete generation")
@@ -53,17 +61,12 @@ var errEmpty = errors.New("the execution trace has no complete generation")
 // eventsPerPause are read in less than a millisecond.
 const eventsPerPause = 2000
 
-// events calls f for each event of the trace. The decoder checks the order of events and the tables that they point to.
-// Where such a check is missing it panics, and events returns that as an error.
+// events calls f for each event of the trace.
 func events(r io.ReadSeeker, pause func(), f func(*xtrace.Event)) (err error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	defer func() {
-		if e := recover(); e != nil {
-			err = malformedError(e)
-		}
-	}()
+	defer recovered(&err)
 	decoder, err := xtrace.NewReader(&pausingReader{r: r, pause: pause})
 	if err != nil {
 		return err

@@ -197,23 +197,26 @@ func (b *builder) holding(h holder) *states.Party {
 	return p
 }
 
-// ran returns the calls of a goroutine while it ran: where it was seen, or else the calls that it had before and after.
+// ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it ran, the calls that it had
+// before and after. The calls that wrote a note say nothing by themselves.
 func (b *builder) ran(g *goroutine, i int) []states.Frame {
 	s := &g.past[i]
-	if s.activity > assisting || s.activity != noted && s.stack != 0 {
+	if s.activity != noted && (s.stack != 0 || s.activity > assisting) {
 		return b.stacks.frames(s.stack)
 	}
-	var before, after []states.Frame
+	before, after, notes := stackID(0), stackID(0), 0
+	if s.activity == noted {
+		before, notes = s.stack, 1
+	} else if i > 0 && g.past[i-1].end == s.start {
+		before = g.past[i-1].stack
+	}
 	if i+1 < len(g.past) && g.past[i+1].start == s.end {
-		after = b.stacks.frames(g.past[i+1].stack)
+		if after = g.past[i+1].stack; g.past[i+1].activity == noted {
+			notes++
+		}
 	}
-	switch {
-	case s.activity != noted && i > 0 && g.past[i-1].end == s.start:
-		before = b.stacks.frames(g.past[i-1].stack)
-	case s.activity == noted && len(after) == 0:
-		return nil // the note's own calls say nothing
-	case s.activity == noted:
-		before = b.stacks.frames(s.stack)
+	if notes > 0 && (before == 0 || after == 0) {
+		return nil
 	}
-	return common(before, after)
+	return common(b.stacks.frames(before), b.stacks.frames(after))
 }

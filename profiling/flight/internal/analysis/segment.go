@@ -46,6 +46,9 @@ type record struct {
 	activity   activity
 }
 
+// seen reports whether the stack is where the goroutine ran.
+func (r *record) seen() bool { return r.activity == running && r.stack != 0 }
+
 // A wake is the end of a wait.
 type wake struct {
 	by    *goroutine // nil if the network poller or a timer ended it

@@ -29,6 +29,7 @@ type calls map[callsKey]*call
 type callsKey struct {
 	first *states.Frame
 	n     int
+	seen  bool // where the goroutine ran, and not only calls around it
 }
 
 type call struct {
@@ -36,39 +37,55 @@ type call struct {
 	duration time.Duration
 }
 
-func (c calls) add(frames []states.Frame, d time.Duration) {
+func (c calls) add(frames []states.Frame, d time.Duration, seen bool) {
 	if len(frames) == 0 {
 		return
 	}
-	key := callsKey{&frames[0], len(frames)}
+	key := callsKey{&frames[0], len(frames), seen}
 	if c[key] == nil {
 		c[key] = &call{frames: frames}
 	}
 	c[key].duration += d
 }
 
-// heaviest returns the innermost function outside the standard library that was called during more than half of the time
-// for which there are calls.
+// heaviest returns the innermost function outside the standard library that was called during more than half of the time.
+// Where the goroutine was seen counts alone, if that is a quarter of the time or more: it stands for the rest.
 func (c calls) heaviest() string {
-	during := votes[string]{}
-	var total time.Duration
-	for _, k := range c {
-		seen := map[string]bool{}
-		for _, f := range k.frames {
-			if !seen[f.Function] && !standard(f.Function) {
-				seen[f.Function] = true
-				during[f.Function] += k.duration
-			}
+	var all, seen time.Duration
+	for k, call := range c {
+		if innermost(call.frames) == "" {
+			continue
 		}
-		if len(seen) > 0 {
-			total += k.duration
+		all += call.duration
+		if k.seen {
+			seen += call.duration
+		}
+	}
+	onlySeen := seen >= all/4
+	if onlySeen {
+		all = seen
+	}
+	during := votes[string]{}
+	for k, call := range c {
+		if onlySeen && !k.seen {
+			continue
+		}
+		counted := map[string]bool{} // a recursive function counts once
+		for _, f := range call.frames {
+			if !counted[f.Function] && !standard(f.Function) {
+				counted[f.Function] = true
+				during[f.Function] += call.duration
+			}
 		}
 	}
 	ends := votes[string]{}
-	for _, k := range c {
-		for _, f := range k.frames {
-			if during[f.Function] > total/2 {
-				ends[f.Function] += k.duration
+	for k, call := range c {
+		if onlySeen && !k.seen {
+			continue
+		}
+		for _, f := range call.frames {
+			if during[f.Function] > all/2 {
+				ends[f.Function] += call.duration
 				break
 			}
 		}
