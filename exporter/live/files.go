@@ -65,7 +65,9 @@ func ofProcess(name, what string) format {
 	return format{
 		name, "pprof " + name + " of the whole process", what + ", not by request. For go tool pprof -http=: FILE.",
 		"application/octet-stream", name + ".pb.gz", false, true,
-		func(w io.Writer, s *sessions.Session, _ []*states.Request) error { return s.WriteProcessProfile(w, name) },
+		func(w io.Writer, s *sessions.Session, _ []*states.Request) error {
+			return s.WriteProcessProfile(w, name)
+		},
 	}
 }
 
