@@ -23,7 +23,7 @@ type cache struct {
 
 type node struct {
 	next  *node
-	value [5]uint64
+	_    [5]uint64 // a value
 }
 
 func newCache(live bool) *cache {
