@@ -161,6 +161,17 @@ func TestPanicOfDecoder(t *testing.T) {
 	}
 }
 
+// A panic of the caller passes, so that the caller can stop Read.
+func TestPanicOfCaller(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "stop" {
+			t.Errorf("recovered %v, want the caller's panic", got)
+		}
+	}()
+	_, err := Read(strings.NewReader("go 1.26 trace\x00\x00\x00"), []Root{{}}, func() { panic("stop") })
+	t.Errorf("Read returns %v, want a panic", err)
+}
+
 type panicking struct{}
 
 func (panicking) Read([]byte) (int, error)       { panic("cause") }
