@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -106,32 +105,6 @@ func TestNetwork(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() { r = do("GET /", func() { pay(t, server.URL) }) }), r)
 	in(t, largest(t, got, states.Network).Function, "analysis_test.pay")
-}
-
-//go:noinline
-func flush(t *testing.T, fd int) {
-	if _, err := syscall.Read(fd, make([]byte, 1)); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestSyscall(t *testing.T) {
-	var pipe [2]int
-	if err := syscall.Pipe(pipe[:]); err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(pipe[0])
-	defer syscall.Close(pipe[1])
-	var r *request
-	got := read(t, record(t, func() {
-		go func() {
-			blockedIn("analysis_test.flush")
-			time.Sleep(long)
-			syscall.Write(pipe[1], []byte{1})
-		}()
-		r = do("GET /", func() { flush(t, pipe[0]) })
-	}), r)
-	in(t, largest(t, got, states.Syscall).Function, "analysis_test.flush")
 }
 
 var sink atomic.Uint64
