@@ -39,7 +39,7 @@ func (s *source) recovered(err *error) {
 var errEmpty = errors.New("the execution trace has no complete generation")
 
 // eventsPerPause are read in less than a millisecond.
-const eventsPerPause = 2000
+const eventsPerPause = 1000
 
 // events calls f for each event of the trace, from the beginning.
 func (s *source) events(f func(*xtrace.Event)) (err error) {
@@ -74,7 +74,7 @@ func (s *source) events(f func(*xtrace.Event)) (err error) {
 
 // bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder reads all batches before
 // the first event.
-const bytesPerPause = 128 << 10
+const bytesPerPause = 64 << 10
 
 // Read is for the decoder.
 func (s *source) Read(p []byte) (int, error) {
