@@ -21,8 +21,8 @@ type analyzer struct {
 	stopping   map[*goroutine]stop        // that have not ended
 	processors *processors
 	stacks     *stacks
-	stored     []*span // that segments have; the first one is nil
-	wakes      []wake  // that segments have; the first one is none
+	stored     []*span      // that segments have; the first one is nil
+	wakes      chunks[wake] // that segments have; the first one is none
 
 	first, last       xtrace.Time
 	steps             int // pieces so far
@@ -45,11 +45,11 @@ func newAnalyzer(roots []Root, windows []window, pause func()) *analyzer {
 		tasks:      map[xtrace.TaskID]*root{},
 		wanted:     map[trace.SpanID]*root{},
 		stopping:   map[*goroutine]stop{},
-		processors: newProcessors(windows),
+		processors: newProcessors(windows, pause),
 		stacks:     newStacks(),
 		stored:     make([]*span, 1),
-		wakes:      make([]wake, 1),
 	}
+	a.wakes.add(wake{})
 	for _, r := range roots {
 		a.wanted[r.SpanID] = nil
 	}

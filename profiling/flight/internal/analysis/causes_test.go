@@ -5,10 +5,10 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -108,32 +108,6 @@ func TestNetwork(t *testing.T) {
 	in(t, largest(t, got, states.Network).Function, "analysis_test.pay")
 }
 
-//go:noinline
-func flush(t *testing.T, fd int) {
-	if _, err := syscall.Read(fd, make([]byte, 1)); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestSyscall(t *testing.T) {
-	var pipe [2]int
-	if err := syscall.Pipe(pipe[:]); err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(pipe[0])
-	defer syscall.Close(pipe[1])
-	var r *request
-	got := read(t, record(t, func() {
-		go func() {
-			blockedIn("analysis_test.flush")
-			time.Sleep(long)
-			syscall.Write(pipe[1], []byte{1})
-		}()
-		r = do("GET /", func() { flush(t, pipe[0]) })
-	}), r)
-	in(t, largest(t, got, states.Syscall).Function, "analysis_test.flush")
-}
-
 var sink atomic.Uint64
 
 // burn uses a processor for a fixed amount of work.
@@ -208,36 +182,63 @@ func TestProcessorsTaken(t *testing.T) {
 	in(t, c.By.Function, "analysis_test.hash")
 }
 
-type node struct {
-	next *node
-	_    [3]uintptr
-}
-
-// litter replaces n nodes of a list.
-//
-//go:noinline
-func litter(list []*node, n int) {
-	for i := range n {
-		list[i%len(list)] = &node{next: list[(i+1)%len(list)]}
-	}
-}
-
-// The collector always runs, and takes more time than the request itself.
 func TestGarbageCollection(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	list := make([]*node, 1_000_000)
-	for i := range list {
-		list[i] = new(node)
-	}
+	list := nodes()
 	var r *request
-	got := read(t, record(t, func() { r = do("GET /", func() { litter(list, 300_000) }) }), r)
+	got := read(t, record(t, func() {
+		r = do("GET /", func() {
+			for range 5 {
+				runtime.GC()
+			}
+		})
+	}), r)
 	runtime.KeepAlive(list)
 	largest(t, got, states.GarbageCollection)
 	if want := "garbage collection"; !strings.Contains(got.Sentence(), want) {
 		t.Errorf("sentence is %q, want %q in it", got.Sentence(), want)
 	}
-	if interval(got, 0, states.GCAssist) == nil {
-		t.Error("no interval is help to the collector")
+}
+
+type node struct {
+	next *node
+	_    [3]uintptr
+}
+
+func nodes() []*node {
+	list := make([]*node, 1_000_000)
+	for i := range list {
+		list[i] = new(node)
 	}
+	return list
+}
+
+// litter replaces nodes of a list until the garbage collector has run a few times.
+//
+//go:noinline
+func litter(list []*node) {
+	cycles := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(cycles)
+	for end := cycles[0].Value.Uint64() + 5; cycles[0].Value.Uint64() < end; metrics.Read(cycles) {
+		for i := range 10_000 {
+			list[i] = &node{next: list[i+1]}
+		}
+	}
+}
+
+// A goroutine that allocates helps the collector.
+func TestHelpToCollector(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	list := nodes()
+	var r *request
+	got := read(t, record(t, func() { r = do("GET /", func() { litter(list) }) }), r)
+	help := interval(got, 0, states.GCAssist)
+	if help == nil {
+		t.Fatal("no interval is help to the collector")
+	}
+	for _, f := range help.Stack {
+		if states.Short(f.Function) == "analysis_test.litter" {
+			return
+		}
+	}
+	t.Errorf("the help has the stack %v, want litter in it", help.Stack)
 }

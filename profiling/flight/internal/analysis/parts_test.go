@@ -99,12 +99,27 @@ func TestCoarsenGroup(t *testing.T) {
 	}
 }
 
+func TestChunks(t *testing.T) {
+	var c chunks[int]
+	for i := range 2*chunkLength + 1 {
+		if c.length() != i {
+			t.Fatalf("length is %d, want %d", c.length(), i)
+		}
+		c.add(i)
+	}
+	for _, i := range []int{0, chunkLength - 1, chunkLength, 2 * chunkLength} {
+		if *c.at(i) != i {
+			t.Errorf("element %d is %d", i, *c.at(i))
+		}
+	}
+}
+
 func TestHolderOfProcessors(t *testing.T) {
 	user, helper, collector, self := &goroutine{id: 1}, &goroutine{id: 2, assists: true}, &goroutine{id: 3, collects: true}, &goroutine{id: 4}
 	helper.past = []record{{start: 60, end: 80, activity: assisting}}
-	p := newProcessors(nil)
-	p.runs[0] = []run{{0, 40, user}, {40, 60, self}, {60, 100, helper}}
-	p.runs[1] = []run{{0, 100, collector}}
+	p := newProcessors(nil, nil)
+	p.runs[0] = &chunks[run]{[][]run{{{0, 40, user}, {40, 60, self}, {60, 100, helper}}}}
+	p.runs[1] = &chunks[run]{[][]run{{{0, 100, collector}}}}
 	for _, c := range []struct {
 		from, to  int
 		by        *goroutine
@@ -128,7 +143,7 @@ func TestHolderOfProcessors(t *testing.T) {
 // A part of the time is missing only in periods in which clearly less CPU time than running time was noted.
 func TestStolen(t *testing.T) {
 	const ms = time.Millisecond
-	p := newProcessors(nil)
+	p := newProcessors(nil, nil)
 	p.accounts = []account{
 		{at: 0, busy: 0, got: 0},
 		{at: xtrace.Time(100 * ms), busy: 100 * ms, got: 25 * ms},
@@ -159,6 +174,17 @@ func TestPanicOfDecoder(t *testing.T) {
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Read returns %v, want the error of Seek", err)
 	}
+}
+
+// A panic of the caller passes, so that the caller can stop Read.
+func TestPanicOfCaller(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "stop" {
+			t.Errorf("recovered %v, want the caller's panic", got)
+		}
+	}()
+	_, err := Read(strings.NewReader("go 1.26 trace\x00\x00\x00"), []Root{{}}, func() { panic("stop") })
+	t.Errorf("Read returns %v, want a panic", err)
 }
 
 type panicking struct{}

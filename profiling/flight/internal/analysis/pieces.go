@@ -17,7 +17,7 @@ type piece struct {
 }
 
 // stepsPerPause pieces are handled in less than a millisecond.
-const stepsPerPause = 200
+const stepsPerPause = 100
 
 // pieces yields what g did in [from, to). With gaps, the pieces cover all of it.
 func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq[piece] {

@@ -10,7 +10,7 @@ import (
 // processors know which goroutines ran on the processors of the runtime (its Ps), and how much CPU time the process got.
 type processors struct {
 	windows []window
-	runs    map[xtrace.ProcID][]run // in the windows: for each processor in order, disjoint
+	runs    map[xtrace.ProcID]*chunks[run] // in the windows: for each processor in order, disjoint
 
 	// The time that goroutines have run, up to since. count of them run now.
 	busy  time.Duration
@@ -20,6 +20,8 @@ type processors struct {
 	accounts []account
 
 	tallied []*goroutine // by most, which uses the slice again
+	pause   func()
+	visited int // runs so far
 }
 
 // A tally is how long a goroutine held processors.
@@ -43,14 +45,14 @@ type account struct {
 	got  time.Duration
 }
 
-func newProcessors(windows []window) *processors {
-	return &processors{windows: windows, runs: map[xtrace.ProcID][]run{}}
+func newProcessors(windows []window, pause func()) *processors {
+	return &processors{windows: windows, pause: pause, runs: map[xtrace.ProcID]*chunks[run]{}}
 }
 
 // see notes that a processor exists.
 func (p *processors) see(id xtrace.ProcID) {
-	if _, ok := p.runs[id]; !ok && id != xtrace.NoProc {
-		p.runs[id] = nil
+	if p.runs[id] == nil && id != xtrace.NoProc {
+		p.runs[id] = &chunks[run]{}
 	}
 }
 
@@ -78,12 +80,15 @@ func (p *processors) stop(g *goroutine, at xtrace.Time) {
 	if g.processor == xtrace.NoProc || !overlap(p.windows, g.resumed, at) {
 		return
 	}
+	p.see(g.processor)
 	runs := p.runs[g.processor]
-	if n := len(runs); n > 0 && runs[n-1].by == g && g.resumed.Sub(runs[n-1].end) <= shortSyscall {
-		runs[n-1].end = at
-		return
+	if n := runs.length(); n > 0 {
+		if last := runs.at(n - 1); last.by == g && g.resumed.Sub(last.end) <= shortSyscall {
+			last.end = at
+			return
+		}
 	}
-	p.runs[g.processor] = append(runs, run{start: g.resumed, end: at, by: g})
+	runs.add(run{start: g.resumed, end: at, by: g})
 }
 
 func (p *processors) account(at xtrace.Time, got time.Duration) {
@@ -103,15 +108,22 @@ type holder struct {
 	collected float64
 }
 
+// runsPerPause are visited in less than a millisecond.
+const runsPerPause = 4000
+
 // most returns the holder of the processors in [from, to).
 func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 	p.tallied = p.tallied[:0]
 	var all, collected time.Duration
 	for _, runs := range p.runs {
 		var used time.Duration
-		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
-		for ; i < len(runs) && runs[i].start < to; i++ {
-			r := run{start: max(from, runs[i].start), end: min(to, runs[i].end), by: runs[i].by} // not empty
+		i := sort.Search(runs.length(), func(i int) bool { return runs.at(i).end > from })
+		for ; i < runs.length() && runs.at(i).start < to; i++ {
+			if p.visited++; p.visited%runsPerPause == 0 {
+				p.pause()
+			}
+			r := *runs.at(i)
+			r.start, r.end = max(from, r.start), min(to, r.end) // not empty
 			used += r.length()
 			if r.by == except {
 				continue

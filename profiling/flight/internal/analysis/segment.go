@@ -78,8 +78,8 @@ func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 		r.span = s.index
 	}
 	if w != nil {
-		r.wake = uint32(len(a.wakes))
-		a.wakes = append(a.wakes, *w)
+		r.wake = uint32(a.wakes.length())
+		a.wakes.add(*w)
 	}
 	if g.past == nil {
 		g.past = make([]record, 0, 8) // most goroutines have more than one
@@ -92,7 +92,7 @@ func (a *analyzer) segment(g *goroutine, i int) segment {
 	r := &g.past[i]
 	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack, span: a.stored[r.span]}
 	if r.wake > 0 {
-		s.wake = &a.wakes[r.wake]
+		s.wake = a.wakes.at(int(r.wake))
 	}
 	return s
 }

@@ -11,12 +11,14 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// record returns the execution trace of f.
+// record returns the execution trace of f. It notes the CPU time, so that time which a busy machine takes has a cause of its
+// own.
 func record(t testing.TB, f func()) []byte {
 	t.Helper()
 	if tracelog.Enabled() {
@@ -26,7 +28,9 @@ func record(t testing.TB, f func()) []byte {
 	if err := rt.Start(&b); err != nil {
 		t.Fatal(err)
 	}
+	tracelog.CPU(cputime.Process())
 	f()
+	tracelog.CPU(cputime.Process())
 	rt.Stop()
 	return b.Bytes()
 }

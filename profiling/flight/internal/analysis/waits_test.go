@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -58,11 +59,11 @@ func TestChainOfWaits(t *testing.T) {
 		r = do("GET /", func() { receive(second) })
 	}), r)
 	c := largest(t, got, states.Running)
-	in(t, c.Function, "analysis_test.hash")
 	if c.By == nil || c.By.Request != "GET /slow" {
 		t.Errorf("by %+v, want GET /slow", c.By)
 	}
-	if want := "waited for GET /slow, which ran in analysis_test.hash"; !strings.Contains(got.Sentence(), want) {
+	// The runtime may not have preempted the other goroutine inside burn.
+	if want := "waited for GET /slow, which ran in "; !strings.Contains(got.Sentence(), want) {
 		t.Errorf("sentence is %q, want %q in it", got.Sentence(), want)
 	}
 }
@@ -234,9 +235,10 @@ func TestTwoCauses(t *testing.T) {
 func TestOtherPrograms(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() {
-		tracelog.CPU(time.Second)
+		used := cputime.Process() + time.Second // more than 0 everywhere
+		tracelog.CPU(used)
 		r = do("GET /", burn)
-		tracelog.CPU(time.Second + time.Millisecond)
+		tracelog.CPU(used + time.Millisecond)
 	}), r)
 	if c := largest(t, got, states.OtherPrograms); c.By != nil {
 		t.Errorf("by %+v, want none", c.By)

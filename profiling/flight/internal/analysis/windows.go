@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"io"
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
@@ -15,13 +14,13 @@ import (
 type window struct{ start, end xtrace.Time }
 
 // locate finds the times of the wanted roots: in order, disjoint.
-func locate(r io.ReadSeeker, wanted []Root, pause func()) ([]window, error) {
+func locate(s *source, wanted []Root) ([]window, error) {
 	found := make(map[trace.SpanID]*window, len(wanted))
 	for _, root := range wanted {
 		found[root.SpanID] = nil
 	}
 	first, last := xtrace.Time(0), xtrace.Time(0)
-	err := events(r, pause, func(event *xtrace.Event) {
+	err := s.events(func(event *xtrace.Event) {
 		last = event.Time()
 		if first == 0 {
 			first = last

@@ -1,0 +1,88 @@
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	xtrace "golang.org/x/exp/trace"
+)
+
+// A source decodes a trace.
+type source struct {
+	r       io.ReadSeeker
+	caller  func() // may be nil
+	pausing bool   // in caller
+	unread  int    // bytes before the next pause
+}
+
+// pause gives the caller a moment.
+func (s *source) pause() {
+	if s.caller != nil {
+		s.pausing = true
+		s.caller()
+		s.pausing = false
+	}
+}
+
+// recovered makes an error of a panic. The decoder panics where it does not check its tables. A panic of the caller, in
+// pause, passes.
+func (s *source) recovered(err *error) {
+	if s.pausing {
+		return
+	}
+	if e := recover(); e != nil {
+		*err = fmt.Errorf("malformed execution trace: %v", e)
+	}
+}
+
+var errEmpty = errors.New("the execution trace has no complete generation")
+
+// eventsPerPause are read in less than a millisecond.
+const eventsPerPause = 1000
+
+// events calls f for each event of the trace, from the beginning.
+func (s *source) events(f func(*xtrace.Event)) (err error) {
+	if _, err := s.r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	defer s.recovered(&err)
+	decoder, err := xtrace.NewReader(s)
+	if err != nil {
+		return err
+	}
+	complete := false
+	var event xtrace.Event // one for all: it is large, and escapes
+	for n := 1; ; n++ {
+		if n%eventsPerPause == 0 {
+			s.pause()
+		}
+		if event, err = decoder.ReadEvent(); err != nil {
+			break
+		}
+		complete = complete || event.Kind() != xtrace.EventSync
+		f(&event)
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !complete { // the decoder takes a cut within the first batch for the end
+		return errEmpty
+	}
+	return nil
+}
+
+// bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder reads all batches before
+// the first event.
+const bytesPerPause = 64 << 10
+
+// Read is for the decoder.
+func (s *source) Read(p []byte) (int, error) {
+	if s.unread <= 0 {
+		s.unread = bytesPerPause
+		s.pause()
+	}
+	n, err := s.r.Read(p)
+	s.unread -= n
+	return n, err
+}
