@@ -95,7 +95,7 @@ type Pipeline struct {
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
-//   - metrics, those of the Go runtime included, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
+//   - metrics, with the Go runtime's, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
 //   - propagators (OTEL_PROPAGATORS)
