@@ -30,7 +30,7 @@ type fake struct {
 	unknown                trace.SpanID  // a root that the reader does not find
 
 	mu                     sync.Mutex
-	started, stopped, read int
+	started, stopped int
 	wanted                 [][]analysis.Root
 }
 
@@ -103,7 +103,7 @@ type harness struct {
 	fake *fake
 	log  *bytes.Buffer
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	answers map[trace.SpanID][]*states.Request // what functions that watch were told
 }
 

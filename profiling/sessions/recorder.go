@@ -104,8 +104,8 @@ func (r *Recorder) log() *slog.Logger {
 	return slog.Default()
 }
 
-// Policy returns what clients outside the program may do, as [Config] has it.
-func (r *Recorder) Policy() profiling.Policy { return r.c.Policy }
+// Shows reports whether clients outside the program may see frames of a function, as [profiling.Policy.Shows] of Config.Policy.
+func (r *Recorder) Shows(function string) bool { return r.c.Policy.Shows(function) }
 
 // CheckRemote returns an error if clients outside the program may not use the recorder. The
 // error wraps profiling.ErrNotAllowed.

@@ -68,8 +68,8 @@ function startForm(route, alert) {
     el('fieldset', {}, el('legend', {}, 'Samples of'),
       choice('samples', 'cpu', 'code that runs', true), choice('samples', 'wall', 'all goroutines, waiting too'), choice('samples', 'none', 'nothing'),
       el('span', { class: 'check' }, el('label', { for: 'interval' }, 'every '), interval, ' ms')),
-    el('fieldset', {}, el('legend', {}, 'Whole process'),
-      el('span', { class: 'check' }, process, el('label', { for: 'process' }, 'allocations, mutexes, blocking (two garbage collections)'))),
+    el('fieldset', {}, el('legend', {}, 'Of the whole process'),
+      el('span', { class: 'check', title: 'Costs two garbage collections' }, process, el('label', { for: 'process' }, 'heap, mutexes, blocking'))),
     button);
   const radio = (name, value) => node.querySelector(`#${name}-${value}`);
 
