@@ -22,7 +22,7 @@ type cache struct {
 }
 
 type node struct {
-	next  *node
+	next *node
 	_    [5]uint64 // a value
 }
 
