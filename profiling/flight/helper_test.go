@@ -29,9 +29,9 @@ type fake struct {
 	cpuTime                time.Duration // of each thread; 0 if it is not known
 	unknown                trace.SpanID  // a root that the reader does not find
 
-	mu                     sync.Mutex
+	mu               sync.Mutex
 	started, stopped int
-	wanted                 [][]analysis.Root
+	wanted           [][]analysis.Root
 }
 
 func (f *fake) Start() error {
