@@ -81,7 +81,7 @@ func TestPyroscopeLeakedGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !has(agents) { //nolint:revive // asking again is all: it fails when ctx ends
+	for !has(agents) { // it fails when ctx ends
 	}
 	if err := agent.Stop(); err != nil {
 		t.Error(err)
