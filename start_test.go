@@ -55,7 +55,7 @@ func TestStartErrors(t *testing.T) {
 		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
 		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
-		{"share", perfline.Config{Keep: bridge.KeepPolicy{Share: 2}}, nil, "perfline: field Keep: Share 2: must be from 0 to 1"},
+		{"share", perfline.Config{Keep: bridge.KeepPolicy{Share: 2}}, nil, "perfline: field Keep: KeepPolicy.Share 2: must be from 0 to 1"},
 		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},
 		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Spans: 7}}, nil, "Spans 7: must be"},
 		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},

@@ -105,13 +105,13 @@ func (c *collected) Send(_ context.Context, body []byte) exporter.Answer {
 func (c *collected) text() string {
 	var out []string
 	for _, s := range c.spans {
-		text := s.GetName()
+		text := []string{s.GetName()}
 		for _, kv := range s.GetAttributes() {
 			if strings.HasPrefix(kv.GetKey(), "perfline.time.") {
-				text += fmt.Sprintf(" %s=%v", kv.GetKey(), kv.GetValue().GetDoubleValue())
+				text = append(text, fmt.Sprintf("%s=%v", kv.GetKey(), kv.GetValue().GetDoubleValue()))
 			}
 		}
-		out = append(out, text)
+		out = append(out, strings.Join(text, " "))
 	}
 	slices.Sort(out)
 	c.spans = nil

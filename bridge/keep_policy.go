@@ -52,15 +52,15 @@ type KeepPolicy struct {
 func (k KeepPolicy) Check() error {
 	switch {
 	case !(k.Factor >= 0 && k.Factor <= maxFactor):
-		return fmt.Errorf("Factor %v: must be 0, for none, or up to %v", k.Factor, float64(maxFactor))
+		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor, float64(maxFactor))
 	case k.Factor > 0 && k.Factor < 1:
-		return fmt.Errorf("Factor %v: must be at least 1", k.Factor)
+		return fmt.Errorf("KeepPolicy.Factor %v: must be at least 1", k.Factor)
 	case !(k.Share >= 0 && k.Share <= 1):
-		return fmt.Errorf("Share %v: must be from 0 to 1", k.Share)
+		return fmt.Errorf("KeepPolicy.Share %v: must be from 0 to 1", k.Share)
 	}
 	for name, d := range k.Routes {
 		if name == "" || d == 0 {
-			return errors.New("Routes: each one must have a name and a threshold, negative for none")
+			return errors.New("KeepPolicy.Routes: each one must have a name and a threshold, negative for none")
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func TestPyroscopeLeakedGoroutines(t *testing.T) {
 	}
 }
 
-// leaks waits for what nobody can send.
+// leaks waits for a value that no goroutine can send.
 //
 //go:noinline
 func leaks(blocked chan struct{}) {

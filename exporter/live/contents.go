@@ -21,6 +21,8 @@ type sessionContents struct {
 	Routes    []recordedRow `json:"routes"`  // the one with the most samples first, then by requests
 	Cut       int           `json:"cut"`     // routes left out
 	Files     []format      `json:"files"`
+
+	ProcessFailed uint64 `json:"processFailed,omitempty"` // profiles of the process that are missing
 }
 
 // recordedRow is all requests of one name, whatever of it is shown, or the process, or the
@@ -48,7 +50,7 @@ func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
 const firstRequest sessions.FrameID = 3
 
 func newSessionContents(s *sessions.Session) sessionContents {
-	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines(), Files: formatsOf(s)}
+	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines(), Files: formatsOf(s), ProcessFailed: s.Stats().ProcessFailed}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
 	for i := range c.Timelines {

@@ -16,8 +16,8 @@
 //     PERFLINE_PROFILING=remote allows remote sessions. The same holds for arming and disarming the recorder of what slow requests
 //     waited for. It shows the results of that recorder to all its clients.
 //   - A click looks for leaked goroutines, where the runtime can (Go 1.27) and remote sessions are allowed. It shows their
-//     number and stacks, of the modules that the policy shows. It makes a garbage collection, at most every 10 s. What it
-//     can do to a program is in package pyroscope.
+//     number and stacks, of the modules that the policy shows. It makes a garbage collection, at most every 10 s. Package
+//     pyroscope documents the risk.
 //   - Text of clients is shortened, and shown as text, never as markup. Invisible characters
 //     are shown as codes. The Content-Security-Policy allows only the page's own scripts.
 //   - A GET changes nothing, and a HEAD does no work.

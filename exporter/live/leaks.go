@@ -14,7 +14,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
 )
 
 const (
@@ -65,7 +64,7 @@ func (h *handler) leaks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	report, err := h.leakLooker.look(leaked, h.recorder.Policy())
+	report, err := h.leakLooker.look(leaked, h.recorder.Shows)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, fmt.Sprintf("looking for leaked goroutines: %v", err))
 		return
@@ -73,7 +72,7 @@ func (h *handler) leaks(w http.ResponseWriter, r *http.Request) {
 	answer(w, report)
 }
 
-func (l *leakLooker) look(leaked *pprof.Profile, policy profiling.Policy) (*leakReport, error) {
+func (l *leakLooker) look(leaked *pprof.Profile, shows func(function string) bool) (*leakReport, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last != nil && time.Since(l.at) < leakPause {
@@ -89,13 +88,13 @@ func (l *leakLooker) look(leaked *pprof.Profile, policy profiling.Policy) (*leak
 	if err != nil {
 		return nil, err
 	}
-	l.last, l.at = newLeakReport(p, policy), time.Now()
+	l.last, l.at = newLeakReport(p, shows), time.Now()
 	l.last.At, l.last.Took = sinceEpoch(began), observer.Milliseconds(took)
 	return l.last, nil
 }
 
 // newLeakReport joins goroutines whose stacks look the same.
-func newLeakReport(p *profile.Profile, policy profiling.Policy) *leakReport {
+func newLeakReport(p *profile.Profile, shows func(function string) bool) *leakReport {
 	report := &leakReport{Stacks: []leakStack{}}
 	byText := map[string]*leakStack{}
 	for _, sample := range p.Sample {
@@ -106,7 +105,7 @@ func newLeakReport(p *profile.Profile, policy profiling.Policy) *leakReport {
 		}
 		for _, location := range sample.Location {
 			for _, line := range location.Line {
-				if len(s.Frames) < maxStacks && policy.Shows(line.Function.Name) {
+				if len(s.Frames) < maxStacks && shows(line.Function.Name) {
 					s.Frames = append(s.Frames, fmt.Sprintf("%s %s:%d", shown(line.Function.Name), shown(line.Function.Filename), line.Line))
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func (p *program) files() (listed []string) {
 		switch f.Format {
 		case "json":
 			err = json.Unmarshal(rec.Body.Bytes(), new(struct{ Resources, Frames, Stacks, Samples []any }))
-		case "pprof":
+		case "pprof", "allocs", "mutex", "block":
 			_, err = pprofpb.ParseData(rec.Body.Bytes())
 		default:
 			err = json.Unmarshal(rec.Body.Bytes(), new(map[string]any))
@@ -141,6 +142,21 @@ func (p *program) files() (listed []string) {
 		}
 	}
 	return listed
+}
+
+// A session has the profiles of the process that it was started with.
+func TestSessionWithProcessProfiles(t *testing.T) {
+	defer runtime.SetMutexProfileFraction(runtime.SetMutexProfileFraction(1))
+	p := start(t, allowed, live.Config{})
+	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","noSamples":true,"process":true}`)
+	p.call("StopProfiler", `{"sessionID":1}`, nil)
+	if got, want := p.files(), []string{"firefox", "speedscope", "allocs", "mutex"}; !slices.Equal(got, want) {
+		t.Errorf("the session has the files %q, want %q", got, want)
+	}
+	rec := p.do(ask(http.MethodGet, "data/sessions/1/block", ""))
+	if rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "no such profile of the whole process") {
+		t.Errorf("the profile of a program without a rate: status %d, %s", rec.Code, rec.Body)
+	}
 }
 
 func TestSessionWithoutSamples(t *testing.T) {

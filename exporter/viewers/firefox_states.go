@@ -68,11 +68,11 @@ func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	if f.trace.Engine == profile.EngineWindow {
 		skew = time.Second // a sample has the time of its window
 	}
-	any := func(trace.SpanID) bool { return true }
+	every := func(trace.SpanID) bool { return true }
 	return func(yield func(profile.Sample) bool) {
 		for s := range f.s.Samples(tl.ID) {
 			at := f.s.Since(s) - main.Interval.Start
-			if r.Agrees(at, skew, s.Marker == profile.Idle, any) && !yield(s) {
+			if r.Agrees(at, skew, s.Marker == profile.Idle, every) && !yield(s) {
 				return
 			}
 		}

@@ -17,7 +17,7 @@ func TestLeaks(t *testing.T) {
 	p.tell("sessions", `{ sessions: [], leaks: true }`)
 	p.wait(visible)
 	eval[bool](p, `(answers.leaks = () => ({ at: 1, took: 20, goroutines: 5, cut: 2, stacks: [
-		{ goroutines: 4, span: "GET /<b>", frames: ["runtime.gopark proc.go:1", "main.work main.go:7"] },
+		{ goroutines: 4, span: "GET /<b>", frames: ["runtime.gopark proc.go:1", "main.work /home/somebody/go/pkg/mod/example.com/a-module/with/a/long/path@v1.2.3/and/further/folders/main.go:7"] },
 		{ goroutines: 1, frames: [] },
 	] }), true)`)
 	if asked := eval[int](p, `calls.filter(([name]) => name === "leaks").length`); asked > 0 {
@@ -25,6 +25,11 @@ func TestLeaks(t *testing.T) {
 	}
 	p.click("#look-for-leaks")
 	p.wait(`document.querySelectorAll("#leak-stacks details").length === 2`)
+	p.must(p.Look(View{Width: 360, Height: 740}))
+	eval[bool](p, `(document.querySelectorAll("#leak-stacks details").forEach((d) => { d.open = true }), true)`)
+	if over := eval[float64](p, `document.scrollingElement.scrollWidth - innerWidth`); over > 0 {
+		t.Errorf("on a phone, it is %g pixels too wide", over)
+	}
 	for selector, wants := range map[string][]string{
 		"#leaks-found": {"5 goroutines leaked", "Not listed: 2 stacks"},
 		"#leak-stacks": {"4 in main.work of GET /<b>", "1 in code that is not shown"},

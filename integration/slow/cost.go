@@ -20,9 +20,9 @@ const (
 )
 
 const (
-	costWindow = 15 * time.Second // of the flight recorder: windowBytes are fewer
+	costWindow = 30 * time.Second // of the flight recorder: windowBytes are fewer
 	costRate   = 1000             // requests a second
-	costFill   = 15 * time.Second // until the window is full
+	costFill   = 27 * time.Second // until the window is full
 	costRounds = 10
 
 	shortFill   = 2 * time.Second

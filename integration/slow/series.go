@@ -39,8 +39,8 @@ func (s *series) title() string {
 	return strings.Join(titles, "; ")
 }
 
-// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and therefore all pairs
-// exist but those with other programs: these are no part of a request, but there for all of it.
+// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and so each pair exists.
+// Other programs have no pairs: they are there for all of a request, and not for a part of it.
 func allSeries() (all []series) {
 	for _, c := range causes {
 		all = append(all, series{causes: []cause{c}})

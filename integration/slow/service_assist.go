@@ -22,8 +22,8 @@ type cache struct {
 }
 
 type node struct {
-	next  *node
-	value [5]uint64
+	next *node
+	_    [5]uint64 // a value
 }
 
 func newCache(live bool) *cache {

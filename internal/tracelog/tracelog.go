@@ -89,7 +89,7 @@ type Note struct {
 
 // Parse reads a log message of an execution trace. Kind is Other if it is none of ours, or malformed.
 func Parse(category, message string) (n Note) {
-	kind := Other
+	var kind Kind
 	switch category {
 	case rootCategory:
 		kind = RootStart

@@ -29,9 +29,9 @@ type fake struct {
 	cpuTime                time.Duration // of each thread; 0 if it is not known
 	unknown                trace.SpanID  // a root that the reader does not find
 
-	mu                     sync.Mutex
-	started, stopped, read int
-	wanted                 [][]analysis.Root
+	mu               sync.Mutex
+	started, stopped int
+	wanted           [][]analysis.Root
 }
 
 func (f *fake) Start() error {
@@ -103,7 +103,7 @@ type harness struct {
 	fake *fake
 	log  *bytes.Buffer
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	answers map[trace.SpanID][]*states.Request // what functions that watch were told
 }
 

@@ -22,8 +22,8 @@ import (
 // A service makes requests with spans of perfline's provider, and a recorder that they are slow for.
 type service struct {
 	*flight.Recorder
-	tracer trace.Tracer
-	answers   chan outcome
+	tracer  trace.Tracer
+	answers chan outcome
 }
 
 type outcome struct {
@@ -237,7 +237,7 @@ func TestSlowAllocations(t *testing.T) {
 	if got := testing.AllocsPerRun(50, func() { accepted = accepted && s.Slow(root) }); got > 0 || !accepted {
 		t.Errorf("Slow allocates %v times, and accepted all requests: %v", got, accepted)
 	}
-	for s.Slow(root) { //nolint:revive // until the queue is full
+	for s.Slow(root) { // until the queue is full
 	}
 	if got := testing.AllocsPerRun(50, func() { refused = refused && !s.Slow(root) }); got > 0 || !refused {
 		t.Errorf("Slow allocates %v times when its queue is full, and refused all requests: %v", got, refused)

@@ -171,7 +171,7 @@ func TestAuto(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if s := h.State(); s.Status != states.Armed || !s.Auto || s.Until.Sub(time.Now()) != time.Minute {
+		if s := h.State(); s.Status != states.Armed || !s.Auto || time.Until(s.Until) != time.Minute {
 			t.Errorf("got %+v, want armed automatically for a minute", s)
 		}
 		if !h.Slow(root(2)) {

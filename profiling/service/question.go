@@ -26,7 +26,7 @@ func invalid(format string, args ...any) error {
 
 // startOptions decodes the options of a session.
 func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
-	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(), Remote: true}
+	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(), Process: a.GetProcess(), Remote: true}
 	if w := a.GetWindowId(); w > theWindow {
 		return o, invalid("windowID %d: must be %d, which is the program, or left out", w, theWindow)
 	}

@@ -23,6 +23,9 @@ type source struct {
 	lost      uint64
 	full      bool          // the sampler's buffer was full
 	entryCost time.Duration // of the recorder, for an entry
+
+	process       []processProfile
+	processFailed uint64
 }
 
 // A reading is how much CPU time the process had used in all at some time.
@@ -48,8 +51,8 @@ type place struct {
 func (src *source) build(p *progress) (*Session, error) {
 	b := &builder{source: *src, p: p, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID][]*frameBuilder{}}
 	b.s = &Session{
-		id: src.id, started: src.started, length: src.length, trace: src.trace, cpu: src.cpu,
-		stats: Stats{Dropped: src.entries.dropped, Lost: src.lost, SamplesFull: src.full, EntryCost: src.entryCost},
+		id: src.id, started: src.started, length: src.length, trace: src.trace, cpu: src.cpu, processProfiles: src.process,
+		stats: Stats{ProcessFailed: src.processFailed, Dropped: src.entries.dropped, Lost: src.lost, SamplesFull: src.full, EntryCost: src.entryCost},
 	}
 	for i := range b.s.cpu {
 		b.s.cpu[i].at -= src.zero

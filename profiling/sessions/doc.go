@@ -68,5 +68,7 @@
 //     top level of its timeline.
 //   - Samples without a span are on the last timeline of the process. Wall samples show all goroutines at once: one that
 //     works for a request may wait for another.
+//   - There are no mutex, block and heap profiles of a route or a request: up to Go 1.27, the runtime's records of allocations,
+//     contention and blocking have no labels. StartOptions.Process adds them for the whole process.
 //   - The cost of Wall samples is unknown, and counts as no overhead.
 package sessions

@@ -64,3 +64,6 @@ func (r *Recorder) Readings(id SessionID) int {
 	defer s.mu.Unlock()
 	return len(s.cpu)
 }
+
+// LimitProcessProfiles sets how many bytes a profile of the process may have.
+func (r *Recorder) LimitProcessProfiles(most int) { r.maxProcessProfile = most }

@@ -58,6 +58,11 @@ type StartOptions struct {
 	Wall           bool          // as in profiling.Options
 	NoSamples      bool          // only entries are recorded
 
+	// Process adds the runtime's profiles of allocations, mutexes and blocking, of the whole process: see
+	// [Session.ProcessProfiles]. It makes a garbage collection at the start and one after the stop. Route and Modules must
+	// be empty. A remote client sees the functions that Config.Policy shows.
+	Process bool
+
 	// Remote marks a start by a client outside the program: Config.Policy decides.
 	Remote bool
 }
@@ -65,7 +70,8 @@ type StartOptions struct {
 // A Recorder runs sessions, one at a time, and keeps those that were stopped (Scope
 // Profiler, the service itself). Its methods may be called concurrently.
 type Recorder struct {
-	c Config
+	c                 Config
+	maxProcessProfile int // in bytes
 
 	mu         sync.Mutex // guards what follows
 	recordings map[SessionID]*recording
@@ -88,7 +94,7 @@ func NewRecorder(c Config) *Recorder {
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
-	return &Recorder{c: c, recordings: map[SessionID]*recording{}}
+	return &Recorder{c: c, maxProcessProfile: maxProcessProfile, recordings: map[SessionID]*recording{}}
 }
 
 func (r *Recorder) log() *slog.Logger {
@@ -98,8 +104,8 @@ func (r *Recorder) log() *slog.Logger {
 	return slog.Default()
 }
 
-// Policy returns what clients outside the program may do, as [Config] has it.
-func (r *Recorder) Policy() profiling.Policy { return r.c.Policy }
+// Shows reports whether clients outside the program may see frames of a function, as [profiling.Policy.Shows] of Config.Policy.
+func (r *Recorder) Shows(function string) bool { return r.c.Policy.Shows(function) }
 
 // CheckRemote returns an error if clients outside the program may not use the recorder. The
 // error wraps profiling.ErrNotAllowed.
@@ -133,6 +139,12 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	}
 	if o.SampleInterval < 0 {
 		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative", ErrInvalid, o.SampleInterval)
+	}
+	if o.Process && o.Route != "" {
+		return 0, fmt.Errorf("%w: Process with Route %q: must not be set: a session's beginning is known too late", ErrInvalid, o.Route)
+	}
+	if o.Process && len(o.Modules) > 0 {
+		return 0, fmt.Errorf("%w: Process with Modules %q: must not be set", ErrInvalid, o.Modules)
 	}
 	if id, err = r.reserve(); err != nil {
 		return 0, err

@@ -39,6 +39,8 @@ type recording struct {
 	overflow uint64              // entries that the timeline had lost before the start
 	sampler  *profiling.Profiler // nil without samples
 
+	processStart *processStart // nil without profiles of the process
+
 	cancel   context.CancelFunc // of post-processing
 	progress progress
 	stopped  chan struct{} // closed when the recording ends
@@ -77,6 +79,9 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 	if o.Route != "" {
 		s.state, s.waiting = Waiting, true
 		s.entries.max = 2 * r.c.MaxEvents
+	}
+	if o.Process {
+		s.processStart = newProcessStart(r.maxProcessProfile)
 	}
 	if err := s.startSampler(work); err != nil {
 		cancel()
@@ -221,12 +226,15 @@ func (s *recording) stop() {
 // process builds the session.
 func (s *recording) process() {
 	defer s.cancel()
-	session, err := s.collect().build(&s.progress)
+	process, failed := s.takeProcess() // first, before building allocates
+	src := s.collect()
+	src.process, src.processFailed = process, failed
+	session, err := src.build(&s.progress)
 	s.r.expire(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.samplerStatus = s.samplerState()
-	s.entries, s.observer, s.sampler, s.earlier = nil, nil, nil, nil
+	s.entries, s.observer, s.sampler, s.earlier, s.processStart = nil, nil, nil, nil, nil
 	if s.session = session; err == nil {
 		s.state = Ready
 	} else {

@@ -13,14 +13,15 @@ import (
 // A Session is what was recorded between a start and a stop (Scope Profiler, Session). It does not change. It stays valid
 // when its Recorder releases it.
 type Session struct {
-	id        SessionID
-	started   time.Time
-	length    time.Duration
-	trace     *profile.Trace
-	offset    time.Duration // from started to the origin of trace
-	cpu       []reading
-	timelines []timeline // by id
-	stats     Stats
+	id              SessionID
+	started         time.Time
+	length          time.Duration
+	trace           *profile.Trace
+	offset          time.Duration // from started to the origin of trace
+	cpu             []reading
+	timelines       []timeline // by id
+	processProfiles []processProfile
+	stats           Stats
 }
 
 // A timeline is a Timeline and its events.
@@ -74,6 +75,8 @@ type Stats struct {
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
 	// EntryCost is how long the recorder worked on an entry, on average: what an entry adds to Overhead.
 	EntryCost time.Duration
+	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16 MiB. The log has the reason.
+	ProcessFailed uint64
 }
 
 // ID returns the id that Recorder.Start gave.

@@ -58,7 +58,7 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
   function show(session, about) {
     const stats = session.stats || {};
     content.replaceChildren(
-      lost(stats),
+      lost(stats, about),
       el('div', { class: 'columns' }, downloads(id, about, alert), flames(id, about)),
       timelines(Number(id), session, alert));
     if (!content.firstChild.textContent) content.firstChild.remove();
@@ -90,8 +90,9 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
   return { update, leave: () => { start = null; clearTimeout(retry); } };
 }
 
-function lost(stats) {
-  const parts = [[stats.dropped, 'entries did not fit'], [stats.lost, 'entries came too late or found no room']]
+function lost(stats, about) {
+  const parts = [[stats.dropped, 'entries did not fit'], [stats.lost, 'entries came too late or found no room'],
+    [about.processFailed, 'profiles of the process could not be taken: the log has the reason']]
     .filter(([n]) => Number(n)).map(([n, what]) => `${count(n)} ${what}`);
   if (stats.samplesFull) parts.push('sampling stopped before the session did: its buffer was full');
   return el('p', { class: parts.length ? 'note bad' : '', id: 'session-lost' }, parts.length ? `Not everything is here: ${parts.join('; ')}.` : '');

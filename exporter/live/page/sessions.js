@@ -57,6 +57,7 @@ function startForm(route, alert) {
   const routeInput = el('input', { type: 'text', id: 'route', list: 'route-names', autocomplete: 'off', spellcheck: 'false', placeholder: 'GET /products/{id}', value: route,
     oninput: () => { radio('begin', 'route').checked = true; } });
   const interval = el('input', { type: 'number', id: 'interval', min: '0.1', max: '1000', step: 'any', placeholder: '10', inputmode: 'decimal' });
+  const process = el('input', { type: 'checkbox', id: 'process' });
   const button = el('button', { type: 'submit', class: 'primary', id: 'start' }, 'Start session');
   const choice = (name, value, text, checked) => el('span', { class: 'check' },
     el('input', { type: 'radio', name, value, id: `${name}-${value}`, checked }), el('label', { for: `${name}-${value}` }, text));
@@ -67,12 +68,14 @@ function startForm(route, alert) {
     el('fieldset', {}, el('legend', {}, 'Samples of'),
       choice('samples', 'cpu', 'code that runs', true), choice('samples', 'wall', 'all goroutines, waiting too'), choice('samples', 'none', 'nothing'),
       el('span', { class: 'check' }, el('label', { for: 'interval' }, 'every '), interval, ' ms')),
+    el('fieldset', {}, el('legend', {}, 'Of the whole process'),
+      el('span', { class: 'check', title: 'Costs two garbage collections' }, process, el('label', { for: 'process' }, 'heap, mutexes, blocking'))),
     button);
   const radio = (name, value) => node.querySelector(`#${name}-${value}`);
 
   function submit(event) {
     event.preventDefault();
-    const argument = { startMode: 'START_MODE_IMMEDIATE', wall: radio('samples', 'wall').checked, noSamples: radio('samples', 'none').checked };
+    const argument = { startMode: 'START_MODE_IMMEDIATE', wall: radio('samples', 'wall').checked, noSamples: radio('samples', 'none').checked, process: process.checked };
     if (interval.value) argument.sampleInterval = interval.valueAsNumber;
     if (radio('begin', 'route').checked) Object.assign(argument, { startMode: 'START_MODE_URL', route: routeInput.value.trim() });
     act(button, alert, () => call('StartProfiler', argument));
