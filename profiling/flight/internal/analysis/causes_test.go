@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	xtrace "golang.org/x/exp/trace"
 
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -225,20 +228,51 @@ func litter(list []*node) {
 	}
 }
 
-// A goroutine that allocates helps the collector.
+// A goroutine that allocates helps the collector. Its stack is known then.
 func TestHelpToCollector(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	list := nodes()
 	var r *request
-	got := read(t, record(t, func() { r = do("GET /", func() { litter(list) }) }), r)
-	help := interval(got, 0, states.GCAssist)
-	if help == nil {
-		t.Fatal("no interval is help to the collector")
+	data := record(t, func() { r = do("GET /", func() { litter(list) }) })
+	got := read(t, data, r)
+	helps, sampled, all := 0, 0, got.Goroutines[0].Intervals
+	for i := range all {
+		if all[i].Kind != states.GCAssist {
+			continue
+		}
+		if helps++; i > 0 && all[i-1].Kind == states.Running && len(all[i-1].Stack) > 0 {
+			sampled++
+		}
 	}
+	// Within its help, a goroutine may wait, which is an interval, too.
+	if want := assists(t, data, got.Goroutines[0].ID); helps < want || want == 0 {
+		t.Errorf("%d intervals are help to the collector, want at least the %d of the trace", helps, want)
+	}
+	if sampled == 0 {
+		t.Error("no interval before the help has a stack")
+	}
+	help := interval(got, 0, states.GCAssist)
 	for _, f := range help.Stack {
 		if states.Short(f.Function) == "analysis_test.litter" {
 			return
 		}
 	}
 	t.Errorf("the help has the stack %v, want litter in it", help.Stack)
+}
+
+// assists counts how often the goroutine begins to help the collector.
+func assists(t *testing.T, data []byte, goroutine uint64) (n int) {
+	r, err := xtrace.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		event, err := r.ReadEvent()
+		if err != nil {
+			return n
+		}
+		if event.Kind() == xtrace.EventRangeBegin && event.Range().Name == "GC mark assist" && uint64(event.Goroutine()) == goroutine {
+			n++
+		}
+	}
 }

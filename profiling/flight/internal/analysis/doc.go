@@ -59,7 +59,7 @@
 //     its duration. All are exact, to the nanosecond.
 //   - A malformed or cut trace gives an error and the requests so far. Read never panics.
 //   - Memory depends on the size of the trace, and on the part of it in which the wanted requests run: five times the size
-//     for one short request, twenty times when the requests run all the time. A result has some ten thousand intervals at most,
+//     for one short request, fifteen times when the requests run all the time. A result has some ten thousand intervals at most,
 //     unless it has as many spans.
 //   - Read starts no goroutine. It may be called concurrently with different readers.
 //

@@ -99,6 +99,46 @@ func TestCoarsenGroup(t *testing.T) {
 	}
 }
 
+// A goroutine that was not seen had the calls that it has before and after. The calls that write a note say nothing by
+// themselves.
+func TestCallsWhileRunning(t *testing.T) {
+	frames := func(functions ...string) (all []states.Frame) {
+		for _, f := range functions {
+			all = append(all, states.Frame{Function: f})
+		}
+		return all
+	}
+	s := newStacks()
+	for _, f := range [][]states.Frame{frames("note", "start", "handle", "main"), frames("lock", "work", "handle", "main"), frames("write", "other", "main")} {
+		s.list = append(s.list, stack{known: true, frames: f})
+	}
+	const note, lock, write = stackID(1), stackID(2), stackID(3)
+	for name, c := range map[string]struct {
+		past []record
+		i    int
+		want string
+	}{
+		"seen":                   {[]record{{end: 1, activity: running, stack: lock}}, 0, "lock"},
+		"waits":                  {[]record{{end: 1, activity: waitingSync, stack: lock}}, 0, "lock"},
+		"between waits":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: syscalling, stack: write}}, 1, "main"},
+		"after a note":           {[]record{{end: 1, activity: noted, stack: note}, {start: 1, end: 2, activity: waitingSync, stack: lock}}, 0, "handle"},
+		"before a note":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: noted, stack: note}}, 1, "handle"},
+		"after a note only":      {[]record{{end: 1, activity: noted, stack: note}}, 0, ""},
+		"before a note only":     {[]record{{end: 1}, {start: 1, end: 2, activity: noted, stack: note}}, 0, ""},
+		"before a wait only":     {[]record{{end: 1}, {start: 1, end: 2, activity: waitingSync, stack: lock}}, 0, "lock"},
+		"not next to each other": {[]record{{end: 1}, {start: 2, end: 3, activity: waitingSync, stack: lock}}, 0, ""},
+	} {
+		b := &builder{analyzer: &analyzer{stacks: s}}
+		got := ""
+		if frames := b.ran(&goroutine{past: c.past}, c.i); len(frames) > 0 {
+			got = frames[0].Function
+		}
+		if got != c.want {
+			t.Errorf("%s: innermost function is %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestChunks(t *testing.T) {
 	var c chunks[int]
 	for i := range 2*chunkLength + 1 {
