@@ -38,7 +38,7 @@ func waited(t *testing.T) (p *program, f *flightRecorder, result *states.Request
 		TraceID: traceID, RootID: root, Name: "GET /search", Duration: took,
 		Goroutines: []states.Goroutine{
 			{ID: 1, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
-				{Kind: states.Running, End: begin, SpanID: root},
+				{Kind: states.OnCPU, End: begin, SpanID: root},
 				{Kind: states.Mutex, Start: begin, End: end, SpanID: lookup, Stack: stack, By: by},
 				{Kind: states.Select, Start: end, End: end + 1, SpanID: root, Stack: stack, By: gone},
 				{Kind: states.Select, Start: end + 1, End: took, SpanID: root, By: own},

@@ -56,7 +56,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 					for _, id := range below[contexts[sample.ContextID]] {
 						is = is || of[[2]int{g, n}] == id
 					}
-					ran = ran || is && (i.Kind == states.Running || i.Kind == states.Syscall || i.Kind == states.GCAssist)
+					ran = ran || is && (i.Kind == states.OnCPU || i.Kind == states.Syscall || i.Kind == states.GCAssist)
 					unknown = unknown || i.Kind == states.Gap
 					known = known || is && i.Kind != states.Gap && i.Start <= sample.Timestamp && sample.Timestamp < i.End
 				}

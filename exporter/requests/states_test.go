@@ -50,7 +50,7 @@ func waited(t *testing.T) requests.Request {
 		Goroutines: []states.Goroutine{
 			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
 				did(states.Gap, 0, 4*ms, 1, "", nil),
-				did(states.Running, 4*ms, 10*ms, 1, "", nil),
+				did(states.OnCPU, 4*ms, 10*ms, 1, "", nil),
 				did(states.Mutex, 10*ms, 40*ms, 2, "example.com/app.(*Index).Search", rebuild),
 				did(states.Runnable, 40*ms, 44*ms, 2, "example.com/app.(*Index).Search", rebuild),
 				did(states.Pool, 44*ms, 48*ms, 2, "example.com/db.Query", &states.Party{Goroutine: 12}),
@@ -58,14 +58,14 @@ func waited(t *testing.T) requests.Request {
 				did(states.Syscall, 50*ms, 55*ms, 2, "example.com/db.open", nil),
 				did(states.GCAssist, 55*ms, 60*ms, 2, "example.com/app.grow", nil),
 				did(states.ChannelReceive, 60*ms, 82*ms, 1, "example.com/app.handle", own),
-				did(states.Running, 82*ms, 84*ms, 1, "", nil),
+				did(states.OnCPU, 82*ms, 84*ms, 1, "", nil),
 				did(states.Timer, 84*ms, 96*ms, 1, "example.com/app.render", nil),
-				did(states.Running, 96*ms, 100*ms, 1, "", nil),
+				did(states.OnCPU, 96*ms, 100*ms, 1, "", nil),
 			}},
 			{ID: 8, Function: "example.com/app.fetch", Intervals: []states.Interval{
-				did(states.Running, 20*ms, 21*ms, 4, "", nil),
+				did(states.OnCPU, 20*ms, 21*ms, 4, "", nil),
 				did(states.Network, 21*ms, 79*ms, 4, "example.com/app.fetch", nil),
-				did(states.Running, 79*ms, 80*ms, 4, "", nil),
+				did(states.OnCPU, 79*ms, 80*ms, 4, "", nil),
 			}},
 		},
 		Causes: []states.Cause{{Kind: states.Mutex, Duration: 30 * ms, Function: "example.com/app.(*Index).Search", By: rebuild}},

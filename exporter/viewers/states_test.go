@@ -30,8 +30,8 @@ func aResult() *states.Request {
 		TraceID: traceID, RootID: root, Name: "GET /products/{id}", Duration: 70 * ms,
 		Goroutines: []states.Goroutine{
 			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
-				did(states.Gap, 0, 20*ms, nil, nil), did(states.Running, 20*ms, 35*ms, nil, nil), did(states.Mutex, 35*ms, 60*ms, stack, by),
-				did(states.Runnable, 60*ms, 65*ms, stack[1:], &states.Party{Goroutine: 3}), did(states.Running, 65*ms, 70*ms, nil, nil),
+				did(states.Gap, 0, 20*ms, nil, nil), did(states.OnCPU, 20*ms, 35*ms, nil, nil), did(states.Mutex, 35*ms, 60*ms, stack, by),
+				did(states.Runnable, 60*ms, 65*ms, stack[1:], &states.Party{Goroutine: 3}), did(states.OnCPU, 65*ms, 70*ms, nil, nil),
 			}},
 			{ID: 8, Function: "main.prefetch", Intervals: []states.Interval{did(states.Network, 22*ms, 50*ms, nil, nil)}},
 		},

@@ -110,7 +110,7 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /search", Start: began, Duration: 100 * ms,
 		Goroutines: []states.Goroutine{
 			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
-				did(states.Running, 0, 10*ms, id.SpanID(), nil, nil), did(states.Mutex, 10*ms, 50*ms, lookup.SpanID(), stack, by),
+				did(states.OnCPU, 0, 10*ms, id.SpanID(), nil, nil), did(states.Mutex, 10*ms, 50*ms, lookup.SpanID(), stack, by),
 				did(states.Runnable, 50*ms, 60*ms, lookup.SpanID(), stack, nil), did(states.Syscall, 60*ms, 80*ms, id.SpanID(), stack, nil),
 				did(states.Gap, 80*ms, 100*ms, id.SpanID(), nil, nil),
 			}},

@@ -91,7 +91,7 @@ var causes = []cause{
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
-		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|a goroutine of its own) reads in \(\*audit\)\.write`),
+		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|another goroutine of this request) reads in \(\*audit\)\.write`),
 		is:   func(c found) bool { return c.Kind == states.ChannelSend },
 		ways: []string{computing, calling},
 	},
@@ -103,7 +103,7 @@ var causes = []cause{
 	{
 		name: "cpu", what: "plain CPU in a function",
 		names: regexp.MustCompile(`ran on a processor`), holder: regexp.MustCompile(`in \(\*page\)\.layout`),
-		is: func(c found) bool { return c.Kind == states.Running },
+		is: func(c found) bool { return c.Kind == states.OnCPU },
 	},
 	{
 		name: others, what: "processors that other programs take", others: true,

@@ -20,9 +20,9 @@ func TestAttributes(t *testing.T) {
 		RootID: root, Name: "GET /", Duration: 100 * time.Millisecond,
 		Goroutines: []states.Goroutine{
 			{ID: 1, Intervals: []states.Interval{
-				{Kind: states.Running, End: 25 * time.Millisecond, SpanID: root},
+				{Kind: states.OnCPU, End: 25 * time.Millisecond, SpanID: root},
 				{Kind: states.ChannelSend, Start: 25 * time.Millisecond, End: 50 * time.Millisecond, SpanID: child},
-				{Kind: states.Running, Start: 50 * time.Millisecond, End: 75 * time.Millisecond, SpanID: root},
+				{Kind: states.OnCPU, Start: 50 * time.Millisecond, End: 75 * time.Millisecond, SpanID: root},
 				{Kind: states.WaitGroup, Start: 75 * time.Millisecond, End: 100 * time.Millisecond, SpanID: root},
 			}},
 			{ID: 2, Intervals: []states.Interval{{Kind: states.ChannelSend, Start: 25 * time.Millisecond, End: 75 * time.Millisecond, SpanID: child}}},

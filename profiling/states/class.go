@@ -19,7 +19,7 @@ func (k Kind) Class() Class {
 	switch k {
 	case Gap, Kinds:
 		return ClassUnknown
-	case Running:
+	case OnCPU:
 		return ClassRunning
 	case Runnable, OtherPrograms:
 		return ClassRunnable
@@ -51,4 +51,4 @@ func (c Class) String() string {
 }
 
 // OnProcessor reports whether a goroutine in a state of this kind may use a processor. In a system call, the kernel may.
-func (k Kind) OnProcessor() bool { return k == Running || k == Syscall || k == GCAssist }
+func (k Kind) OnProcessor() bool { return k == OnCPU || k == Syscall || k == GCAssist }

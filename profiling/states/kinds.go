@@ -8,7 +8,7 @@ import (
 
 var kindNames = [Kinds]string{
 	Gap:               "gap",
-	Running:           "running",
+	OnCPU:             "running",
 	Runnable:          "runnable",
 	Mutex:             "mutex",
 	ChannelSend:       "channel send",

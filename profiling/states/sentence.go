@@ -8,7 +8,7 @@ import (
 
 // Sentence says in one sentence why the request took its time, such as "18 ms of 21 ms: waited for a mutex that GET /search
 // held in (*Index).rebuild". It has the largest cause, and the next one if that took a tenth of the duration or more.
-// The names in it are as the program and its callers gave them: whoever prints the sentence escapes it.
+// The names in it are as the program and its callers gave them. Code that prints the sentence escapes it.
 func (r *Request) Sentence() string {
 	if len(r.Causes) == 0 {
 		return ""
@@ -35,13 +35,13 @@ func (r *Request) phrase(c *Cause) string {
 	if c.By != nil {
 		by, request = Short(c.By.Function), c.By.Request
 		if c.By.RootID == r.RootID && c.By.TraceID == r.TraceID {
-			request = "a goroutine of its own"
+			request = "another goroutine of this request"
 		}
 	}
 	switch c.Kind {
 	case Gap:
 		return "the execution trace does not reach"
-	case Running:
+	case OnCPU:
 		if request != "" {
 			return "waited for " + request + ", which ran" + in
 		}
@@ -89,8 +89,9 @@ func (r *Request) phrase(c *Cause) string {
 		return "the runtime stopped all goroutines for " + by
 	case OtherPrograms:
 		return "other programs had the processors"
+	default:
+		return "waited" + in
 	}
-	return "waited" + in
 }
 
 // took says which request, in which function, had a thing that this one waited for.

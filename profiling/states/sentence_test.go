@@ -31,7 +31,7 @@ func TestSentence(t *testing.T) {
 		{[]states.Cause{{Kind: states.Mutex, By: search}}, "waited for a mutex that GET /search held in (*Index).rebuild"},
 		{[]states.Cause{{Kind: states.Mutex, By: worker}}, "waited for a mutex that a goroutine held in main.work"},
 		{[]states.Cause{{Kind: states.Mutex, By: library}}, "waited for a mutex that GET /search held"},
-		{[]states.Cause{{Kind: states.Mutex, By: own}}, "waited for a mutex that a goroutine of its own held in main.work"},
+		{[]states.Cause{{Kind: states.Mutex, By: own}}, "waited for a mutex that another goroutine of this request held in main.work"},
 		{[]states.Cause{{Kind: states.Mutex, By: nobody}}, "waited for a mutex"},
 		{[]states.Cause{{Kind: states.Mutex, Function: in}}, "waited for a mutex in (*Store).flush"},
 		{[]states.Cause{{Kind: states.Pool, By: search}}, "waited for a database connection that GET /search held in (*Index).rebuild"},
@@ -40,8 +40,8 @@ func TestSentence(t *testing.T) {
 		{[]states.Cause{{Kind: states.Network, Function: in, SpanID: root, Span: "GET /"}}, "waited for the network in (*Store).flush"},
 		{[]states.Cause{{Kind: states.Network}}, "waited for the network"},
 		{[]states.Cause{{Kind: states.Timer, Function: "main.poll"}}, "waited for a timer in main.poll"},
-		{[]states.Cause{{Kind: states.Running, Function: "a/b.sum[go.shape.int]"}}, "ran on a processor in b.sum[go.shape.int]"},
-		{[]states.Cause{{Kind: states.Running, Function: "b.sum", By: search}}, "waited for GET /search, which ran in b.sum"},
+		{[]states.Cause{{Kind: states.OnCPU, Function: "a/b.sum[go.shape.int]"}}, "ran on a processor in b.sum[go.shape.int]"},
+		{[]states.Cause{{Kind: states.OnCPU, Function: "b.sum", By: search}}, "waited for GET /search, which ran in b.sum"},
 		{[]states.Cause{{Kind: states.Runnable, By: search}}, "waited for a processor that GET /search used in (*Index).rebuild"},
 		{[]states.Cause{{Kind: states.Runnable}}, "waited for a processor"},
 		{[]states.Cause{{Kind: states.ChannelSend, By: search}}, "waited to send to a channel that GET /search reads in (*Index).rebuild"},
@@ -73,7 +73,7 @@ func TestSentence(t *testing.T) {
 
 func TestSentenceOfSeveralCauses(t *testing.T) {
 	r := states.Request{Duration: 52 * ms, Unended: true, Causes: []states.Cause{
-		{Kind: states.Syscall, Duration: 31 * ms}, {Kind: states.GarbageCollection, Duration: 14 * ms}, {Kind: states.Running, Duration: 7 * ms},
+		{Kind: states.Syscall, Duration: 31 * ms}, {Kind: states.GarbageCollection, Duration: 14 * ms}, {Kind: states.OnCPU, Duration: 7 * ms},
 	}}
 	if got, want := r.Sentence(), "31 ms of 52 ms so far: system call; 14 ms: garbage collection"; got != want {
 		t.Errorf("sentence is %q, want %q", got, want)
@@ -109,20 +109,20 @@ func TestKindNames(t *testing.T) {
 	}
 }
 
-// Times are those of one span, of all goroutines.
+// Times are of one span and of all goroutines.
 func TestTimes(t *testing.T) {
 	r := states.Request{Goroutines: []states.Goroutine{
 		{Intervals: []states.Interval{
-			{Kind: states.Running, End: 2 * ms, SpanID: root},
+			{Kind: states.OnCPU, End: 2 * ms, SpanID: root},
 			{Kind: states.Mutex, Start: 2 * ms, End: 5 * ms, SpanID: child},
-			{Kind: states.Running, Start: 5 * ms, End: 6 * ms, SpanID: root},
+			{Kind: states.OnCPU, Start: 5 * ms, End: 6 * ms, SpanID: root},
 		}},
-		{Intervals: []states.Interval{{Kind: states.Running, Start: ms, End: 5 * ms, SpanID: root}}},
+		{Intervals: []states.Interval{{Kind: states.OnCPU, Start: ms, End: 5 * ms, SpanID: root}}},
 	}}
-	if got := r.Times(root); got[states.Running] != 7*ms || got[states.Mutex] != 0 {
+	if got := r.Times(root); got[states.OnCPU] != 7*ms || got[states.Mutex] != 0 {
 		t.Errorf("times of the root are %v, want 7 ms running", got)
 	}
-	if got := r.Times(child); got[states.Running] != 0 || got[states.Mutex] != 3*ms {
+	if got := r.Times(child); got[states.OnCPU] != 0 || got[states.Mutex] != 3*ms {
 		t.Errorf("times of the child are %v, want 3 ms for a mutex", got)
 	}
 }

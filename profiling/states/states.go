@@ -14,7 +14,7 @@ type Kind uint8
 // The kinds of intervals.
 const (
 	Gap               Kind = iota // the execution trace does not reach
-	Running                       // on a processor
+	OnCPU                         // on a processor
 	Runnable                      // ready, and waiting for a processor
 	Mutex                         // sync.Mutex or sync.RWMutex
 	ChannelSend                   // a channel whose receiver is late
@@ -44,7 +44,7 @@ type Frame struct {
 // A Party is a goroutine that had a part in the wait of another one.
 type Party struct {
 	Goroutine uint64
-	Function  string  // the innermost function outside the standard library, or that of a worker of the garbage collector; may be empty
+	Function  string  // the innermost function outside the standard library, or the garbage collector's; may be empty
 	Stack     []Frame // at the moment when it ended the wait, the innermost function first; may be empty
 
 	// The request that the goroutine worked for. All three are zero if it worked for none.

@@ -84,6 +84,7 @@ func (a *analyzer) event(event *xtrace.Event) {
 		if g := a.goroutines[event.Goroutine()]; g != nil {
 			g.now.seen(event.Stack())
 		}
+	default: // says nothing about goroutines
 	}
 }
 
@@ -137,6 +138,7 @@ func (a *analyzer) stopped(g *goroutine, event *xtrace.Event, from xtrace.GoStat
 		a.processors.stop(g, event.Time())
 	case xtrace.GoSyscall:
 		a.processors.syscall(event.Time().Sub(g.now.start))
+	default:
 	}
 }
 
@@ -146,8 +148,8 @@ func (a *analyzer) resume(g *goroutine, event *xtrace.Event, at xtrace.Time) {
 	a.processors.start(at)
 }
 
-// finish ends everything at the end of the trace.
-func (a *analyzer) finish() {
+// close ends everything at the end of the trace.
+func (a *analyzer) close() {
 	for _, s := range a.stopping {
 		a.endStop(s, a.last)
 	}

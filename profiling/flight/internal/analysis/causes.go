@@ -96,17 +96,17 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 		switch p.kind {
 		case states.Gap:
 			c.absent(g, p, here, waiting)
-		case states.Running:
-			c.running(g, p, here)
+		case states.OnCPU:
+			c.ranOn(g, p, here)
 		case states.Runnable:
 			c.runnable(g, p, here)
 		case states.Mutex:
-			c.held(p, here)
+			c.heldBy(p, here)
 		case states.Pool:
 			if p.wake != nil && c.stacks.opens(p.wake.stack) {
 				c.depends(p, here) // on the new connection
 			} else {
-				c.held(p, here)
+				c.heldBy(p, here)
 			}
 		case states.GCAssist:
 			c.add(causeKey{kind: states.GarbageCollection}, p, here, nil)
@@ -161,9 +161,9 @@ func (c *collector) blamed(p piece, at place) {
 	c.add(key, p, at, by)
 }
 
-// held attributes a wait for a mutex or for a connection to those that held it. The last one ended the wait. If that one
+// heldBy attributes a wait for a mutex or for a connection to the goroutines that held it. The last one ended the wait. If that one
 // waited meanwhile in the same manner, another one held it before.
-func (c *collector) held(p piece, at place) {
+func (c *collector) heldBy(p piece, at place) {
 	for steps := 0; p.wake != nil && p.wake.by != nil && steps < deepest; steps++ {
 		earlier, ok := c.lastWait(p)
 		if !ok {
@@ -200,12 +200,12 @@ func (c *collector) stopped(p piece, at place) {
 	c.blamed(p, at)
 }
 
-func (c *collector) running(g *goroutine, p piece, at place) {
+func (c *collector) ranOn(g *goroutine, p piece, at place) {
 	p = c.withoutOthers(p, at)
 	if p.start >= p.end {
 		return
 	}
-	key, by := causeKey{kind: states.Running}, (*states.Party)(nil)
+	key, by := causeKey{kind: states.OnCPU}, (*states.Party)(nil)
 	if p.span != nil && p.span.root != c.root {
 		by = &states.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.ran(g, p.index)}
 		work(by, p.span)

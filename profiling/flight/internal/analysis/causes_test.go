@@ -128,7 +128,7 @@ func hash(n uint64) (h uint64) {
 func TestProcessorTime(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() { r = do("GET /", burn) }), r)
-	in(t, largest(t, got, states.Running).Function, "analysis_test.hash")
+	in(t, largest(t, got, states.OnCPU).Function, "analysis_test.hash")
 }
 
 // Without a sample, time on a processor counts for the function that called what came before and after.
@@ -142,12 +142,12 @@ func TestProcessorTimeWithoutSample(t *testing.T) {
 		}()
 	}), r)
 	for _, i := range got.Goroutines[0].Intervals {
-		if i.Kind == states.Running && i.Stack != nil {
+		if i.Kind == states.OnCPU && i.Stack != nil {
 			t.Skip("the goroutine was preempted")
 		}
 	}
 	for _, c := range got.Causes {
-		if c.Kind == states.Running {
+		if c.Kind == states.OnCPU {
 			in(t, c.Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
 		}
 	}
@@ -240,7 +240,7 @@ func TestHelpToCollector(t *testing.T) {
 		if all[i].Kind != states.GCAssist {
 			continue
 		}
-		if helps++; i > 0 && all[i-1].Kind == states.Running && len(all[i-1].Stack) > 0 {
+		if helps++; i > 0 && all[i-1].Kind == states.OnCPU && len(all[i-1].Stack) > 0 {
 			sampled++
 		}
 	}

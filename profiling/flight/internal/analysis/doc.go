@@ -12,16 +12,16 @@
 //
 //   - The goroutine on which a span starts, until the span ends. It may end on another goroutine.
 //   - Goroutines that such a goroutine creates, and those that they create, until the request ends.
-//   - Workers of pools. When a goroutine of a request ends the wait of a goroutine that works for none, at a channel, a
-//     select statement or a condition, that one works for the request. It stops when it waits in the same place again, or
-//     when another request wakes it.
+//   - Workers of pools. A worker waits at a channel, a select statement or a condition, and works for no request. It works
+//     for the request whose goroutine ends this wait. It stops when it waits in the same place again, or when another
+//     request wakes it.
 //
 // A goroutine's own spans come first, then the request that created it, then the one that woke it.
 //
 // # What a goroutine does
 //
 //	execution trace                        interval
-//	running                                Running; GCAssist while it helps the garbage collector
+//	running                                OnCPU; GCAssist while it helps the garbage collector
 //	running or runnable in a stop          StopTheWorld
 //	runnable                               Runnable
 //	system call                            Syscall
@@ -49,18 +49,18 @@
 //     both before and after.
 //   - Runnable counts for the goroutines that held the processors meanwhile. The garbage collector counts in proportion.
 //   - GCAssist and stops by the garbage collector are GarbageCollection. Other stops name the goroutine that stops.
-//   - OtherPrograms is time that this process did not get from the operating system: the part of the running time that is
-//     missing in the notes of tracelog.CPU, and times of a millisecond or more in which a goroutine is ready and
-//     a processor of the runtime is free. It names no goroutine.
+//   - OtherPrograms is time that this process did not get from the operating system. It is the part of the running time that
+//     the notes of tracelog.CPU lack. It is also each millisecond or more in which a goroutine is ready while a
+//     processor of the runtime is free. It names no goroutine.
 //
 // # Guarantees
 //
-//   - Intervals of a goroutine are in order and disjoint. Those of the serving goroutine cover the request. Causes add up to
+//   - Intervals of a goroutine are in order and disjoint. The intervals of the serving goroutine cover the request. Causes add up to
 //     its duration. All are exact, to the nanosecond.
 //   - A malformed or cut trace gives an error and the requests so far. Read never panics.
-//   - Memory depends on the size of the trace, and on the part of it in which the wanted requests run: five times the size
-//     for one short request, fifteen times when the requests run all the time. A result has some ten thousand intervals at most,
-//     unless it has as many spans.
+//   - Memory depends on the size of the trace, and on how long the wanted requests run in it. It is five times the size for
+//     one short request, and fifteen times when the requests run all the time. A result has some ten thousand intervals at
+//     most, unless it has as many spans.
 //   - Read starts no goroutine. It may be called concurrently with different readers.
 //
 // # Limitations

@@ -8,8 +8,8 @@ import (
 type activity uint8
 
 const (
-	running activity = iota
-	noted            // running, since a note; the stack is that of the note
+	executing activity = iota
+	noted              // executing, since a note; the stack is the note's
 	assisting
 	runnable
 	syscalling
@@ -63,12 +63,12 @@ type goroutine struct {
 	joined *root       // the last wanted root that it worked for
 }
 
-// busy returns running, or assisting.
+// busy returns executing, or assisting.
 func (g *goroutine) busy() activity {
 	if g.assist {
 		return assisting
 	}
-	return running
+	return executing
 }
 
 // transition follows the state of a goroutine.
@@ -114,6 +114,7 @@ func (a *analyzer) transition(event *xtrace.Event) {
 	case xtrace.GoNotExist:
 		a.end(g, at, nil)
 		delete(a.goroutines, id)
+	default: // no goroutine comes into another state
 	}
 }
 
@@ -141,7 +142,7 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 	g.state = state
 	switch state {
 	case xtrace.GoRunning:
-		g.now.activity = running
+		g.now.activity = executing
 		a.resume(g, event, event.Time())
 	case xtrace.GoRunnable:
 		g.now.activity = runnable
@@ -150,6 +151,7 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 	case xtrace.GoWaiting:
 		g.now.activity = a.stacks.blocked(a.stacks.id(stack))
 		g.collects = a.stacks.collector(a.stacks.id(stack))
+	default:
 	}
 	if state != xtrace.GoRunning {
 		g.now.stack = stack
@@ -175,6 +177,7 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		g.now.seen(stack)
 	case xtrace.GoSyscall:
 		stack = g.now.stack
+	default: // it is new
 	}
 	a.change(g, event.Time(), runnable, stack, w)
 }

@@ -19,6 +19,7 @@ func (a *analyzer) note(event *xtrace.Event) {
 		a.endSpan(event, n)
 	case tracelog.CPUTime:
 		a.processors.account(event.Time(), n.CPU)
+	default: // a message of other code
 	}
 }
 

@@ -91,9 +91,9 @@ func TestCoarsenGroup(t *testing.T) {
 		return states.Interval{Kind: kind, Start: start, End: end}
 	}
 	got := coarsen([]states.Interval{
-		at(states.Running, 0, 1), at(states.Select, 1, 4), at(states.Running, 4, 6), at(states.Select, 6, 10), at(states.Select, 10, 30),
+		at(states.OnCPU, 0, 1), at(states.Select, 1, 4), at(states.OnCPU, 4, 6), at(states.Select, 6, 10), at(states.Select, 10, 30),
 	}, 10)
-	want := []states.Interval{at(states.Running, 0, 3), at(states.Select, 3, 10), at(states.Select, 10, 30)}
+	want := []states.Interval{at(states.OnCPU, 0, 3), at(states.Select, 3, 10), at(states.Select, 10, 30)}
 	if !slices.EqualFunc(got, want, func(a, b states.Interval) bool { return a.Kind == b.Kind && a.Start == b.Start && a.End == b.End }) {
 		t.Errorf("intervals are %v, want %v", got, want)
 	}
@@ -118,7 +118,7 @@ func TestCallsWhileRunning(t *testing.T) {
 		i    int
 		want string
 	}{
-		"seen":                   {[]record{{end: 1, activity: running, stack: lock}}, 0, "lock"},
+		"seen":                   {[]record{{end: 1, activity: executing, stack: lock}}, 0, "lock"},
 		"waits":                  {[]record{{end: 1, activity: waitingSync, stack: lock}}, 0, "lock"},
 		"between waits":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: syscalling, stack: write}}, 1, "main"},
 		"after a note":           {[]record{{end: 1, activity: noted, stack: note}, {start: 1, end: 2, activity: waitingSync, stack: lock}}, 0, "handle"},

@@ -13,7 +13,7 @@ import (
 type piece struct {
 	segment
 	kind  states.Kind
-	index int // of the segment, among those of its goroutine; -1 for a gap
+	index int // of the segment among all of its goroutine; -1 for a gap
 }
 
 // stepsPerPause pieces are handled in less than a millisecond.
@@ -46,7 +46,7 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 
 // split yields a piece in parts, where the world was stopped meanwhile.
 func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
-	if p.kind != states.Runnable && p.kind != states.Running {
+	if p.kind != states.Runnable && p.kind != states.OnCPU {
 		return yield(p)
 	}
 	rest := p
@@ -54,7 +54,7 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	for i := range stops {
 		s := &stops[i]
 		// The goroutine that stops the world runs meanwhile. Others that run have not been stopped yet.
-		if s.end <= rest.start || s.start >= rest.end || p.kind == states.Running && s.by != g {
+		if s.end <= rest.start || s.start >= rest.end || p.kind == states.OnCPU && s.by != g {
 			continue
 		}
 		if s.start > rest.start {

@@ -37,7 +37,7 @@ func query(t *testing.T, db *sql.DB, f func()) {
 	c.Close()
 }
 
-// Of the requests that had a connection in turn, the one that had it for long is named.
+// Several requests have a connection in turn. The one that has it for long is named.
 func TestPool(t *testing.T) {
 	db := sql.OpenDB(connector{func() {}})
 	db.SetMaxOpenConns(1)
@@ -81,7 +81,7 @@ func TestPoolOpensConnection(t *testing.T) {
 	defer db.Close()
 	var r *request
 	got := read(t, record(t, func() {
-		held, done := make(chan int), make(chan int)
+		taken, done := make(chan int), make(chan int)
 		go func() {
 			defer close(done)
 			c, err := db.Conn(context.Background())
@@ -89,13 +89,13 @@ func TestPoolOpensConnection(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			close(held)
+			close(taken)
 			blockedIn("sql.(*DB).conn(")
 			broken = false
 			// The pool opens another connection for this one.
-			c.Raw(func(any) error { return driver.ErrBadConn })
+			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}()
-		<-held
+		<-taken
 		r = do("GET /", func() { query(t, db, func() {}) })
 		<-done
 	}), r)

@@ -165,8 +165,8 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 	return h
 }
 
-// The machine is taken to run other programs when the goroutines of this process got less than this part of the time
-// in which they ran, as the runtime sees it, and when they missed more than leastMissed.
+// The machine runs other programs when this process got less CPU time than this part of the time in which its goroutines
+// ran, as the runtime sees it. It must also have missed more than leastMissed.
 const (
 	fullShare   = 0.8
 	leastMissed = 2 * time.Millisecond

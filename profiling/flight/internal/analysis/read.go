@@ -40,6 +40,6 @@ func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []states.Reque
 	// The second reading meets the same error at the same place.
 	err = s.events(a.event)
 	defer s.recovered(&err)
-	a.finish()
+	a.close()
 	return a.requests(), err
 }

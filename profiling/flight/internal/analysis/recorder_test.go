@@ -75,7 +75,7 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// What the recorder has lost is a gap. A wait that began before counts.
+// A lost generation is a gap. A wait that began before counts.
 func TestLostGenerations(t *testing.T) {
 	var r *request
 	begin := time.Now()

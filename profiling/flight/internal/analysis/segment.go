@@ -22,7 +22,7 @@ func (o *open) seen(stack xtrace.Stack) {
 	switch {
 	case o.activity > assisting || stack == xtrace.NoStack:
 	case o.activity == noted:
-		o.activity, o.stack = running, stack
+		o.activity, o.stack = executing, stack
 	case o.stack == xtrace.NoStack:
 		o.stack = stack
 	}
@@ -47,7 +47,7 @@ type record struct {
 }
 
 // seen reports whether the stack is where the goroutine ran.
-func (r *record) seen() bool { return r.activity == running && r.stack != 0 }
+func (r *record) seen() bool { return r.activity == executing && r.stack != 0 }
 
 // A wake is the end of a wait.
 type wake struct {
@@ -123,8 +123,8 @@ func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
 func (s *segment) kind(stacks *stacks) states.Kind {
 	nobody := s.wake != nil && s.wake.by == nil // a timer, since the network poller has a reason of its own
 	switch s.activity {
-	case running, noted:
-		return states.Running
+	case executing, noted:
+		return states.OnCPU
 	case assisting, waitingCollector:
 		return states.GCAssist
 	case runnable:
@@ -154,6 +154,7 @@ func (s *segment) kind(stacks *stacks) states.Kind {
 			return class
 		}
 		return stacks.wait(s.wake.stack)
+	default:
+		return states.Wait
 	}
-	return states.Wait
 }

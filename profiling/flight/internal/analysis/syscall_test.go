@@ -29,7 +29,9 @@ func TestSyscall(t *testing.T) {
 		go func() {
 			blockedIn("analysis_test.flush")
 			time.Sleep(long)
-			syscall.Write(pipe[1], []byte{1})
+			if _, err := syscall.Write(pipe[1], []byte{1}); err != nil {
+				t.Error(err)
+			}
 		}()
 		r = do("GET /", func() { flush(t, pipe[0]) })
 	}), r)

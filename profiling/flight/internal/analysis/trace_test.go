@@ -99,8 +99,8 @@ func readRoot(t testing.TB, data []byte, root analysis.Root) *states.Request {
 	return &requests[0]
 }
 
-// check fails unless intervals are in order and disjoint, those of the serving goroutine cover the request, and
-// causes add up to its duration.
+// check fails unless intervals are in order and disjoint, the intervals of the serving goroutine cover the request,
+// and causes add up to its duration.
 func check(t testing.TB, r *states.Request) {
 	t.Helper()
 	if len(r.Goroutines) == 0 {

@@ -58,7 +58,7 @@ func TestChainOfWaits(t *testing.T) {
 		go func() { second <- <-first }()
 		r = do("GET /", func() { receive(second) })
 	}), r)
-	c := largest(t, got, states.Running)
+	c := largest(t, got, states.OnCPU)
 	if c.By == nil || c.By.Request != "GET /slow" {
 		t.Errorf("by %+v, want GET /slow", c.By)
 	}
@@ -166,7 +166,7 @@ func TestReadersOfMutex(t *testing.T) {
 	}
 }
 
-// Of several that hold a mutex in turn, the one that held it for long is named, and not the last one.
+// Several goroutines hold a mutex in turn. The one that held it for long is named, and not the last one.
 func TestMutexPassedOn(t *testing.T) {
 	var r *request
 	got := read(t, record(t, func() {

@@ -45,6 +45,7 @@ func locate(s *source, wanted []Root) ([]window, error) {
 			if w.end == 0 {
 				w.end = last
 			}
+		default:
 		}
 	})
 	var windows []window
