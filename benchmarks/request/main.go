@@ -83,7 +83,7 @@ type command struct {
 var commands = []command{
 	{"gate", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runGate))},
 	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
-	{"waits", 10, 2 * time.Second, "^http$", runWaits},
+	{"waits", 8, 2 * time.Second, "^(http|outgoing|sql)$", runWaits},
 	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
 	{"kept", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runKept))},
@@ -112,18 +112,19 @@ func run(ctx context.Context, args []string) error {
 	}
 	var text strings.Builder
 	o.out = io.MultiWriter(os.Stdout, &text)
-	if err := c.run(ctx, o); err != nil {
+	err = c.run(ctx, o)
+	if err != nil && !errors.Is(err, errLimit) {
 		return err
 	}
-	return document.Write(o.into, document.Part{Name: c.word, Text: text.String()})
+	return errors.Join(err, document.Write(o.into, document.Part{Name: c.word, Text: text.String()}))
 }
 
 func parse(args []string) (c command, o options, err error) {
 	f := flag.NewFlagSet("request", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5, of waits 10")
+	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5, of waits 8")
 	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of the report and of waits 2s")
 	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services have nothing to do, of report and budgets")
-	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report and of waits http")
+	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report http, of waits http, outgoing and sql")
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
 	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go and have them in the report")

@@ -35,6 +35,8 @@ type snapshotCost struct {
 	writing, analysing time.Duration
 	processor          time.Duration // of the whole process, in the round with the snapshot, beyond what one without takes
 	lasted             time.Duration // from the slow request until its result
+
+	busyP99, quietP99 time.Duration // of the background load
 }
 
 // measureCosts takes snapshots of a service under load, and compares the other requests' latencies in rounds with and without
@@ -93,14 +95,16 @@ func (c *child) snapshot(ctx context.Context, background *load.Load, quiet, busy
 		return cost, errors.New(o.Trouble)
 	}
 	cost.lasted = time.Since(began)
-	*busy = append(*busy, background.Take().Latencies...)
+	meanwhile := background.Take()
+	*busy, cost.busyP99 = append(*busy, meanwhile.Latencies...), meanwhile.P(0.99)
 	if err := c.ask(ctx, "/usage", &at[1]); err != nil {
 		return cost, err
 	}
 	if err := elapse(ctx, cost.lasted); err != nil {
 		return cost, err
 	}
-	*quiet = append(*quiet, background.Take().Latencies...)
+	later := background.Take()
+	*quiet, cost.quietP99 = append(*quiet, later.Latencies...), later.P(0.99)
 	if err := c.ask(ctx, "/usage", &at[2]); err != nil {
 		return cost, err
 	}
@@ -179,5 +183,12 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration) (string, error)
 		}
 		b.WriteString("\n")
 	}
+	slower := 0
+	for _, c := range costs {
+		if c.busyP99 > c.quietP99 {
+			slower++
+		}
+	}
+	fmt.Fprintf(&b, "\nThe p99 was higher with the snapshot in %d of %d pairs of such times.\n", slower, len(costs))
 	return b.String(), errors.Join(errs...)
 }
