@@ -136,9 +136,6 @@ func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time
 		return ctx, nil // the ids of s are not valid, and the sampler dropped a span without a parent
 	}
 	measure.measure = true
-	if measure.root { // the sampler has sampled it under a span that it had dropped
-		return started, &openedSpan{span: measure, joined: &s.tracer.provider.joined, recorded: true, own: true}
-	}
 	return started, (*openedMeasure)(measure)
 }
 
