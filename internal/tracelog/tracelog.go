@@ -1,7 +1,6 @@
 // Package tracelog notes spans in the execution trace of package runtime/trace, while one is written, and reads such notes.
-// A local root is a task, which its
-// tracer makes. Each span has a log message at its start and one at its end. Regions would not do: they belong to
-// one goroutine, and spans do not.
+// A local root is a task, which its tracer makes. Each span has a log message at its start and one at its end. Regions would not
+// do: they belong to one goroutine, and spans do not.
 package tracelog
 
 import (
@@ -10,16 +9,18 @@ import (
 	rt "runtime/trace"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
 // The categories of messages. A message has the span's id in hexadecimal, then:
 //
-//   - root: the trace's id. It comes before the start of the same span, in the same task.
-//   - start: the span's name, which may change before the end.
-//   - end: the span's name.
+//   - root: the trace's id, and the name of a local root that starts. The name may change before the end.
+//   - start: the name of another span that starts.
+//   - end: the name of a span that ends.
 //
 // A message of the category cpu has only the CPU time of the process, in nanoseconds.
 const (
@@ -29,24 +30,28 @@ const (
 	cpuCategory   = "perfline.cpu"
 )
 
-// Enabled reports whether an execution trace is being written. Other functions are called only then: they allocate.
+// Enabled reports whether an execution trace is being written. Other functions are called only then: each note takes
+// longer than a mark, because the tracer adds the stack.
 func Enabled() bool { return rt.IsEnabled() }
 
 // Root notes that a local root starts on this goroutine, in the task of ctx.
 func Root(ctx context.Context, span trace.SpanContext, name string) {
 	id, traceID := span.SpanID(), span.TraceID()
-	rt.Log(ctx, rootCategory, message(id, hex.EncodeToString(traceID[:])))
-	Start(ctx, id, name)
+	b := buffers.Get().(*[]byte)
+	*b = hex.AppendEncode(begin(*b, id), traceID[:])
+	write(ctx, rootCategory, append(*b, ' '), name, b)
 }
 
 // Start notes that a span starts on this goroutine.
 func Start(ctx context.Context, id trace.SpanID, name string) {
-	rt.Log(ctx, startCategory, message(id, name))
+	b := buffers.Get().(*[]byte)
+	write(ctx, startCategory, begin(*b, id), name, b)
 }
 
 // End notes that a span ends on this goroutine.
 func End(id trace.SpanID, name string) {
-	rt.Log(context.Background(), endCategory, message(id, name))
+	b := buffers.Get().(*[]byte)
+	write(context.Background(), endCategory, begin(*b, id), name, b)
 }
 
 // CPU notes the CPU time that the process has used so far, in user and system mode. From two such notes, a reader of the
@@ -62,8 +67,17 @@ func CPU(used time.Duration) {
 // maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes anyway.
 const maxName = 200
 
-func message(id trace.SpanID, rest string) string {
-	return hex.EncodeToString(id[:]) + " " + rest[:min(len(rest), maxName)]
+// buffers are the memory of messages, which the tracer copies during the call.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 16+1+32+1+maxName)) }}
+
+func begin(b []byte, id trace.SpanID) []byte { return append(hex.AppendEncode(b[:0], id[:]), ' ') }
+
+// write writes a message with a name at its end. Its memory goes back to the buffers.
+func write(ctx context.Context, category string, message []byte, name string, buffer *[]byte) {
+	message = append(message, name[:min(len(name), maxName)]...)
+	rt.Log(ctx, category, unsafe.String(&message[0], len(message)))
+	*buffer = message
+	buffers.Put(buffer)
 }
 
 // A Kind says what a note says.
@@ -83,7 +97,7 @@ type Note struct {
 	Kind    Kind
 	SpanID  trace.SpanID
 	TraceID trace.TraceID // of a RootStart
-	Name    string        // of a SpanStart or a SpanEnd; it may be cut within a character
+	Name    string        // of a span; it may be cut within a character
 	CPU     time.Duration // of a CPUTime
 }
 
@@ -114,9 +128,10 @@ func Parse(category, message string) (n Note) {
 	if kind != RootStart {
 		return Note{Kind: kind, SpanID: span, Name: rest}
 	}
-	traceID, err := trace.TraceIDFromHex(rest)
-	if err != nil {
+	id, name, ok := strings.Cut(rest, " ")
+	traceID, err := trace.TraceIDFromHex(id)
+	if !ok || err != nil {
 		return Note{}
 	}
-	return Note{Kind: kind, SpanID: span, TraceID: traceID}
+	return Note{Kind: kind, SpanID: span, TraceID: traceID, Name: name}
 }

@@ -2,6 +2,7 @@ package tracelog_test
 
 import (
 	"bytes"
+	"io"
 	rt "runtime/trace"
 	"strings"
 	"testing"
@@ -26,11 +27,12 @@ func TestNotesAreInTheTrace(t *testing.T) {
 		t.Error("Enabled is false while the tracer runs")
 	}
 	tracelog.Root(t.Context(), span, "GET")
+	tracelog.Start(t.Context(), span.SpanID(), "sql")
 	tracelog.End(span.SpanID(), "GET /"+strings.Repeat("long", 100))
 	tracelog.CPU(987654321)
 	rt.Stop()
 	for _, want := range []string{
-		"perfline.root", "00000000000000cd 000000000000000000000000000000ab", "perfline.start", "00000000000000cd GET", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321",
+		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.start", "00000000000000cd sql", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321",
 	} {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("the trace lacks %q", want)
@@ -47,13 +49,14 @@ func TestParse(t *testing.T) {
 		category, message string
 		want              tracelog.Note
 	}{
-		{"perfline.root", id + " " + traceID, tracelog.Note{Kind: tracelog.RootStart, SpanID: span.SpanID(), TraceID: span.TraceID()}},
+		{"perfline.root", id + " " + traceID + " GET /", tracelog.Note{Kind: tracelog.RootStart, SpanID: span.SpanID(), TraceID: span.TraceID(), Name: "GET /"}},
+		{"perfline.root", id + " " + traceID, tracelog.Note{}},
 		{"perfline.start", id + " a name", tracelog.Note{Kind: tracelog.SpanStart, SpanID: span.SpanID(), Name: "a name"}},
 		{"perfline.end", id + " ", tracelog.Note{Kind: tracelog.SpanEnd, SpanID: span.SpanID()}},
 		{"perfline.end", id, tracelog.Note{}},
 		{"perfline.end", "xyz name", tracelog.Note{}},
 		{"perfline.root", id + " short", tracelog.Note{}},
-		{"perfline.root", id + " " + traceID + "00", tracelog.Note{}},
+		{"perfline.root", id + " " + traceID + "00 GET /", tracelog.Note{}},
 		{"perfline.cpu", "1234567890", tracelog.Note{Kind: tracelog.CPUTime, CPU: 1234567890}},
 		{"perfline.cpu", "0", tracelog.Note{}},
 		{"perfline.cpu", "-5", tracelog.Note{}},
@@ -64,5 +67,24 @@ func TestParse(t *testing.T) {
 		if got := tracelog.Parse(c.category, c.message); got != c.want {
 			t.Errorf("Parse(%q, %q) = %+v, want %+v", c.category, c.message, got, c.want)
 		}
+	}
+}
+
+// Notes allocate nothing.
+func TestAllocNotes(t *testing.T) {
+	if tracelog.Enabled() {
+		t.Skip("the execution tracer is in use")
+	}
+	if err := rt.Start(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Stop()
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		tracelog.Root(ctx, span, "GET")
+		tracelog.Start(ctx, span.SpanID(), "sql")
+		tracelog.End(span.SpanID(), "sql")
+	}); n > 0 {
+		t.Errorf("three notes allocate %v times", n)
 	}
 }

@@ -13,6 +13,7 @@ func (a *analyzer) note(event *xtrace.Event) {
 	switch n := tracelog.Parse(log.Category, log.Message); n.Kind {
 	case tracelog.RootStart:
 		a.startRoot(event, log.Task, n)
+		a.startSpan(event, log.Task, n)
 	case tracelog.SpanStart:
 		a.startSpan(event, log.Task, n)
 	case tracelog.SpanEnd:
@@ -23,7 +24,7 @@ func (a *analyzer) note(event *xtrace.Event) {
 	}
 }
 
-// startRoot begins a request. The start of its span follows.
+// startRoot begins a request. The caller starts its span.
 func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog.Note) {
 	if a.spans[n.SpanID] != nil {
 		return // malformed: the id is in use

@@ -1,0 +1,48 @@
+package tracelog_test
+
+import (
+	"context"
+	"io"
+	rt "runtime/trace"
+	"testing"
+
+	"github.com/perfline/perfline/internal/tracelog"
+)
+
+// A span costs two notes while an execution trace is written, and a root a task besides.
+func BenchmarkNotes(b *testing.B) {
+	if tracelog.Enabled() {
+		b.Skip("the execution tracer is in use")
+	}
+	if err := rt.Start(io.Discard); err != nil {
+		b.Fatal(err)
+	}
+	defer rt.Stop()
+	b.Run("root", func(b *testing.B) {
+		for b.Loop() {
+			ctx, task := rt.NewTask(context.Background(), "GET")
+			tracelog.Root(ctx, span, "GET")
+			tracelog.End(span.SpanID(), "GET /items/{id}")
+			task.End()
+		}
+	})
+	b.Run("task", func(b *testing.B) {
+		for b.Loop() {
+			_, task := rt.NewTask(context.Background(), "GET")
+			task.End()
+		}
+	})
+	ctx, task := rt.NewTask(context.Background(), "GET")
+	defer task.End()
+	b.Run("span", func(b *testing.B) {
+		for b.Loop() {
+			tracelog.Start(ctx, span.SpanID(), "sql.conn.query")
+			tracelog.End(span.SpanID(), "sql.conn.query")
+		}
+	})
+	b.Run("log", func(b *testing.B) {
+		for b.Loop() {
+			rt.Log(ctx, "perfline.start", "0123456789abcdef sql.conn.query")
+		}
+	})
+}
