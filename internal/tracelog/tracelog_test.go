@@ -2,7 +2,6 @@ package tracelog_test
 
 import (
 	"bytes"
-	"io"
 	rt "runtime/trace"
 	"strings"
 	"testing"
@@ -67,24 +66,5 @@ func TestParse(t *testing.T) {
 		if got := tracelog.Parse(c.category, c.message); got != c.want {
 			t.Errorf("Parse(%q, %q) = %+v, want %+v", c.category, c.message, got, c.want)
 		}
-	}
-}
-
-// Notes allocate nothing.
-func TestAllocNotes(t *testing.T) {
-	if tracelog.Enabled() {
-		t.Skip("the execution tracer is in use")
-	}
-	if err := rt.Start(io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	defer rt.Stop()
-	ctx := t.Context()
-	if n := testing.AllocsPerRun(1000, func() {
-		tracelog.Root(ctx, span, "GET")
-		tracelog.Start(ctx, span.SpanID(), "sql")
-		tracelog.End(span.SpanID(), "sql")
-	}); n > 0 {
-		t.Errorf("three notes allocate %v times", n)
 	}
 }
