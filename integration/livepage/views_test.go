@@ -46,7 +46,7 @@ func views() []view {
 			p.click("#timelines tr[data-timeline] .twist")
 			p.wait(`document.querySelector("#timelines .inside [data-event], #timelines .inside .muted")`)
 		}),
-		at("waits", "#/waits", `document.querySelector("#flight-how")?.checkVisibility()`, pause),
+		at("waits", "#/waits", `document.querySelector("#arm")?.checkVisibility()`, pause),
 		at("counters", "#/counters", `document.querySelector(".counters table")`, pause),
 		at("no such page", "#/nothing", `document.querySelector("h1")?.textContent === "Not found"`),
 	}

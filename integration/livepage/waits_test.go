@@ -118,9 +118,14 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 		},
 		Causes: []states.Cause{{Kind: states.Mutex, Duration: 40 * ms, Function: "example.com/app.(*Index).Search", SpanID: lookup.SpanID(), By: by}},
 	}}
+	return w, w.serve(t), fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
+}
+
+// serve serves the page of w, and returns its address.
+func (w *waiting) serve(t *testing.T) string {
 	server := httptest.NewServer(http.StripPrefix("/p", live.Handler(w, live.Config{Prefix: "/", Refresh: 50 * ms})))
 	t.Cleanup(server.Close)
-	return w, server.URL + "/p/", fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
+	return server.URL + "/p/"
 }
 
 // A request shows why it was slow: in a sentence, in its bars, and for each goroutine with the stacks and the party of each wait.
@@ -190,7 +195,9 @@ func TestFlightRecorder(t *testing.T) {
 
 // Without a recorder, the page says how to add one.
 func TestNoFlightRecorder(t *testing.T) {
-	p := open(t, shop.Page+"#/waits", View{})
+	w, _, _ := startWaiting(t)
+	w.flight = nil
+	p := open(t, w.serve(t)+"#/waits", View{})
 	p.wait(`document.querySelector("#flight-how")?.checkVisibility() && document.querySelector("#flight-how").innerText.includes("flight.NewRecorder")`)
 	if eval[bool](p, `document.querySelector("#arm").checkVisibility()`) {
 		t.Error("there is a button to arm nothing")
