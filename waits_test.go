@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -178,6 +179,36 @@ func TestWaitsAsAttributes(t *testing.T) {
 		t.Error(err)
 	}
 	delivered(10 + 2000)
+}
+
+// An answer that does not come within ten seconds comes too late.
+func TestWaitsAsAttributesInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, sent := &answers{}, &collected{}
+		pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
+		for _, wait := range []time.Duration{0, time.Second} {
+			time.Sleep(wait)
+			_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+			span.End()
+		}
+		for _, c := range []struct {
+			wait time.Duration
+			want uint64
+		}{{8 * time.Second, 0}, {time.Second + 1, 1}, {time.Second, 2}} {
+			time.Sleep(c.wait)
+			synctest.Wait()
+			if got := pl.Stats().Delivery.Accepted; got != c.want {
+				t.Errorf("%v later, %d spans do not wait any more, want %d", c.wait, got, c.want)
+			}
+		}
+		recorder.watcher(recorder.asked[0], &states.Request{})
+		if err := pl.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := pl.Stats().Delivery.Delivered; n != 2 {
+			t.Errorf("%d spans are delivered, want 2", n)
+		}
+	})
 }
 
 // Spans that wait for an answer take 4 MiB at most.

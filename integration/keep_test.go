@@ -53,7 +53,7 @@ func TestKeptRequests(t *testing.T) {
 	var mu sync.Mutex
 	var all []keptRequest
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /work/{n}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /tasks/{n}", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.PathValue("n"))
 		if err != nil {
 			t.Error(err)
@@ -84,7 +84,7 @@ func TestKeptRequests(t *testing.T) {
 	within, stop := context.WithTimeout(ctx, keepLength)
 	defer stop()
 	requests := load.Start(within, load.Config{PerSecond: keepRate, Do: func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(srv.URL, "/work/", n.Add(1)), http.NoBody)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(srv.URL, "/tasks/", n.Add(1)), http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 			continue
 		}
 		names := slices.Sorted(maps.Keys(names(got)))
-		if !slices.Equal(names, []string{"GET /work/{n}", "found", "query", "render"}) || len(got) != 3 {
+		if !slices.Equal(names, []string{"GET /tasks/{n}", "found", "query", "render"}) || len(got) != 3 {
 			t.Errorf("request %v (%v, sampled %t) has %q in %d spans in Jaeger", q.trace, q.want, q.sampled, names, len(got))
 		}
 		if !q.sampled && reason != q.want.String() && q.want != otlpenc.NotKept {
@@ -166,7 +166,7 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 // reasonIn returns the attribute with the reason, which only the local root may have.
 func reasonIn(spans []backend.Span) (reason string, ok bool) {
 	for _, s := range spans {
-		if s.Name == "GET /work/{n}" {
+		if s.Name == "GET /tasks/{n}" {
 			reason, ok = s.Tags[otlpenc.KeepReasonKey].(string)
 		}
 	}

@@ -32,7 +32,7 @@ func TestKeptRequests(t *testing.T) {
 		t.Fatalf("kept are %+v", rows)
 	}
 	if n := len(got.Requests.Routes); n != 2 {
-		t.Errorf("%d routes, want those of the two", n)
+		t.Errorf("%d routes, want the routes of the two requests", n)
 	}
 	p.get("data/requests/"+rows[1].Trace+"/"+rows[1].Span, http.StatusOK, nil)
 }

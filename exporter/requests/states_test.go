@@ -159,14 +159,14 @@ func TestWaits(t *testing.T) {
 		}
 	}
 	want := []string{
-		"GET /search: network 58ms 1 in example.com/app.fetch by nobody",
+		"GET /search: network 58ms 1 in example.com/app.fetch by no goroutine",
 		"GET /search: channel receive 22ms 1 in example.com/app.handle by 8",
 		"lookup: mutex 30ms 1 in example.com/app.(*Index).Search by 99",
 		"lookup: pool 6ms 2 in example.com/db.Query by 12",
-		"lookup: system call 5ms 1 in example.com/db.open by nobody",
-		"lookup: GC assist 5ms 1 in example.com/app.grow by nobody",
+		"lookup: system call 5ms 1 in example.com/db.open by no goroutine",
+		"lookup: GC assist 5ms 1 in example.com/app.grow by no goroutine",
 		"lookup: runnable 4ms 1 in example.com/app.(*Index).Search by 99",
-		"render: timer 12ms 1 in example.com/app.render by nobody",
+		"render: timer 12ms 1 in example.com/app.render by no goroutine",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -17,7 +17,7 @@ func TestLeaks(t *testing.T) {
 	p.tell("sessions", `{ sessions: [], leaks: true }`)
 	p.wait(visible)
 	eval[bool](p, `(answers.leaks = () => ({ at: 1, took: 20, goroutines: 5, cut: 2, stacks: [
-		{ goroutines: 4, span: "GET /<b>", frames: ["runtime.gopark proc.go:1", "main.work /home/somebody/go/pkg/mod/example.com/a-module/with/a/long/path@v1.2.3/and/further/folders/main.go:7"] },
+		{ goroutines: 4, span: "GET /<b>", frames: ["runtime.gopark proc.go:1", "main.work /home/user/go/pkg/mod/example.com/a-module/with/a/long/path@v1.2.3/and/further/folders/main.go:7"] },
 		{ goroutines: 1, frames: [] },
 	] }), true)`)
 	if asked := eval[int](p, `calls.filter(([name]) => name === "leaks").length`); asked > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -14,8 +15,8 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// An annotator gives spans of slow requests attributes for what they waited for. Such spans wait until a recorder knows that, and all
-// others pass. A flush does not wait: it sends them as they are.
+// An annotator gives spans of slow requests attributes for what they waited for. Such spans wait until a recorder knows that, for
+// longestWait at most, and all others pass. A flush does not wait: it sends them as they are.
 type annotator struct {
 	next     bridge.Output
 	recorder states.Recorder
@@ -32,7 +33,12 @@ type annotator struct {
 type waitingTrace struct {
 	roots []trace.SpanID // of requests whose results are to come
 	spans []otlpenc.Spans
+	timer *time.Timer // ends the waiting
 }
+
+// longestWait is how long spans wait for attributes. A recorder whose budget is used up may take minutes, and backends that
+// sample whole traces do not wait so long.
+const longestWait = 10 * time.Second
 
 // Bounds of what waits. Spans over them pass as they are.
 const (
@@ -67,7 +73,7 @@ func (a *annotator) await(q bridge.SlowRequest) {
 		if len(a.traces) == maxWaitingTraces {
 			return
 		}
-		t = &waitingTrace{}
+		t = &waitingTrace{timer: time.AfterFunc(longestWait, func() { a.expire(q.TraceID) })}
 		a.traces[q.TraceID] = t
 		a.waiting.Add(1)
 	}
@@ -96,6 +102,17 @@ func (a *annotator) known(root states.Root, result *states.Request) {
 	a.pass(done)
 }
 
+// expire ends the waiting of a trace, whose spans pass as they are.
+func (a *annotator) expire(id trace.TraceID) {
+	a.mu.Lock()
+	var all []otlpenc.Spans
+	if t := a.traces[id]; t != nil {
+		all = a.remove(id, t)
+	}
+	a.mu.Unlock()
+	a.pass(all)
+}
+
 // annotated returns the bytes of spans with attributes for what they waited for. a.mu is held.
 func (a *annotator) annotated(spans otlpenc.Spans, result *states.Request) []byte {
 	b, err := spans.WithAttributes(make([]byte, 0, len(spans.Bytes)+512), func(id trace.SpanID) []attribute.KeyValue { return result.Attributes(id) })
@@ -108,6 +125,7 @@ func (a *annotator) annotated(spans otlpenc.Spans, result *states.Request) []byt
 
 // remove returns the spans of a trace, which does not wait any more. a.mu is held.
 func (a *annotator) remove(id trace.TraceID, t *waitingTrace) []otlpenc.Spans {
+	t.timer.Stop()
 	delete(a.traces, id)
 	a.waiting.Add(-1)
 	for _, s := range t.spans {
