@@ -151,7 +151,7 @@ func TestWaits(t *testing.T) {
 	waits := q.Waits()
 	for _, s := range q.Spans {
 		for _, w := range waits[s.SpanID] {
-			by := "nobody"
+			by := "no goroutine"
 			if w.By != nil {
 				by = fmt.Sprint(w.By.Goroutine)
 			}

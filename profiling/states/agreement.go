@@ -35,7 +35,7 @@ func (r *Request) Agrees(at, skew time.Duration, waits bool, worked func(trace.S
 			case i.Kind == Gap:
 				gap = true
 			case !worked(i.SpanID):
-			case !waits && i.Kind.onProcessor(), waits && i.Kind != OnCPU:
+			case !waits && i.Kind.OnProcessor(), waits && i.Kind != OnCPU:
 				return true
 			case i.Start <= at && at < i.End:
 				known = true

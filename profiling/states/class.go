@@ -50,5 +50,5 @@ func (c Class) String() string {
 	return "not in the trace"
 }
 
-// onProcessor reports whether a goroutine in a state of this kind may use a processor. In a system call, the kernel may.
-func (k Kind) onProcessor() bool { return k == OnCPU || k == Syscall || k == GCAssist }
+// OnProcessor reports whether a goroutine in a state of this kind may use a processor. In a system call, the kernel may.
+func (k Kind) OnProcessor() bool { return k == OnCPU || k == Syscall || k == GCAssist }

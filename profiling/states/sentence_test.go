@@ -16,7 +16,7 @@ var (
 
 	own     = &states.Party{Request: "GET /", RootID: root, Function: "main.work"}
 	search  = &states.Party{Request: "GET /search", Function: "example.com/shop/index.(*Index).rebuild"}
-	nobody  = &states.Party{}
+	unknown = &states.Party{}
 	worker  = &states.Party{Function: "main.work"}
 	library = &states.Party{Request: "GET /search"}
 )
@@ -32,7 +32,7 @@ func TestSentence(t *testing.T) {
 		{[]states.Cause{{Kind: states.Mutex, By: worker}}, "waited for a mutex that a goroutine held in main.work"},
 		{[]states.Cause{{Kind: states.Mutex, By: library}}, "waited for a mutex that GET /search held"},
 		{[]states.Cause{{Kind: states.Mutex, By: own}}, "waited for a mutex that another goroutine of this request held in main.work"},
-		{[]states.Cause{{Kind: states.Mutex, By: nobody}}, "waited for a mutex"},
+		{[]states.Cause{{Kind: states.Mutex, By: unknown}}, "waited for a mutex"},
 		{[]states.Cause{{Kind: states.Mutex, Function: in}}, "waited for a mutex in (*Store).flush"},
 		{[]states.Cause{{Kind: states.Pool, By: search}}, "waited for a database connection that GET /search held in (*Index).rebuild"},
 		{[]states.Cause{{Kind: states.Pool, Function: in}}, "waited for a database connection in (*Store).flush"},
