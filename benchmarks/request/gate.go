@@ -12,34 +12,50 @@ import (
 // spans.
 const burst = 256
 
-// gate measures each shape in rounds: in each, every variant has its turn, and each round
-// begins with another.
+// gate measures each shape in rounds.
 func gate(ctx context.Context, o options, vs []variant, ss []shape) ([]result, error) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.procs))
 	var results []result
 	for _, s := range ss {
-		r := result{title: s.title, samples: make([][]sample, len(vs))}
+		var rows []row
 		for _, v := range vs {
-			r.names = append(r.names, v.name)
+			rows = append(rows, row{v.name, s, v})
 		}
-		for round := range o.rounds {
-			for k := range vs {
-				i := (k + round) % len(vs)
-				got, err := take(ctx, vs[i], s, o.length, cmp.Or(s.burst, burst))
-				if err != nil {
-					return nil, err
-				}
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
-				r.samples[i] = append(r.samples[i], got)
-			}
-			fmt.Fprintf(os.Stderr, "\r%s, %d processors: round %d of %d ", s.name, o.procs, round+1, o.rounds)
+		r, err := rounds(ctx, o, s.name, s.title, rows)
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintln(os.Stderr)
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// A row is a variant that a kind of requests is measured with.
+type row struct {
+	name    string
+	shape   shape
+	variant variant
+}
+
+// rounds measures rows: in each round, every row has its turn, and each round begins with another.
+func rounds(ctx context.Context, o options, progress, title string, rows []row) (r result, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.procs))
+	r = result{title: title, samples: make([][]sample, len(rows))}
+	for _, w := range rows {
+		r.names = append(r.names, w.name)
+	}
+	for round := range o.rounds {
+		for k := range rows {
+			i := (k + round) % len(rows)
+			got, err := take(ctx, rows[i].variant, rows[i].shape, o.length, cmp.Or(rows[i].shape.burst, burst))
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return r, err
+			}
+			r.samples[i] = append(r.samples[i], got)
+		}
+		fmt.Fprintf(os.Stderr, "\r%s, %d processors: round %d of %d ", progress, o.procs, round+1, o.rounds)
+	}
+	fmt.Fprintln(os.Stderr)
+	return r, nil
 }
 
 // platform names what a table was measured on.

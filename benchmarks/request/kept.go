@@ -1,21 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"runtime"
 
 	"github.com/perfline/perfline/bridge"
 )
 
 // undecided are requests that the sampler drops, beside the same ones that the reference samples. All are in the same rounds.
-var undecided = []struct {
-	what  string
-	shape shape
-	variant
-}{
+var undecided = []row{
 	{none, shapes[0], variants[0]},
 	{reference + ", sampled", shapes[0], variants[1]},
 	{reference + ", not sampled", shapes[1], variants[1]},
@@ -27,27 +20,8 @@ var undecided = []struct {
 
 const recordedAndDropped = pipelined + ", recorded and dropped"
 
-// keepRounds measures undecided requests in rounds: in each, every row has its turn, and each round begins with another.
-func keepRounds(ctx context.Context, o options) (r result, err error) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.procs))
-	r = result{title: shapes[0].title + ", not sampled", samples: make([][]sample, len(undecided))}
-	for _, u := range undecided {
-		r.names = append(r.names, u.what)
-	}
-	for round := range o.rounds {
-		for k := range undecided {
-			i := (k + round) % len(undecided)
-			u := undecided[i]
-			got, err := take(ctx, u.variant, u.shape, o.length, cmp.Or(u.shape.burst, burst))
-			if err := cmp.Or(err, ctx.Err()); err != nil {
-				return r, err
-			}
-			r.samples[i] = append(r.samples[i], got)
-		}
-		fmt.Fprintf(os.Stderr, "\rnot sampled, %d processors: round %d of %d ", o.procs, round+1, o.rounds)
-	}
-	fmt.Fprintln(os.Stderr)
-	return r, nil
+func keepRounds(ctx context.Context, o options) (result, error) {
+	return rounds(ctx, o, "not sampled", shapes[0].title+", not sampled", undecided)
 }
 
 // runKept prints what requests cost that the sampler drops and that a policy keeps or drops again.
@@ -67,7 +41,7 @@ func keptBudgets(ctx context.Context, o options) ([]budget, error) {
 		return nil, err
 	}
 	for i, u := range undecided {
-		if u.what == recordedAndDropped {
+		if u.name == recordedAndDropped {
 			return []budget{ratioBudget("unsampled, "+recordedAndDropped+cpuRatioSampled, r.against(i))}, nil
 		}
 	}

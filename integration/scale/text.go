@@ -3,17 +3,17 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
-	"runtime"
 	"strings"
 	"time"
+
+	"github.com/perfline/perfline/internal/document"
 )
 
 // collectorText is what one Collector carries.
 func collectorText(o options, targets []*target, shop shopRun) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured on %s, with batches of %d of the shop's spans, %s a span. They are sent over %d connections at rates that double, %v each, through the Collector of deploy/collector.yaml. ",
-		machine(), shop.batch.spans(), size(float64(shop.batch.bytes())/float64(shop.batch.spans())), connections, o.length)
+		document.Machine(), shop.batch.spans(), size(float64(shop.batch.bytes())/float64(shop.batch.spans())), connections, o.length)
 	fmt.Fprintf(&out, "A rate is sustained when no batch is refused and p99 of the answers is at most %s. After the same time, the Collector's queue may hold only the spans of %s. ", duration(sustainedAnswer), duration(heldQueue))
 	out.WriteString("“Highest” is a lower bound: the sender, the Collector and the receiver share the cores. CPU a span depends little on the load, and a core has as many spans as fit into a second of it.\n\n")
 	t := &table{}
@@ -49,7 +49,7 @@ func perCore(d time.Duration) float64 {
 func storageText(o options, shop shopRun, inMemory, onDisk float64) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured on %s. Requests and spans are the shop's; profiles are what it sent in %v at %d requests/s, uploaded each %v: %d of all types.\n\n",
-		machine(), shop.length, shopRate, shop.interval, shop.profiles)
+		document.Machine(), shop.length, shopRate, shop.interval, shop.profiles)
 	t := &table{explained: true}
 	t.add("what", "figure", "how")
 	t.add("spans of a request", number(shop.requestSpans), "all spans, divided by requests")
@@ -63,18 +63,4 @@ func storageText(o options, shop shopRun, inMemory, onDisk float64) string {
 	t.add("bytes of a profile on Pyroscope's disk", number(shop.profileStored), "the folder's files after an orderly end, of one service, without compaction")
 	out.WriteString(t.String())
 	return out.String()
-}
-
-// machine says where the figures are from.
-func machine() string {
-	model := "an unknown processor"
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(info)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%d cores (%s), %s, %s/%s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

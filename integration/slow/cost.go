@@ -147,7 +147,7 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration) (string, error)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s, with %d requests a second. %d snapshots of %.1f MB each, converted to 10 MB. The analysis has no bound for its share of a processor here.\n\n",
-		machine(), costRate, len(costs), bytes/(1<<20))
+		document.Machine(), costRate, len(costs), bytes/(1<<20))
 	b.WriteString("| for 10 MB | median | most | limit |\n|---|---:|---:|---:|\n")
 	var errs []error
 	for _, row := range []struct {

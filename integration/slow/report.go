@@ -2,13 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/perfline/perfline/integration/load"
+	"github.com/perfline/perfline/internal/document"
 )
 
 // count returns how many runs of a series have a property.
@@ -69,7 +68,7 @@ func causesText(o options) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "Measured on %s, with %d requests a second on another route. The larger cause takes %v, and the smaller one of a pair %v. ", machine(), backgroundRate, large, little)
+	fmt.Fprintf(&b, "Measured on %s, with %d requests a second on another route. The larger cause takes %v, and the smaller one of a pair %v. ", document.Machine(), backgroundRate, large, little)
 	fmt.Fprintf(&b, "%d of %d sentences are right (%.1f %%). The states of the serving goroutine differ from the root span's time by %.2f %% at most. %d results have a gap. %d requests do not count: other programs took the processors, or the larger part was not larger.\n\n",
 		right, all, 100*float64(right)/float64(all), 100*worst, gaps, disturbed)
 	for pair, head := range []string{
@@ -120,20 +119,6 @@ func examplesText(o options) string {
 		fmt.Fprintf(&b, "%s%s: %s\n\n```text\n%s```\n\n", strings.ToUpper(title[:1]), title[1:], r.Sentence, r.Waterfall)
 	}
 	return b.String()
-}
-
-// machine says where the figures are from.
-func machine() string {
-	model := "an unknown processor"
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(info)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%d cores (%s), %s, %s/%s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // milliseconds is d as tables have it.
