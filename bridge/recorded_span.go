@@ -44,6 +44,7 @@ type recordedSpan struct {
 	answered    bool                            // request has the attributes of the answer; guarded by mu
 	tentative   bool                            // the sampler has dropped it, and its unit may be kept
 	keep        otlpenc.KeepReason              // why the request of a local root is kept; set after its end, before its hand-over
+	traced      tracedOn                        // where it started, for the execution trace
 	ended       atomic.Bool                     // changed with mu held
 	unit        atomic.Pointer[record.Timeline] // of a local root: nil before its first child or mark; changed with mu held
 	marks       record.SpanMarks
@@ -277,7 +278,7 @@ func (s *recordedSpan) endState(at time.Time) bool {
 
 	s.label.End(name)
 	if tracelog.Enabled() {
-		tracelog.End(s.spanContext.SpanID(), name)
+		s.traceEnd(name)
 	}
 	if task != nil {
 		task.End()
@@ -303,25 +304,4 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	if id, ok := s.label.ProfileID(); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}
-}
-
-// traceExecution notes the span in the execution trace: a local root is a task.
-func (s *recordedSpan) traceExecution(ctx context.Context) context.Context {
-	name := s.Name() // perhaps changed by a processor
-	if !s.root {
-		tracelog.Start(ctx, s.spanContext.SpanID(), name)
-		return ctx
-	}
-	ctx, task := rt.NewTask(ctx, name)
-	tracelog.Root(ctx, s.spanContext, name)
-	s.mu.Lock()
-	ended := s.ended.Load()
-	if !ended {
-		s.withDetails().task = task
-	}
-	s.mu.Unlock()
-	if ended {
-		task.End()
-	}
-	return ctx
 }

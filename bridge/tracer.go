@@ -91,6 +91,9 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	s.name, s.spanContext, s.sampled, s.parent = name, sc, sc.IsSampled(), parentOf(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
+	if tracelog.Enabled() {
+		s.traced = placeOf(trace.SpanFromContext(ctx), how.time)
+	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
 	}
@@ -109,7 +112,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		}
 	}
 	if tracelog.Enabled() {
-		started = s.traceExecution(started)
+		started = s.traceStart(started)
 	}
 	return started, s
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -24,8 +25,8 @@ type Segment struct {
 // equal parts. A segment is one or more parts in which the same kind took most of the time. Spans of which the execution trace has
 // nothing are missing.
 //
-// The goroutine of a span is the first that worked for it. The execution trace does not know the measures of marks.Time: they
-// have all that the goroutine of the span above them did meanwhile.
+// The goroutine of a span is the first that worked for it. The execution trace does not know all measures of marks.Time, and no
+// spans under 0.1 ms. These have all that the goroutine of the span above them did meanwhile.
 func (q Request) Segments(n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanStates(q)
@@ -97,16 +98,22 @@ func (t *spanStates) within(id trace.SpanID, s trace.SpanID) bool {
 	return false
 }
 
+// unnoted reports whether the execution trace may lack s although it was written then: measures of marks.Time and short spans have no
+// note in it.
+func unnoted(s *otlpenc.Span) bool {
+	return isMeasure(s) || s.End.Sub(s.Start) < tracelog.ShortestInner
+}
+
 // isMeasure reports whether s may be a measure of marks.Time.
 func isMeasure(s *otlpenc.Span) bool { return s.Group.Scope().Name == scope.Name }
 
-// worked returns the span whose goroutine s has: s itself, or the span above if s is a measure.
+// worked returns the span whose goroutine s has: s itself, or the span above if the trace lacks s.
 func (t *spanStates) worked(s *otlpenc.Span) *otlpenc.Span {
 	for range t.q.Spans { // ids may be wrong: no cycles
 		if t.workers[s.SpanID] != nil {
 			return s
 		}
-		if !isMeasure(s) {
+		if !unnoted(s) {
 			return nil
 		}
 		s = t.parent(s)
@@ -129,7 +136,7 @@ func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
 	})
 	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
 		interval := &intervals[i]
-		// The span of a gap is uncertain. The span above a measure may have ended before the measure did.
+		// The span of a gap is uncertain. The span above one without a note may have ended before that one did.
 		if of != s || interval.Kind == states.Gap || t.within(interval.SpanID, of.SpanID) {
 			c.add(interval, max(from, interval.Start), min(to, interval.End))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// A span costs two notes while an execution trace is written, and a root a task besides.
+// A root takes two notes and a task while an execution trace is written. Other spans take two notes, one, or none.
 func BenchmarkNotes(b *testing.B) {
 	if tracelog.Enabled() {
 		b.Skip("the execution tracer is in use")
@@ -38,6 +38,11 @@ func BenchmarkNotes(b *testing.B) {
 		for b.Loop() {
 			tracelog.Start(ctx, span.SpanID(), "sql.conn.query")
 			tracelog.End(span.SpanID(), "sql.conn.query")
+		}
+	})
+	b.Run("inner", func(b *testing.B) {
+		for b.Loop() {
+			tracelog.Inner(span.SpanID(), 42, 5000000, 3, "sql.conn.query")
 		}
 	})
 	b.Run("log", func(b *testing.B) {

@@ -89,7 +89,7 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 			here.spanID = p.span.id
 		}
 		if p.index >= 0 && p.kind != states.StopTheWorld {
-			if f := innermost(c.ran(g, p.index)); f != "" {
+			if f := innermost(c.calls(g, p)); f != "" {
 				here.function = f
 			}
 		}
@@ -207,12 +207,12 @@ func (c *collector) ranOn(g *goroutine, p piece, at place) {
 	}
 	key, by := causeKey{kind: states.OnCPU}, (*states.Party)(nil)
 	if p.span != nil && p.span.root != c.root {
-		by = &states.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.ran(g, p.index)}
+		by = &states.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.calls(g, p)}
 		work(by, p.span)
 		key.by.request = by.Request
 	}
 	cause := c.add(key, p, at, by)
-	cause.calls.add(c.ran(g, p.index), p.end.Sub(p.start), g.past[p.index].seen())
+	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.past[p.index].seen())
 }
 
 // withoutOthers takes the time away from a piece in which other programs had the processor.

@@ -15,7 +15,7 @@ func FuzzRead(f *testing.F) {
 	lastID.Store(0)
 	data := record(f, func() {
 		requests = play([][]step{
-			{{what: 0, children: []step{{what: 4}, {what: 3}}}, {what: 2, children: []step{{what: 3}}}, {what: 7}},
+			{{what: 0, children: []step{{what: 4}, {what: 3}}}, {what: 2, children: []step{{what: 3}}}, {what: 7}, {what: 9, children: []step{{what: 9}, {what: 4}}}, {what: 10}},
 			{{what: 1, children: []step{{what: 8}, {what: 5}}}, {what: 3}, {what: 6}},
 		})
 		requests = append(requests, start("GET /unended"))

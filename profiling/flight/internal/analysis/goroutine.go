@@ -49,6 +49,7 @@ type goroutine struct {
 	creator  *goroutine   // nil if a timer or nothing in the trace created it
 	created  bool         // in the trace
 	past     []record     // the segments in the windows: in order, disjoint
+	inner    []inner      // that ended, in the windows
 	now      open
 	assist   bool // helps the garbage collector now
 	assists  bool // has helped it

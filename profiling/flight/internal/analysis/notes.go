@@ -18,6 +18,8 @@ func (a *analyzer) note(event *xtrace.Event) {
 		a.startSpan(event, log.Task, n)
 	case tracelog.SpanEnd:
 		a.endSpan(event, n)
+	case tracelog.InnerSpan:
+		a.endInner(event, n)
 	case tracelog.CPUTime:
 		a.processors.account(event.Time(), n.CPU)
 	default: // a message of other code
@@ -30,7 +32,7 @@ func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog
 		return // malformed: the id is in use
 	}
 	r := &root{id: n.SpanID, traceID: n.TraceID, task: task, start: event.Time()}
-	r.span = &span{id: n.SpanID, root: r}
+	r.span = &span{id: n.SpanID, root: r, start: r.start}
 	a.spans[n.SpanID] = r.span
 	if task != xtrace.NoTask && task != xtrace.BackgroundTask {
 		a.tasks[task] = r
@@ -55,7 +57,7 @@ func (a *analyzer) startSpan(event *xtrace.Event, task xtrace.TaskID, n tracelog
 	s := a.spans[n.SpanID]
 	switch {
 	case s == nil:
-		s = &span{id: n.SpanID}
+		s = &span{id: n.SpanID, start: event.Time()}
 		parent := g.owner.current()
 		if s.root = a.tasks[task]; s.root == nil {
 			s.root = a.unknownRoot(parent, task)

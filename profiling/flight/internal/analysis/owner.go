@@ -31,6 +31,7 @@ type span struct {
 	root   *root
 	parent *span      // nil for the root
 	on     *goroutine // on which it started
+	start  xtrace.Time
 	ended  bool
 	index  uint32 // in analyzer.stored
 }

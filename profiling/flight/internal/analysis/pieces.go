@@ -13,7 +13,8 @@ import (
 type piece struct {
 	segment
 	kind  states.Kind
-	index int // of the segment among all of its goroutine; -1 for a gap
+	index int            // of the segment among all of its goroutine; -1 for a gap
+	calls []states.Frame // of the inner span that it is of
 }
 
 // stepsPerPause pieces are handled in less than a millisecond.

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 )
@@ -22,8 +23,8 @@ type step struct {
 func steps(t *rapid.T, depth int) []step {
 	list := make([]step, rapid.IntRange(0, 4).Draw(t, "steps"))
 	for i := range list {
-		list[i].what = rapid.IntRange(0, 8).Draw(t, "what")
-		if depth > 0 && list[i].what <= 2 {
+		list[i].what = rapid.IntRange(0, 10).Draw(t, "what")
+		if depth > 0 && (list[i].what <= 2 || list[i].what == 9) {
 			list[i].children = steps(t, depth-1)
 		}
 	}
@@ -71,6 +72,13 @@ func (w *world) run(ctx context.Context, list []step) {
 			id := newSpan().SpanID()
 			tracelog.Start(ctx, id, "passed on")
 			children.Go(func() { tracelog.End(id, "passed on") })
+		case 9:
+			id, goroutine, began := newSpan().SpanID(), goruntime.GoroutineID(), time.Now()
+			w.run(ctx, s.children)
+			tracelog.Inner(id, goroutine, time.Since(began), 0, "inner")
+		case 10:
+			// An inner span whose times are not within those of the spans around it.
+			tracelog.Inner(newSpan().SpanID(), goruntime.GoroutineID(), 30*time.Microsecond, 10*time.Microsecond, "earlier")
 		}
 	}
 	children.Wait()

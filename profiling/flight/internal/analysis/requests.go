@@ -26,10 +26,11 @@ type builder struct {
 	root       *root
 	from, to   xtrace.Time
 	handedOver xtrace.Time // when the serving goroutine served no more; to if it served until the end
+	inner      map[*goroutine][]stretch
 }
 
 func (a *analyzer) request(wanted Root, r *root) states.Request {
-	b := &builder{analyzer: a, root: r, from: r.start, to: r.end}
+	b := &builder{analyzer: a, root: r, from: r.start, to: r.end, inner: map[*goroutine][]stretch{}}
 	request := states.Request{TraceID: wanted.TraceID, RootID: r.id, Name: r.name}
 	if r.end == 0 {
 		request.Unended, b.to = true, a.last
@@ -195,6 +196,15 @@ func (b *builder) holding(h holder) *states.Party {
 		work(p, b.stored[h.by.past[i].span])
 	}
 	return p
+}
+
+// calls returns the calls that a goroutine had all the time in a piece, as far as known.
+func (b *builder) calls(g *goroutine, p piece) []states.Frame {
+	frames := b.ran(g, p.index)
+	if p.kind == states.OnCPU && !g.past[p.index].seen() && len(p.calls) > len(frames) {
+		return p.calls
+	}
+	return frames
 }
 
 // ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it ran, the calls that it had

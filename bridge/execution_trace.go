@@ -1,0 +1,72 @@
+package bridge
+
+import (
+	"context"
+	rt "runtime/trace"
+	"time"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/internal/tracelog"
+)
+
+// A tracedOn has the number of the goroutine on which a span started while an execution trace was written. It is 0 otherwise, and
+// also if the number is not known or does not fit.
+type tracedOn uint32
+
+// startNoted is set besides if the start of the span is noted in the execution trace.
+const startNoted tracedOn = 1 << 31
+
+func (o tracedOn) goroutine() uint64 { return uint64(o &^ startNoted) }
+
+// placeOf returns where a span starts, which is here, and decides how the execution trace gets it: as an inner span if its parent started
+// here, too, or if it started long ago. Package tracelog says what that is.
+func placeOf(parent any, start time.Time) tracedOn {
+	id := goruntime.GoroutineID()
+	if id >= uint64(startNoted) {
+		id = 0
+	}
+	above, ok := parent.(*recordedSpan)
+	switch {
+	case id == 0:
+		return startNoted
+	case ok && above.traced.goroutine() == id, !start.IsZero() && time.Since(start) >= tracelog.ShortestInner:
+		return tracedOn(id)
+	default:
+		return tracedOn(id) | startNoted
+	}
+}
+
+// traceStart notes the span in the execution trace, which has a local root as a task. The span has just been made.
+func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
+	if !s.root {
+		if s.traced&startNoted != 0 {
+			tracelog.Start(ctx, s.spanContext.SpanID(), s.Name())
+		}
+		return ctx
+	}
+	name := s.Name() // perhaps changed by a processor
+	ctx, task := rt.NewTask(ctx, name)
+	tracelog.Root(ctx, s.spanContext, name)
+	s.mu.Lock()
+	ended := s.ended.Load()
+	if !ended {
+		s.withDetails().task = task
+	}
+	s.mu.Unlock()
+	if ended {
+		task.End()
+	}
+	return ctx
+}
+
+// traceEnd notes the end of the span in the execution trace.
+func (s *recordedSpan) traceEnd(name string) {
+	switch {
+	case s.root || s.traced&startNoted != 0:
+		tracelog.End(s.spanContext.SpanID(), name)
+	case s.traced != 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
+		now := time.Now()
+		ended := max(0, now.Sub(s.endTime))
+		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(), max(ended, now.Sub(s.startTime)), ended, name)
+	}
+}

@@ -1,0 +1,138 @@
+package analysis_test
+
+import (
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/internal/tracelog"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// within runs f as an inner span of this goroutine.
+func within(t testing.TB, name string, f func()) trace.SpanID {
+	t.Helper()
+	goroutine := goruntime.GoroutineID()
+	if goroutine == 0 {
+		t.Skip("the number of a goroutine is not known here")
+	}
+	id, start := newSpan().SpanID(), time.Now()
+	f()
+	tracelog.Inner(id, goroutine, time.Since(start), 0, name)
+	return id
+}
+
+// took checks how long a span's goroutines were in a timer, in units of long.
+func took(t *testing.T, r *states.Request, name string, id trace.SpanID, want int) {
+	t.Helper()
+	if got := r.Times(id)[states.Timer]; got < time.Duration(want)*long || got > time.Duration(want)*long+long/2 {
+		t.Errorf("%s waited %v for timers, want %v", name, got, time.Duration(want)*long)
+	}
+}
+
+// Spans that the trace has at their end only have the time between, without the spans inside.
+func TestInnerSpans(t *testing.T) {
+	var r *request
+	var outer, first, second, worker trace.SpanID
+	got := read(t, record(t, func() {
+		r = start("GET /")
+		rest()
+		outer = within(t, "outer", func() {
+			first = within(t, "first", rest)
+			rest()
+			rest()
+			second = within(t, "second", func() {
+				for range 4 {
+					rest()
+				}
+			})
+			done := make(chan int)
+			go func() {
+				worker = within(t, "worker", rest)
+				done <- 1
+			}()
+			receive(done)
+		})
+		r.end()
+	}), r)
+	took(t, got, "the root", got.RootID, 1)
+	took(t, got, "outer", outer, 2)
+	took(t, got, "first", first, 1)
+	took(t, got, "second", second, 4)
+	took(t, got, "worker", worker, 1)
+	if waited := got.Times(outer)[states.ChannelReceive]; waited < long/2 {
+		t.Errorf("outer waited %v for the worker's goroutine", waited)
+	}
+	if cause := largest(t, got, states.Timer); cause.SpanID != second || cause.Span != "second" {
+		t.Errorf("the cause is in span %v %q, want %v second", cause.SpanID, cause.Span, second)
+	}
+}
+
+// Inner spans of a request that began before the trace are its own, and those of other requests on the same goroutine are not.
+func TestInnerSpansBeforeTrace(t *testing.T) {
+	if tracelog.Enabled() {
+		t.Skip("the execution tracer is in use")
+	}
+	r := start("GET /")
+	begin := time.Now()
+	var span, other trace.SpanID
+	root := r.root()
+	data := record(t, func() {
+		span = within(t, "load", rest)
+		r.end()
+		root.Duration = time.Since(begin)
+		do("GET /other", func() { other = within(t, "load", rest) })
+	})
+	got := readRoot(t, data, root)
+	took(t, got, "load", span, 1)
+	took(t, got, "a span of another request", other, 0)
+}
+
+// A span may end on another goroutine than it started, and before a span that started within it.
+func TestInnerSpansOutOfOrder(t *testing.T) {
+	var r *request
+	first, second := newSpan().SpanID(), newSpan().SpanID()
+	got := read(t, record(t, func() {
+		r = start("GET /")
+		goroutine, began := goruntime.GoroutineID(), time.Now()
+		rest()
+		then := time.Now()
+		rest()
+		ended := time.Now()
+		rest()
+		tracelog.Inner(second, goroutine, time.Since(then), 0, "second")
+		done := make(chan int)
+		go func() {
+			tracelog.Inner(first, goroutine, time.Since(began), time.Since(ended), "first")
+			done <- 1
+		}()
+		receive(done)
+		r.end()
+	}), r)
+	if goruntime.GoroutineID() == 0 {
+		t.Skip("the number of a goroutine is not known here")
+	}
+	took(t, got, "first", first, 1)
+	took(t, got, "second", second, 2)
+}
+
+// Time on a processor without a sample counts for the function that ended the inner span.
+func TestInnerSpanNamesFunction(t *testing.T) {
+	var r *request
+	got := read(t, record(t, func() {
+		r = start("GET /")
+		within(t, "page", func() { sink.Add(hash(2_000_000)) })
+		r.end()
+	}), r)
+	for _, i := range got.Goroutines[0].Intervals {
+		if i.Kind == states.OnCPU && i.Stack != nil {
+			t.Skip("the goroutine was preempted")
+		}
+	}
+	c := largest(t, got, states.OnCPU)
+	if in(t, c.Function, "analysis_test.within"); c.Span != "page" {
+		t.Errorf("the cause is in span %q, want page", c.Span)
+	}
+}
