@@ -68,10 +68,13 @@ func (r *Request) phrase(c *Cause) string {
 	case Select:
 		return "waited in a select statement" + in
 	case Network:
-		if c.Span != "" && c.SpanID != r.RootID {
-			in = " in " + c.Span
+		switch {
+		case c.Span == "" || c.SpanID == r.RootID:
+			return "waited for the network" + in
+		case c.Function == "":
+			return "waited for the network in " + c.Span
 		}
-		return "waited for the network" + in
+		return "waited for the network in " + c.Span + ", called by " + Short(c.Function)
 	case Timer:
 		return "waited for a timer" + in
 	case Condition:

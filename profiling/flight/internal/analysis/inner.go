@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 	xtrace "golang.org/x/exp/trace"
@@ -57,7 +56,7 @@ func (b *builder) stretches(g *goroutine) []stretch {
 	for _, i := range g.inner {
 		if i.root == b.root || i.root == nil && g == b.root.server {
 			b.root.names[i.id] = i.name
-			starts = append(starts, stretch{i.start, i.end, &span{id: i.id, root: b.root, start: i.start}, outsideTracing(b.stacks.frames(i.stack))})
+			starts = append(starts, stretch{i.start, i.end, &span{id: i.id, root: b.root, start: i.start}, ender(b.stacks.frames(i.stack))})
 		}
 	}
 	slices.SortStableFunc(starts, func(x, y stretch) int { return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.end, x.end)) })
@@ -88,27 +87,12 @@ func (b *builder) stretches(g *goroutine) []stretch {
 	return all
 }
 
-// outsideTracing returns the calls that are not of the code that ended a span.
-func outsideTracing(frames []states.Frame) []states.Frame {
-	for len(frames) > 0 && isTracing(frames[0].Function) {
+// ender returns the calls of a goroutine that ended a span, from the function that did so.
+func ender(frames []states.Frame) []states.Frame {
+	for len(frames) > 0 && standard(frames[0].Function) {
 		frames = frames[1:]
 	}
 	return frames
-}
-
-// tracing are the packages that a call of End passes through.
-var tracing = []string{
-	"runtime/trace",
-	"github.com/perfline/perfline/internal/tracelog",
-	"github.com/perfline/perfline/bridge",
-	"github.com/perfline/perfline/marks",
-	"github.com/perfline/perfline/observer/record",
-}
-
-func isTracing(function string) bool {
-	slash := strings.LastIndexByte(function, '/') + 1
-	name, _, _ := strings.Cut(function[slash:], ".")
-	return slices.Contains(tracing, function[:slash]+name)
 }
 
 // pieces yields what g did, as [analyzer.pieces] does, for the spans of the request.
