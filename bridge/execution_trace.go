@@ -65,8 +65,7 @@ func (s *recordedSpan) traceEnd(name string) {
 	case s.root || s.traced&startNoted != 0:
 		tracelog.End(s.spanContext.SpanID(), name)
 	case s.traced != 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
-		now := time.Now()
-		ended := max(0, now.Sub(s.endTime))
-		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(), max(ended, now.Sub(s.startTime)), ended, name)
+		end := goruntime.Nanotime() - int64(max(0, time.Since(s.endTime)))
+		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(), end-int64(s.endTime.Sub(s.startTime)), end, name)
 	}
 }

@@ -23,7 +23,7 @@ func TestAllocNotes(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		tracelog.Root(ctx, span, "GET")
 		tracelog.Start(ctx, span.SpanID(), "sql")
-		tracelog.Inner(span.SpanID(), 1<<63, 1<<62, 1<<61, "sql")
+		tracelog.Inner(span.SpanID(), 1<<63, 1<<61, 1<<62, "sql")
 		tracelog.End(span.SpanID(), "sql")
 	}); n > 0 {
 		t.Errorf("four notes allocate %v times", n)

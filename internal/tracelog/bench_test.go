@@ -42,7 +42,7 @@ func BenchmarkNotes(b *testing.B) {
 	})
 	b.Run("inner", func(b *testing.B) {
 		for b.Loop() {
-			tracelog.Inner(span.SpanID(), 42, 5000000, 3, "sql.conn.query")
+			tracelog.Inner(span.SpanID(), 42, 3, 5000000, "sql.conn.query")
 		}
 	})
 	b.Run("log", func(b *testing.B) {

@@ -22,8 +22,8 @@ import (
 //   - root: the trace's id, and the name of a local root that starts. The name may change before the end.
 //   - start: the name of another span that starts.
 //   - end: the name of a span that ends, after root or start.
-//   - inner: the number of the goroutine on which an inner span started, for how many nanoseconds it has started, for how many it
-//     has ended, and its name.
+//   - inner: the number of the goroutine on which an inner span started, its start and its end in nanoseconds of the runtime's
+//     monotonic clock, and its name. The time of the message would not do: the tracer may take long for it.
 //
 // A message of the category cpu has only the CPU time of the process, in nanoseconds.
 const (
@@ -62,12 +62,12 @@ func End(id trace.SpanID, name string) {
 	write(context.Background(), endCategory, begin(*b, id), name, b)
 }
 
-// Inner notes a span that started on a goroutine with this number, so long ago, and that has ended so long ago.
-func Inner(id trace.SpanID, goroutine uint64, started, ended time.Duration, name string) {
+// Inner notes a span that has ended. It started on the goroutine with this number. Start and end are times of goruntime.Nanotime.
+func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	b := buffers.Get().(*[]byte)
 	m := strconv.AppendUint(begin(*b, id), goroutine, 10)
-	m = strconv.AppendInt(append(m, ' '), int64(started), 10)
-	m = strconv.AppendInt(append(m, ' '), int64(ended), 10)
+	m = strconv.AppendInt(append(m, ' '), start, 10)
+	m = strconv.AppendInt(append(m, ' '), end, 10)
 	write(context.Background(), innerCategory, append(m, ' '), name, b)
 }
 
@@ -118,9 +118,9 @@ type Note struct {
 	Name    string        // of a span; it may be cut within a character
 	CPU     time.Duration // of a CPUTime
 
-	// Of an InnerSpan: the number of its goroutine, and how long before the note it started and ended.
-	Goroutine      uint64
-	Started, Ended time.Duration
+	// Of an InnerSpan: the number of its goroutine, and times of the runtime's monotonic clock in nanoseconds.
+	Goroutine  uint64
+	Start, End int64
 }
 
 // Parse reads a log message of an execution trace. Kind is Other if it is none of ours, or malformed.
@@ -151,8 +151,8 @@ func Parse(category, message string) Note {
 		n.TraceID = parsed(&p, trace.TraceIDFromHex)
 	case InnerSpan:
 		n.Goroutine = parsed(&p, func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
-		n.Started, n.Ended = parsed(&p, nanoseconds), parsed(&p, nanoseconds)
-		p.failed = p.failed || n.Ended < 0 || n.Started < n.Ended
+		n.Start, n.End = parsed(&p, nanoseconds), parsed(&p, nanoseconds)
+		p.failed = p.failed || n.Start < 0 || n.End < n.Start
 	default:
 	}
 	if n.Name = p.rest; p.failed {
@@ -176,7 +176,4 @@ func parsed[T any](p *parser, parse func(string) (T, error)) (value T) {
 	return value
 }
 
-func nanoseconds(s string) (time.Duration, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	return time.Duration(n), err
-}
+func nanoseconds(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }

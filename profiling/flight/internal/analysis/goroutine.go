@@ -126,7 +126,7 @@ func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack)
 	if creator == nil {
 		return
 	}
-	g.owner.inherited = creator.owner.current()
+	g.owner.inherited = a.pass(creator.owner.current(), creator, event.Time())
 	if at := event.Time(); overlap(a.windows, at, at) {
 		g.creator = creator // not elsewhere: it would keep all goroutines that have ended
 	}
@@ -172,7 +172,9 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		if g.now.activity == waitingUnknown {
 			g.now.activity = a.stacks.ended(by)
 		}
-		g.owner.woken(g.now.activity, g.now.stack, w.span)
+		if g.owner.woken(g.now.activity, g.now.stack, w.span) {
+			g.owner.adopted = a.pass(w.span, w.by, event.Time())
+		}
 		stack = g.now.stack
 	case xtrace.GoRunning: // preempted
 		g.now.seen(stack)

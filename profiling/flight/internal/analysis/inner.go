@@ -27,8 +27,12 @@ type inner struct {
 // endInner adds a span to its goroutine.
 func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	g := a.goroutines[xtrace.GoID(n.Goroutine)]
-	i := inner{id: n.SpanID, name: n.Name, start: event.Time() - xtrace.Time(n.Started), end: event.Time() - xtrace.Time(n.Ended)}
-	if g == nil || !overlap(a.windows, i.start, i.end) {
+	if g == nil || a.clock == nil {
+		return
+	}
+	zero := a.clock.Trace - xtrace.Time(a.clock.Mono) //nolint:gosec // nanoseconds since the machine's start
+	i := inner{id: n.SpanID, name: n.Name, start: zero + xtrace.Time(n.Start), end: min(zero+xtrace.Time(n.End), event.Time())}
+	if i.start >= i.end || !overlap(a.windows, i.start, i.end) {
 		return
 	}
 	if around := g.owner.current(); around != nil {
@@ -98,9 +102,6 @@ func ender(frames []states.Frame) []states.Frame {
 // pieces yields what g did, as [analyzer.pieces] does, for the spans of the request.
 func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq[piece] {
 	all, stretches := b.analyzer.pieces(g, from, to, gaps), b.stretches(g)
-	if len(stretches) == 0 {
-		return all
-	}
 	return func(yield func(piece) bool) {
 		for p := range all {
 			if !b.refine(g, p, stretches, yield) {
@@ -110,12 +111,27 @@ func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq
 	}
 }
 
+// resolve returns the span for which a goroutine works that has got its span from another one. That one may have worked for an inner
+// span when it passed its span on.
+func (b *builder) resolve(s *span) *span {
+	for s != nil && s.via != nil {
+		all := b.stretches(s.via)
+		i := sort.Search(len(all), func(i int) bool { return all[i].end > s.at })
+		if i < len(all) && all[i].start <= s.at && all[i].span.start >= s.start {
+			return all[i].span
+		}
+		s = s.parent
+	}
+	return s
+}
+
 // refine yields a piece with its innermost span. A goroutine must run to start or end a span: time on the processor may have several
 // spans. Any other piece has one.
 func (b *builder) refine(g *goroutine, p piece, stretches []stretch, yield func(piece) bool) bool {
 	if p.index < 0 || p.span == nil && g != b.root.server || p.span != nil && p.span.root != b.root {
 		return yield(p)
 	}
+	p.span = b.resolve(p.span)
 	from, to := p.start, p.end
 	if p.kind != states.OnCPU {
 		from += (p.end - p.start) / 2

@@ -18,9 +18,9 @@ func within(t testing.TB, name string, f func()) trace.SpanID {
 	if goroutine == 0 {
 		t.Skip("the number of a goroutine is not known here")
 	}
-	id, start := newSpan().SpanID(), time.Now()
+	id, start := newSpan().SpanID(), goruntime.Nanotime()
 	f()
-	tracelog.Inner(id, goroutine, time.Since(start), 0, name)
+	tracelog.Inner(id, goroutine, start, goruntime.Nanotime(), name)
 	return id
 }
 
@@ -70,6 +70,49 @@ func TestInnerSpans(t *testing.T) {
 	}
 }
 
+// Goroutines that are created or woken in an inner span work for it, and so do theirs.
+func TestInnerSpansOfOtherGoroutines(t *testing.T) {
+	var r *request
+	var loads, job trace.SpanID
+	got := read(t, record(t, func() {
+		jobs, done := make(chan func()), make(chan int)
+		go func() {
+			for job := range jobs {
+				job()
+				done <- 1
+			}
+		}()
+		blockedIn("analysis_test.TestInnerSpansOfOtherGoroutines.func1.1")
+		r = start("GET /")
+		loads = within(t, "load", func() {
+			go func() {
+				rest()
+				go func() {
+					rest()
+					done <- 1
+				}()
+			}()
+			receive(done)
+		})
+		job = within(t, "job", func() {
+			jobs <- func() {
+				rest()
+				rest()
+				rest()
+			}
+			receive(done)
+		})
+		r.end()
+		close(jobs)
+	}), r)
+	took(t, got, "the root", got.RootID, 0)
+	took(t, got, "load", loads, 2)
+	took(t, got, "job", job, 3)
+	if cause := largest(t, got, states.Timer); cause.Span != "job" {
+		t.Errorf("the cause is in span %q, want job", cause.Span)
+	}
+}
+
 // Inner spans of a request that began before the trace are its own, and those of other requests on the same goroutine are not.
 func TestInnerSpansBeforeTrace(t *testing.T) {
 	if tracelog.Enabled() {
@@ -96,16 +139,16 @@ func TestInnerSpansOutOfOrder(t *testing.T) {
 	first, second := newSpan().SpanID(), newSpan().SpanID()
 	got := read(t, record(t, func() {
 		r = start("GET /")
-		goroutine, began := goruntime.GoroutineID(), time.Now()
+		goroutine, began := goruntime.GoroutineID(), goruntime.Nanotime()
 		rest()
-		then := time.Now()
+		then := goruntime.Nanotime()
 		rest()
-		ended := time.Now()
+		ended := goruntime.Nanotime()
 		rest()
-		tracelog.Inner(second, goroutine, time.Since(then), 0, "second")
+		tracelog.Inner(second, goroutine, then, goruntime.Nanotime(), "second")
 		done := make(chan int)
 		go func() {
-			tracelog.Inner(first, goroutine, time.Since(began), time.Since(ended), "first")
+			tracelog.Inner(first, goroutine, began, ended, "first")
 			done <- 1
 		}()
 		receive(done)

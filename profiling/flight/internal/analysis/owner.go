@@ -34,14 +34,40 @@ type span struct {
 	start  xtrace.Time
 	ended  bool
 	index  uint32 // in analyzer.stored
+
+	// Of a passed span, which stands for its parent: the goroutine that passed it on to another one, and when. The first one may
+	// have worked for an inner span at that time.
+	via    *goroutine
+	at     xtrace.Time
+	passes int // from goroutine to goroutine
+}
+
+// maxPasses is how often a span is passed on before it is taken as it is.
+const maxPasses = 8
+
+// pass returns the span that a goroutine works for which another one, via, has created or given a job.
+func (a *analyzer) pass(s *span, via *goroutine, at xtrace.Time) *span {
+	if s == nil || s.passes == maxPasses || !overlap(a.windows, at, at) {
+		return s
+	}
+	return &span{id: s.id, root: s.root, parent: s, start: s.start, via: via, at: at, passes: s.passes + 1}
 }
 
 // open returns the innermost span around s that has not ended, or nil.
 func (s *span) open() *span {
-	for s != nil && s.ended {
+	for s != nil {
+		if s.via != nil {
+			if open := s.parent.open(); open != s.parent {
+				return open
+			}
+			return s
+		}
+		if !s.ended {
+			return s
+		}
 		s = s.parent
 	}
-	return s
+	return nil
 }
 
 // An owner knows for which span a goroutine works. Its own spans come first. Without one, it is the span of its creator, as
@@ -76,19 +102,20 @@ func (o *owner) current() *span {
 	return o.adopted
 }
 
-// woken tells a goroutine that one that works for a span, or for none, has ended its wait.
-func (o *owner) woken(from activity, stack xtrace.Stack, by *span) {
+// woken tells a goroutine that one that works for a span, or for none, has ended its wait. It returns true if the goroutine works
+// for the same span from now on.
+func (o *owner) woken(from activity, stack xtrace.Stack, by *span) bool {
 	if by == nil || from != waitingReceive && from != waitingSelect && from != waitingCondition {
-		return
+		return false
 	}
 	current := o.current()
 	if current != nil && current != o.adopted {
-		return // it works for a request in its own right
+		return false // it works for a request in its own right
 	}
 	if current == nil || current.root != by.root {
 		o.idle, o.idleStack = from, stack
 	}
-	o.adopted = by
+	return true
 }
 
 // blocked tells a goroutine that it waits.

@@ -73,12 +73,13 @@ func (w *world) run(ctx context.Context, list []step) {
 			tracelog.Start(ctx, id, "passed on")
 			children.Go(func() { tracelog.End(id, "passed on") })
 		case 9:
-			id, goroutine, began := newSpan().SpanID(), goruntime.GoroutineID(), time.Now()
+			id, goroutine, began := newSpan().SpanID(), goruntime.GoroutineID(), goruntime.Nanotime()
 			w.run(ctx, s.children)
-			tracelog.Inner(id, goroutine, time.Since(began), 0, "inner")
+			tracelog.Inner(id, goroutine, began, goruntime.Nanotime(), "inner")
 		case 10:
 			// An inner span whose times are not within those of the spans around it.
-			tracelog.Inner(newSpan().SpanID(), goruntime.GoroutineID(), 30*time.Microsecond, 10*time.Microsecond, "earlier")
+			now := goruntime.Nanotime()
+			tracelog.Inner(newSpan().SpanID(), goruntime.GoroutineID(), now-30_000, now-10_000, "earlier")
 		}
 	}
 	children.Wait()
