@@ -18,8 +18,8 @@ const startNoted tracedOn = 1 << 31
 
 func (o tracedOn) goroutine() uint64 { return uint64(o &^ startNoted) }
 
-// placeOf returns where a span starts, which is here, and decides how the execution trace gets it: as an inner span if its parent started
-// here, too, or if it started long ago. Package tracelog says what that is.
+// placeOf returns on which goroutine a span starts, which is this one, and decides how the execution trace gets the span. It is an inner
+// span if its parent started here, too, or if it started some time ago. Package tracelog explains inner spans.
 func placeOf(parent any, start time.Time) tracedOn {
 	id := goruntime.GoroutineID()
 	if id >= uint64(startNoted) {
@@ -27,9 +27,9 @@ func placeOf(parent any, start time.Time) tracedOn {
 	}
 	above, ok := parent.(*recordedSpan)
 	switch {
-	case id == 0:
-		return startNoted
-	case ok && above.traced.goroutine() == id, !start.IsZero() && time.Since(start) >= tracelog.ShortestInner:
+	case !start.IsZero() && time.Since(start) >= tracelog.ShortestInner:
+		return tracedOn(id) // a note of the start would be late
+	case ok && id > 0 && above.traced.goroutine() == id:
 		return tracedOn(id)
 	default:
 		return tracedOn(id) | startNoted
@@ -64,7 +64,7 @@ func (s *recordedSpan) traceEnd(name string) {
 	switch {
 	case s.root || s.traced&startNoted != 0:
 		tracelog.End(s.spanContext.SpanID(), name)
-	case s.traced != 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
+	case s.traced.goroutine() > 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
 		end := goruntime.Nanotime() - int64(max(0, time.Since(s.endTime)))
 		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(), end-int64(s.endTime.Sub(s.startTime)), end, name)
 	}

@@ -1,7 +1,7 @@
 // Package tracelog notes spans in the execution trace of package runtime/trace, while one is written, and reads such notes.
-// A local root is a task, which its tracer makes. It has a log message at its start and one at its end. So has a span that starts on
-// another goroutine than its parent. All other spans are inner spans: the goroutine works for their request anyway. They have
-// one message, at their end, or none if they are short. Regions would not do: they belong to one goroutine, and spans do not.
+// A local root is a task, which its tracer makes. It has a log message at its start and one at its end. A span that starts on
+// another goroutine than its parent has both, too. All other spans are inner spans: the goroutine works for their request anyway. They
+// have one message, at their end, or none if they are short. Regions would not do: they belong to one goroutine, and spans do not.
 package tracelog
 
 import (

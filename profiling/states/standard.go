@@ -25,8 +25,8 @@ var standardPaths = []string{
 }
 
 // Standard reports whether a function belongs to the standard library. The packages of golang.org/x, of OpenTelemetry and of perfline
-// count as such: a request that waits in errgroup.(*Group).Wait, or in the instrumentation of an HTTP client, waits in the function
-// that calls it. A function without a name does so, too.
+// count as such: a request that waits in errgroup.(*Group).Wait, or in the instrumentation of a client, waits in the caller. A
+// function without a name counts, too.
 func Standard(function string) bool {
 	if function == "" {
 		return true

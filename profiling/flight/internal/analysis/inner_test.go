@@ -113,7 +113,7 @@ func TestInnerSpansOfOtherGoroutines(t *testing.T) {
 	}
 }
 
-// Inner spans of a request that began before the trace are its own, and those of other requests on the same goroutine are not.
+// A request that began before the trace has its own inner spans, and not the ones that its goroutine has for other requests.
 func TestInnerSpansBeforeTrace(t *testing.T) {
 	if tracelog.Enabled() {
 		t.Skip("the execution tracer is in use")

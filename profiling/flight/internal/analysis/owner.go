@@ -35,7 +35,7 @@ type span struct {
 	ended  bool
 	index  uint32 // in analyzer.stored
 
-	// Of a passed span, which stands for its parent: the goroutine that passed it on to another one, and when. The first one may
+	// A passed span stands for its parent. It has the goroutine that passed the span on to another one, and when. The first one may
 	// have worked for an inner span at that time.
 	via    *goroutine
 	at     xtrace.Time

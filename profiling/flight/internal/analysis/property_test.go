@@ -77,7 +77,7 @@ func (w *world) run(ctx context.Context, list []step) {
 			w.run(ctx, s.children)
 			tracelog.Inner(id, goroutine, began, goruntime.Nanotime(), "inner")
 		case 10:
-			// An inner span whose times are not within those of the spans around it.
+			// Its times are not within the times of the spans around it.
 			now := goruntime.Nanotime()
 			tracelog.Inner(newSpan().SpanID(), goruntime.GoroutineID(), now-30_000, now-10_000, "earlier")
 		}
