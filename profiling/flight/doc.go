@@ -31,7 +31,7 @@
 //     3 s of CPU time at most ([Config].MaxCPU), plus one piece. On systems other than Linux, wall time counts in its place.
 //     A result may therefore come minutes after its request.
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder has the window, of MaxBytes and
-//     up to two seconds of the trace. After the first snapshot it also has a buffer of the snapshot's size, four times
+//     up to two seconds of the trace. After the first snapshot it also has a buffer for it, of four times
 //     MaxBytes at most. Results have [Config].Requests and [Config].ResultBytes.
 //   - Each call of Slow has one outcome in [Recorder.Stats]. If Slow returns true, functions of [Recorder.Watch] are called
 //     once.
