@@ -22,7 +22,7 @@ func newRecorder(o options) *flight.Recorder {
 
 // slowest returns the slowest request, with what it waited for if that is known or will be soon.
 func slowest(ctx context.Context, recent *requests.Recent, waits *flight.Recorder) (q requests.Request, ok bool) {
-	waits.Disarm() // takes a snapshot if slow requests wait for one
+	defer waits.Disarm()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for tick := time.NewTicker(20 * time.Millisecond); waits.Stats().Pending > 0 && ctx.Err() == nil; {

@@ -146,7 +146,9 @@ func TestWaits(t *testing.T) {
 	q.States.Goroutines[1].Intervals[1].SpanID = trace.SpanID{77} // was not kept
 	early := *q.Spans[slices.IndexFunc(q.Spans, func(s *otlpenc.Span) bool { return s.Name == "render" })]
 	early.SpanID, early.Name, early.Start, early.End = spanID(7), "ends in a wait", base.Add(47*ms), base.Add(49*ms)
-	q.Spans = append(q.Spans, &early)
+	around := early
+	around.SpanID, around.Name, around.Start, around.End = spanID(8), "begins before lookup", base.Add(5*ms), base.Add(61*ms)
+	q.Spans = append(q.Spans, &early, &around)
 	var got []string
 	waits := q.Waits()
 	for _, s := range q.Spans {

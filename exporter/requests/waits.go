@@ -26,8 +26,8 @@ type Wait struct {
 // Waits returns what each span waited for, the longest time first, from the execution trace in q.States. All goroutines that worked for
 // the span count, so that the times may add up to more than its duration. Waiting is all but running.
 //
-// A wait belongs to the innermost span that its goroutine worked for, or to the shortest measure of marks.Time that encloses the wait and
-// has the same goroutine.
+// A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter measure of marks.Time that encloses the
+// wait and has the same goroutine, if there is one.
 func (q Request) Waits() map[trace.SpanID][]Wait {
 	tree := newSpanStates(q)
 	if tree == nil {
@@ -88,16 +88,17 @@ type openMeasures struct {
 	open []*otlpenc.Span
 }
 
-// shortest returns the shortest measure that encloses a time of a span, or nil. Times come by their start.
+// shortest returns the shortest measure that encloses a time of a span, or nil if the span is shorter. Times come by their start.
 func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpenc.Span {
 	for len(o.next) > 0 && !o.next[0].Start.After(start) {
 		o.open, o.next = append(o.open, o.next[0]), o.next[1:]
 	}
 	o.open = slices.DeleteFunc(o.open, func(m *otlpenc.Span) bool { return m.End.Before(start) })
 	var found *otlpenc.Span
+	longest := o.tree.spans[span].Duration()
 	for _, m := range o.open {
-		if !end.After(m.End) && (found == nil || m.Duration() < found.Duration()) && !o.tree.within(span, m.SpanID) {
-			found = m
+		if !end.After(m.End) && m.Duration() < longest && !o.tree.within(span, m.SpanID) {
+			found, longest = m, m.Duration()
 		}
 	}
 	return found
