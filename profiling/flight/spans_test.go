@@ -90,7 +90,7 @@ func TestTimesOfSpans(t *testing.T) {
 		t.Fatalf("no result: %+v", r.Stats())
 	}
 	want := map[string]time.Duration{"GET /": 0, "measure": 1, "same": 1, "other": 1, "inside": 1}
-	if goruntime.GoroutineID() == 0 { // nobody knows where the measure was
+	if goruntime.GoroutineID() == 0 { // then the goroutine of a measure is not known
 		want["GET /"], want["measure"] = 1, 0
 	}
 	for name, naps := range want {
