@@ -18,6 +18,9 @@
 //
 // A goroutine's own spans come first, then the request that created it, then the one that woke it.
 //
+// The trace has an inner span, which starts on its parent's goroutine, at its end only. The time of that goroutine is divided among
+// such spans afterwards, and so is the time of goroutines that were created or woken in one.
+//
 // # What a goroutine does
 //
 //	execution trace                        interval
@@ -66,6 +69,7 @@
 // # Limitations
 //
 //   - The trace does not identify mutexes, channels and pools. A wait is blamed by who ended it.
+//   - An inner span counts for the span above if it is shorter than tracelog.ShortestInner, or if the trace ends before it does.
 //   - A worker that finds its next job without a wait, in a buffered channel, still counts for the request before.
 //   - A root that started before the trace is taken to be on the goroutine on which it ends. Spans of other roots that started
 //     before the trace have no name.
