@@ -12,16 +12,19 @@ import (
 )
 
 // within runs f as an inner span of this goroutine.
-func within(t testing.TB, name string, f func()) trace.SpanID {
-	t.Helper()
-	goroutine := goruntime.GoroutineID()
-	if goroutine == 0 {
-		t.Skip("the number of a goroutine is not known here")
-	}
+func within(name string, f func()) trace.SpanID {
 	id, start := newSpan().SpanID(), goruntime.Nanotime()
 	f()
-	tracelog.Inner(id, goroutine, start, goruntime.Nanotime(), name)
+	tracelog.Inner(id, goruntime.GoroutineID(), start, goruntime.Nanotime(), name)
 	return id
+}
+
+// needGoroutines skips a test where goroutines have no known numbers: there, the trace has no inner spans.
+func needGoroutines(t *testing.T) {
+	t.Helper()
+	if goruntime.GoroutineID() == 0 {
+		t.Skip("the number of a goroutine is not known here")
+	}
 }
 
 // took checks how long a span's goroutines were in a timer, in units of long.
@@ -34,23 +37,24 @@ func took(t *testing.T, r *states.Request, name string, id trace.SpanID, want in
 
 // Spans that the trace has at their end only have the time between, without the spans inside.
 func TestInnerSpans(t *testing.T) {
+	needGoroutines(t)
 	var r *request
 	var outer, first, second, worker trace.SpanID
 	got := read(t, record(t, func() {
 		r = start("GET /")
 		rest()
-		outer = within(t, "outer", func() {
-			first = within(t, "first", rest)
+		outer = within("outer", func() {
+			first = within("first", rest)
 			rest()
 			rest()
-			second = within(t, "second", func() {
+			second = within("second", func() {
 				for range 4 {
 					rest()
 				}
 			})
 			done := make(chan int)
 			go func() {
-				worker = within(t, "worker", rest)
+				worker = within("worker", rest)
 				done <- 1
 			}()
 			receive(done)
@@ -72,6 +76,7 @@ func TestInnerSpans(t *testing.T) {
 
 // Goroutines that are created or woken in an inner span work for it, and so do theirs.
 func TestInnerSpansOfOtherGoroutines(t *testing.T) {
+	needGoroutines(t)
 	var r *request
 	var loads, job trace.SpanID
 	got := read(t, record(t, func() {
@@ -84,7 +89,7 @@ func TestInnerSpansOfOtherGoroutines(t *testing.T) {
 		}()
 		blockedIn("analysis_test.TestInnerSpansOfOtherGoroutines.func1.1")
 		r = start("GET /")
-		loads = within(t, "load", func() {
+		loads = within("load", func() {
 			go func() {
 				rest()
 				go func() {
@@ -94,7 +99,7 @@ func TestInnerSpansOfOtherGoroutines(t *testing.T) {
 			}()
 			receive(done)
 		})
-		job = within(t, "job", func() {
+		job = within("job", func() {
 			jobs <- func() {
 				rest()
 				rest()
@@ -115,6 +120,7 @@ func TestInnerSpansOfOtherGoroutines(t *testing.T) {
 
 // A request that began before the trace has its own inner spans, and not the ones that its goroutine has for other requests.
 func TestInnerSpansBeforeTrace(t *testing.T) {
+	needGoroutines(t)
 	if tracelog.Enabled() {
 		t.Skip("the execution tracer is in use")
 	}
@@ -123,10 +129,10 @@ func TestInnerSpansBeforeTrace(t *testing.T) {
 	var span, other trace.SpanID
 	root := r.root()
 	data := record(t, func() {
-		span = within(t, "load", rest)
+		span = within("load", rest)
 		r.end()
 		root.Duration = time.Since(begin)
-		do("GET /other", func() { other = within(t, "load", rest) })
+		do("GET /other", func() { other = within("load", rest) })
 	})
 	got := readRoot(t, data, root)
 	took(t, got, "load", span, 1)
@@ -135,6 +141,7 @@ func TestInnerSpansBeforeTrace(t *testing.T) {
 
 // A span may end on another goroutine than it started, and before a span that started within it.
 func TestInnerSpansOutOfOrder(t *testing.T) {
+	needGoroutines(t)
 	var r *request
 	first, second := newSpan().SpanID(), newSpan().SpanID()
 	got := read(t, record(t, func() {
@@ -154,19 +161,34 @@ func TestInnerSpansOutOfOrder(t *testing.T) {
 		receive(done)
 		r.end()
 	}), r)
-	if goruntime.GoroutineID() == 0 {
-		t.Skip("the number of a goroutine is not known here")
-	}
 	took(t, got, "first", first, 1)
 	took(t, got, "second", second, 2)
 }
 
+// A span that began before the note of its root, with a start of its own, is inside the root.
+func TestInnerSpanBeforeRoot(t *testing.T) {
+	needGoroutines(t)
+	var r *request
+	id := newSpan().SpanID()
+	got := read(t, record(t, func() {
+		began := goruntime.Nanotime()
+		r = start("GET /")
+		rest()
+		tracelog.Inner(id, goruntime.GoroutineID(), began, goruntime.Nanotime(), "all")
+		rest()
+		r.end()
+	}), r)
+	took(t, got, "the root", got.RootID, 1)
+	took(t, got, "the span", id, 1)
+}
+
 // Time on a processor without a sample counts for the function that ended the inner span.
 func TestInnerSpanNamesFunction(t *testing.T) {
+	needGoroutines(t)
 	var r *request
 	got := read(t, record(t, func() {
 		r = start("GET /")
-		within(t, "page", func() { sink.Add(hash(2_000_000)) })
+		within("page", func() { sink.Add(hash(2_000_000)) })
 		r.end()
 	}), r)
 	for _, i := range got.Goroutines[0].Intervals {

@@ -32,7 +32,7 @@ func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog
 		return // malformed: the id is in use
 	}
 	r := &root{id: n.SpanID, traceID: n.TraceID, task: task, start: event.Time()}
-	r.span = &span{id: n.SpanID, root: r, start: r.start}
+	r.span = &span{id: n.SpanID, root: r}
 	a.spans[n.SpanID] = r.span
 	if task != xtrace.NoTask && task != xtrace.BackgroundTask {
 		a.tasks[task] = r

@@ -29,9 +29,9 @@ type root struct {
 type span struct {
 	id     trace.SpanID
 	root   *root
-	parent *span      // nil for the root
-	on     *goroutine // on which it started
-	start  xtrace.Time
+	parent *span       // nil for the root
+	on     *goroutine  // on which it started
+	start  xtrace.Time // zero for the root: the spans inside may begin before its note
 	ended  bool
 	index  uint32 // in analyzer.stored
 
