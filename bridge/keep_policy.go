@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,7 +59,7 @@ func (k KeepPolicy) Check() error {
 	}
 	for name, d := range k.Routes {
 		if name == "" || d == 0 {
-			return errors.New("KeepPolicy.Routes: each one must have a name and a threshold, negative for none")
+			return fmt.Errorf("KeepPolicy.Routes[%q] %v: must have a name and a threshold, negative for none", name, d)
 		}
 	}
 	return nil

@@ -500,8 +500,8 @@ func TestKeepPolicyCheck(t *testing.T) {
 		{bridge.KeepPolicy{Factor: 0.5}, "Factor 0.5"},
 		{bridge.KeepPolicy{Share: -0.1}, "Share -0.1"},
 		{bridge.KeepPolicy{Share: 1.1}, "Share 1.1"},
-		{bridge.KeepPolicy{Routes: map[string]time.Duration{"": time.Second}}, "Routes"},
-		{bridge.KeepPolicy{Routes: map[string]time.Duration{"GET /": 0}}, "Routes"},
+		{bridge.KeepPolicy{Routes: map[string]time.Duration{"": time.Second}}, `Routes[""] 1s`},
+		{bridge.KeepPolicy{Routes: map[string]time.Duration{"GET /": 0}}, `Routes["GET /"] 0s`},
 	} {
 		err := c.policy.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
