@@ -326,47 +326,36 @@ func journalText(s sdktrace.ReadOnlySpan, names map[trace.SpanID]string) string 
 }
 
 // A few thousand random programs.
-func TestJournalIsLikeTheSDKs(t *testing.T) {
-	source := rand.New(rand.NewPCG(20, 0))
-	for range 300 {
-		data := randomBytes(source, 100+source.IntN(2000))
-		synctest.Test(t, func(t *testing.T) { newJournalJudge(t, data).run() })
-		if t.Failed() {
-			t.Fatalf("the bytes are %q", data)
-		}
-	}
-}
+func TestJournalIsLikeTheSDKs(t *testing.T) { judgePrograms(t, 20, newJournalJudge) }
 
 // A request that is kept is the same as a sampled one.
-func TestKeptIsLikeSampled(t *testing.T) {
-	source := rand.New(rand.NewPCG(23, 0))
+func TestKeptIsLikeSampled(t *testing.T) { judgePrograms(t, 23, newKeepJudge) }
+
+// The bytes say what a program does with marks, measures and spans.
+func FuzzJournal(f *testing.F) { fuzzPrograms(f, 20, newJournalJudge) }
+
+// The same, of requests that are kept.
+func FuzzKept(f *testing.F) { fuzzPrograms(f, 23, newKeepJudge) }
+
+func judgePrograms(t *testing.T, seed uint64, judge func(*testing.T, []byte) *journalJudge) {
+	t.Helper()
+	source := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
 		data := randomBytes(source, 100+source.IntN(2000))
-		synctest.Test(t, func(t *testing.T) { newKeepJudge(t, data).run() })
+		synctest.Test(t, func(t *testing.T) { judge(t, data).run() })
 		if t.Failed() {
 			t.Fatalf("the bytes are %q", data)
 		}
 	}
 }
 
-// The bytes say what a program does with marks, measures and spans of requests that are kept.
-func FuzzKept(f *testing.F) {
-	source := rand.New(rand.NewPCG(23, 1))
+func fuzzPrograms(f *testing.F, seed uint64, judge func(*testing.T, []byte) *journalJudge) {
+	f.Helper()
+	source := rand.New(rand.NewPCG(seed, 1))
 	for n := range 40 {
 		f.Add(randomBytes(source, 50*(n+1)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		synctest.Test(t, func(t *testing.T) { newKeepJudge(t, data).run() })
-	})
-}
-
-// The bytes say what a program does with marks, measures and spans.
-func FuzzJournal(f *testing.F) {
-	source := rand.New(rand.NewPCG(20, 1))
-	for n := range 40 {
-		f.Add(randomBytes(source, 50*(n+1)))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		synctest.Test(t, func(t *testing.T) { newJournalJudge(t, data).run() })
+		synctest.Test(t, func(t *testing.T) { judge(t, data).run() })
 	})
 }
