@@ -5,6 +5,8 @@ import (
 	rt "runtime/trace"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/internal/tracelog"
 )
@@ -18,9 +20,9 @@ const startNoted tracedOn = 1 << 31
 
 func (o tracedOn) goroutine() uint64 { return uint64(o &^ startNoted) }
 
-// placeOf returns on which goroutine a span starts, which is this one, and decides how the execution trace gets the span. It is an inner
+// traceHere returns on which goroutine a span starts, which is this one, and decides how the execution trace gets the span. It is an inner
 // span if its parent started here, too, or if it started some time ago. Package tracelog explains inner spans.
-func placeOf(parent any, start time.Time) tracedOn {
+func traceHere(parent trace.Span, start time.Time) tracedOn {
 	id := goruntime.GoroutineID()
 	if id >= uint64(startNoted) {
 		id = 0

@@ -92,7 +92,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if tracelog.Enabled() {
-		s.traced = placeOf(trace.SpanFromContext(ctx), how.time)
+		s.traced = traceHere(trace.SpanFromContext(ctx), how.time)
 	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()

@@ -38,6 +38,12 @@ func (r *Request) phrase(c *Cause) string {
 			request = "another goroutine of this request"
 		}
 	}
+	other := func(verb string) string {
+		if c.By == nil {
+			return in
+		}
+		return took(request, by, verb)
+	}
 	switch c.Kind {
 	case Gap:
 		return "the execution trace does not reach"
@@ -49,20 +55,11 @@ func (r *Request) phrase(c *Cause) string {
 	case Runnable:
 		return "waited for a processor" + took(request, by, "used")
 	case Mutex:
-		if c.By == nil {
-			return "waited for a mutex" + in
-		}
-		return "waited for a mutex" + took(request, by, "held")
+		return "waited for a mutex" + other("held")
 	case Pool:
-		if c.By == nil {
-			return "waited for a database connection" + in
-		}
-		return "waited for a database connection" + took(request, by, "held")
+		return "waited for a database connection" + other("held")
 	case ChannelSend:
-		if c.By == nil {
-			return "waited to send to a channel" + in
-		}
-		return "waited to send to a channel" + took(request, by, "reads")
+		return "waited to send to a channel" + other("reads")
 	case ChannelReceive:
 		return "waited to receive from a channel" + in
 	case Select:

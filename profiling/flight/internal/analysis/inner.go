@@ -93,7 +93,7 @@ func (b *builder) stretches(g *goroutine) []stretch {
 
 // ender returns the calls of a goroutine that ended a span, from the function that did so.
 func ender(frames []states.Frame) []states.Frame {
-	for len(frames) > 0 && standard(frames[0].Function) {
+	for len(frames) > 0 && states.Standard(frames[0].Function) {
 		frames = frames[1:]
 	}
 	return frames

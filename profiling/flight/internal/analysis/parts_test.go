@@ -15,33 +15,6 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-func TestStandard(t *testing.T) {
-	for function, want := range map[string]bool{
-		"runtime.chanrecv1":      true,
-		"net/http.(*conn).serve": true,
-		"vendor/golang.org/x/net/http2/hpack.(*Decoder).parse": true,
-		"internal/poll.(*FD).Read":                             true,
-		"golang.org/x/sync/errgroup.(*Group).Wait":             true,
-		"slices.SortFunc[go.shape.[]example.com/a.T]":          true,
-		"":                                   true,
-		"main.main":                          false,
-		"example.com/net/http.Get":           false,
-		"shop/internal/store.(*Store).flush": false,
-		"shop.(*Store).flush":                false,
-		"go.opentelemetry.io/otel/sdk/trace.(*tracer).Start":                    true,
-		"github.com/perfline/perfline/bridge/bridgehttp.(*transport).RoundTrip": true,
-		"github.com/perfline/perfline/marks.Time":                               true,
-		"github.com/perfline/perfline/marks_test.render":                        false,
-		"github.com/perfline/perfline/examples/shop.(*desk).pay":                false,
-		"github.com/perfline/perfline/observers.New":                            false,
-		"go.opentelemetry.iot/a.f":                                              false,
-	} {
-		if got := standard(function); got != want {
-			t.Errorf("standard(%q) is %v, want %v", function, got, want)
-		}
-	}
-}
-
 func TestWindows(t *testing.T) {
 	windows := union([]window{{50, 60}, {10, 20}, {15, 30}, {30, 31}, {12, 13}})
 	if want := []window{{10, 31}, {50, 60}}; !slices.Equal(windows, want) {

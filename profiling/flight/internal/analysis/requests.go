@@ -183,7 +183,7 @@ func (b *builder) holding(h holder) *states.Party {
 		return nil
 	}
 	p := &states.Party{Goroutine: uint64(h.by.id), Function: h.by.function(b.stacks)}
-	if standard(p.Function) {
+	if states.Standard(p.Function) {
 		p.Function = ""
 	}
 	first, end := h.by.segments(h.longest.start, h.longest.end)

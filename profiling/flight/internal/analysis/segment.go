@@ -121,7 +121,7 @@ func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
 
 // kind returns what the goroutine did in a segment.
 func (s *segment) kind(stacks *stacks) states.Kind {
-	nobody := s.wake != nil && s.wake.by == nil // a timer, since the network poller has a reason of its own
+	timer := s.wake != nil && s.wake.by == nil // no goroutine ended the wait, and the network poller has a reason of its own
 	switch s.activity {
 	case executing, noted:
 		return states.OnCPU
@@ -143,7 +143,7 @@ func (s *segment) kind(stacks *stacks) states.Kind {
 		switch class := stacks.wait(s.stack); {
 		case class == states.Pool:
 			return class
-		case nobody:
+		case timer:
 			return states.Timer
 		case s.activity == waitingSelect:
 			return states.Select

@@ -68,7 +68,7 @@ func (s *stacks) wait(id stackID) states.Kind { return s.get(id).wait }
 
 func innermost(frames []states.Frame) string {
 	for i := range frames {
-		if name := frames[i].Function; !standard(name) {
+		if name := frames[i].Function; !states.Standard(name) {
 			return name
 		}
 	}
@@ -104,7 +104,7 @@ func classify(frames []states.Frame) states.Kind {
 			return states.GCAssist
 		case name == "database/sql.(*DB).conn":
 			return states.Pool
-		case !standard(name):
+		case !states.Standard(name):
 			return states.Wait
 		}
 	}

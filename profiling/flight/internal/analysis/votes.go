@@ -72,7 +72,7 @@ func (c calls) heaviest() string {
 		}
 		counted := map[string]bool{} // a recursive function counts once
 		for _, f := range call.frames {
-			if !counted[f.Function] && !standard(f.Function) {
+			if !counted[f.Function] && !states.Standard(f.Function) {
 				counted[f.Function] = true
 				during[f.Function] += call.duration
 			}
