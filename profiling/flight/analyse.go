@@ -2,10 +2,12 @@ package flight
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"time"
 
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
@@ -30,24 +32,19 @@ type analyst struct {
 // analyse reads the snapshot and makes the results of roots.
 func (r *Recorder) analyse(roots []states.Root) {
 	defer r.goroutines.Done()
-	requests, err := r.read(roots)
+	pprof.SetGoroutineLabels(context.Background()) // not the labels of the code that called Disarm
+	results, err := r.read(roots)
 	found := make([]*states.Request, len(roots))
-	byKey := make(map[key]*states.Request, len(requests))
-	for i := range requests {
-		byKey[key{requests[i].TraceID, requests[i].RootID}] = &requests[i]
-	}
-	sizes := make([]int, len(roots))
 	for i, root := range roots {
-		if found[i] = byKey[key{root.TraceID, root.RootID}]; found[i] != nil {
-			sizes[i] = sizeOf(found[i])
-		}
+		found[i] = results[key{root.TraceID, root.RootID}].request
 	}
 	r.mu.Lock()
 	for i, root := range roots {
 		switch {
 		case found[i] != nil:
 			r.stats.Analysed++
-			r.results.add(key{root.TraceID, root.RootID}, found[i], sizes[i])
+			k := key{root.TraceID, root.RootID}
+			r.results.add(k, found[i], results[k].bytes)
 		case errors.Is(err, errStopped):
 			r.stats.Abandoned++
 		case err != nil:
@@ -68,7 +65,7 @@ func (r *Recorder) analyse(roots []states.Root) {
 }
 
 // read calls the reader, and returns its panic as an error.
-func (r *Recorder) read(roots []states.Root) (requests []states.Request, err error) {
+func (r *Recorder) read(roots []states.Root) (results map[key]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
 		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID, Duration: root.End.Sub(root.Start)}
@@ -79,7 +76,7 @@ func (r *Recorder) read(roots []states.Root) (requests []states.Request, err err
 	defer func() {
 		v := recover()
 		if a.stopped { // the reader may have made an error of the panic
-			requests, err = nil, errStopped
+			results, err = nil, errStopped
 			return
 		}
 		a.worked()
@@ -89,10 +86,19 @@ func (r *Recorder) read(roots []states.Root) (requests []states.Request, err err
 		r.mu.Lock()
 		r.stats.Panics++
 		r.mu.Unlock()
-		requests, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		results, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	}()
 	a.sleep(0) // the budget may be used up
-	return r.process.read(bytes.NewReader(r.snapshot.data), wanted, a.pause)
+	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, a.pause)
+	results = make(map[key]result, len(requests))
+	for i := range requests {
+		if i > 0 {
+			a.pause()
+		}
+		q := &requests[i]
+		results[key{q.TraceID, q.RootID}] = result{q, sizeOf(q)}
+	}
+	return results, err
 }
 
 // pause counts the work since the last pause, and rests. It panics with errStopped at Shutdown.

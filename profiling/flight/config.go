@@ -3,6 +3,7 @@ package flight
 import (
 	"cmp"
 	"log/slog"
+	"math"
 	"time"
 )
 
@@ -61,8 +62,8 @@ const (
 
 // fill gives fields that are not set their defaults.
 func (c *Config) fill() {
-	c.MinAge = defaulted(c.MinAge, 10*time.Second)
-	c.MaxBytes = defaulted(c.MaxBytes, 10<<20)
+	c.MinAge = min(defaulted(c.MinAge, 10*time.Second), math.MaxInt64-generation)
+	c.MaxBytes = min(defaulted(c.MaxBytes, 10<<20), math.MaxInt/4)
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)
 	c.Requests = max(0, cmp.Or(c.Requests, 64))

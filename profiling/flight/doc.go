@@ -20,19 +20,19 @@
 //
 //   - A slow request waits 100 to 200 ms for its snapshot. Slow requests that end in the meantime share it.
 //   - The next snapshot comes [Config].MinInterval later. Requests that become slow before that wait for it. They are given
-//     up if they leave the window first.
+//     up if they leave the window first. Disarm and the end of an armed time take a last snapshot at once.
 //   - One snapshot is written and read at a time.
 //
 // # Guarantees
 //
-//   - [Recorder.Slow] does not block, does not allocate, and never panics. Slow requests wait in a list of 256. Snapshots and
+//   - [Recorder.Slow] does not block and never panics. It allocates only when it arms the recorder. Slow requests wait in a list of 256. Snapshots and
 //     their analysis are the work of the recorder's own goroutines.
 //   - The analysis works in pieces of about a millisecond, and rests four times as long after each. In any minute, it uses
 //     3 s of CPU time at most ([Config].MaxCPU), plus one piece. On systems other than Linux, wall time counts in its place.
 //     A result may therefore come minutes after its request.
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder has the window, of MaxBytes and
 //     up to two seconds of the trace. After the first snapshot it also has a buffer for it, of four times
-//     MaxBytes at most. Results have [Config].Requests and [Config].ResultBytes.
+//     MaxBytes at most. An analysis takes 5 to 15 times the snapshot's size. Results have [Config].Requests and [Config].ResultBytes.
 //   - Each call of Slow has one outcome in [Recorder.Stats]. If Slow returns true, functions of [Recorder.Watch] are called
 //     once.
 //   - A panic of the analysis is counted and logged once. The requests of its snapshot have no result.

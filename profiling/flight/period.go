@@ -39,9 +39,7 @@ func (p *period) run() {
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	for {
-		if used := cputime.Process(); used > 0 {
-			tracelog.CPU(used)
-		}
+		tracelog.CPU(cputime.Process())
 		select {
 		case <-tick.C:
 			p.tick()
@@ -87,11 +85,15 @@ func (p *period) act() outcome {
 	return p.take(now)
 }
 
-// end stops the flight recorder. The caller holds r.control, and the period has not ended.
+// end stops the flight recorder. The caller holds r.control, and the period has not ended. The last snapshot does not wait for
+// MinInterval: no other one can have its requests.
 func (p *period) end(last bool) {
 	r := p.r
 	var left outcome
 	if last {
+		r.mu.Lock()
+		r.lastAt = time.Time{}
+		r.mu.Unlock()
 		left = p.take(time.Now())
 	}
 	p.recorder.Stop()

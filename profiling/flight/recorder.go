@@ -167,10 +167,10 @@ func (r *Recorder) extend(until time.Time, auto bool) (done bool, err error) {
 	return true, nil
 }
 
-// Disarm stops recording. It takes a last snapshot if slow requests wait for one.
+// Disarm stops recording. It takes a last snapshot if slow requests wait for one, unless an earlier one is being read.
 func (r *Recorder) Disarm() {
 	r.mu.Lock()
-	waits := r.due(time.Now(), 0)
+	waits := len(r.arrivals) > 0 && !r.reading
 	r.mu.Unlock()
 	if waits {
 		time.Sleep(settle) // for the last events of requests that have just ended

@@ -3,6 +3,8 @@ package flight
 import (
 	"context"
 	"errors"
+	"math"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +122,56 @@ func TestSlowWhileNotArmed(t *testing.T) {
 		}
 		if got := h.fake.wanted[0][0].Duration; got != time.Second {
 			t.Errorf("the reader knows a duration of %v, want 1 s", got)
+		}
+	})
+}
+
+// The last snapshot does not wait for MinInterval: its requests would be lost.
+func TestLastSnapshot(t *testing.T) {
+	for _, length := range []time.Duration{0, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHarness(t, Config{}, &fake{})
+			h.arm(t, length)
+			h.Slow(root(1))
+			time.Sleep(2 * time.Second)
+			h.Slow(root(2))
+			if length == 0 {
+				h.Disarm()
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if s := h.Stats(); s.Analysed != 2 || s.Snapshots != 2 {
+				t.Errorf("armed for %v: got %+v, want 2 results", length, s)
+			}
+		})
+	}
+}
+
+// Bounds that stand for none work.
+func TestLargestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, Config{MaxBytes: math.MaxInt, MinAge: math.MaxInt64}, &fake{})
+		h.arm(t, 0)
+		h.Slow(root(1))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := h.Stats(); s.Analysed != 1 {
+			t.Errorf("got %+v, want 1 result", s)
+		}
+	})
+}
+
+// The analysis does not work under the labels of the code that disarms the recorder.
+func TestAnalysisHasNoLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var profile strings.Builder
+		h := newHarness(t, Config{}, &fake{work: func(func()) { _ = pprof.Lookup("goroutine").WriteTo(&profile, 1) }})
+		h.arm(t, 0)
+		h.Slow(root(1))
+		pprof.Do(t.Context(), pprof.Labels("disarms", "the handler of the page"), func(context.Context) { h.Disarm() })
+		synctest.Wait()
+		if profile.Len() == 0 || strings.Contains(profile.String(), "the handler of the page") {
+			t.Errorf("goroutines at the time of the analysis:\n%s", profile.String())
 		}
 	})
 }

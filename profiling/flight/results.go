@@ -35,6 +35,10 @@ func newResults(c Config) results {
 
 func (r *results) add(k key, request *states.Request, bytes int) {
 	r.remove(k)
+	if bytes > r.maxBytes { // it would drive out all others, in vain
+		r.evicted++
+		return
+	}
 	r.requests[k] = result{request, bytes}
 	r.order = append(r.order, k)
 	r.bytes += bytes

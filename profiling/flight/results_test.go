@@ -19,7 +19,7 @@ func TestResultsAreBounded(t *testing.T) {
 		{"default", Config{}, []byte{1, 2, 3, 4, 5}, 0},
 		{"requests", Config{Requests: 2}, []byte{4, 5}, 3},
 		{"bytes", Config{ResultBytes: 100}, []byte{4, 5}, 3},
-		{"too large", Config{ResultBytes: 49}, nil, 5},
+		{"too large", Config{ResultBytes: 49}, []byte{4}, 4},
 		{"no requests", Config{Requests: -1}, nil, 5},
 		{"no bytes", Config{ResultBytes: -1}, nil, 5},
 	} {

@@ -94,8 +94,9 @@ func TestTimesOfSpans(t *testing.T) {
 		want["GET /"], want["measure"] = 1, 0
 	}
 	for name, naps := range want {
-		if slept := got.Times(spans.spans[name])[states.Timer]; int(slept/nap) != naps {
-			t.Errorf("%s slept %v, want %d times %v", name, slept, naps, nap)
+		slept := got.Times(spans.spans[name])[states.Timer]
+		if slept < time.Duration(naps)*nap || naps == 0 && slept > 0 {
+			t.Errorf("%s slept %v, want %d times %v or a little more", name, slept, naps, nap)
 		}
 	}
 }

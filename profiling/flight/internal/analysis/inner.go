@@ -32,8 +32,8 @@ func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	}
 	zero := a.clock.Trace - xtrace.Time(a.clock.Mono) //nolint:gosec // nanoseconds since the machine's start
 	i := inner{id: n.SpanID, name: n.Name, start: zero + xtrace.Time(n.Start), end: min(zero+xtrace.Time(n.End), event.Time())}
-	if i.start >= i.end || !overlap(a.windows, i.start, i.end) {
-		return
+	if i.start >= i.end || i.start < g.served || !overlap(a.windows, i.start, i.end) {
+		return // of an earlier request, perhaps
 	}
 	if around := g.owner.current(); around != nil {
 		i.root = around.root

@@ -39,7 +39,6 @@ func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []states.Reque
 	a := newAnalyzer(wanted, windows, s.pause)
 	// The second reading meets the same error at the same place.
 	err = s.events(a.event)
-	defer s.recovered(&err)
 	a.close()
 	return a.requests(), err
 }

@@ -41,13 +41,24 @@ var errEmpty = errors.New("the execution trace has no complete generation")
 // eventsPerPause are read in less than a millisecond.
 const eventsPerPause = 1000
 
+func (s *source) decoder() (decoder *xtrace.Reader, err error) {
+	defer s.recovered(&err)
+	return xtrace.NewReader(s)
+}
+
+// next reads an event.
+func (s *source) next(decoder *xtrace.Reader, event *xtrace.Event) (err error) {
+	defer s.recovered(&err)
+	*event, err = decoder.ReadEvent()
+	return err
+}
+
 // events calls f for each event of the trace, from the beginning.
-func (s *source) events(f func(*xtrace.Event)) (err error) {
+func (s *source) events(f func(*xtrace.Event)) error {
 	if _, err := s.r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	defer s.recovered(&err)
-	decoder, err := xtrace.NewReader(s)
+	decoder, err := s.decoder()
 	if err != nil {
 		return err
 	}
@@ -57,7 +68,7 @@ func (s *source) events(f func(*xtrace.Event)) (err error) {
 		if n%eventsPerPause == 0 {
 			s.pause()
 		}
-		if event, err = decoder.ReadEvent(); err != nil {
+		if err = s.next(decoder, &event); err != nil {
 			break
 		}
 		complete = complete || event.Kind() != xtrace.EventSync
