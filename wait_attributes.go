@@ -23,6 +23,7 @@ type annotator struct {
 	stop     func() // watching
 
 	waiting atomic.Int32 // traces; so that spans of others pass without the lock
+	passing sync.RWMutex // held for reading by whoever passes spans with attributes, so that a flush can wait for that
 
 	mu     sync.Mutex // guards what follows
 	traces map[trace.TraceID]*waitingTrace
@@ -31,9 +32,10 @@ type annotator struct {
 
 // A waitingTrace has the spans of a slow request.
 type waitingTrace struct {
-	roots []trace.SpanID // of requests whose results are to come
-	spans []otlpenc.Spans
-	timer *time.Timer // ends the waiting
+	roots   []trace.SpanID // of requests whose results are to come
+	results []*states.Request
+	spans   []otlpenc.Spans
+	timer   *time.Timer // ends the waiting
 }
 
 // longestWait is how long spans wait for attributes. A recorder whose budget is used up may take minutes, and backends that
@@ -58,9 +60,8 @@ func newAnnotator(next bridge.Output, recorder states.Recorder) *annotator {
 // slow makes the spans of a request wait if the recorder finds out about it. They have not been handed over yet.
 func (a *annotator) slow(q bridge.SlowRequest) {
 	a.await(q)
-	root := rootOf(q)
-	if !a.recorder.Slow(root) {
-		a.known(root, nil)
+	if root := rootOf(q); !a.recorder.Slow(root) {
+		a.pass(a.settle(root, nil))
 	}
 }
 
@@ -82,60 +83,66 @@ func (a *annotator) await(q bridge.SlowRequest) {
 
 // known ends the waiting for a request. The result is nil if there is none.
 func (a *annotator) known(root states.Root, result *states.Request) {
+	a.passing.RLock()
+	defer a.passing.RUnlock()
+	a.pass(a.settle(root, result))
+}
+
+// settle notes the answer for a request. It returns the trace if that does not wait any more, and else nil.
+func (a *annotator) settle(root states.Root, result *states.Request) *waitingTrace {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	t := a.traces[root.TraceID]
 	if t == nil {
-		a.mu.Unlock()
-		return
+		return nil
 	}
 	t.roots = slices.DeleteFunc(t.roots, func(id trace.SpanID) bool { return id == root.RootID })
 	if result != nil {
-		for i := range t.spans {
-			t.spans[i].Bytes = a.annotated(t.spans[i], result)
-		}
+		t.results = append(t.results, result)
 	}
-	var done []otlpenc.Spans
-	if len(t.roots) == 0 {
-		done = a.remove(root.TraceID, t)
+	if len(t.roots) > 0 {
+		return nil
 	}
-	a.mu.Unlock()
-	a.pass(done)
+	a.remove(root.TraceID, t)
+	return t
 }
 
-// expire ends the waiting of a trace, whose spans pass as they are.
+// expire ends the waiting of a trace.
 func (a *annotator) expire(id trace.TraceID) {
+	a.passing.RLock()
+	defer a.passing.RUnlock()
 	a.mu.Lock()
-	var all []otlpenc.Spans
-	if t := a.traces[id]; t != nil {
-		all = a.remove(id, t)
+	t := a.traces[id]
+	if t != nil {
+		a.remove(id, t)
 	}
 	a.mu.Unlock()
-	a.pass(all)
+	a.pass(t)
 }
 
-// annotated returns the bytes of spans with attributes for what they waited for. a.mu is held.
-func (a *annotator) annotated(spans otlpenc.Spans, result *states.Request) []byte {
-	b, err := spans.WithAttributes(make([]byte, 0, len(spans.Bytes)+512), func(id trace.SpanID) []attribute.KeyValue { return result.Attributes(id) })
-	if err != nil { // the encoder made them
-		return spans.Bytes
-	}
-	a.bytes += len(b) - len(spans.Bytes)
-	return b
-}
-
-// remove returns the spans of a trace, which does not wait any more. a.mu is held.
-func (a *annotator) remove(id trace.TraceID, t *waitingTrace) []otlpenc.Spans {
+// remove takes a trace out. a.mu is held.
+func (a *annotator) remove(id trace.TraceID, t *waitingTrace) {
 	t.timer.Stop()
 	delete(a.traces, id)
 	a.waiting.Add(-1)
 	for _, s := range t.spans {
 		a.bytes -= len(s.Bytes)
 	}
-	return t.spans
 }
 
-func (a *annotator) pass(all []otlpenc.Spans) {
-	for _, s := range all {
+// pass gives the spans of a trace that has been removed to the next output, with attributes as far as results are known. A nil trace
+// has none. The caller holds no lock that requests need: this takes milliseconds.
+func (a *annotator) pass(t *waitingTrace) {
+	if t == nil {
+		return
+	}
+	for _, s := range t.spans {
+		for _, result := range t.results {
+			b, err := s.WithAttributes(make([]byte, 0, len(s.Bytes)+512), func(id trace.SpanID) []attribute.KeyValue { return result.Attributes(id) })
+			if err == nil { // it always is: the encoder made the spans
+				s.Bytes = b
+			}
+		}
 		a.next.Accept(s)
 	}
 }
@@ -165,15 +172,20 @@ func (a *annotator) hold(s otlpenc.Spans) bool {
 	return true
 }
 
-// release passes all spans that wait, as they are.
+// release passes all spans that wait, and returns when others have passed theirs.
 func (a *annotator) release() {
 	a.mu.Lock()
-	var all []otlpenc.Spans
+	var all []*waitingTrace
 	for id, t := range a.traces {
-		all = append(all, a.remove(id, t)...)
+		a.remove(id, t)
+		all = append(all, t)
 	}
 	a.mu.Unlock()
-	a.pass(all)
+	for _, t := range all {
+		a.pass(t)
+	}
+	a.passing.Lock()   // every trace that was removed earlier has passed now
+	a.passing.Unlock() //nolint:staticcheck // waiting is all
 }
 
 // ForceFlush implements [bridge.Output].

@@ -181,6 +181,32 @@ func TestWaitsAsAttributes(t *testing.T) {
 	delivered(10 + 2000)
 }
 
+// The spans of a trace with two slow requests wait for both answers, and each has its own attributes.
+func TestWaitsAsAttributesOfTwoRequests(t *testing.T) {
+	recorder, sent := &answers{}, &collected{}
+	pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
+	tracer := pl.TracerProvider().Tracer("t")
+	outer, first := tracer.Start(ctx, "GET /first", trace.WithSpanKind(trace.SpanKindServer))
+	_, second := tracer.Start(outer, "GET /second", trace.WithSpanKind(trace.SpanKindServer))
+	second.End()
+	first.End()
+	for i, kind := range []states.Kind{states.Mutex, states.Timer} {
+		if n := pl.Stats().Delivery.Accepted; n != 0 {
+			t.Errorf("%d spans do not wait after %d answers", n, i)
+		}
+		root := recorder.asked[i]
+		recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.RootID, Duration: time.Second, Goroutines: []states.Goroutine{{
+			Intervals: []states.Interval{{Kind: kind, End: time.Second, SpanID: root.RootID}},
+		}}})
+	}
+	if err := pl.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got, want := sent.text(), "GET /first perfline.time.timer=1, GET /second perfline.time.mutex=1"; got != want {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
 // An answer that does not come within ten seconds comes too late.
 func TestWaitsAsAttributesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
