@@ -23,7 +23,7 @@ type annotator struct {
 	stop     func() // watching
 
 	waiting atomic.Int32 // traces; so that spans of others pass without the lock
-	passing sync.RWMutex // held for reading by whoever passes spans with attributes, so that a flush can wait for that
+	passing sync.RWMutex // held for reading while spans pass with attributes: a flush waits for that
 
 	mu     sync.Mutex // guards what follows
 	traces map[trace.TraceID]*waitingTrace

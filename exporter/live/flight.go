@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"sync"
@@ -60,10 +59,11 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	if !h.mayControl(w, r, &argument) {
 		return
 	}
-	const longest = 24 * time.Hour
+	const shortest, longest = time.Nanosecond, 24 * time.Hour
 	length := time.Duration(argument.Length * float64(time.Millisecond))
-	if argument.Length < 0 || argument.Length > observer.Milliseconds(longest) {
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("length %g: must be from 0, which means until it is disarmed, to %g milliseconds", argument.Length, observer.Milliseconds(longest)))
+	if argument.Length < 0 || argument.Length > observer.Milliseconds(longest) || argument.Length > 0 && length < shortest {
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
+			argument.Length, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
 		return
 	}
 	if wait := h.arms.take(time.Now()); wait > 0 {
@@ -135,11 +135,4 @@ func (r *rate) take(now time.Time) (wait time.Duration) {
 	}
 	r.last = append(r.last, now)
 	return 0
-}
-
-func loggerOf(c Config) *slog.Logger {
-	if c.Logger != nil {
-		return c.Logger
-	}
-	return slog.Default()
 }

@@ -119,16 +119,18 @@ func TestFlightRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path, body, contentType, origin string
 		want                                          int
+		says                                          []string // texts in the error
 	}{
-		{"GET", http.MethodGet, "flight/arm", "", "", "", http.StatusNotFound},
-		{"HEAD", http.MethodHead, "flight/disarm", "", "", "", http.StatusNotFound},
-		{"a form", http.MethodPost, "flight/arm", "length=0", "application/x-www-form-urlencoded", "", http.StatusUnsupportedMediaType},
-		{"no JSON", http.MethodPost, "flight/arm", "length=0", "application/json", "", http.StatusBadRequest},
-		{"no body", http.MethodPost, "flight/disarm", "", "application/json", "", http.StatusBadRequest},
-		{"too large", http.MethodPost, "flight/arm", `{"length":0` + strings.Repeat(" ", 2000) + "}", "application/json", "", http.StatusBadRequest},
-		{"a negative length", http.MethodPost, "flight/arm", `{"length":-1}`, "application/json", "", http.StatusBadRequest},
-		{"more than a day", http.MethodPost, "flight/arm", `{"length":1e300}`, "application/json", "", http.StatusBadRequest},
-		{"another origin", http.MethodPost, "flight/arm", `{}`, "application/json", "https://evil.example", http.StatusForbidden},
+		{"GET", http.MethodGet, "flight/arm", "", "", "", http.StatusNotFound, nil},
+		{"HEAD", http.MethodHead, "flight/disarm", "", "", "", http.StatusNotFound, nil},
+		{"a form", http.MethodPost, "flight/arm", "length=0", "application/x-www-form-urlencoded", "", http.StatusUnsupportedMediaType, nil},
+		{"no JSON", http.MethodPost, "flight/arm", "length=0", "application/json", "", http.StatusBadRequest, nil},
+		{"no body", http.MethodPost, "flight/disarm", "", "application/json", "", http.StatusBadRequest, nil},
+		{"too large", http.MethodPost, "flight/arm", `{"length":0` + strings.Repeat(" ", 2000) + "}", "application/json", "", http.StatusBadRequest, nil},
+		{"a negative length", http.MethodPost, "flight/arm", `{"length":-1}`, "application/json", "", http.StatusBadRequest, nil},
+		{"more than a day", http.MethodPost, "flight/arm", `{"length":1e300}`, "application/json", "", http.StatusBadRequest, []string{"1e+300", "8.64e+07 milliseconds"}},
+		{"less than a nanosecond", http.MethodPost, "flight/arm", `{"length":1e-7}`, "application/json", "", http.StatusBadRequest, []string{"1e-07", "1e-06"}},
+		{"another origin", http.MethodPost, "flight/arm", `{}`, "application/json", "https://evil.example", http.StatusForbidden, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := ask(c.method, c.path, c.body)
@@ -137,8 +139,14 @@ func TestFlightRefuses(t *testing.T) {
 				r.Header.Set("Origin", c.origin)
 				r.Header.Set("Sec-Fetch-Site", "cross-site")
 			}
-			if got := p.do(r).Code; got != c.want {
-				t.Errorf("status %d, want %d", got, c.want)
+			rec := p.do(r)
+			if rec.Code != c.want {
+				t.Errorf("status %d, want %d", rec.Code, c.want)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(rec.Body.String(), text) {
+					t.Errorf("the answer is %s, want %q in it", rec.Body, text)
+				}
 			}
 		})
 	}

@@ -87,7 +87,7 @@ func Handler(source Source, c Config) http.Handler {
 		source:   source,
 		recorder: source.Sessions(),
 		flight:   source.Waits(),
-		logger:   loggerOf(c),
+		logger:   cmp.Or(c.Logger, slog.Default()),
 		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:  make(chan struct{}, maxStreams),
 		work:     make(chan struct{}, maxWork),

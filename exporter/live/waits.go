@@ -67,7 +67,7 @@ type partyRow struct {
 	Trace     string `json:"trace,omitempty"`   // of the request, if the page has it
 	Span      string `json:"span,omitempty"`    // of its root
 	Own       bool   `json:"own,omitempty"`     // it worked for this request
-	Stack     *int   `json:"stack,omitempty"`   // index
+	Stack     *int   `json:"stack,omitempty"`   // index; of intervals only
 }
 
 type frameRow struct {
@@ -138,8 +138,12 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 			rows[i].States = append(rows[i].States, row)
 		}
 		for n, w := range waits[id] {
+			if n >= maxSpanWaits {
+				b.l.cut.Waits++
+				continue
+			}
 			row := waitRow{w.Kind.String(), w.Kind.Class().String(), observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
-			if n >= maxSpanWaits || !b.l.take(row) {
+			if !b.l.take(row) {
 				b.l.cut.Waits++
 				continue
 			}
@@ -210,15 +214,24 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 func (b *waitsBuilder) interval(i *states.Interval) intervalRow {
 	return intervalRow{
 		Kind: i.Kind.String(), Class: i.Kind.Class().String(), Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
-		Span: i.SpanID.String(), In: shown(i.Function()), Stack: b.stack(i.Stack), By: b.party(i.By),
+		Span: i.SpanID.String(), In: shown(i.Function()), Stack: b.stack(i.Stack), By: b.partyWithStack(i.By),
 	}
 }
 
+func (b *waitsBuilder) partyWithStack(p *states.Party) *partyRow {
+	row := b.party(p)
+	if row != nil {
+		row.Stack = b.stack(p.Stack)
+	}
+	return row
+}
+
+// party returns the party without its stack, which the page shows of intervals only.
 func (b *waitsBuilder) party(p *states.Party) *partyRow {
 	if p == nil {
 		return nil
 	}
-	row := &partyRow{Goroutine: p.Goroutine, Function: shown(p.Function), Request: shown(p.Request), Stack: b.stack(p.Stack)}
+	row := &partyRow{Goroutine: p.Goroutine, Function: shown(p.Function), Request: shown(p.Request)}
 	if !p.RootID.IsValid() {
 		return row
 	}

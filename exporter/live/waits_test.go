@@ -166,6 +166,55 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 }
 
+// A span shows its longest waits. The others' stacks take no room: neither in the list of stacks, nor from attributes.
+func TestWaitsLeaveRoom(t *testing.T) {
+	p, _, result := waited(t)
+	g, root := &result.Goroutines[1], result.RootID
+	at := time.Duration(0)
+	did := func(i states.Interval, took time.Duration) {
+		i.Start, i.End, i.SpanID = at, at+took, root
+		at = i.End
+		g.Intervals = append(g.Intervals, i)
+	}
+	for range 3000 { // all that are shown
+		did(states.Interval{Kind: states.OnCPU}, ms)
+	}
+	for i := range 1000 {
+		by := &states.Party{Goroutine: 8, Function: fmt.Sprint("example.com/app.f", i)}
+		for n := range 64 {
+			by.Stack = append(by.Stack, states.Frame{Function: fmt.Sprint("example.com/app.f", i, n, strings.Repeat("x", 300))})
+		}
+		did(states.Interval{Kind: states.Mutex, By: by}, 1)
+	}
+	d := p.detail()
+	if len(d.Rows[0].Waits) == 0 || d.Cut.Waits < 900 {
+		t.Fatalf("the request has %d waits and %d are left out, want some and the rest of 1000", len(d.Rows[0].Waits), d.Cut.Waits)
+	}
+	if d.Cut.Attributes != 0 {
+		t.Errorf("%d attributes are left out", d.Cut.Attributes)
+	}
+	refers := map[int]bool{}
+	add := func(at *int) {
+		if at != nil {
+			refers[*at] = true
+		}
+	}
+	for _, g := range d.Waits.Goroutines {
+		for _, i := range g.Intervals {
+			add(i.Stack)
+			if i.By != nil {
+				add(i.By.Stack)
+			}
+		}
+	}
+	for i, stack := range d.Waits.Stacks {
+		if !refers[i] {
+			t.Errorf("no interval has stack %d, of %d frames", i, len(stack))
+			break
+		}
+	}
+}
+
 // Samples and the execution trace are on one axis: where the goroutine waited, as the trace says, there are no samples. The session's file has
 // the states.
 func TestWaitsBesideSamples(t *testing.T) {

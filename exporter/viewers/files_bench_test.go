@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/exporter/viewers"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -52,7 +51,7 @@ func (b *busy) All(sessions.TimelineID) iter.Seq[sessions.Event] {
 }
 
 func BenchmarkFiles(b *testing.B) {
-	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
+	for name, write := range writers {
 		for _, n := range []int{1_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/events=%d", name, n), func(b *testing.B) {
 				s := newBusy(10, n/10, 0)
@@ -87,7 +86,7 @@ func deep(samples, stacks, frames int) *profile.Trace {
 
 // The time for a sample depends on its stack in speedscope's format only, which repeats it.
 func BenchmarkFilesOfSamples(b *testing.B) {
-	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
+	for name, write := range writers {
 		for _, frames := range []int{40, 500} {
 			b.Run(fmt.Sprintf("%s/frames=%d", name, frames), func(b *testing.B) {
 				const samples = 100_000
@@ -107,7 +106,7 @@ func BenchmarkFilesOfSamples(b *testing.B) {
 
 // The memory that a file takes to write does not depend on how many events there are.
 func TestFilesTakeNoMemoryForEvents(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
+	for name, write := range writers {
 		allocated := func(events int) uint64 {
 			s := newBusy(1, events, events)
 			var before, after runtime.MemStats

@@ -36,9 +36,9 @@ const (
 //     of CPU time give the CPU's load, too. The innermost frame's category is the sample's marker. A sample without a
 //     stack has one of "[no stack]".
 //   - results are what execution traces have of requests in the session. Below the timelines of such a request, each of its goroutines is
-//     a thread of the request's process. Its markers are the states of the goroutine by their kinds. The payload has the function, who
-//     ended the wait, and the stack. The request has a marker named by the sentence for the cause of its duration. Samples of the
-//     request that contradict the states are left out: see [states.Request.Agrees].
+//     a thread of the request's process. Its markers are the states of the goroutine by their kinds. The payload has the function and the
+//     stack. It names the function that ended the wait, or used the processor. The request has a marker named by the sentence for the
+//     cause of its duration. Samples of the request that contradict the states are left out: see [states.Request.Agrees].
 //   - All times are milliseconds since the session's start, or since the start of what began before it:
 //     viewers refuse negative times. The file says when profiling began on that axis.
 //   - Texts from outside are cut at 1000 bytes each; invalid UTF-8 becomes U+FFFD.

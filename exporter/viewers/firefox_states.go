@@ -22,7 +22,8 @@ const (
 // stateFields are what a Firefox file says of the fields of states.
 var stateFields = []field{
 	{"trace", "trace id", "string"}, {"span", "span id", "string"},
-	{"in", "in", formatText}, {"by", "ended by", formatText}, {"request", "of the request", formatText}, {"byTrace", "of the trace", "string"},
+	{"in", "in", formatText}, {"by", "ended by", formatText}, {"had", "processor used by", formatText},
+	{"request", "of the request", formatText}, {"byTrace", "of the trace", "string"},
 }
 
 // stateCategories are the categories of states.
@@ -61,7 +62,7 @@ func (t traced) of(tl sessions.Timeline) *states.Request {
 // samples are the samples of a timeline that do not contradict the states of its request. main is the timeline with the request itself.
 func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	r := f.traced.of(tl)
-	if r == nil {
+	if r == nil || f.trace == nil {
 		return f.s.Samples(tl.ID)
 	}
 	skew := states.SampleSkew
@@ -97,14 +98,14 @@ func (f *firefox) head(h threadHead) {
 // goroutines writes a thread for each goroutine that worked for a request. main is the timeline with the request itself.
 func (f *firefox) goroutines(r *states.Request, main sessions.Timeline) {
 	ids := fmt.Sprintf(`,"trace":"%s"`, r.TraceID)
-	start := main.Interval.Start
+	start := main.Interval.Start - f.zero // in the file
 	columns := []column[states.Interval]{
 		integers("name", func(i states.Interval) int { return addText(&f.texts, i.Kind.String()) }),
-		times("startTime", func(i states.Interval) time.Duration { return start + i.Start - f.zero }),
-		times("endTime", func(i states.Interval) time.Duration { return start + i.End - f.zero }),
+		times("startTime", func(i states.Interval) time.Duration { return start + i.Start }),
+		times("endTime", func(i states.Interval) time.Duration { return start + i.End }),
 		same[states.Interval]("phase", fmt.Sprint(phaseInterval)),
 		integers("category", func(i states.Interval) int { return stateCategories[i.Kind.Class()] }),
-		{"data", func(b []byte, i states.Interval) []byte { return f.appendState(b, ids, &i) }},
+		{"data", func(b []byte, i states.Interval) []byte { return f.appendState(b, ids, start, &i) }},
 	}
 	for n := range r.Goroutines {
 		if f.failed() {
@@ -125,8 +126,8 @@ func (f *firefox) goroutines(r *states.Request, main sessions.Timeline) {
 	}
 }
 
-// appendState appends the payload of a state.
-func (f *firefox) appendState(b []byte, ids string, i *states.Interval) []byte {
+// appendState appends the payload of a state. start is the request's start in the file.
+func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *states.Interval) []byte {
 	b = append(append(append(b, `{"type":"`...), stateMarker...), '"')
 	b = append(b, ids...)
 	if i.SpanID.IsValid() {
@@ -136,10 +137,14 @@ func (f *firefox) appendState(b []byte, ids string, i *states.Interval) []byte {
 		b = appendText(append(b, `,"in":`...), states.Short(in))
 	}
 	if by := i.By; by != nil {
+		key := "by"
+		if i.Kind == states.Runnable {
+			key = "had"
+		}
 		if by.Function != "" {
-			b = appendText(append(b, `,"by":`...), states.Short(by.Function))
+			b = appendText(fmt.Appendf(b, `,"%s":`, key), states.Short(by.Function))
 		} else {
-			b = fmt.Appendf(b, `,"by":"goroutine %d"`, by.Goroutine)
+			b = fmt.Appendf(b, `,"%s":"goroutine %d"`, key, by.Goroutine)
 		}
 		if by.RootID.IsValid() {
 			b = appendText(append(b, `,"request":`...), by.Request)
@@ -147,7 +152,7 @@ func (f *firefox) appendState(b []byte, ids string, i *states.Interval) []byte {
 		}
 	}
 	if stack := f.stackOf(i.Stack); stack >= 0 {
-		b = fmt.Appendf(b, `,"cause":{"time":%s,"stack":%d}`, appendMillis(nil, i.Start), stack)
+		b = fmt.Appendf(b, `,"cause":{"time":%s,"stack":%d}`, appendMillis(nil, start+i.Start), stack)
 	}
 	return append(b, '}')
 }

@@ -45,6 +45,12 @@ func (h *handMade) Samples(id sessions.TimelineID) iter.Seq[profile.Sample] {
 }
 func (h *handMade) Since(s profile.Sample) time.Duration { return s.Timestamp - h.trace.Started }
 
+// writers write files of sessions by the names of their formats.
+var writers = map[string]func(io.Writer, viewers.Recorded) error{
+	"firefox":    func(w io.Writer, s viewers.Recorded) error { return viewers.WriteRecordedFirefox(w, s) },
+	"speedscope": viewers.WriteRecordedSpeedscope,
+}
+
 func interval(start, end time.Duration) sessions.Interval {
 	return sessions.Interval{Start: start, End: end}
 }
@@ -116,7 +122,7 @@ func TestFilesFailWithTheirWriter(t *testing.T) {
 	for range 12 { // so that a file is larger than a buffer
 		h.events[1] = append(h.events[1], h.events[1]...)
 	}
-	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
+	for name, write := range writers {
 		for _, left := range []int{0, 1 << 17} {
 			if err := write(&failing{left}, h); !errors.Is(err, errFull) {
 				t.Errorf("%s on a writer of %d bytes: %v, want its error", name, left, err)
@@ -153,7 +159,7 @@ func (e *endless) Samples(sessions.TimelineID) iter.Seq[profile.Sample] {
 
 // When the writer fails, because the client is gone say, no more of the session is looked at.
 func TestFilesStopWithTheirWriter(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, viewers.Recorded) error{"firefox": viewers.WriteRecordedFirefox, "speedscope": viewers.WriteRecordedSpeedscope} {
+	for name, write := range writers {
 		s := &endless{handMade: aSession()}
 		s.timelines = slices.Repeat(s.timelines, 20_000)
 		if err := write(&failing{}, s); !errors.Is(err, errFull) {

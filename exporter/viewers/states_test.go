@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +15,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/exporter/viewers"
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"
 )
+
+// aTracedSession is aSession, recorded from 30 ms before the request began.
+func aTracedSession() *handMade {
+	s := aSession()
+	s.timelines[0].Interval.Start = -50 * ms
+	return s
+}
 
 // aResult is what an execution trace has of the request in aSession.
 func aResult() *states.Request {
@@ -43,7 +52,7 @@ func aResult() *states.Request {
 // out. This is the second of the request's samples: code runs in it, 20 ms after the session's start, while the goroutine waits.
 func TestFirefoxWithStates(t *testing.T) {
 	var b bytes.Buffer
-	if err := viewers.WriteTracedFirefox(&b, aSession(), nil, aResult()); err != nil {
+	if err := viewers.WriteRecordedFirefox(&b, aTracedSession(), nil, aResult()); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "states.firefox.json", b.Bytes())
@@ -52,7 +61,7 @@ func TestFirefoxWithStates(t *testing.T) {
 	other := aResult()
 	other.RootID[0]++
 	var without, with bytes.Buffer
-	if err := errors.Join(viewers.WriteRecordedFirefox(&without, aSession()), viewers.WriteTracedFirefox(&with, aSession(), other)); err != nil {
+	if err := errors.Join(viewers.WriteRecordedFirefox(&without, aSession()), viewers.WriteRecordedFirefox(&with, aSession(), other)); err != nil {
 		t.Fatal(err)
 	}
 	threads := func(b bytes.Buffer) string { s, _, _ := strings.Cut(b.String(), `"meta"`); return s }
@@ -83,9 +92,11 @@ func TestFirefoxWithAnyStates(t *testing.T) {
 			}
 			r.Goroutines = append(r.Goroutines, g)
 		}
-		s := aSession()
+		s := aTracedSession()
+		zero := s.timelines[0].Interval.Start
+		begins := s.timelines[2].Interval.Start - zero // of the request, in the file
 		var b bytes.Buffer
-		if err := viewers.WriteTracedFirefox(&b, s, r); err != nil {
+		if err := viewers.WriteRecordedFirefox(&b, s, r); err != nil {
 			t.Fatal(err)
 		}
 		var f firefoxFile
@@ -108,21 +119,51 @@ func TestFirefoxWithAnyStates(t *testing.T) {
 			for k, i := range g.Intervals {
 				start, _ := th.Markers.StartTime[k].Float64()
 				data := th.Markers.Data[k]
-				if want := float64(i.Start) / 1e6; start < want-1e-6 || start > want+1e-6 || f.Shared.StringArray[th.Markers.Name[k]] != i.Kind.String() || data["type"] != "State" {
-					t.Errorf("marker %d of %s is at %v with %v, want %+v", k, th.Name, start, data, i)
+				if want := observer.Milliseconds(begins + i.Start); math.Abs(start-want) > 1e-6 || f.Shared.StringArray[th.Markers.Name[k]] != i.Kind.String() || data["type"] != "State" {
+					t.Errorf("marker %d of %s is at %v with %v, want %v and %+v", k, th.Name, start, data, want, i)
 				}
 				if cause, ok := data["cause"].(map[string]any); ok != (len(i.Stack) > 0) || ok && cause["stack"].(float64) >= float64(f.Shared.StackTable.Length) {
 					t.Errorf("the stack of %+v is %v of %d", i, cause, f.Shared.StackTable.Length)
+				} else if ok && math.Abs(cause["time"].(float64)-start) > 1e-6 {
+					t.Errorf("the stack of %+v is of %v, want the marker's start, %v", i, cause["time"], start)
+				}
+				if ended, had := data["by"], data["had"]; (ended != nil) != (i.By != nil && i.Kind != states.Runnable) || (had != nil) != (i.By != nil && i.Kind == states.Runnable) {
+					t.Errorf("the party of %+v is %v, %v", i, ended, had)
 				}
 			}
 		}
 	})
 }
 
+// A session without samples has no trace of them. Its file shows the states.
+func TestFirefoxWithStatesOnly(t *testing.T) {
+	s := aTracedSession()
+	s.trace, s.samples = nil, nil
+	var b bytes.Buffer
+	if err := viewers.WriteRecordedFirefox(&b, s, aResult()); err != nil {
+		t.Fatal(err)
+	}
+	var f firefoxFile
+	if err := json.Unmarshal(b.Bytes(), &f); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(f.Threads), len(s.timelines)+2; got != want {
+		t.Fatalf("%d threads, want %d: two of goroutines", got, want)
+	}
+	for _, th := range f.Threads {
+		if th.Samples.Length != 0 {
+			t.Errorf("%s has %d samples", th.Name, th.Samples.Length)
+		}
+	}
+	if got := f.Threads[len(s.timelines)].Markers.Length; got != 5 {
+		t.Errorf("the first goroutine has %d states, want 5", got)
+	}
+}
+
 // No sample of a request is shown at a time when none of its goroutines ran.
 func TestFirefoxSamplesAgreeWithStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, r := aSession(), aResult()
+		s, r := aTracedSession(), aResult()
 		var taken []profile.Sample
 		for range rapid.IntRange(0, 30).Draw(t, "samples") {
 			taken = append(taken, profile.Sample{Timestamp: time.Second + time.Duration(rapid.IntRange(-20, 50).Draw(t, "at"))*ms, StackID: 0, ContextID: profile.None, Count: 1, Weight: ms})
@@ -130,7 +171,7 @@ func TestFirefoxSamplesAgreeWithStates(t *testing.T) {
 		slices.SortFunc(taken, func(a, b profile.Sample) int { return int(a.Timestamp - b.Timestamp) })
 		s.samples[3] = taken
 		var b bytes.Buffer
-		if err := viewers.WriteTracedFirefox(&b, s, r); err != nil {
+		if err := viewers.WriteRecordedFirefox(&b, s, r); err != nil {
 			t.Fatal(err)
 		}
 		var f firefoxFile
@@ -142,9 +183,9 @@ func TestFirefoxSamplesAgreeWithStates(t *testing.T) {
 			shown[at.String()]++
 		}
 		for _, sample := range taken {
-			at := sample.Timestamp - time.Second + 20*ms // since the request's start, which is the file's
+			at := sample.Timestamp - time.Second + 20*ms // since the request's start
 			want := at <= 36*ms || at >= 64*ms           // not while it waits for the mutex or is runnable, a millisecond apart
-			if key := fmt.Sprint(at.Milliseconds()); (shown[key] > 0) != want {
+			if key := fmt.Sprint((at + 30*ms).Milliseconds()); (shown[key] > 0) != want {
 				t.Errorf("the sample at %v is shown: %t, want %t", at, !want, want)
 			}
 		}

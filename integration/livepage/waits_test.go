@@ -150,6 +150,9 @@ func TestWaits(t *testing.T) {
 	eval[bool](p, `(document.querySelector(".goroutine summary").focus(), true)`)
 	p.press(kb.Enter)
 	p.wait(`document.querySelectorAll(".goroutine[open] tbody tr").length === 5`)
+	if got, want := p.text(".goroutine[open] th:nth-child(5)"), "Ended by, or had the processor"; got != want {
+		t.Errorf("the fifth column is %q, want %q", got, want)
+	}
 	eval[bool](p, `(document.querySelector(".goroutine tbody tr:nth-child(2) .stack summary").focus(), true)`)
 	p.press(kb.Enter)
 	p.wait(`document.querySelector(".goroutine .stack[open]")?.innerText.includes("sync.(*Mutex).Lock /go/sync/mutex.go:46")`)
@@ -172,7 +175,7 @@ func TestFlightRecorder(t *testing.T) {
 	w, page, _ := startWaiting(t)
 	p := open(t, page+"#/waits", View{})
 	p.wait(`document.querySelector("#flight-state")?.innerText === "not armed" && document.querySelector("#disarm:disabled")`)
-	if got := p.text("#flight-cost"); !strings.Contains(got, "5 to 16 %") {
+	if got := p.text("#flight-cost"); !strings.Contains(got, "6 to 16 %") {
 		t.Errorf("the cost is %q", got)
 	}
 	p.click("#arm")

@@ -36,7 +36,7 @@ goroutine 7 (*conn).serve 3/5 []
 	Other State "gap" -20+20 ` + ids + `
 	Go State "running" 0+15 ` + ids + `
 	Waiting State "mutex" 15+25 ` + ids + ` in=main.render ended by=(*Index).rebuild of the request=POST /index of the trace=01000000000000000000000000000000
-	Runnable State "runnable" 40+5 ` + ids + ` in=main.render ended by=goroutine 3
+	Runnable State "runnable" 40+5 ` + ids + ` in=main.render processor used by=goroutine 3
 	Go State "running" 45+5 ` + ids + `
 goroutine 8 main.prefetch 3/6 []
 	Waiting State "network" 2+28 ` + ids + `

@@ -45,7 +45,7 @@ function table(g, names, stacks) {
   const left = (g.cut || 0) + g.intervals.length - rows.length;
   return [
     el('table', { 'aria-label': `Intervals of goroutine ${g.id}` },
-      el('thead', {}, el('tr', {}, ['State', 'Start', 'Took', 'In', 'Ended by', 'Span'].map((h, i) =>
+      el('thead', {}, el('tr', {}, ['State', 'Start', 'Took', 'In', 'Ended by, or had the processor', 'Span'].map((h, i) =>
         el('th', { scope: 'col', class: ['', 'num wide', 'num', '', '', 'wide'][i] }, h)))),
       el('tbody', {}, rows.map((i) => el('tr', { data: { class: i.class } },
         el('th', { scope: 'row' }, swatch(i), i.kind),
