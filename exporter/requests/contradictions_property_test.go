@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -67,6 +69,52 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 		}
 		if left := q.Contradictions(tr); shown+left != len(tr.Samples) {
 			rt.Errorf("%d samples are shown and %d are left out, of %d", shown, left, len(tr.Samples))
+		}
+	})
+}
+
+// A sample of a span agrees with what runs for the span or below it. Parents of spans may be missing, or form a cycle.
+func TestSamplesAgreeWithSpansBelow(t *testing.T) {
+	r := requests.NewRecent(requests.Config{})
+	r.OnEnd(span(1, 1, 0, "GET /", 0, 1000*ms))
+	request := r.Requests()[0]
+	rapid.Check(t, func(rt *rapid.T) {
+		const root, missing = 1, 100
+		q := request
+		last := rapid.IntRange(1, 12).Draw(rt, "last span")
+		parents := map[int]int{}
+		var below []*otlpenc.Span
+		for id := root + 1; id <= last; id++ {
+			parents[id] = rapid.OneOf(rapid.IntRange(1, id-1), rapid.IntRange(1, last), rapid.Just(missing)).Draw(rt, "parent")
+			s := *q.Root
+			s.SpanID, s.ParentID = spanID(id), spanID(parents[id])
+			below = append(below, &s)
+		}
+		q.Spans = []*otlpenc.Span{q.Root}
+		if len(below) > 0 {
+			q.Spans = append(q.Spans, rapid.Permutation(below).Draw(rt, "spans")...)
+		}
+		g := states.Goroutine{ID: 1}
+		for id := root; id <= last+1; id++ { // the last of them is no span
+			g.Intervals = append(g.Intervals, did(states.OnCPU, time.Duration(id*10)*ms, time.Duration(id*10+5)*ms, id, "", nil))
+		}
+		q.States = &states.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Start: base, Duration: 1000 * ms, Goroutines: []states.Goroutine{g}}
+		for id := root; id <= last+1; id++ {
+			above := map[int]bool{id: id <= last, root: true}
+			at := id
+			for parents[at] > root && parents[at] != missing && !above[parents[at]] {
+				at = parents[at]
+				above[at] = true
+			}
+			cycle := parents[at] > root && parents[at] != missing
+			for s := root; s <= last; s++ {
+				if cycle && above[s] && s != id && s != root {
+					continue // a cycle is a chain below the root, which begins anywhere
+				}
+				if got, want := contradicts(t, q, s, time.Duration(id*10+2)*ms, profile.Ordinary), !above[s]; got != want {
+					rt.Errorf("a sample of %d while %d runs contradicts: %t, want %t; parents are %v", s, id, got, want, parents)
+				}
+			}
 		}
 	})
 }

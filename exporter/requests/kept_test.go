@@ -113,3 +113,40 @@ func TestKeptMakesRoom(t *testing.T) {
 		t.Errorf("kept are %q, %+v; want pending traces to go first", got, k.Stats())
 	}
 }
+
+// A request stays among those that are kept if some of its spans, which come together, have no room.
+func TestKeptWithTooManySpans(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config requests.Config
+		spans  int
+		text   int // bytes in each span but the root
+	}{
+		{"over MaxSpans", requests.Config{}, 600, 0},
+		{"over few MaxSpans", requests.Config{MaxSpans: 3}, 5, 0},
+		{"over the bytes of a trace", requests.Config{MaxBytes: 16 << 12}, 10, 850},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := requests.NewRecent(c.config)
+			var groups otlpenc.Groups
+			all := otlpenc.Spans{Keep: otlpenc.KeptForProgram, Refused: 2}
+			for i := range c.spans {
+				one := encode(&groups, span(1, 2+i, 1, "measure", 0, ms, ofMeasure, ofText(c.text)))
+				all.Group, all.Bytes, all.Count = one.Group, append(all.Bytes, one.Bytes...), all.Count+1
+			}
+			root := encode(&groups, span(1, 1, 0, "root", 0, ms, ofMeasure))
+			all.Bytes, all.Count = append(all.Bytes, root.Bytes...), all.Count+1
+			r.Accept(all)
+			if got, want := keptNames(r), "root chosen"; got != want {
+				t.Fatalf("kept are %q, want %q", got, want)
+			}
+			s := r.Stats()
+			if s.KeptRequests != 1 || s.Requests != 1 || s.SpansDropped == 0 {
+				t.Errorf("%+v, want 1 kept request and dropped spans", s)
+			}
+			if q := r.KeptRequests()[0].Request(); q.Dropped != int(s.SpansDropped)+2 || len(q.Spans) != c.spans+1-int(s.SpansDropped) {
+				t.Errorf("the request has %d spans and lacks %d: %+v", len(q.Spans), q.Dropped, s)
+			}
+		})
+	}
+}

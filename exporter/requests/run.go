@@ -61,7 +61,7 @@ func (n *run) read(s otlpenc.Spans, most int) bool {
 	n.reason = otlpenc.NotKept
 	n.spans = otlpenc.Spans{Group: s.Group, Bytes: s.Bytes[:size], Count: count}
 	if n.isRoot {
-		n.reason, n.spans.Refused = s.Keep, s.Refused
+		n.reason, n.spans.Keep, n.spans.Refused = s.Keep, s.Keep, s.Refused // add may read the run again, span by span
 	}
 	return count > 0
 }

@@ -45,7 +45,8 @@ func (q Request) Samples(t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Samp
 	}
 }
 
-// contexts returns the spans of a trace's contexts, and the measures below spans.
+// contexts returns the spans of a trace's contexts. It also returns the measures of marks.Time by the spans above them, the shortest
+// first. A goroutine in such a measure has the label of the span above.
 func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span, measures map[trace.SpanID][]*otlpenc.Span) {
 	spans := map[trace.SpanID]*otlpenc.Span{}
 	for _, s := range q.Spans {
@@ -59,22 +60,16 @@ func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span, mea
 			sampled[c.SpanID] = true
 		}
 	}
-	return contexts, q.measures(func(s *otlpenc.Span) bool { return !sampled[s.SpanID] })
-}
-
-// measures returns the measures of marks.Time by the spans above them, the shortest first: the goroutine's label is the span above. only
-// returns false for other spans.
-func (q Request) measures(only func(*otlpenc.Span) bool) map[trace.SpanID][]*otlpenc.Span {
-	all := map[trace.SpanID][]*otlpenc.Span{}
+	measures = map[trace.SpanID][]*otlpenc.Span{}
 	for _, s := range q.Spans[1:] {
-		if isMeasure(s) && only(s) {
-			all[s.ParentID] = append(all[s.ParentID], s)
+		if isMeasure(s) && !sampled[s.SpanID] {
+			measures[s.ParentID] = append(measures[s.ParentID], s)
 		}
 	}
-	for _, measures := range all {
-		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
+	for _, below := range measures {
+		slices.SortStableFunc(below, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
 	}
-	return all
+	return contexts, measures
 }
 
 // A SpanProfile is what ran in a span.

@@ -47,6 +47,13 @@ type spanStates struct {
 	q       Request
 	spans   map[trace.SpanID]*otlpenc.Span
 	workers map[trace.SpanID]*states.Goroutine // the first that worked for the span
+	places  map[trace.SpanID]place
+}
+
+// A place is where a span is in the tree of spans. The tree numbers them depth first, so the spans below one have the numbers after its own.
+type place struct {
+	number, end int           // the span and those below it have the numbers from number to end-1
+	worked      *otlpenc.Span // see spanStates.worked
 }
 
 // newSpanStates returns nil if the states are unknown.
@@ -70,7 +77,47 @@ func newSpanStates(q Request) *spanStates {
 		}
 	}
 	t.workers[q.Root.SpanID] = &q.States.Goroutines[0]
+	t.places = make(map[trace.SpanID]place, len(q.Spans))
+	t.number(q.Root, nil, t.children())
 	return t
+}
+
+// children returns the spans below each span. Where parents form a cycle, one of its spans is below the root instead.
+func (t *spanStates) children() map[trace.SpanID][]*otlpenc.Span {
+	children := map[trace.SpanID][]*otlpenc.Span{}
+	climbs := map[trace.SpanID]int{} // in which climb a span was added
+	for climb, s := range t.q.Spans {
+		for s.SpanID != t.q.Root.SpanID {
+			if _, added := climbs[s.SpanID]; added {
+				break
+			}
+			climbs[s.SpanID] = climb
+			parent := t.parent(s)
+			if before, added := climbs[parent.SpanID]; added && before == climb {
+				parent = t.q.Root
+			}
+			children[parent.SpanID] = append(children[parent.SpanID], s)
+			s = parent
+		}
+	}
+	return children
+}
+
+// number numbers s and the spans below it. above is what worked returns for the parent.
+func (t *spanStates) number(s, above *otlpenc.Span, children map[trace.SpanID][]*otlpenc.Span) {
+	p := place{number: len(t.places), worked: above}
+	switch {
+	case t.workers[s.SpanID] != nil:
+		p.worked = s
+	case !unnoted(s):
+		p.worked = nil
+	}
+	t.places[s.SpanID] = p
+	for _, child := range children[s.SpanID] {
+		t.number(child, p.worked, children)
+	}
+	p.end = len(t.places)
+	t.places[s.SpanID] = p
 }
 
 // parent returns the span above s in the request.
@@ -81,21 +128,10 @@ func (t *spanStates) parent(s *otlpenc.Span) *otlpenc.Span {
 	return t.q.Root
 }
 
-// within reports whether a span is s or below it. Spans that were not kept are below the root.
+// within reports whether a span is s or below it. Spans that were not kept are below the root: like the root, they have number 0.
 func (t *spanStates) within(id trace.SpanID, s trace.SpanID) bool {
-	if s == t.q.Root.SpanID || s == id {
-		return true
-	}
-	span := t.spans[id]
-	for range t.q.Spans { // ids may be wrong: no cycles
-		if span == nil || span == t.q.Root {
-			return false
-		}
-		if span = t.parent(span); span.SpanID == s {
-			return true
-		}
-	}
-	return false
+	at, above := t.places[id].number, t.places[s]
+	return above.number <= at && at < above.end
 }
 
 // unnoted reports whether the execution trace may lack s although it was written then: measures of marks.Time and short spans have no
@@ -107,19 +143,9 @@ func unnoted(s *otlpenc.Span) bool {
 // isMeasure reports whether s may be a measure of marks.Time.
 func isMeasure(s *otlpenc.Span) bool { return s.Group.Scope().Name == scope.Name }
 
-// worked returns the span whose goroutine s has: s itself, or the span above if the trace lacks s.
-func (t *spanStates) worked(s *otlpenc.Span) *otlpenc.Span {
-	for range t.q.Spans { // ids may be wrong: no cycles
-		if t.workers[s.SpanID] != nil {
-			return s
-		}
-		if !unnoted(s) {
-			return nil
-		}
-		s = t.parent(s)
-	}
-	return nil
-}
+// worked returns the span whose goroutine s has: s itself, or the span above if the trace lacks s. It returns nil if the trace lacks a
+// span that has a note.
+func (t *spanStates) worked(s *otlpenc.Span) *otlpenc.Span { return t.places[s.SpanID].worked }
 
 // segments returns the segments of a span.
 func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {

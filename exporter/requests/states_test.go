@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
@@ -230,19 +231,34 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// A request with as many spans as are kept, most of them measures, and 50,000 intervals.
+// A request with as many spans as are kept, and many intervals: most spans are measures, or each span is the parent of the next one.
 func BenchmarkWaterfallWithStates(b *testing.B) {
+	b.Run("measures", func(b *testing.B) {
+		benchmarkStates(b, 50_000, func(i int) sdktrace.ReadOnlySpan {
+			at := time.Duration(i) * ms / 5
+			return span(1, 2+i, 1, "measure", at, at+20*ms, ofMeasure)
+		}, func(int) int { return 1 })
+	})
+	b.Run("chain", func(b *testing.B) {
+		benchmarkStates(b, 20_000, func(i int) sdktrace.ReadOnlySpan {
+			return span(1, 2+i, 1+i, "call", 0, 100*ms)
+		}, func(i int) int { return 1 + i%501 })
+	})
+}
+
+// benchmarkStates writes the waterfall of a root and 500 spans. A goroutine has n intervals, each with a span.
+func benchmarkStates(b *testing.B, n int, child func(int) sdktrace.ReadOnlySpan, worked func(interval int) int) {
 	r := requests.NewRecent(requests.Config{})
 	for i := range 500 {
-		at := time.Duration(i) * ms / 5
-		r.OnEnd(span(1, 2+i, 1, "measure", at, at+20*ms, ofMeasure))
+		r.OnEnd(child(i))
 	}
 	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
 	q := r.Requests()[0]
 	g := states.Goroutine{ID: 1}
-	for i := range 50_000 {
-		at := time.Duration(i) * 2 * time.Microsecond
-		g.Intervals = append(g.Intervals, did(states.Kind(1+i%15), at, at+2*time.Microsecond, 1, fmt.Sprint("example.com/app.f", i%100), nil))
+	length := 100 * ms / time.Duration(n)
+	for i := range n {
+		at := time.Duration(i) * length
+		g.Intervals = append(g.Intervals, did(states.Kind(1+i%15), at, at+length, worked(i), fmt.Sprint("example.com/app.f", i%100), nil))
 	}
 	q.States = &states.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: 100 * ms, Goroutines: []states.Goroutine{g}}
 	for b.Loop() {

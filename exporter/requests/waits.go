@@ -20,7 +20,8 @@ type Wait struct {
 	By       *states.Party // ended the longest of them; nil if no goroutine did, or if it is unknown
 	Total    time.Duration
 	Count    int
-	Longest  states.Interval
+
+	longest time.Duration // of them
 }
 
 // Waits returns what each span waited for, the longest time first, from the execution trace in q.States. All goroutines that worked for
@@ -127,8 +128,8 @@ func keyOf(span trace.SpanID, interval *states.Interval) waitKey {
 func (w *Wait) add(interval *states.Interval) {
 	w.Total += interval.Duration()
 	w.Count++
-	if w.Count == 1 || interval.Duration() > w.Longest.Duration() {
-		w.Longest, w.By = *interval, interval.By
+	if took := interval.Duration(); w.Count == 1 || took > w.longest {
+		w.longest, w.By = took, interval.By
 	}
 }
 
