@@ -90,6 +90,9 @@ func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	}
 	if limit == 0 {
 		s.droppedAttributes += int32(len(attrs))
+		for i := range attrs {
+			s.noteDropped(&attrs[i])
+		}
 		return
 	}
 	if limit > 0 && len(s.attributes)+len(attrs) > limit {
@@ -127,6 +130,7 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 		at := slices.IndexFunc(s.attributes, func(have attribute.KeyValue) bool { return have.Key == a.Key })
 		if !a.Valid() || at < 0 && len(s.attributes) == limit {
 			s.droppedAttributes++
+			s.noteDropped(&a)
 			continue
 		}
 		limitAttribute(&a, &s.tracer.provider.limits)

@@ -19,8 +19,10 @@ import (
 // The recorders of the provider get the spans of a request that is kept. The zero value keeps chosen and failed requests, and
 // requests of a second or more, 20 each second.
 //
-// Until the decision, spans that the sampler drops wait in memory as sampled ones do. A request has up to 512 KiB, and all have the
-// bounds of [record.Timeline.NewUnit]. Beyond these, the oldest entries stay, and [Stats] counts the others.
+// Until the decision, spans that the sampler drops wait in memory as sampled ones do. A request has up to 512 KiB. All that wait have
+// up to half of the memory of all units, 32 MiB and 8192 requests, in 64 shards. When sampled and other requests together use half of
+// a shard, those without a decision get no more room in it. The oldest entries stay, and [Stats] counts the others. After 15 minutes
+// without a decision, the entries are dropped, and count too.
 // Instrumentation sees that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
 type KeepPolicy struct {
 	Off bool // keep nothing that the sampler drops, and mark no request as kept

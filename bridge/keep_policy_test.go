@@ -319,6 +319,21 @@ func TestKeepExportsOwnTracesOnly(t *testing.T) {
 	}
 }
 
+// A provider without exporters exports nothing.
+func TestKeepExportNeedsExporters(t *testing.T) {
+	recorded := &keptSpans{}
+	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: observer.NewTimeline(observer.TimelineOptions{}), Sampler: sdktrace.NeverSample(), Recorders: []bridge.Output{recorded},
+		Keep: &bridge.KeepPolicy{Export: true, Share: 1},
+	})
+	defer func() { _ = p.Shutdown(t.Context()) }()
+	_, span := p.Tracer("test").Start(t.Context(), "GET /", trace.WithSpanKind(trace.SpanKindServer))
+	span.End()
+	if s := p.Stats().Requests; s.Share != 1 || s.Exported != 0 || recorded.names() != "GET /" {
+		t.Errorf("%+v, recorded %q; want a request that is kept and not exported", s, recorded.names())
+	}
+}
+
 // A sampled span below a dropped one is exported at once. It does not wait for the decision.
 func TestKeepSampledBelowDropped(t *testing.T) {
 	bySpanName := samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {

@@ -93,7 +93,7 @@ func (k *keeper) reason(s *recordedSpan, unit *record.Timeline, slow bool) otlpe
 
 // isSlow reports whether a request was slow, and adds its duration to its route.
 func (k *keeper) isSlow(s *recordedSpan) bool {
-	if hasTrue(s.attributes, record.StreamKey) {
+	if s.isStream() {
 		return false
 	}
 	took, threshold := s.endTime.Sub(s.startTime), k.policy.Slow
@@ -116,7 +116,26 @@ func (s *recordedSpan) isRequest() bool {
 	case trace.SpanKindServer, trace.SpanKindConsumer:
 		return true
 	default:
-		return hasTrue(s.attributes, record.JobKey)
+		return hasTrue(s.attributes, record.JobKey) || s.readDetails().job
+	}
+}
+
+// isStream reports whether a request lasts as long as its client stays. The span has ended.
+func (s *recordedSpan) isStream() bool {
+	return hasTrue(s.attributes, record.StreamKey) || s.readDetails().stream
+}
+
+// noteDropped notes what the policy wants to know of an attribute for which the span has no room. s.mu is held.
+func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
+	if s.tracer.provider.keeper == nil || !a.Valid() {
+		return
+	}
+	switch a.Key {
+	case record.StreamKey:
+		s.withDetails().stream = a.Value.AsBool()
+	case record.JobKey:
+		s.withDetails().job = a.Value.AsBool()
+	default:
 	}
 }
 
@@ -168,7 +187,7 @@ func (r *tentativeRoots) end() { r.ended.Add(1) }
 // exports counts a request that is kept and not sampled, and reports whether it is exported. Only the process that began the
 // trace exports it: other processes have not.
 func (k *keeper) exports(s *recordedSpan) bool {
-	if !k.policy.Export || s.parent.id.IsValid() {
+	if !k.policy.Export || len(s.tracer.provider.exporters) == 0 || s.parent.id.IsValid() {
 		return false
 	}
 	k.counts[s.spanContext.SpanID()[7]%stripes].exported.Add(1)

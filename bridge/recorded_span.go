@@ -65,6 +65,8 @@ type spanDetails struct {
 	events latest[sdktrace.Event]
 	links  latest[sdktrace.Link]
 	task   *rt.Task // of a local root, while the execution tracer runs
+
+	stream, job bool // attributes that were dropped say so
 }
 
 // unexported has the unexported methods of the interfaces that a span implements. All other methods are the span's own.

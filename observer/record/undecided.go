@@ -3,8 +3,9 @@ package record
 import "time"
 
 // An undecided unit is one whose tracing system decides at the end whether it keeps the unit. Its receiver gets nothing before
-// that. The journal is bounded as all are: at its bound it keeps what came first, and counts the rest. A unit that is not
-// kept costs no hand-over.
+// that. The journal has up to 512 KiB. It cannot be handed over to make room, so it grows only while all units of its shard use
+// less than half of the shard. The other half is for decided units. At a bound, an undecided unit keeps what came first, and
+// counts the rest. A unit that is not kept costs no hand-over.
 
 // The states of an undecided unit.
 const (
@@ -16,7 +17,7 @@ const (
 
 // NewUndecidedUnit returns a unit as [Timeline.NewUnit] does, which has to be decided: by [Timeline.End] or by
 // [Timeline.Discard]. Its marks count as lost only if it is kept. Flushes and
-// sweeps leave it alone. When too many units wait, or after 15 minutes, the entries that it has are dropped, and count as refused.
+// sweeps leave it alone. After 15 minutes, the entries that it has are dropped, and count as refused.
 func (t *Timeline) NewUndecidedUnit(start time.Time, r Receiver) *Timeline {
 	u := t.NewUnit(start, r)
 	u.tentative = true
@@ -56,22 +57,35 @@ func (t *Timeline) drop() {
 	j.free()
 }
 
-// giveUp drops the entries of an undecided unit, because too many units wait. t.mu is held, and released.
+// giveUp drops the entries of an undecided unit. t.mu is held, and released.
 func (t *Timeline) giveUp() {
 	if j := t.journal; j != nil {
 		t.show() // the view keeps what the journal loses
 		for i := range j.records {
-			if rec := &j.records[i]; rec.gets == getsMark && !rec.span.Marks().ended() {
+			rec := &j.records[i]
+			if rec.gets == getsMark && !rec.span.Marks().ended() {
 				m := rec.span.Marks()
 				m.last, m.count = 0, 0
-				m.dropped++
-			} else if rec.gets != getsNothing {
-				t.refused++
 			}
+			t.refuse(rec)
 		}
-		t.shard.refused.Add(uint64(len(j.records)))
 	}
 	t.drop()
+}
+
+// refuse counts a record that an undecided unit does not keep. t.mu is held.
+func (t *Timeline) refuse(rec *journalRecord) {
+	switch rec.gets {
+	case getsSpan, getsMeasure:
+		t.refused++
+	case getsMark:
+		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too
+			m.dropped++
+		}
+	case getsNothing:
+		return
+	}
+	t.shard.refused.Add(1)
 }
 
 // Export says that the unit, which is about to be kept, is exported as well. See [Timeline.Exported].
@@ -86,17 +100,25 @@ func (t *Timeline) isKept() bool { return t.decision.Load() >= unitKept }
 // maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
 const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)
 
-// expired reports whether an undecided unit has waited for too long, in the given sweep: its root may never end.
-func (t *Timeline) expired(sweep uint64) bool {
-	if !t.tentative {
-		return false
+// expire drops the entries of a unit that is undecided and has waited for too long, in the given sweep: its root may never end.
+func (t *Timeline) expire(sweep uint64) {
+	t.mu.Lock()
+	if t.awaits() && t.expired(sweep) {
+		t.giveUp()
+	} else {
+		t.mu.Unlock()
 	}
-	t.shard.mu.Lock()
-	defer t.shard.mu.Unlock()
-	return t.place > 0 && sweep-t.since > maxUndecidedSweeps
 }
 
-// awaits reports whether the unit is undecided still: the journal keeps everything until then. t.mu is held.
+// expired reports whether the unit came to the list too many sweeps before the given one.
+func (t *Timeline) expired(sweep uint64) bool {
+	t.shard.mu.Lock()
+	defer t.shard.mu.Unlock()
+	return t.place > 0 && t.since+maxUndecidedSweeps < sweep // since may be later than sweep
+}
+
+// awaits reports whether the unit is undecided still: the journal keeps everything until then. It does not become undecided again. t.mu
+// is held, or the caller asks once more with it held.
 func (t *Timeline) awaits() bool { return t.tentative && !t.closed.Load() }
 
 // writeUndecided appends a record to the journal of a unit that is undecided still, unless there is no room. t.mu is held.
@@ -104,12 +126,7 @@ func (t *Timeline) writeUndecided(j *journal, rec *journalRecord, size int) (roo
 	if j.size+size <= maxJournalSize && t.shard.reserve(t, size) {
 		return true
 	}
-	if rec.gets == getsMark {
-		rec.span.Marks().dropped++
-	} else if rec.gets != getsNothing {
-		t.refused++
-	}
-	t.shard.refused.Add(1)
+	t.refuse(rec)
 	if len(j.records) == 0 {
 		t.journal = nil
 		j.free()

@@ -54,6 +54,8 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 			j.append(rec, attrs)
 			j.recorded[rec.kind]++
 			j.size += size
+		} else { // observers get it nevertheless
+			t.shard.recorded[rec.kind].Add(1)
 		}
 		return causeNone, true
 	}

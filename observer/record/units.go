@@ -198,7 +198,10 @@ func (us *units) sweep() {
 		for _, u := range all {
 			u.mu.Lock()
 			u.handOver(causeOld)
-			if crowded || u.expired(before) {
+			switch {
+			case u.awaits():
+				u.expire(before)
+			case crowded:
 				u.abandon()
 			}
 		}
@@ -250,6 +253,10 @@ type unitShard struct {
 const (
 	maxShardUnits = maxUnits / unitShards
 	maxShardBytes = maxUnitsBytes / unitShards
+
+	// An undecided unit gets no more room when all units of its shard use that much.
+	maxUndecidedUnits = maxShardUnits / 2
+	maxUndecidedBytes = maxShardBytes / 2
 )
 
 // byteStep is the unit in which a journal's bytes are counted, so that few entries have to.
@@ -261,20 +268,40 @@ func (h *unitShard) reserve(t *Timeline, size int) bool {
 	if j.size+size <= j.counted {
 		return true
 	}
-	more := (j.size + size - j.counted + byteStep - 1) / byteStep * byteStep
-	if h.bytes.Add(int64(more)) > maxShardBytes || j.counted == 0 && !h.register(t) {
-		h.bytes.Add(-int64(more))
+	mostUnits, mostBytes := maxShardUnits, int64(maxShardBytes)
+	if t.awaits() {
+		mostUnits, mostBytes = maxUndecidedUnits, maxUndecidedBytes
+	}
+	more := int64((j.size + size - j.counted + byteStep - 1) / byteStep * byteStep)
+	if !h.take(more, mostBytes) {
 		return false
 	}
-	j.counted += more
+	if j.counted == 0 && !h.register(t, mostUnits) {
+		h.bytes.Add(-more)
+		return false
+	}
+	j.counted += int(more)
 	return true
 }
 
-// register puts t on the list, unless that is full.
-func (h *unitShard) register(t *Timeline) bool {
+// take adds to the bytes of the shard, unless they would exceed most. A refusal does not take room from others, not even briefly.
+func (h *unitShard) take(more, most int64) bool {
+	for {
+		was := h.bytes.Load()
+		if was+more > most {
+			return false
+		}
+		if h.bytes.CompareAndSwap(was, was+more) {
+			return true
+		}
+	}
+}
+
+// register puts t on the list, unless that has as many units as it may have.
+func (h *unitShard) register(t *Timeline, most int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.waiting) >= maxShardUnits {
+	if len(h.waiting) >= most {
 		return false
 	}
 	h.enlist(t)
