@@ -15,7 +15,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// The policy recognizes streams and jobs although their spans have no room for the attribute that says so.
+// The policy recognizes streams and jobs although their spans have no room for the attribute.
 func TestKeepWithAttributeLimits(t *testing.T) {
 	for _, limit := range []string{"0", "1", "128", "-1"} {
 		t.Run(limit, func(t *testing.T) {
