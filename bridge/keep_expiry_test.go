@@ -55,7 +55,7 @@ func TestKeepExpired(t *testing.T) {
 	})
 }
 
-// A request that is kept has been decided. Its open spans keep their marks, as those of sampled requests do.
+// A request that is kept has been decided. Its open spans keep their marks, as the marks of sampled requests do.
 func TestKeptDoesNotExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, sampler := range []sdktrace.Sampler{nil, sdktrace.AlwaysSample()} {
