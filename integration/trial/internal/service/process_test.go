@@ -82,8 +82,8 @@ func TestServiceAccount(t *testing.T) {
 	if got := f.Stats.Timeline.Total().Recorded; got != uint64(answered)*(Measures+Marks) {
 		t.Errorf("%d entries on the timeline of %d requests, want %d marks and %d measures of each", got, answered, Marks, Measures)
 	}
-	if !strings.Contains(f.Err, "lost") || f.Shutdown < time.Second || f.Shutdown > 3*time.Second {
-		t.Errorf("the end took %v and says %q, want the deadline of a second and what was lost", f.Shutdown, f.Err)
+	if !strings.Contains(f.Err, "lost") || !strings.Contains(f.Err, context.DeadlineExceeded.Error()) {
+		t.Errorf("the end says %q, want what was lost and the deadline", f.Err)
 	}
 }
 
