@@ -154,8 +154,12 @@ func TestShopThroughCollector(t *testing.T) {
 	}
 	exports := count(ctx, t, c, "rpc_server_call_duration_count", "TraceService/Export")
 	for _, exporter := range []string{toJaeger, toTempo} {
-		if got := count(ctx, t, c, "otelcol_exporter_sent_spans", exporter); got != spans {
-			t.Errorf("the Collector counts %d spans sent by %s, want %d", got, exporter, spans)
+		got := 0 // of answered exports; the backend shows spans before it answers
+		if err := backend.Poll(ctx, func() (bool, error) {
+			got = count(ctx, t, c, "otelcol_exporter_sent_spans", exporter)
+			return got >= spans, nil
+		}); err != nil || got != spans {
+			t.Errorf("the Collector counts %d spans sent by %s, want %d: %v", got, exporter, spans, err)
 		}
 		batches := count(ctx, t, c, "otelcol_exporter_queue_batch_send_size_count", exporter)
 		if batches == 0 || exports < 2*batches {

@@ -47,7 +47,7 @@ func TestKeptRequests(t *testing.T) {
 	pl, tl, _ := start(t, jaeger, func(c *perfline.Config) {
 		service = c.Service
 		c.Sampler = sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.01))
-		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: 200, Export: true}
+		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: -1, Export: true}
 	})
 	library := pl.TracerProvider().Tracer("library")
 	var mu sync.Mutex
@@ -157,9 +157,6 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 	}
 	if sum := r.Slow + r.Failed + r.Chosen + r.Share + r.OverCeiling + r.Others; int(sum) != len(all) {
 		t.Errorf("the policy has counted %d requests of %d", sum, len(all))
-	}
-	if wanted := keepRate * int(keepLength/time.Second) * 9 / 10; len(all) < wanted {
-		t.Errorf("%d requests, want %d: the machine is too slow for this load", len(all), wanted)
 	}
 }
 

@@ -200,23 +200,26 @@ func burn(n int) (x uint64) {
 
 // The trace of each engine has the code that ran right before Stop.
 func TestShortSession_JSP27(t *testing.T) {
-	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
-	for begin := time.Now(); time.Since(begin) < 300*time.Millisecond; { // less than a window of the portable engine
-		burned = burn(1_000_000)
-	}
-	tr := stop(t, p)
-	found := false
-	for _, s := range tr.Samples {
-		for c := range tr.Calls(s) {
-			found = found || strings.HasSuffix(c.Name, "profiling_test.burn")
+	for range 5 { // a busy machine may give a profiler no sample
+		p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+		for begin := time.Now(); time.Since(begin) < 300*time.Millisecond; { // less than a window of the portable engine
+			burned = burn(1_000_000)
 		}
-		if s.Timestamp < tr.Started || s.Timestamp > tr.Stopped {
-			t.Errorf("a sample at %v of a profiler from %v to %v", s.Timestamp, tr.Started, tr.Stopped)
+		tr := stop(t, p)
+		found := false
+		for _, s := range tr.Samples {
+			for c := range tr.Calls(s) {
+				found = found || strings.HasSuffix(c.Name, "profiling_test.burn")
+			}
+			if s.Timestamp < tr.Started || s.Timestamp > tr.Stopped {
+				t.Errorf("a sample at %v of a profiler from %v to %v", s.Timestamp, tr.Started, tr.Stopped)
+			}
+		}
+		if found {
+			return
 		}
 	}
-	if !found {
-		t.Errorf("none of %d samples is of what ran", len(tr.Samples))
-	}
+	t.Error("no sample of five profilers is of what ran")
 }
 
 // A test in a synctest bubble may meet profilers from outside of the bubble.

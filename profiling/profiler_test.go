@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
 		panic(err)
 	}
+	samplingtest.Patient()
 	goleak.VerifyTestMain(m)
 }
 

@@ -85,7 +85,6 @@ func (l *Load) run(ctx context.Context) {
 			select {
 			case <-timer.C:
 			case <-ctx.Done():
-				return
 			}
 		}
 		if !l.begin(ctx) {
@@ -93,7 +92,7 @@ func (l *Load) run(ctx context.Context) {
 			if limited && deadline.Before(over) {
 				over = deadline
 			}
-			l.unsent(int((over.Sub(due) + l.interval - 1) / l.interval))
+			l.unsent(max(0, int((over.Sub(due)+l.interval-1)/l.interval)))
 			return
 		}
 		calls.Go(func() {

@@ -80,10 +80,11 @@ func TestQuiet(t *testing.T) {
 		name  string
 		url   string // of the backend for spans; "" means none
 		spans bool
+		limit time.Duration
 		want  string // in the error; "" means none
 	}{
-		{"nothing waits", "", false, ""},
-		{"spans wait for their backend", "http://127.0.0.1:1", true, "not all was delivered or lost"},
+		{"nothing waits", "", false, time.Minute, ""},
+		{"spans wait for their backend", "http://127.0.0.1:1", true, time.Second, "not all was delivered or lost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &trial{result: &result{}, bench: &bench{spans: c.spans}}
@@ -98,7 +99,7 @@ func TestQuiet(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.endLoad()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 			defer cancel()
 			_, err := r.quiet(ctx)
 			wants(t, err, c.want)

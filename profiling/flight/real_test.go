@@ -77,13 +77,16 @@ func TestRequestsAreAnalysed(t *testing.T) {
 	for range 3 { // snapshots after one another, in one period
 		var lock sync.Mutex
 		lock.Lock()
+		here := make(chan bool)
 		go func() {
 			s.serve("GET /holder", func(context.Context) {
+				<-here
 				time.Sleep(20 * time.Millisecond)
 				lock.Unlock()
 			})
 		}()
 		if !s.serve("GET /waits", func(context.Context) {
+			close(here)
 			lock.Lock()
 			defer lock.Unlock()
 		}) {

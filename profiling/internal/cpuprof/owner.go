@@ -68,8 +68,6 @@ const (
 	// on, we look at all goroutines for one that prevents the answer.
 	usualAnswer = 50 * time.Microsecond
 	firstLook   = 2 * time.Millisecond
-	// acquire returns without an answer after answerTimeout.
-	answerTimeout = 100 * time.Millisecond
 )
 
 // A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes
@@ -116,7 +114,7 @@ func (o *owner) acquire(hz int) error {
 	select {
 	case err = <-o.request.answer:
 		o.request = nil
-	case <-time.After(answerTimeout):
+	case <-time.After(sampling.AnswerTimeout):
 		return sampling.ErrStopping
 	}
 	for err == nil {

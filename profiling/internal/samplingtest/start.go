@@ -21,6 +21,9 @@ func Start(t testing.TB, e sampling.Engine) {
 	}
 }
 
+// Patient lets engines wait ten seconds for StartCPUProfile, because a busy machine may keep its goroutine waiting. For TestMain.
+func Patient() { sampling.AnswerTimeout = 10 * time.Second }
+
 // UntilFree calls start until it returns another error than [sampling.ErrBusy], for ten seconds at most. It returns the
 // last error.
 func UntilFree(start func() error) (err error) {

@@ -35,10 +35,9 @@ import (
 )
 
 const (
-	interval      = 10 * time.Millisecond // runtime/pprof's
-	period        = time.Second
-	answerTimeout = 100 * time.Millisecond // of StartCPUProfile, which waits for a StopCPUProfile
-	deepest       = 64                     // calls that the runtime's CPU profiler sees
+	interval = 10 * time.Millisecond // runtime/pprof's
+	period   = time.Second
+	deepest  = 64 // calls that the runtime's CPU profiler sees
 )
 
 // An Engine is the fallback's [sampling.Engine].
@@ -91,7 +90,7 @@ func (e *Engine) Start(time.Duration) error {
 		}
 		e.window = s.window
 		return nil
-	case <-time.After(answerTimeout):
+	case <-time.After(sampling.AnswerTimeout):
 		return sampling.ErrStopping
 	}
 }

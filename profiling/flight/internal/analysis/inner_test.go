@@ -28,11 +28,11 @@ func needGoroutines(t *testing.T) {
 }
 
 // took checks how long a span's goroutines were in a timer, in units of long. Timers may be late, so that there is no upper bound but
-// for 0.
+// for 0. A goroutine may lose its processor before the trace has that it sleeps, so that half a unit may be missing.
 func took(t *testing.T, r *states.Request, name string, id trace.SpanID, want int) {
 	t.Helper()
 	got := r.Times(id)[states.Timer]
-	if got < time.Duration(want)*long || want == 0 && got > 0 {
+	if got < time.Duration(want)*long-long/2 || want == 0 && got > 0 {
 		t.Errorf("%s waited %v for timers, want %v", name, got, time.Duration(want)*long)
 	}
 }
@@ -56,6 +56,7 @@ func TestInnerSpans(t *testing.T) {
 			})
 			done := make(chan int)
 			go func() {
+				blockedIn("analysis_test.receive")
 				worker = within("worker", rest)
 				done <- 1
 			}()
