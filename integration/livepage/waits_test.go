@@ -175,7 +175,7 @@ func TestFlightRecorder(t *testing.T) {
 	w, page, _ := startWaiting(t)
 	p := open(t, page+"#/waits", View{})
 	p.wait(`document.querySelector("#flight-state")?.innerText === "not armed" && document.querySelector("#disarm:disabled")`)
-	if got := p.text("#flight-cost"); !strings.Contains(got, "6 to 16 %") {
+	if got := p.text("#flight-cost"); !strings.Contains(got, "4 to 20 %") {
 		t.Errorf("the cost is %q", got)
 	}
 	p.click("#arm")

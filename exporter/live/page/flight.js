@@ -6,7 +6,7 @@ import { act } from './control.js';
 import { howToAllow } from './sessions.js';
 
 // docs/lab/waits.md has the measurement.
-const cost = 'While it is armed, a request takes 6 to 16 % more CPU time. Disarmed, it costs nothing.';
+const cost = 'While it is armed, a request takes 4 to 20 % more CPU time. Disarmed, it costs nothing.';
 
 const words = {
   armed: 'armed', disarmed: 'not armed', paused: 'not armed, and paused', 'in use': 'not armed: another flight recorder runs in this process',
