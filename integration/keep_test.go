@@ -26,9 +26,9 @@ import (
 
 // The load of TestKeptRequests: of each thousand requests, ten are slow and five fail.
 const (
-	keepSlow   = 100 * time.Millisecond
-	keepRate   = 1000
-	keepLength = 10 * time.Second
+	keepSlow     = 100 * time.Millisecond
+	keepRate     = 1000
+	keepRequests = 10 * keepRate
 )
 
 // A keptRequest is a request that the service of TestKeptRequests got.
@@ -47,7 +47,7 @@ func TestKeptRequests(t *testing.T) {
 	pl, tl, _ := start(t, jaeger, func(c *perfline.Config) {
 		service = c.Service
 		c.Sampler = sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.01))
-		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: -1, Export: true}
+		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: keepRate, Export: true}
 	})
 	library := pl.TracerProvider().Tracer("library")
 	var mu sync.Mutex
@@ -81,9 +81,7 @@ func TestKeptRequests(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	defer client.CloseIdleConnections()
 	var n atomic.Int64
-	within, stop := context.WithTimeout(ctx, keepLength)
-	defer stop()
-	requests := load.Start(within, load.Config{PerSecond: keepRate, Do: func() error {
+	requests := load.Start(ctx, load.Config{PerSecond: keepRate, Do: func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(srv.URL, "/tasks/", n.Add(1)), http.NoBody)
 		if err != nil {
 			return err
@@ -94,7 +92,10 @@ func TestKeptRequests(t *testing.T) {
 		}
 		return resp.Body.Close()
 	}})
-	requests.Wait()
+	if err := backend.Poll(ctx, func() (bool, error) { return requests.Total().Answered >= keepRequests, nil }); err != nil {
+		t.Fatal(err)
+	}
+	requests.Stop()
 	if err := requests.Total().Err(); err != nil {
 		t.Fatal(err)
 	}

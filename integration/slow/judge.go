@@ -25,9 +25,6 @@ func (v verdict) right() bool { return v.cause && v.holder }
 // tolerance is what the sum of the states may differ from the request's time, as a share of it.
 const tolerance = 0.02
 
-// mostBetween is what they may differ if other programs kept the service's threads from running.
-const mostBetween = 20 * time.Millisecond
-
 // judge compares the outcome with the parts of the request.
 func judge(parts []part, o outcome) (v verdict) {
 	if o.Trouble != "" {
@@ -56,10 +53,7 @@ func judge(parts []part, o outcome) (v verdict) {
 
 // books returns an error text unless the times of an outcome add up.
 func books(o outcome) string {
-	// The span and the trace read the clock at different moments. Other programs may have the processor between.
-	near := func(d time.Duration) bool {
-		return (d - o.Wall).Abs() <= max(time.Duration(tolerance*float64(o.Wall)), min(o.Delayed, mostBetween))
-	}
+	near := func(d time.Duration) bool { return (d - o.Wall).Abs() <= time.Duration(tolerance*float64(o.Wall)) }
 	switch {
 	case o.Overlap != "":
 		return "intervals overlap: " + o.Overlap

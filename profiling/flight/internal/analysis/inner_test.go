@@ -19,6 +19,16 @@ func within(name string, f func()) trace.SpanID {
 	return id
 }
 
+// elsewhere calls f on another goroutine, and waits for it.
+func elsewhere(f func()) {
+	done := make(chan int)
+	go func() {
+		f()
+		done <- 1
+	}()
+	receive(done)
+}
+
 // needGoroutines skips a test where goroutines have no known numbers: there, the trace has no inner spans.
 func needGoroutines(t *testing.T) {
 	t.Helper()
@@ -54,13 +64,10 @@ func TestInnerSpans(t *testing.T) {
 					rest()
 				}
 			})
-			done := make(chan int)
-			go func() {
+			elsewhere(func() {
 				blockedIn("analysis_test.receive")
 				worker = within("worker", rest)
-				done <- 1
-			}()
-			receive(done)
+			})
 		})
 		r.end()
 	}), r)
@@ -156,12 +163,7 @@ func TestInnerSpansOutOfOrder(t *testing.T) {
 		ended := goruntime.Nanotime()
 		rest()
 		tracelog.Inner(second, goroutine, then, goruntime.Nanotime(), "second")
-		done := make(chan int)
-		go func() {
-			tracelog.Inner(first, goroutine, began, ended, "first")
-			done <- 1
-		}()
-		receive(done)
+		elsewhere(func() { tracelog.Inner(first, goroutine, began, ended, "first") })
 		r.end()
 	}), r)
 	took(t, got, "first", first, 1)
@@ -178,12 +180,7 @@ func TestInnerSpanOfEarlierRequest(t *testing.T) {
 		do("GET /a", func() { began = goruntime.Nanotime() })
 		r = start("GET /b")
 		rest()
-		done := make(chan int)
-		go func() {
-			tracelog.Inner(late, goroutine, began, goruntime.Nanotime(), "of GET /a")
-			done <- 1
-		}()
-		receive(done)
+		elsewhere(func() { tracelog.Inner(late, goroutine, began, goruntime.Nanotime(), "of GET /a") })
 		r.end()
 	}), r)
 	took(t, got, "the root", got.RootID, 1)
