@@ -10,7 +10,7 @@ import (
 // A Variable is a row of the table of variables.
 type Variable struct {
 	Name    string
-	Signals bool     // it also exists for traces and metrics alone: see [OfSignal]
+	Signals bool     // it also exists for each signal alone: see [OfSignal]
 	Sets    string   // in Markdown
 	Choices []string // all that it may be, in lower case; nil where Must says it
 	Must    string   // what it must be
@@ -25,7 +25,7 @@ type Variable struct {
 const otlp = "OTEL_EXPORTER_OTLP_"
 
 // OfSignal returns the two names of an OTLP exporter's variable: for one signal, which wins, and for all signals. A
-// signal is TRACES or METRICS.
+// signal is TRACES, METRICS, LOGS or PROFILES.
 func OfSignal(signal, what string) []string { return []string{otlp + signal + "_" + what, otlp + what} }
 
 // Names returns the names of all variables that the row describes.
@@ -34,7 +34,7 @@ func (v Variable) Names() []string {
 		return []string{v.Name}
 	}
 	what := strings.TrimPrefix(v.Name, otlp)
-	return []string{v.Name, otlp + "TRACES_" + what, otlp + "METRICS_" + what}
+	return []string{v.Name, otlp + "TRACES_" + what, otlp + "METRICS_" + what, otlp + "LOGS_" + what, otlp + "PROFILES_" + what}
 }
 
 // Rule returns what a value must be. It begins with "must".

@@ -68,7 +68,9 @@ func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
 		// not read: such a receiver may have taken the request. So may one that was interrupted.
 		interrupted := answered.Code() == codes.Canceled || answered.Code() == codes.DeadlineExceeded
 		refused := len(header) == 0 && len(trailer) > 0 && !interrupted
-		return queue.Answer{Err: err, Retry: retry, After: after, Unanswered: request.sent && !refused}
+		return queue.Answer{
+			Err: err, Retry: retry, After: after, Unanswered: request.sent && !refused, Unknown: answered.Code() == codes.Unimplemented,
+		}
 	}
 	return taken(answer.bytes)
 }

@@ -133,6 +133,8 @@ func refusal(response *http.Response) queue.Answer {
 	// A gateway that got no proper answer does not know whether the receiver took the request.
 	a.Unanswered = response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusGatewayTimeout
 	switch response.StatusCode {
+	case http.StatusNotFound:
+		a.Unknown = true
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		a.Retry, a.After = true, queue.RetryAfter(response.Header, time.Now())
 	}

@@ -42,6 +42,10 @@ type Signal struct {
 var (
 	Traces  = Signal{"TRACES", "/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"}
 	Metrics = Signal{"METRICS", "/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"}
+	Logs    = Signal{"LOGS", "/v1/logs", "/opentelemetry.proto.collector.logs.v1.LogsService/Export"}
+
+	// Profiles is in development: the names may change.
+	Profiles = Signal{"PROFILES", "/v1development/profiles", "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"}
 )
 
 const module = "github.com/perfline/perfline"

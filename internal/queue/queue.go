@@ -42,6 +42,10 @@ type Config[T Item] struct {
 	Timeout time.Duration // how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or dropped
 	GiveUp  int           // attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their context
 
+	// UnknownPause is how long items are dropped after an answer that is Unknown, except the ones that wait already, which
+	// fail. The next item is tried then. 0 means that such an answer is like any other error.
+	UnknownPause time.Duration
+
 	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again after the call.
 	Send func(ctx context.Context, batch []T) Answer
 
@@ -60,7 +64,7 @@ type Stats struct {
 	Accepted  uint64 // given to Add
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	Dropped   uint64 // for want of room, or added after Shutdown
+	Dropped   uint64 // for want of room, or added in an [Config].UnknownPause or after Shutdown
 	Pending   uint64 // waiting or being sent; after Shutdown, given up
 
 	PendingBytes int    // of Pending
@@ -114,6 +118,8 @@ type Queue[T Item] struct {
 	failures  int  // attempts in a row that ask for a pause
 	throttled bool // the receiver asked for the pause
 	rush      bool // Flush or Shutdown want no pause before the next attempt
+
+	unknown time.Time // end of a pause because the receiver does not know the items; zero: none
 
 	failing    bool        // the last attempt failed
 	warned     bool        // as the log says
@@ -178,6 +184,10 @@ func (q *Queue[T]) Add(item T) {
 	if q.closing {
 		q.stats.Dropped += uint64(count)
 		q.reason = errShut
+		return
+	}
+	if !q.unknown.IsZero() && time.Now().Before(q.unknown) {
+		q.stats.Dropped += uint64(count)
 		return
 	}
 	if !q.makeRoom(count, bytes) {

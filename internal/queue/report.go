@@ -34,6 +34,7 @@ func (l logLimiter) allow(reason string) bool {
 type event struct {
 	failure   error  // delivery begins to fail
 	refused   bool   // with failure: another attempt would not help
+	unknown   bool   // with failure: the receiver does not know the items
 	recovered bool   // delivery works again
 	overflow  bool   // items were dropped while delivery worked
 	lost      uint64 // with recovered and overflow
@@ -56,6 +57,7 @@ func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 		if !q.warned && q.mayWarn() {
 			q.warned = true
 			e.failure, e.refused = a.Err, !a.Retry && !a.Unanswered
+			e.unknown = a.Unknown && q.c.UnknownPause > 0
 		}
 		return e
 	}
@@ -86,6 +88,9 @@ func (q *Queue[T]) mayWarn() bool {
 func (q *Queue[T]) log(e event) {
 	defer func() { _ = recover() }()
 	switch {
+	case e.failure != nil && e.unknown:
+		q.c.Logger.Warn("perfline: the receiver does not know "+q.c.What+"; they are dropped and counted, and tried again now and then without a further line",
+			"to", q.c.To, "pause", q.c.UnknownPause, "error", e.failure)
 	case e.failure != nil && e.refused:
 		q.c.Logger.Warn("perfline: "+q.c.What+" are refused and dropped; requests are not affected, the error names the cause",
 			"to", q.c.To, "error", e.failure)

@@ -162,6 +162,10 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 			pause = q.nextPause(a.After)
 		}
 		switch {
+		case a.Unknown && q.c.UnknownPause > 0:
+			q.failed(a)
+			q.failWaiting(a.Err)
+			q.unknown = time.Now().Add(q.c.UnknownPause)
 		case !a.Retry, q.c.Timeout > 0 && pause >= q.c.Timeout-time.Since(q.since):
 			q.failed(a)
 		case a.Aside:
@@ -205,6 +209,29 @@ func (q *Queue[T]) failed(a Answer) {
 	}
 	q.lose(q.first, a.Err, count, q.batch...)
 	q.clearBatch()
+}
+
+// failWaiting counts all items that wait as lost.
+func (q *Queue[T]) failWaiting(why error) {
+	fail := func(item T, number uint64, unanswered bool) {
+		count := uint64(item.Count())
+		q.stats.Failed += count
+		if unanswered {
+			q.stats.Unanswered += count
+		}
+		q.lose(number, why, count, item)
+		q.forget(item)
+		q.c.Release(item)
+	}
+	for q.waiting.items > 0 {
+		item, number := q.waiting.front(), q.oldestWaiting()
+		q.waiting.pop(item.Count(), item.Request())
+		fail(item, number, false)
+	}
+	for _, a := range q.aside {
+		fail(a.item, a.number, a.unanswered)
+	}
+	q.aside = nil
 }
 
 func (q *Queue[T]) clearBatch() {

@@ -23,6 +23,7 @@ type Answer struct {
 	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves it to the queue
 	Aside      bool          // with Retry: the others go first, the request itself may be at fault
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
+	Unknown    bool          // with Err, without Retry: the receiver does not know this kind of data; see [Config].UnknownPause
 	Rejected   int64         // without Err: how many items' counts the receiver turned down, for the reason in Message
 	Message    string        // the reason; a warning of the receiver if Rejected is 0
 }
