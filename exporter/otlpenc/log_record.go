@@ -32,12 +32,8 @@ const maxSeverity = 24
 // attributes must be plain. It allocates nothing if b has room, unless r has lists, maps, bytes or text that is not UTF-8.
 func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
-	if !r.Time.IsZero() {
-		b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
-	}
-	if !r.ObservedTime.IsZero() {
-		b = otlpwire.AppendFixed64(b, logObservedTime, otlpwire.Nanos(r.ObservedTime))
-	}
+	b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
+	b = otlpwire.AppendFixed64(b, logObservedTime, otlpwire.Nanos(r.ObservedTime))
 	if r.Severity > 0 && r.Severity <= maxSeverity {
 		b = append(b, byte(logSeverity), byte(r.Severity))
 	}
