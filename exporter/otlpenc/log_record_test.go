@@ -39,7 +39,7 @@ const notUTF8 = "a\xff\xfeb\xe2\x82"
 
 // A record is the message that protobuf's own encoder would make of it.
 func TestLogRecord(t *testing.T) {
-	context := func(c trace.SpanContextConfig) trace.SpanContext { return trace.NewSpanContext(c) }
+	context := trace.NewSpanContext
 	for name, l := range map[string]logged{
 		"zero": {},
 		"an event": {record: otlpenc.LogRecord{Time: testTime, ObservedTime: testTime.Add(time.Millisecond), Severity: 9, SeverityText: "INFO", EventName: "cache miss",
