@@ -90,11 +90,11 @@ func (s signal) to(t *testing.T, answer func(context.Context) exporter.Answer, s
 	return d, r, &log
 }
 
-// start returns a delivery that must lose nothing until the test ends.
-func start(tb testing.TB, c exporter.Config, answer func(context.Context) exporter.Answer) *exporter.Delivery {
+// lossless returns a delivery that must lose nothing until the test ends.
+func (s signal) lossless(tb testing.TB, c exporter.Config, answer func(context.Context) exporter.Answer) sender {
 	tb.Helper()
 	c.Sender = senderFunc(func(ctx context.Context, _ []byte) exporter.Answer { return answer(ctx) })
-	d, err := exporter.NewDelivery(c)
+	d, err := s.start(c)
 	if err != nil {
 		tb.Fatal(err)
 	}

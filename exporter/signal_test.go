@@ -35,7 +35,7 @@ type sender interface {
 	Stats() exporter.Stats
 
 	add(name string)
-	accept(names ...string) // encoded together
+	accept(names ...string) // encoded together; the bytes are overwritten afterwards
 }
 
 var signals = []signal{
@@ -89,6 +89,7 @@ func (s *spanSender) accept(names ...string) {
 		all = otlpenc.Spans{Group: one.Group, Bytes: append(all.Bytes, one.Bytes...), Count: all.Count + 1}
 	}
 	s.Accept(all)
+	overwrite(all.Bytes)
 }
 
 func spanNames(body []byte) (names []string, err error) {
@@ -112,7 +113,11 @@ type logSender struct {
 
 func (l *logSender) add(name string) { l.accept(name) }
 
-func (l *logSender) accept(names ...string) { l.AcceptLogs(recordsOf(l.group, names...)) }
+func (l *logSender) accept(names ...string) {
+	all := recordsOf(l.group, names...)
+	l.AcceptLogs(all)
+	overwrite(all.Bytes)
+}
 
 // recordsOf returns events with these names.
 func recordsOf(group *otlpenc.Group, names ...string) otlpenc.Records {
