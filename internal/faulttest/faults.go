@@ -19,11 +19,12 @@ type fault struct {
 	size    int    // of the queue; 0: 1000
 	kB      []int  // the items' sizes; nil: 100 of 1 kB
 
-	absent bool                               // nothing listens
-	conn   func(*receiver, net.Conn) net.Conn // what becomes of a connection
-	hangs  bool                               // requests are read, and not answered
-	limit  int                                // bytes of a request, also when it is well
-	reply  reply                              // to requests
+	absent   bool                               // nothing listens
+	restarts bool                               // the same, after a first item that arrives
+	conn     func(*receiver, net.Conn) net.Conn // what becomes of a connection
+	hangs    bool                               // requests are read, and not answered
+	limit    int                                // bytes of a request, also when it is well
+	reply    reply                              // to requests
 
 	waits bool   // the items wait until the receiver is well; otherwise all are settled before
 	lost  uint64 // of the items
@@ -66,6 +67,7 @@ func retried(s queue.Stats) bool    { return s.Retries > 0 && s.Failed == 0 }
 var theFaults = []fault{
 	{name: "absent", absent: true, waits: true, begin: notDelivered + "connection refused", end: again, books: retried},
 	{name: "absent for too long", absent: true, timeout: "300", lost: 100, begin: notDelivered + "connection refused", end: again, books: answered},
+	{name: "restarts", restarts: true, waits: true, begin: notDelivered + "(connection refused|EOF|closed|reset)", end: again, books: retried},
 	{name: "does not speak", conn: mute, attempt: "500", waits: true, begin: noAnswer, end: again, books: retried},
 	{name: "hangs", hangs: true, attempt: "500", waits: true, begin: noAnswer, end: again, books: retried},
 	{name: "hangs for too long", hangs: true, timeout: "500", lost: 100, begin: notDelivered + "(deadline|Deadline)", end: again, books: unanswered},

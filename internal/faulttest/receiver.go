@@ -93,7 +93,7 @@ func (r *receiver) end() {
 func (r *receiver) well() {
 	close(r.healthy)
 	r.drop()
-	if r.fault.absent {
+	if r.fault.absent || r.fault.restarts {
 		l, err := new(net.ListenConfig).Listen(r.t.Context(), "tcp", r.address)
 		if err != nil {
 			r.t.Fatal(err)

@@ -25,7 +25,7 @@ func Run(t *testing.T, s Signal) {
 		for _, protocol := range protocols {
 			if f.only == "" || f.only == protocol {
 				t.Run(f.name+" "+protocol, func(t *testing.T) {
-					if !f.absent { // else another test's receiver could get the port
+					if !f.absent && !f.restarts { // else another test's receiver could get the port
 						t.Parallel() // most of its time goes by between tries
 					}
 					s.underFault(t, protocol, f)
@@ -54,6 +54,15 @@ func (s Signal) underFault(t *testing.T, protocol string, f fault) {
 	if f.kB == nil {
 		f.kB = slices.Repeat([]int{1}, 100)
 	}
+	all := uint64(len(f.kB))
+	if f.restarts {
+		d.Add("before")
+		if err := d.ForceFlush(t.Context()); err != nil {
+			t.Errorf("the receiver is well, and ForceFlush returned %v", err)
+		}
+		all++
+		r.end()
+	}
 	for i, kB := range f.kB {
 		d.Add(fmt.Sprint(i, strings.Repeat("s", kB<<10)))
 	}
@@ -67,7 +76,6 @@ func (s Signal) underFault(t *testing.T, protocol string, f fault) {
 		t.Errorf("the receiver is well, and ForceFlush returned %v", err)
 	}
 	short := f.timeout != "" || f.attempt != "" // with short timeouts, items may be lost afterwards, too
-	all := uint64(len(f.kB))
 	for delivered := false; !delivered; all++ {
 		d.Add(fmt.Sprint("after", all))
 		if delivered = d.ForceFlush(t.Context()) == nil; !delivered {
