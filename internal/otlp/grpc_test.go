@@ -48,7 +48,7 @@ func TestRetryGRPC(t *testing.T) {
 						t.Fatal(err)
 					}
 					answer = s.Err()
-					want := queue.Answer{Unanswered: code == codes.Canceled || code == codes.DeadlineExceeded}
+					want := queue.Answer{Unanswered: code == codes.Canceled || code == codes.DeadlineExceeded, Unknown: code == codes.Unimplemented}
 					if retried[code] || code == codes.ResourceExhausted && c.asked {
 						want.Retry, want.After = true, c.after
 					}
