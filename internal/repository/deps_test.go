@@ -42,11 +42,13 @@ var allowed = map[string][]string{
 // is perfline itself. A program that mounts no handler must not pay for one.
 var onlyFor = map[string][]string{
 	"connectrpc.com/":             {"profiling/service", "exporter/live"},
-	"github.com/grafana/":         {"profiling/pyroscope"},
+	"github.com/grafana/":         {"profiling/internal/continuous"},
 	module + "/exporter/live":     {"exporter/live"},
 	module + "/profiling/service": {"profiling/service", "exporter/live"},
 	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
-	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
+
+	module + "/profiling/internal/continuous": {"profiling/pyroscope", "profiling/otlpprofiles"},
+	"golang.org/x/exp/":                       {"profiling/flight"}, // the reader of execution traces
 
 	"go.opentelemetry.io/contrib/":               {""},                  // perfline.Start, which collects the runtime's metrics
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
@@ -89,7 +91,7 @@ func testImportDirection(t *testing.T, goos string) {
 			if own := module + "/profiling/pyroscope"; imported == own && from == "profiling" {
 				t.Errorf("%s imports %s: who profiles on demand needs no server's client", pkg, own)
 			}
-			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
+			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && imported != sampler+"/internal/continuous" && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
 				t.Errorf("%s imports %s: only profiling itself may", pkg, imported)
 			}
 			if !strings.HasPrefix(imported+"/", module+"/") {
