@@ -55,6 +55,7 @@ func readBy(t *testing.T) map[string][]string {
 					add("OTEL_EXPORTER_OTLP_" + m[1])
 					add("OTEL_EXPORTER_OTLP_TRACES_" + m[1])
 					add("OTEL_EXPORTER_OTLP_METRICS_" + m[1])
+					add("OTEL_EXPORTER_OTLP_PROFILES_" + m[1])
 				case module + "/internal/outputs":
 					add("OTEL_EXPORTER_OTLP_METRICS_" + m[1])
 				}
