@@ -38,6 +38,7 @@ type Exporter struct {
 type run struct {
 	source *continuous.Source
 	queue  *queue.Queue[*request]
+	to     string       // the receiver, without secrets
 	close  func() error // closes the sender
 
 	shutdown sync.Once
@@ -79,7 +80,7 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 	if err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
 	}
-	r := &run{close: sender.Close}
+	r := &run{to: to, close: sender.Close}
 	continuous.Unlabelled(func() {
 		r.queue = queue.New(queue.Config[*request]{
 			What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
@@ -118,7 +119,7 @@ func (e *Exporter) Flush(ctx context.Context) error {
 	case errors.Is(err, continuous.ErrStopped):
 		return nil
 	case err != nil:
-		return fmt.Errorf("otlpprofiles: taking profiles: %w", err)
+		return fmt.Errorf("otlpprofiles: flushing to %s: %w", r.to, err)
 	}
 	if err := r.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
@@ -126,14 +127,14 @@ func (e *Exporter) Flush(ctx context.Context) error {
 	// Profiles may have been lost before the queue's Flush began.
 	after := r.queue.Stats()
 	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
-		return fmt.Errorf("otlpprofiles: %d profiles not delivered: %w", n, r.queue.Reason())
+		return fmt.Errorf("otlpprofiles: %d profiles not delivered to %s: %w", n, r.to, r.queue.Reason())
 	}
 	return nil
 }
 
 // Shutdown takes the last profiles, except of leaked goroutines, delivers those that wait, and closes the connections. It gives up when
-// ctx ends, and cancels the request under way, or when three attempts in a row fail. The error says how many of the waiting profiles
-// did not arrive, and why. Further calls return the same. Stats are final then. Before Start, Shutdown does nothing.
+// ctx ends, and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive, the error
+// says how many, and why. Further calls return the same. Stats are final then. Before Start, Shutdown does nothing.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	r := e.running()
 	if r == nil {
@@ -141,10 +142,15 @@ func (e *Exporter) Shutdown(ctx context.Context) error {
 	}
 	r.shutdown.Do(func() {
 		if err := r.source.Stop(ctx); err != nil {
-			r.err = fmt.Errorf("the last profiles were not taken before Shutdown's context was over: %w", err)
+			r.err = fmt.Errorf("otlpprofiles: the last profiles were not taken before Shutdown's context was over: %w", err)
 		}
-		if r.err = errors.Join(r.err, r.queue.Shutdown(ctx), r.close()); r.err != nil {
-			r.err = fmt.Errorf("otlpprofiles: %w", r.err)
+		err := r.queue.Shutdown(ctx)
+		if s := exporter.Stats(r.queue.Stats()); s.Lost() > 0 {
+			r.err = errors.Join(r.err, fmt.Errorf("otlpprofiles: %d of %d profiles did not reach %s: %w",
+				s.Lost(), s.Accepted, r.to, cmp.Or(errors.Unwrap(err), r.queue.Reason())))
+		}
+		if err := r.close(); err != nil {
+			r.err = errors.Join(r.err, fmt.Errorf("otlpprofiles: closing the connections to %s: %w", r.to, err))
 		}
 	})
 	return r.err

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -41,33 +42,42 @@ func thisProgram() program {
 	return p
 }
 
-const (
-	page    = 4096
-	maxHead = 64 << 10 // where the linker puts Go's build id, as cmd/internal/buildid has it
+// page is how many bytes of each end of a file are hashed. The linker puts notes into the first ones.
+const page = 4096
 
-	goIDBegin, goIDEnd = "\xff Go build ID: \"", "\"\n \xff"
-)
-
-// buildIDs returns the build ids of an executable: the hash that the specification of profiles defines for all (mappings.md), and
-// Go's, which is also that of go tool buildid.
+// buildIDs returns the build ids of an executable: the hash that the specification of profiles defines for all files
+// (mappings.md), and on systems with ELF files Go's and GNU's.
 func buildIDs(f io.ReaderAt, size int64) (ids []attribute.KeyValue) {
-	head := make([]byte, min(size, maxHead))
-	tail := make([]byte, min(size, page))
-	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+	first, last := make([]byte, min(size, page)), make([]byte, min(size, page))
+	if _, err := f.ReadAt(first, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil
 	}
-	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
+	if _, err := f.ReadAt(last, size-int64(len(last))); err != nil && !errors.Is(err, io.EOF) {
 		return nil
 	}
 	h := sha256.New()
-	h.Write(head[:min(len(head), page)])
-	h.Write(tail)
+	h.Write(first)
+	h.Write(last)
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(size))) //nolint:gosec // not negative
 	ids = append(ids, semconv.ProcessExecutableBuildIDHtlhash(hex.EncodeToString(h.Sum(nil)[:16])))
-	if _, from, ok := bytes.Cut(head, []byte(goIDBegin)); ok {
-		if id, _, ok := bytes.Cut(from, []byte(goIDEnd)); ok && len(id) > 0 {
-			ids = append(ids, semconv.ProcessExecutableBuildIDGo(string(id)))
-		}
+	if id := note(first, "Go\x00\x00", 4); len(id) > 0 { // as cmd/internal/buildid has it
+		ids = append(ids, semconv.ProcessExecutableBuildIDGo(string(id)))
+	}
+	if id := note(first, "GNU\x00", 3); len(id) > 0 { // NT_GNU_BUILD_ID
+		ids = append(ids, semconv.ProcessExecutableBuildIDGNU(hex.EncodeToString(id)))
 	}
 	return ids
+}
+
+// note returns the content of an ELF note, which begins with the sizes of its name and of the content, and its type.
+func note(head []byte, name string, typ uint32) []byte {
+	before, content, found := bytes.Cut(head, append(binary.NativeEndian.AppendUint32(nil, typ), name...))
+	if !found || len(before) < 8 || binary.NativeEndian.Uint32(before[len(before)-8:]) != uint32(len(name)) { //nolint:gosec // some bytes
+		return nil
+	}
+	size := binary.NativeEndian.Uint32(before[len(before)-4:])
+	if uint64(size) > uint64(len(content)) {
+		return nil
+	}
+	return content[:size]
 }
