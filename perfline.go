@@ -242,7 +242,7 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	if c.Profiles.Resource == nil {
 		c.Profiles.Resource = res
 	}
-	p, err := pyroscope.Start(ctx, c.Profiles)
+	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
 	if errors.Is(err, profiling.ErrNotAllowed) {
 		if !vars.Wrong(profiling.EnvVariable) { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)

@@ -1,6 +1,7 @@
 package pyroscope
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -123,7 +124,7 @@ func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // resolve fills c from the variables and the defaults, and checks it. It returns the tags of all profiles, by the names
 // that the server gives them. It logs wrong variables that do no harm.
-func (c *Config) resolve() (tags map[string]string, err error) {
+func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -145,7 +146,7 @@ func (c *Config) resolve() (tags map[string]string, err error) {
 	case c.QueueSize == 0:
 		c.QueueSize = DefaultQueueSize
 	}
-	vars := environ.NewReader(c.Logger)
+	vars := environ.FromContext(ctx, c.Logger)
 	if err := c.resolveIntervals(vars); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package pyroscope
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -34,7 +35,7 @@ func StartProcess(c Config, of Process) (*Pusher, error) {
 	if of.Leaks != nil {
 		p.Leaks = &continuous.Snapshot{Kind: continuous.Leak, Take: of.Leaks}
 	}
-	return start(c, p)
+	return start(context.Background(), c, p)
 }
 
 // PushRequest encodes a request.

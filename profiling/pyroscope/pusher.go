@@ -39,11 +39,11 @@ type Pusher struct {
 // Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if
 // PERFLINE_PROFILING forbids profiling. Start logs wrong variables that do no harm.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
-	return start(c, continuous.ThisProcess(ctx, c.Spans))
+	return start(ctx, c, continuous.ThisProcess(ctx, c.Spans))
 }
 
-func start(c Config, of continuous.Process) (*Pusher, error) {
-	tags, err := c.resolve()
+func start(ctx context.Context, c Config, of continuous.Process) (*Pusher, error) {
+	tags, err := c.resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
