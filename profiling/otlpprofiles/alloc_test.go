@@ -4,6 +4,7 @@ package otlpprofiles
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// busy is a CPU profile as a busy service's: 3000 samples of 200 stacks for 100 requests.
+// busy is a CPU profile as a busy service's: 3000 samples of 100 stacks for 100 requests.
 func busy() continuous.CPU {
 	b := profile.NewBuilder(nil)
 	var calls []*profile.Call
@@ -27,8 +28,10 @@ func busy() continuous.CPU {
 				return profile.SampleContext{TraceID: trace.TraceID{1, byte(i % 100)}, SpanID: trace.SpanID{2, byte(i % 100)}, SpanName: fmt.Sprintf("GET /route%d", i%10)}
 			})
 		}
-		from := i % 200
-		b.Add(calls[from:from+30], profile.Sample{Timestamp: time.Duration(i) * 5 * time.Millisecond, ContextID: context, Weight: 10 * time.Millisecond})
+		// Two innermost functions of 200, eight of one of 20 routes, and 20 of the server, as in a real service.
+		leaf, route := 2*(i%100), 200+8*(i%20)
+		stack := slices.Concat(calls[leaf:leaf+2], calls[route:route+8], calls[370:390])
+		b.Add(stack, profile.Sample{Timestamp: time.Duration(i) * 5 * time.Millisecond, ContextID: context, Weight: 10 * time.Millisecond})
 	}
 	t := b.Trace(nil)
 	t.Engine, t.Interval, t.Stopped = profile.EngineCPU, 10*time.Millisecond, 15*time.Second

@@ -61,6 +61,27 @@ func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 	if n, known := e.seen[seen]; known {
 		return n
 	}
+	stack, known := e.stacks[at]
+	if !known {
+		stack = e.stackOf(t, at, ok)
+		e.stacks[at] = stack
+	}
+	link := int32(0)
+	e.noAttributes()
+	if s.ContextID != profile.None {
+		c := &e.contexts[s.ContextID]
+		if c.indices == nil {
+			*c = e.context(&t.Contexts[s.ContextID])
+		}
+		e.indices, link = append(e.indices, c.indices...), c.link
+	}
+	n := e.sample(stack, link)
+	e.seen[seen] = n
+	return n
+}
+
+// stackOf returns the stack of a position; ok is false for none.
+func (e *encoder) stackOf(t *profile.Trace, at position, ok bool) int32 {
 	e.stack = e.stack[:0]
 	for ; ok; at, ok = t.Caller(at) {
 		location, known := e.positions[at]
@@ -74,19 +95,7 @@ func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 	if len(e.stack) == 0 {
 		e.stack = append(e.stack, e.d.location(line{name: profile.NoStack}))
 	}
-	stack := e.d.stack(e.stack)
-	link := int32(0)
-	e.noAttributes()
-	if s.ContextID != profile.None {
-		c := &e.contexts[s.ContextID]
-		if c.indices == nil {
-			*c = e.context(&t.Contexts[s.ContextID])
-		}
-		e.indices, link = append(e.indices, c.indices...), c.link
-	}
-	n := e.sample(stack, link)
-	e.seen[seen] = n
-	return n
+	return e.d.stack(e.stack)
 }
 
 // context makes the attributes and the link of what samples ran for.

@@ -93,6 +93,7 @@ type encoder struct {
 
 	contexts  []ranFor             // of the trace, by index
 	positions map[position]int32   // locations of the trace's calls
+	stacks    map[position]int32   // stacks of the trace
 	seen      map[seenSample]int32 // samples of the trace
 	stack     []int32
 	keys      []int32 // of the attributes of a sample
@@ -103,7 +104,7 @@ func newEncoder(res *resource.Resource, of program) *encoder {
 	e := &encoder{
 		resource: otlpwire.AppendResource(nil, res), limit: maxRequest, d: newDictionary(of),
 		scope:     otlpwire.AppendScope(nil, instrumentation.Scope{Name: scope.Name, SchemaURL: semconv.SchemaURL}),
-		positions: map[position]int32{}, seen: map[seenSample]int32{},
+		positions: map[position]int32{}, stacks: map[position]int32{}, seen: map[seenSample]int32{},
 	}
 	return e
 }
@@ -114,12 +115,13 @@ func (e *encoder) begin(h header) {
 	if e.size() > keepBytes {
 		e.d, e.samples = newDictionary(e.d.program), table{}
 		e.sums, e.observed, e.order, e.starts, e.profiles = nil, nil, nil, nil, nil
-		e.positions, e.seen = map[position]int32{}, map[seenSample]int32{}
+		e.positions, e.stacks, e.seen = map[position]int32{}, map[position]int32{}, map[seenSample]int32{}
 	}
 	e.d.reset()
 	e.samples.reset()
 	e.sums, e.observed, e.valueLen, e.profiles = e.sums[:0], e.observed[:0], 0, e.profiles[:0]
 	clear(e.positions)
+	clear(e.stacks)
 	clear(e.seen)
 }
 
