@@ -24,8 +24,12 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 			return p.tracing == nil || !p.tracing.keeps
 		case strings.HasPrefix(c.Group, "perfline.delivery.metrics"):
 			return p.points == nil
-		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"), strings.HasPrefix(c.Group, "perfline.profiling"):
+		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"):
 			return p.profiles == nil
+		case strings.HasPrefix(c.Group, "perfline.delivery.otlp_profiles"):
+			return p.exported == nil
+		case strings.HasPrefix(c.Group, "perfline.profiling"):
+			return p.profiles == nil && p.exported == nil
 		case strings.HasPrefix(c.Group, "perfline.waits"):
 			return p.waits == nil
 		}
@@ -108,16 +112,18 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
 		exporter.Count{Name: "dropped", N: f.Dropped, Lost: true, What: "profiles dropped at the full queue"})
 	add("perfline.delivery.profiles.retries", exporter.Count{N: f.Retries, What: "requests with a profile that were sent again"})
-	if f.Engine != "" {
+	s.otlpProfileCounts(add)
+	taken := s.profiling()
+	if taken.Engine != "" {
 		what := "samples for continuous profiling"
-		if f.Fallback != "" {
-			what += ", because cpu does not work: " + f.Fallback
+		if taken.Fallback != "" {
+			what += ", because cpu does not work: " + taken.Fallback
 		}
-		add(engineGroup, exporter.Count{Name: string(f.Engine), N: 1, Now: true, What: what})
+		add(engineGroup, exporter.Count{Name: string(taken.Engine), N: 1, Now: true, What: what})
 	}
-	add("perfline.profiling.failed", exporter.Count{N: f.Failed, Lost: true, What: "profiles that could not be taken"})
-	add("perfline.profiling.lost_samples", exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine lost"})
-	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
+	add("perfline.profiling.failed", exporter.Count{N: taken.Failed, Lost: true, What: "profiles that could not be taken"})
+	add("perfline.profiling.lost_samples", exporter.Count{N: taken.LostSamples, Lost: true, What: "samples that the engine lost"})
+	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, taken.Gaps)), What: "times when nothing was sampled for a while"})
 	w := s.Waits
 	add("perfline.waits.requests",
 		exporter.Count{Name: "slow", N: w.Slow, What: "slow requests given to the flight recorder"},

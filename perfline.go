@@ -55,6 +55,11 @@ type Config struct {
 	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
 	Waits states.Recorder
 
+	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone: otlpprofiles.New of package
+	// profiling/otlpprofiles makes it (development). OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts
+	// it, and Shutdown shuts it down.
+	ProfileExporter ProfileExporter
+
 	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its endpoint do not count. Shutdown
 	// shuts it down.
 	SpanExporter sdktrace.SpanExporter
@@ -93,6 +98,7 @@ type Pipeline struct {
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
 	profiles *pyroscope.Pusher // nil without a server for profiles
+	exported ProfileExporter   // of profiles; nil without one
 	sessions *sessions.Recorder
 	waits    states.Recorder          // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
@@ -109,7 +115,7 @@ type Pipeline struct {
 //   - delivery over OTLP, if there is an endpoint
 //   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks asks for them
 //   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
-//   - continuous profiling, if there is a Pyroscope server
+//   - continuous profiling, if there is a Pyroscope server or Config.ProfileExporter
 //   - the most recent requests in memory
 //   - the recorder of what slow requests waited for, if Config.Waits has one
 //   - propagators (OTEL_PROPAGATORS)
@@ -178,6 +184,12 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		if p.profiles != nil {
 			started = append(started, p.profiles)
 		}
+	}
+	if p.exported, err = startProfileExporter(ctx, c, res, vars); err != nil {
+		return nil, err
+	}
+	if p.exported != nil {
+		started = append(started, p.exported)
 	}
 
 	to := &destinations{recent: p.recent}
@@ -250,7 +262,7 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	if c.Profiles.Resource == nil {
 		c.Profiles.Resource = res
 	}
-	p, err := pyroscope.Start(ctx, c.Profiles)
+	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
 	if errors.Is(err, profiling.ErrNotAllowed) {
 		if !vars.Wrong(profiling.EnvVariable) { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
@@ -299,11 +311,12 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 		return nil
 	}
 	profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
+	exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Flush(ctx) })
 	err := p.tracing.flush(ctx)
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
 	}
-	return errors.Join(err, <-profiles)
+	return errors.Join(err, <-profiles, <-exported)
 }
 
 // withProfiles calls do on a goroutine of its own. So delivery of spans and of profiles do not wait for each other's
@@ -350,8 +363,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 			return
 		}
 		profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
+		exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Shutdown(ctx) })
 		err = p.tracing.shutdown(ctx)
-		err = errors.Join(err, <-profiles, <-waits)
+		err = errors.Join(err, <-profiles, <-exported, <-waits)
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}
