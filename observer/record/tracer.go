@@ -168,7 +168,10 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	if !allScalars(attrs) {
 		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
-	return p.end(k, nil, name, start, duration, attrs, nil)
+	if k == kindMeasure && p.metered() {
+		return p.endMetered(nil, name, start, duration, attrs, nil)
+	}
+	return p.record(k, name, start, duration, start+duration, attrs)
 }
 
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
@@ -320,14 +323,11 @@ func (p *Place) End(span Opened, name string, start, duration time.Duration, att
 }
 
 // end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
-func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) (ok bool) {
-	if p.To != ToMeter {
-		ok = p.write(k, span, name, start, duration, attrs, failure)
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
+	if k == kindMeasure && p.metered() {
+		return p.endMetered(span, name, start, duration, attrs, failure)
 	}
-	if k == kindMeasure {
-		p.meter(span, name, duration, attrs, failure)
-	}
-	return ok
+	return p.write(k, span, name, start, duration, attrs, failure)
 }
 
 // write is end without the meter.
