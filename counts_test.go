@@ -31,6 +31,7 @@ func TestCountsAreComplete(t *testing.T) {
 	fill(reflect.ValueOf(&s.Metrics).Elem())
 	fill(reflect.ValueOf(&s.Profiles).Elem())
 	fill(reflect.ValueOf(&s.Waits).Elem())
+	fill(reflect.ValueOf(&s.Measures).Elem())
 	s.UnlabelledSpans = next
 	next++
 	names, numbers := map[string]bool{}, map[uint64]bool{}

@@ -20,6 +20,8 @@ type Stats struct {
 	Profiles pyroscope.Stats // zero without a Pyroscope server
 	Waits    states.Stats    // zero without Config.Waits
 
+	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
+
 	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open. perfline's own provider has
 	// no such bound.
 	UnlabelledSpans uint64
@@ -46,6 +48,7 @@ func (p *Pipeline) Stats() Stats {
 	if p.waits != nil {
 		s.Waits = p.waits.Stats()
 	}
+	s.Measures = p.measureStats()
 	return s
 }
 

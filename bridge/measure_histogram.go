@@ -46,7 +46,7 @@ var _ record.Meter = (*MeasureHistogram)(nil)
 // MeasureStats count what became of the measures in a histogram. Measures that are in the histogram by their own
 // attributes are not counted, because the histogram does.
 type MeasureStats struct {
-	Series   int    // combinations of attributes
+	Series   uint64 // combinations of attributes
 	Overflow uint64 // measures in the series with otel.metric.overflow: their combination was over MaxSeries
 	Panics   uint64 // measures that the histogram lost, because the meter provider panicked
 }
@@ -82,7 +82,7 @@ func (h *MeasureHistogram) Stop() { h.detach() }
 
 // Stats returns the counts. It may be called after Stop.
 func (h *MeasureHistogram) Stats() MeasureStats {
-	return MeasureStats{Series: h.series.len(), Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
+	return MeasureStats{Series: h.series.count(), Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
 }
 
 // Wants implements [record.Meter].

@@ -34,9 +34,9 @@ func (s *measureSeries) init(c MeasureConfig) {
 	s.known.Store(&map[string][]metric.RecordOption{})
 }
 
-// len returns the number of series.
-func (s *measureSeries) len() int {
-	n := len(*s.known.Load())
+// count returns the number of series.
+func (s *measureSeries) count() uint64 {
+	n := uint64(len(*s.known.Load()))
 	if s.overflow.Load() > 0 {
 		n++
 	}
