@@ -85,7 +85,7 @@ var variables = []Variable{
 		Must: "must be empty: perfline does not read configuration files; use the other variables, or Config", Default: "none",
 	},
 	{
-		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics and profiles. It wins over `Config.Service`.",
+		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics, logs and profiles. It wins over `Config.Service`.",
 		Must: "must be UTF-8", Default: "`Config.Service`, else `unknown_service:` and the program's name",
 	},
 	{
@@ -115,6 +115,8 @@ var variables = []Variable{
 	limit("OTEL_SPAN_LINK_COUNT_LIMIT", "Links of a span.", "128"),
 	limit("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "Attributes of an event.", "128"),
 	limit("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "Attributes of a link.", "128"),
+	limit("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "Attributes of a log record. It wins over `OTEL_ATTRIBUTE_COUNT_LIMIT`.", "128"),
+	limit("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value in a log record. It wins over `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.", "-1"),
 	{
 		Name: "OTEL_TRACES_EXPORTER", Sets: "Where traces go. An endpoint alone means `otlp`.", Fatal: true,
 		Must: "must be otlp, console or none; set Config.SpanExporter for another exporter", Default: "none",
@@ -122,6 +124,14 @@ var variables = []Variable{
 	{
 		Name: "OTEL_METRICS_EXPORTER", Sets: "Where metrics go.", Fatal: true,
 		Must: "must be otlp or none; set Config.Metrics for another reader, as Prometheus's", Default: "none",
+	},
+	{
+		Name: "OTEL_LOGS_EXPORTER", Sets: "Where log records go: marks, as `PERFLINE_MARKS` says, and records of package `bridgelog`. Unset means `otlp` if marks are log records and there is an endpoint.",
+		Fatal: true, Must: "must be otlp or none", Default: "none",
+	},
+	{
+		Name: "PERFLINE_MARKS", Sets: "The form of marks: events of spans, log records with an `EventName`, or both. `Config.Marks` wins. With `OTEL_LOGS_EXPORTER=otlp`, marks outside of spans are log records in every form.",
+		Choices: []string{"span_events", "log_records", "both"}, Default: "span_events",
 	},
 	{
 		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,
@@ -170,6 +180,22 @@ var variables = []Variable{
 	},
 	{
 		Name: "OTEL_BSP_EXPORT_TIMEOUT", Sets: "How long delivery of a batch is tried, in milliseconds, all attempts and the waits between them. 0 means no limit.",
+		Must: millisecondsRule, Default: "30000",
+	},
+	{
+		Name: "OTEL_BLRP_MAX_QUEUE_SIZE", Sets: "How many log records may wait for delivery. Further ones are dropped and counted. `Config.Logs.QueueSize` wins.",
+		Must: countRule, Default: "8192",
+	},
+	{
+		Name: "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", Sets: "How many log records a request has at most. It has at most half of `OTEL_BLRP_MAX_QUEUE_SIZE`.",
+		Must: countRule, Default: "512",
+	},
+	{
+		Name: "OTEL_BLRP_SCHEDULE_DELAY", Sets: "How long a log record waits for others, in milliseconds. 0 means that it is sent at once.",
+		Must: millisecondsRule, Default: "1000",
+	},
+	{
+		Name: "OTEL_BLRP_EXPORT_TIMEOUT", Sets: "How long delivery of a batch of log records is tried, in milliseconds, all attempts and the waits between them. 0 means no limit.",
 		Must: millisecondsRule, Default: "30000",
 	},
 	{
