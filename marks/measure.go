@@ -86,7 +86,8 @@ type MeasureOptions struct {
 //   - a time is out of range: see [record.MaxTime]
 //
 // Under a span that is not recorded, Measure does not look names up, because their
-// marks were not recorded either. It then returns the zero Entry.
+// marks were not recorded either. It then returns the zero Entry. A histogram that
+// wants the measure gets it if the duration does not depend on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
