@@ -62,7 +62,7 @@ func (d durations) points(t testing.TB) map[string]metricdata.HistogramDataPoint
 			for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints { //nolint:forcetypeassert // it panics then
 				var attrs []string
 				for _, kv := range p.Attributes.ToSlice() {
-					attrs = append(attrs, string(kv.Key)+"="+kv.Value.Emit())
+					attrs = append(attrs, string(kv.Key)+"="+kv.Value.String())
 				}
 				points[strings.Join(attrs, ",")] = p
 			}
@@ -199,7 +199,7 @@ func TestMeasureValues(t *testing.T) {
 	}
 }
 
-// What is over the bound goes to one series and is counted, also when goroutines add series at once.
+// Measures over the bound go to one series and are counted, also when goroutines add series at once.
 func TestMeasureOverflow(t *testing.T) {
 	const most, workers, each = 5, 8, 100
 	tl := observer.NewTimeline(observer.TimelineOptions{})
@@ -318,10 +318,10 @@ func TestMeasureContextsAreKept(t *testing.T) { overAll(t, testMeasureContextsAr
 
 func testMeasureContextsAreKept(t *testing.T, open func(bothproviders.Options) *rig) {
 	t.Helper()
-	var kept []context.Context
+	var contexts []context.Context
 	r := open(bothproviders.Options{Sampler: always})
 	h, err := bridge.NewMeasureHistogram(bridge.MeasureConfig{
-		Names: []string{"*"}, Timeline: r.tl, MeterProvider: faultyProvider{record: func(ctx context.Context) { kept = append(kept, ctx) }},
+		Names: []string{"*"}, Timeline: r.tl, MeterProvider: faultyProvider{record: func(ctx context.Context) { contexts = append(contexts, ctx) }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func testMeasureContextsAreKept(t *testing.T, open func(bothproviders.Options) *
 		span.End()
 		want = append(want, span.SpanContext())
 	}
-	for i, ctx := range kept {
+	for i, ctx := range contexts {
 		if got := trace.SpanContextFromContext(ctx); !got.Equal(want[i]) {
 			t.Errorf("measure %d: the context has the span %v, want %v", i, got, want[i])
 		}
@@ -342,8 +342,8 @@ func testMeasureContextsAreKept(t *testing.T, open func(bothproviders.Options) *
 			t.Errorf("measure %d: the context ends or has more than a span", i)
 		}
 	}
-	if len(kept) != len(want) {
-		t.Errorf("%d contexts, want %d", len(kept), len(want))
+	if len(contexts) != len(want) {
+		t.Errorf("%d contexts, want %d", len(contexts), len(want))
 	}
 }
 

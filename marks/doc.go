@@ -32,8 +32,8 @@
 //   - A mark costs one to two readings of the clock, and Time…End two to three. They
 //     allocate nothing. [Start] costs about five, and allocates its context when there
 //     is a bridge. Under a span that is not recorded, each costs less than one reading,
-//     unless an observer wants the entries, the application has a histogram of the measure,
-//     or the request may still be kept.
+//     unless an observer wants the entries or the request may still be kept. A measure
+//     in a histogram of the application costs the readings and the histogram.
 //   - [Keep] asks for the whole request to be kept, for cases that only your code can
 //     see. Use it rarely: there is a ceiling for all of them.
 //   - In tests, [github.com/perfline/perfline/observer/observertest.Recorder] returns

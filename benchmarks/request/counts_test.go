@@ -43,7 +43,7 @@ func TestSpansArrive(t *testing.T) {
 	}
 }
 
-// So does each signal, whose allocations stay within their limits.
+// Each signal delivers all spans, too, and its allocations stay within their limits.
 func TestSignals(t *testing.T) {
 	if err := environment(false); err != nil {
 		t.Fatal(err)

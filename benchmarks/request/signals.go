@@ -18,7 +18,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
-// A signalRow is a form that perfline's data may have beside spans. Its set-up is that of the signal named beside, and one thing more, so that the
+// A signalRow is a form that perfline's data may have beside spans. Its set-up is the one of the row beside, and one thing more: the
 // difference is what the signal costs.
 type signalRow struct {
 	name   string
