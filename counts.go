@@ -32,6 +32,8 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 			return p.profiles == nil && p.exported == nil
 		case strings.HasPrefix(c.Group, "perfline.waits"):
 			return p.waits == nil
+		case strings.HasPrefix(c.Group, measuresGroup):
+			return p.measures == nil
 		}
 		return false
 	})
@@ -143,7 +145,7 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.waits.results", exporter.Count{N: w.Results, Now: true, What: "results in memory"})
 	add("perfline.waits.result_bytes", exporter.Count{N: w.ResultBytes, Now: true, What: "approximate bytes of the results in memory"})
 	add("perfline.waits.evicted", exporter.Count{N: w.Evicted, What: "results that newer ones replaced, or that were too large"})
-	return all
+	return append(all, measureCounts(s.Measures)...)
 }
 
 // delivered lists the outcomes of a delivery over OTLP. The outcomes besides accepted are disjoint and add up to it.

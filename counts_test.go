@@ -32,6 +32,7 @@ func TestCountsAreComplete(t *testing.T) {
 	fill(reflect.ValueOf(&s.Profiles).Elem()) // which counts for OTLPProfiling, too: see TestBothProfilings
 	fill(reflect.ValueOf(&s.OTLPProfiles).Elem())
 	fill(reflect.ValueOf(&s.Waits).Elem())
+	fill(reflect.ValueOf(&s.Measures).Elem())
 	s.UnlabelledSpans = next
 	next++
 	names, numbers := map[string]bool{}, map[uint64]bool{}

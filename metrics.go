@@ -25,6 +25,7 @@ import (
 //	perfline.profiling.failed, .lost_samples, .gaps and .gap_time
 //	perfline.profiling.engine   1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others
+//	perfline.measures           by perfline.outcome; .series
 //	perfline.waits.requests     by perfline.outcome; .pending
 //	perfline.waits.snapshots    by perfline.outcome; .snapshot_bytes, .panics, .results, .result_bytes and .evicted
 //	perfline.waits.time         by perfline.activity: armed, writing, analysing
@@ -64,6 +65,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.profiling.failed", "{profile}", "Profiles that could not be taken."},
 		{"perfline.profiling.lost_samples", "{sample}", "Samples that the engine lost."},
 		{"perfline.profiling.gaps", "{gap}", "How often profiling sampled nothing for a while."},
+		{measuresGroup, "{measure}", "Measures that the histogram of measures has without their attributes, or lost, by outcome."},
 		{"perfline.waits.requests", "{request}", "Slow requests given to the flight recorder, by outcome."},
 		{"perfline.waits.snapshots", "{snapshot}", "Snapshots of the execution trace, by outcome."},
 		{"perfline.waits.snapshot_bytes", "By", "Size of all snapshots."},
@@ -80,6 +82,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.delivery.metrics", ".pending", "{point}", "Metric points in the queue for the backend."},
 		{"perfline.delivery.profiles", ".pending", "{profile}", "Profiles in the queue for Pyroscope."},
 		{"perfline.delivery.otlp_profiles", ".pending", "{profile}", "Profiles in the queue for the receiver over OTLP."},
+		{measuresGroup + ".series", "", "{series}", "Series of the histogram of measures."},
 		{"perfline.waits.requests", ".pending", "{request}", "Slow requests that wait for a snapshot or its analysis."},
 		{"perfline.waits.results", "", "{result}", "Results in memory: what slow requests waited for."},
 		{"perfline.waits.result_bytes", "", "By", "Approximate size of the results in memory."},

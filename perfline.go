@@ -60,6 +60,10 @@ type Config struct {
 	// it, and Shutdown shuts it down.
 	ProfileExporter ProfileExporter
 
+	// Measures says which measures are in the histogram perfline.measure.duration. By default, none are. Its Timeline is this one unless
+	// set, and its MeterProvider the global one after Start. The histogram costs nothing while no metrics are exported.
+	Measures bridge.MeasureConfig
+
 	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its endpoint do not count. Shutdown
 	// shuts it down.
 	SpanExporter sdktrace.SpanExporter
@@ -104,6 +108,7 @@ type Pipeline struct {
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
+	measures *bridge.MeasureHistogram // nil without Config.Measures
 	before   Stats                    // when Start was done
 
 	shutdown sync.Once
@@ -235,6 +240,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
 		}
 	}
+	p.startMeasures(c)
 	var unavailable error
 	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
@@ -366,6 +372,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Shutdown(ctx) })
 		err = p.tracing.shutdown(ctx)
 		err = errors.Join(err, <-profiles, <-exported, <-waits)
+		p.stopMeasures()
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}

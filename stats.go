@@ -26,6 +26,8 @@ type Stats struct {
 
 	Waits states.Stats // zero without Config.Waits
 
+	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
+
 	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open. perfline's own provider has
 	// no such bound.
 	UnlabelledSpans uint64
@@ -58,6 +60,7 @@ func (p *Pipeline) Stats() Stats {
 	if p.waits != nil {
 		s.Waits = p.waits.Stats()
 	}
+	s.Measures = p.measureStats()
 	return s
 }
 
