@@ -102,7 +102,7 @@ type TracerProvider struct {
 	detach   func()
 	stats    counters
 	marks    *tracer   // of measures
-	logs     *markLogs // nil: marks do not become log records
+	logs     *markLogs // of marks that wait in journals; nil: they do not become log records
 
 	groups     otlpenc.Groups
 	exporters  []Output
@@ -144,9 +144,10 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.processors.Store(&all)
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
-	p.logs = newMarkLogs(c.Marks, c.Logs, p.resource, &p.groups)
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
-	p.joined.logs, p.stats.logs = p.logs, p.logs
+	p.joined.logs = newMarkLogs(c.Marks, c.Logs, p.resource, &p.groups)
+	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
+	p.stats.logs = p.logs
 	p.detach = p.joined.attach(p.timeline)
 	return p
 }
