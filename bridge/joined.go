@@ -79,7 +79,7 @@ func (j *joined) Under(active any) record.Destination {
 func (j *joined) IDs(active any) record.SpanIDs {
 	span := spanOf(active)
 	sc := span.SpanContext()
-	if !sc.IsValid() || !sc.IsSampled() && !span.IsRecording() {
+	if !sc.IsValid() {
 		return record.SpanIDs{}
 	}
 	ids := record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()), Parent: record.ID(sc.SpanID())}
