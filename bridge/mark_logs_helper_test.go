@@ -80,8 +80,15 @@ func (o *logRecords) Shutdown(context.Context) error {
 	return nil
 }
 
+// A failer is a test, or a check of one.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // all returns the records that have arrived.
-func (o *logRecords) all(t testing.TB) []*logspb.LogRecord {
+func (o *logRecords) all(t failer) []*logspb.LogRecord {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +99,7 @@ func (o *logRecords) all(t testing.TB) []*logspb.LogRecord {
 }
 
 // names returns the sorted event names of the records.
-func (o *logRecords) names(t testing.TB) (names []string) {
+func (o *logRecords) names(t failer) (names []string) {
 	t.Helper()
 	for _, r := range o.all(t) {
 		names = append(names, r.GetEventName())
@@ -102,7 +109,7 @@ func (o *logRecords) names(t testing.TB) (names []string) {
 }
 
 // one returns the only record of that name.
-func (o *logRecords) one(t testing.TB, name string) *logspb.LogRecord {
+func (o *logRecords) one(t failer, name string) *logspb.LogRecord {
 	t.Helper()
 	var found []*logspb.LogRecord
 	for _, r := range o.all(t) {
