@@ -503,21 +503,23 @@ func TestMarkFormsOfKeptRequests(t *testing.T) {
 				marks.Mark(still, "event 4")
 				open.End()
 				marks.Mark(still, "late 3")
+				never, _ := r.tracer.Start(ctx, "never ends")
+				marks.Mark(never, "of an open span")
 				if err := r.provider.Shutdown(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				var want bridge.Stats
 				var records []string
-				switch events, late := uint64(4), uint64(3); {
+				switch all := []string{"event 1", "event 2", "event 3", "event 4", "late 1", "late 2", "late 3", "of an open span"}; {
 				case !c.kept:
 				case !c.exported:
-					want = bridge.Stats{MarkEvents: events, MarksAfterEnd: late}
+					want = bridge.Stats{MarkEvents: 4, MarksAfterEnd: 3, MarksOfOpenSpans: 1}
 				case form == bridge.LogRecords:
-					want, records = bridge.Stats{MarkRecords: events + late}, []string{"event 1", "event 2", "event 3", "event 4", "late 1", "late 2", "late 3"}
+					want, records = bridge.Stats{MarkRecords: 8}, all
 				case form == bridge.SpanEvents:
-					want, records = bridge.Stats{MarkEvents: events, MarkRecords: late}, []string{"late 1", "late 2", "late 3"}
+					want, records = bridge.Stats{MarkEvents: 4, MarkRecords: 3, MarksOfOpenSpans: 1}, all[4:7]
 				default:
-					want, records = bridge.Stats{MarkEvents: events, MarkRecords: late}, []string{"event 1", "event 2", "event 3", "event 4", "late 1", "late 2", "late 3"}
+					want, records = bridge.Stats{MarkEvents: 4, MarkRecords: 4}, all
 				}
 				if got := logs.names(t); !slices.Equal(got, records) {
 					t.Errorf("records %q, want %q", got, records)

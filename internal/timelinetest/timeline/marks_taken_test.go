@@ -24,6 +24,7 @@ func testMarksTaken(t *testing.T) {
 		tl := newManual()
 		tracing := spantest.New(rec(tl.Timeline))
 		tracing.Taken = taken
+		tracing.Limit = rapid.SampledFrom([]int{-1, 0, 4}).Draw(t, "limit")
 		var spans []*spantest.Span
 		ended := map[*spantest.Span]bool{}
 		var want, got []string
