@@ -96,7 +96,7 @@ func (j *joined) TakesLooseMarks() bool { return j.logs != nil }
 func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
 	span := spanOf(active)
 	sc := span.SpanContext()
-	event := span.IsRecording() && !(j.logs.replaces() && sc.IsSampled()) && addEvent(span, name, at, attrs)
+	event := span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) && addEvent(span, name, at, attrs)
 	if event {
 		j.stats.events.Add(1)
 	}

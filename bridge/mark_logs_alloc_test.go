@@ -94,7 +94,7 @@ func TestLooseMarkAllocs(t *testing.T) {
 	}
 }
 
-// What a request costs with each form.
+// The cost of a request with each form.
 func BenchmarkMarkForms(b *testing.B) {
 	for _, c := range []struct {
 		name      string

@@ -128,7 +128,7 @@ func contextOf(r *logspb.LogRecord) string {
 	return fmt.Sprintf("%x %x %02x", r.GetTraceId(), r.GetSpanId(), r.GetFlags())
 }
 
-// flatContext returns a span context as contextOf returns that of its records.
+// flatContext returns a span context as contextOf returns the one of a record.
 func flatContext(sc trace.SpanContext) string {
 	t, s := sc.TraceID(), sc.SpanID()
 	return fmt.Sprintf("%x %x %02x", t[:], s[:], byte(sc.TraceFlags()))

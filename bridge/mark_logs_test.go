@@ -229,7 +229,7 @@ var markSituations = []markSituation{
 	},
 }
 
-// What becomes of a mark, for each form, over each provider.
+// Marks become what the situation says, for each form, over each provider.
 func TestMarkForms(t *testing.T) {
 	for _, c := range markSituations {
 		t.Run(c.name, func(t *testing.T) {
@@ -468,13 +468,13 @@ func TestMarkFormsOfKeptRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy   bridge.KeepPolicy
 		remote   bool // another process began the trace
-		kept     bool
+		recorded bool // the recorders get it
 		exported bool
 	}{
 		"dropped":                  {policy: bridge.KeepPolicy{Slow: -1, Export: true}},
-		"kept":                     {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1}, kept: true},
-		"kept and exported":        {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, kept: true, exported: true},
-		"kept, of another's trace": {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, remote: true, kept: true},
+		"kept":                     {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1}, recorded: true},
+		"kept and exported":        {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, recorded: true, exported: true},
+		"kept, of another's trace": {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, remote: true, recorded: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			overForms(t, func(t *testing.T, form bridge.MarkForm) {
@@ -511,7 +511,7 @@ func TestMarkFormsOfKeptRequests(t *testing.T) {
 				var want bridge.Stats
 				var records []string
 				switch all := []string{"event 1", "event 2", "event 3", "event 4", "late 1", "late 2", "late 3", "of an open span"}; {
-				case !c.kept:
+				case !c.recorded:
 				case !c.exported:
 					want = bridge.Stats{MarkEvents: 4, MarksAfterEnd: 3, MarksOfOpenSpans: 1}
 				case form == bridge.LogRecords:

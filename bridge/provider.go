@@ -49,10 +49,12 @@ type TracerProviderConfig struct {
 	Timeline *observer.Timeline
 
 	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders take these, and the spans that are
-	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
+	// only recorded, too: requests.Recent is one. A span is encoded once for all of them, except
+	// with the form LogRecords.
 	Exporters, Recorders []Output
 
-	// Marks says what marks become. The recorders get them as events in every form. Without Logs, marks are span events.
+	// Marks says what marks become. The recorders get them as events in every form, but see the limitations of the package. Without
+	// Logs, marks are span events.
 	Marks MarkForm
 
 	// Logs, when set, takes marks as log records. The provider flushes it and shuts it down.
