@@ -27,12 +27,12 @@ const (
 // batchBytes is the size at which a request is cut. Receivers refuse more than 4 MiB.
 const batchBytes = 3 << 20
 
-// Config has the destination of spans and the bounds of the queue. With the zero value,
+// Config has the destination of spans or log records, and the bounds of the queue. With the zero value,
 // OpenTelemetry's variables decide. A field that is set wins over its variable. TLS, timeouts,
 // compression, batch size and delay have variables only.
 type Config struct {
 	// Endpoint is the backend's base URL, as "http://localhost:4317". For HTTP,
-	// "/v1/traces" is added unless it has a path. If no variable has one either, it is the default of
+	// "/v1/traces" or "/v1/logs" is added unless it has a path. If no variable has one either, it is the default of
 	// OTLP: port 4317 of localhost, or 4318 for HTTP.
 	Endpoint string
 
@@ -47,8 +47,8 @@ type Config struct {
 	// closes it if it is an io.Closer. In messages, its name is what its String returns, or its type.
 	Sender Sender
 
-	QueueSize  int // spans that may wait; 0 means OTEL_BSP_MAX_QUEUE_SIZE or DefaultQueueSize
-	QueueBytes int // bytes that encoded spans may take while they wait; 0 means DefaultQueueBytes
+	QueueSize  int // items that may wait; 0 means OTEL_BSP_MAX_QUEUE_SIZE, for logs OTEL_BLRP_MAX_QUEUE_SIZE, or DefaultQueueSize
+	QueueBytes int // bytes that encoded items may take while they wait; 0 means DefaultQueueBytes
 
 	Logger *slog.Logger // nil means slog.Default()
 }

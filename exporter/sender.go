@@ -14,7 +14,7 @@ import (
 // A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message
 // queue, a file, a test.
 //
-//   - Each body is one ExportTraceServiceRequest of OTLP.
+//   - Each body is one request of OTLP: an ExportTraceServiceRequest of a [Delivery], an ExportLogsServiceRequest of a [LogDelivery].
 //   - One goroutine calls Send, for one request at a time.
 //   - Send returns soon after ctx ends. The error may then be the error of ctx.
 //   - Send does not change body. It does not use body after it has returned, except after an error.
@@ -23,25 +23,26 @@ type Sender interface {
 	Send(ctx context.Context, body []byte) Answer
 }
 
-// An Answer says whether the receiver took a request. The zero value says that it took all spans.
+// An Answer says whether the receiver took a request. The zero value says that it took all items: spans or log records.
 type Answer struct {
 	Err        error         // nil: the receiver took the request, except for Rejected; it goes to the log and must name no secrets
-	Retry      bool          // with Err: the same request may succeed later; otherwise its spans are lost
+	Retry      bool          // with Err: the same request may succeed later; otherwise its items are lost
 	After      time.Duration // with Retry: the pause that the receiver wants, 5 minutes at most; 0 leaves it to the delivery
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
-	Rejected   int64         // without Err: how many spans the receiver turned down, for the reason in Message
+	Unknown    bool          // with Err, without Retry: the receiver does not know this kind of data; a LogDelivery pauses then
+	Rejected   int64         // without Err: how many items the receiver turned down, for the reason in Message
 	Message    string        // the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets
 }
 
 // sender returns the sender of requests, and its name for messages.
-func (c Config) sender(vars *environ.Reader) (s sendCloser, name string, err error) {
+func (c Config) sender(vars *environ.Reader, signal otlp.Signal) (s sendCloser, name string, err error) {
 	if c.Sender != nil {
 		if named, ok := c.Sender.(fmt.Stringer); ok {
 			return customSender{c.Sender}, named.String(), nil
 		}
 		return customSender{c.Sender}, fmt.Sprintf("%T", c.Sender), nil
 	}
-	settings, err := otlp.Resolve(vars, otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, otlp.Traces)
+	settings, err := otlp.Resolve(vars, otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, signal)
 	if err != nil {
 		return nil, "", err
 	}
@@ -59,7 +60,9 @@ type customSender struct{ sender Sender }
 
 func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
 	a := c.sender.Send(ctx, body)
-	return queue.Answer{Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Rejected: a.Rejected, Message: a.Message}
+	return queue.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+	}
 }
 
 // Close closes the sender if it can be closed.

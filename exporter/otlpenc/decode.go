@@ -66,20 +66,30 @@ func (s Spans) First(h *Header) (size int, err error) {
 // count and have at most the given number of bytes, unless it is a single span. It allocates nothing. Spans that are
 // malformed are not cut.
 func (s Spans) Cut(count, bytes int) (first, others Spans) {
-	if s.Count <= max(count, 1) && len(s.Bytes) <= bytes {
+	end, n := cut(s.Bytes, s.Count, count, bytes)
+	if end == len(s.Bytes) {
 		return s, Spans{}
 	}
-	rest := fields(s.Bytes)
-	for n := 0; len(rest) > 0; n++ {
-		end := len(s.Bytes) - len(rest) // of the first n
+	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+}
+
+// cut returns the end and the number of the first of all items, which are within the bounds unless it is a single item. The end is the
+// end of all if these are within the bounds, or are malformed.
+func cut(all []byte, have, count, bytes int) (end, n int) {
+	if have <= max(count, 1) && len(all) <= bytes {
+		return len(all), have
+	}
+	rest := fields(all)
+	for n = 0; len(rest) > 0; n++ {
+		end = len(all) - len(rest) // of the first n
 		if _, err := rest.nextSpan(); err != nil {
 			break
 		}
-		if n > 0 && (n >= count || len(s.Bytes)-len(rest) > bytes) {
-			return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
+		if n > 0 && (n >= count || len(all)-len(rest) > bytes) {
+			return end, n
 		}
 	}
-	return s, Spans{}
+	return len(all), have
 }
 
 // All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.

@@ -132,7 +132,7 @@ func TestAppendRequestGroups(t *testing.T) {
 			t.Errorf("%d scopes, want 20", n)
 		}
 	}
-	if got := otlpenc.AppendRequest(nil, nil); len(got) != 0 {
+	if got := otlpenc.AppendRequest[otlpenc.Spans](nil, nil); len(got) != 0 {
 		t.Errorf("a request without spans is %x", got)
 	}
 }

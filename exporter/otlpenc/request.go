@@ -21,27 +21,38 @@ type Spans struct {
 
 // RequestSize returns the length of a request with these spans alone. A request of several Spans is never longer
 // than the sum of the requests of each of them.
-func (s Spans) RequestSize() int {
-	g := s.Group
-	return otlpwire.FieldSize(len(g.resourceFields) + otlpwire.FieldSize(len(g.scopeFields)+len(s.Bytes)))
+func (s Spans) RequestSize() int { return requestSize(s.Group, len(s.Bytes)) }
+
+func requestSize(g *Group, n int) int {
+	return otlpwire.FieldSize(len(g.resourceFields) + otlpwire.FieldSize(len(g.scopeFields)+n))
 }
 
-// AppendRequest appends an ExportTraceServiceRequest with all spans, by resource and then by group.
-// Resources, groups and spans are in the order in which they first appear in all. It grows b at most
-// once for each resource.
-func AppendRequest(b []byte, all []Spans) []byte {
-	type part struct { // the ScopeSpans of one group
+// Encoded are encoded items of one group.
+type Encoded interface {
+	Spans | Records
+	parts() (*Group, []byte)
+}
+
+func (s Spans) parts() (*Group, []byte)   { return s.Group, s.Bytes }
+func (r Records) parts() (*Group, []byte) { return r.Group, r.Bytes }
+
+// AppendRequest appends an ExportTraceServiceRequest with all spans, or an ExportLogsServiceRequest with all records, by
+// resource and then by group. Both messages have the same fields. Resources, groups and items are in the order in which they first
+// appear in all. It grows b at most once for each resource.
+func AppendRequest[E Encoded](b []byte, all []E) []byte {
+	type part struct { // the ScopeSpans or ScopeLogs of one group
 		group *Group
 		size  int
 	}
 	parts := make([]part, 0, 16)
-	for _, s := range all {
-		at := slices.IndexFunc(parts, func(p part) bool { return p.group == s.Group })
+	for _, e := range all {
+		group, bytes := e.parts()
+		at := slices.IndexFunc(parts, func(p part) bool { return p.group == group })
 		if at < 0 {
 			at = len(parts)
-			parts = append(parts, part{s.Group, len(s.Group.scopeFields)})
+			parts = append(parts, part{group, len(group.scopeFields)})
 		}
-		parts[at].size += len(s.Bytes)
+		parts[at].size += len(bytes)
 	}
 	for i, first := range parts {
 		same := func(p part) bool { return p.group.resource == first.group.resource }
@@ -54,16 +65,16 @@ func AppendRequest(b []byte, all []Spans) []byte {
 				size += otlpwire.FieldSize(p.size)
 			}
 		}
-		b = otlpwire.AppendLength(slices.Grow(b, otlpwire.FieldSize(size)), requestResourceSpans, size)
+		b = otlpwire.AppendLength(slices.Grow(b, otlpwire.FieldSize(size)), requestResources, size)
 		b = append(b, first.group.resourceFields...)
 		for _, p := range parts[i:] {
 			if !same(p) {
 				continue
 			}
 			b = append(otlpwire.AppendLength(b, otlpwire.Scopes, p.size), p.group.scopeFields...)
-			for _, s := range all {
-				if s.Group == p.group {
-					b = append(b, s.Bytes...)
+			for _, e := range all {
+				if group, bytes := e.parts(); group == p.group {
+					b = append(b, bytes...)
 				}
 			}
 		}

@@ -4,7 +4,7 @@ import "github.com/perfline/perfline/internal/otlpwire"
 
 // Tags of OTLP's messages: a field's number and the type of its value. All but one have a single byte.
 const (
-	requestResourceSpans = 1<<3 | otlpwire.Prefixed
+	requestResources = 1<<3 | otlpwire.Prefixed // ResourceSpans, ResourceLogs
 
 	spanTraceID           = 1<<3 | otlpwire.Prefixed
 	spanSpanID            = 2<<3 | otlpwire.Prefixed
@@ -33,6 +33,18 @@ const (
 	linkAttributes        = 4<<3 | otlpwire.Prefixed
 	linkDroppedAttributes = 5<<3 | otlpwire.Varint
 	linkFlags             = 6<<3 | otlpwire.Fixed32
+
+	logTime              = 1<<3 | otlpwire.Fixed64
+	logSeverity          = 2<<3 | otlpwire.Varint
+	logSeverityText      = 3<<3 | otlpwire.Prefixed
+	logBody              = 5<<3 | otlpwire.Prefixed
+	logAttributes        = 6<<3 | otlpwire.Prefixed
+	logDroppedAttributes = 7<<3 | otlpwire.Varint
+	logFlags             = 8<<3 | otlpwire.Fixed32
+	logTraceID           = 9<<3 | otlpwire.Prefixed
+	logSpanID            = 10<<3 | otlpwire.Prefixed
+	logObservedTime      = 11<<3 | otlpwire.Fixed64
+	logEventName         = 12<<3 | otlpwire.Prefixed
 
 	statusMessage = 2<<3 | otlpwire.Prefixed
 	statusCode    = 3<<3 | otlpwire.Varint

@@ -173,6 +173,22 @@ var variables = []Variable{
 		Must: millisecondsRule, Default: "30000",
 	},
 	{
+		Name: "OTEL_BLRP_MAX_QUEUE_SIZE", Sets: "How many log records may wait for delivery. Further ones are dropped and counted. `Config.Logs.QueueSize` wins.",
+		Must: countRule, Default: "8192",
+	},
+	{
+		Name: "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", Sets: "How many log records a request has at most. It has at most half of `OTEL_BLRP_MAX_QUEUE_SIZE`.",
+		Must: countRule, Default: "512",
+	},
+	{
+		Name: "OTEL_BLRP_SCHEDULE_DELAY", Sets: "How long a log record waits for others, in milliseconds. 0 means that it is sent at once.",
+		Must: millisecondsRule, Default: "1000",
+	},
+	{
+		Name: "OTEL_BLRP_EXPORT_TIMEOUT", Sets: "How long delivery of a batch of log records is tried, in milliseconds, all attempts and the waits between them. 0 means no limit.",
+		Must: millisecondsRule, Default: "30000",
+	},
+	{
 		Name: otlp + "METRICS_TEMPORALITY_PREFERENCE", Sets: "What metrics count from.", Choices: []string{"cumulative", "delta", "lowmemory"}, Default: "cumulative",
 	},
 	{

@@ -61,7 +61,7 @@ func TestReadBatch(t *testing.T) {
 		t.Run(c.name+" "+c.value, func(t *testing.T) {
 			t.Setenv(c.name, c.value)
 			var log bytes.Buffer
-			got := ReadBatch(environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), c.field)
+			got := ReadBatch(environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), Traces, c.field)
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

@@ -132,7 +132,9 @@ type spanSender struct{ *otlp.Sender }
 
 func (s spanSender) Send(ctx context.Context, body []byte) exporter.Answer {
 	a := s.Sender.Send(ctx, body)
-	return exporter.Answer{Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Rejected: a.Rejected, Message: a.Message}
+	return exporter.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+	}
 }
 
 // closing has the Shutdown of what only has a Close.

@@ -33,7 +33,7 @@ var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 // NewSnapshots starts a processor for e. OTEL_BSP_* and queueSize, if it is not 0, say how many spans wait and travel
 // together. Messages call e by name. The caller has to shut the processor down, which shuts e down.
 func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int, log *slog.Logger) *Snapshots {
-	b := otlp.ReadBatch(vars, queueSize)
+	b := otlp.ReadBatch(vars, otlp.Traces, queueSize)
 	return &Snapshots{exporter: e, queue: queue.New(queue.Config[snapshot]{
 		What: "spans", To: name, Logger: log,
 		MaxCount: b.QueueSize, BatchCount: b.BatchSize, Delay: b.Delay, Timeout: b.Timeout,

@@ -1,0 +1,49 @@
+package exporter
+
+import (
+	"time"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlp"
+)
+
+// unknownPause is how long no log records are sent to a receiver that does not know them. Many backends of traces take no logs.
+const unknownPause = 10 * time.Minute
+
+// A LogDelivery sends log records over OTLP, with the guarantees of a [Delivery] and counts of its own. Methods may be called
+// concurrently.
+//
+// A receiver may not know logs: it answers UNIMPLEMENTED over gRPC, or 404 over HTTP. The log has one line then. The records that
+// wait count as Failed, and records of the next 10 minutes as Dropped. The next record is tried.
+type LogDelivery struct{ outbox }
+
+// NewLogDelivery starts a delivery of log records as [NewDelivery] starts one of spans. The variables are OTEL_EXPORTER_OTLP_LOGS_*,
+// OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
+func NewLogDelivery(c Config) (*LogDelivery, error) {
+	d := &LogDelivery{}
+	var batch []otlpenc.Records // of the request that is encoded
+	err := d.open(c, outboxSignal{signal: otlp.Logs, what: "log records", unknownPause: unknownPause, request: func(body []byte, items []encoded) []byte {
+		batch = batch[:0]
+		for _, e := range items {
+			batch = append(batch, otlpenc.Records{Group: e.group, Bytes: e.bytes, Count: e.count})
+		}
+		body = otlpenc.AppendRequest(body, batch)
+		clear(batch)
+		return body
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// AcceptLogs queues a copy of records that are encoded already, as [Delivery.Accept] queues spans.
+func (d *LogDelivery) AcceptLogs(r otlpenc.Records) {
+	if !d.usable(r.Group, r.Bytes, r.Count) {
+		return
+	}
+	for others := r; len(others.Bytes) > 0; {
+		r, others = others.Cut(d.batch, maxShared)
+		d.add(r.Group, r.Bytes, r.Count)
+	}
+}

@@ -1,0 +1,81 @@
+package otlpenc
+
+import (
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/otlpwire"
+)
+
+// A LogRecord has the data of a log record. A record with an EventName is an event. The resource and the scope belong to
+// the record's [Group]. Fields that are zero are left out.
+type LogRecord struct {
+	Time              time.Time // of the event
+	ObservedTime      time.Time // when it was seen
+	Severity          int       // OTLP's number, from 1 (TRACE) to 24 (FATAL4); others are left out
+	SeverityText      string
+	EventName         string
+	Body              attribute.Value
+	SpanContext       trace.SpanContext // of the active span
+	Attributes        []attribute.KeyValue
+	DroppedAttributes int
+}
+
+// maxSeverity is FATAL4.
+const maxSeverity = 24
+
+// Append appends r, with more attributes, as one element of a ScopeLogs message: a tag, a length and the record. The further
+// attributes must be plain. It allocates nothing if b has room, unless r has lists, maps, bytes or text that is not UTF-8.
+func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
+	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
+	if !r.Time.IsZero() {
+		b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
+	}
+	if !r.ObservedTime.IsZero() {
+		b = otlpwire.AppendFixed64(b, logObservedTime, otlpwire.Nanos(r.ObservedTime))
+	}
+	if r.Severity > 0 && r.Severity <= maxSeverity {
+		b = append(b, byte(logSeverity), byte(r.Severity))
+	}
+	b = otlpwire.AppendText(b, logSeverityText, r.SeverityText)
+	b = otlpwire.AppendText(b, logEventName, r.EventName)
+	if r.Body.Type() != attribute.EMPTY {
+		b = otlpwire.AppendValue(b, logBody, r.Body, 0)
+	}
+	b = otlpwire.AppendAttributes(b, logAttributes, r.Attributes, 0)
+	b = appendDetail(b, logAttributes, detail)
+	b = otlpwire.AppendCount(b, logDroppedAttributes, r.DroppedAttributes)
+	if id := r.SpanContext.TraceID(); id.IsValid() {
+		b = append(append(b, byte(logTraceID), byte(len(id))), id[:]...)
+	}
+	if id := r.SpanContext.SpanID(); id.IsValid() {
+		b = append(append(b, byte(logSpanID), byte(len(id))), id[:]...)
+	}
+	if flags := r.SpanContext.TraceFlags(); flags != 0 {
+		b = protowire.AppendFixed32(append(b, byte(logFlags)), uint32(flags))
+	}
+	return otlpwire.EndMessage(b, start)
+}
+
+// Records are encoded log records of one group. The rules for their bytes are the same as for [Spans].
+type Records struct {
+	Group *Group
+	Bytes []byte // encoded records, one after the other
+	Count int
+}
+
+// RequestSize returns the length of a request with these records alone, as [Spans.RequestSize] does.
+func (r Records) RequestSize() int { return requestSize(r.Group, len(r.Bytes)) }
+
+// Cut returns the first records, and the others, as [Spans.Cut] does.
+func (r Records) Cut(count, bytes int) (first, others Records) {
+	end, n := cut(r.Bytes, r.Count, count, bytes)
+	if end == len(r.Bytes) {
+		return r, Records{}
+	}
+	return Records{r.Group, r.Bytes[:end:end], n}, Records{r.Group, r.Bytes[end:], max(r.Count-n, 1)}
+}

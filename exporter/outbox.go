@@ -1,0 +1,154 @@
+package exporter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// An outbox has the encoded items of one signal, which wait for the receiver.
+type outbox struct {
+	queue   *queue.Queue[encoded]
+	blocks  blocks        // of the queue
+	batch   int           // items of a request at most
+	invalid atomic.Uint64 // items that were dropped before the queue
+	close   func() error  // closes the sender once, and returns the same error again
+}
+
+// withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no deadline.
+const withoutDeadline = 10 * time.Second
+
+// Stats are the counts of one moment: Accepted = Delivered + Failed + Dropped + Pending, also while
+// spans end and are sent. The unit is a span or a log record.
+type Stats struct {
+	Accepted  uint64 // sampled spans that have ended, or log records
+	Delivered uint64 // taken by the receiver
+	Failed    uint64 // not taken by the receiver, for good
+	Dropped   uint64 // found the queue full, came after Shutdown or in a pause for the signal, or lacked their group, bytes or count
+	Pending   uint64 // waiting or being sent; after Shutdown, given up
+
+	PendingBytes int    // of Pending
+	Unanswered   uint64 // of Failed: the receiver may have taken them nevertheless
+	Retries      uint64 // requests that were sent again
+}
+
+// Lost is what will never arrive once the delivery is shut down.
+func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
+
+// An outboxSignal is how the items of a signal wait and travel.
+type outboxSignal struct {
+	signal       otlp.Signal
+	what         string // in log lines and errors
+	unknownPause time.Duration
+	request      func(body []byte, items []encoded) []byte
+}
+
+// open starts the queue of a signal.
+func (o *outbox) open(c Config, signal outboxSignal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	vars := environ.NewReader(c.Logger)
+	sender, to, err := c.sender(vars, signal.signal)
+	if err != nil {
+		return err
+	}
+	o.close = sync.OnceValue(sender.Close)
+	b := otlp.ReadBatch(vars, signal.signal, c.QueueSize)
+	o.batch = min(b.BatchSize, max(b.QueueSize/2, 1))
+	o.queue = queue.New(queue.Config[encoded]{
+		What: signal.what, To: to, Logger: c.Logger,
+		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, DefaultQueueBytes),
+		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: signal.unknownPause,
+		Keep: o.blocks.keep, Release: o.blocks.release,
+		Send: queue.Encoded(signal.request, sender),
+	})
+	return nil
+}
+
+// encoded are items of one group in the queue.
+type encoded struct {
+	group *otlpenc.Group
+	bytes []byte
+	count int
+	block *block // has the bytes; nil: they have an allocation of their own
+}
+
+// itemOverhead is the memory of an item in the queue without its bytes.
+const itemOverhead = 56
+
+func (e encoded) Count() int { return e.count }
+func (e encoded) Bytes() int { return len(e.bytes) + itemOverhead }
+
+// Request returns the length of a request with these items alone. They never add more to one with others.
+func (e encoded) Request() int { return otlpenc.Records{Group: e.group, Bytes: e.bytes}.RequestSize() }
+
+// add queues items whose bytes are in a block's or an allocation of their own, or drops them.
+func (o *outbox) add(group *otlpenc.Group, bytes []byte, count int) {
+	if len(bytes) > maxShared {
+		bytes = slices.Clone(bytes) // not under the queue's lock
+	}
+	o.queue.Add(encoded{group: group, bytes: bytes, count: count})
+}
+
+// usable reports whether there are items, and counts others as dropped.
+func (o *outbox) usable(group *otlpenc.Group, bytes []byte, count int) bool {
+	if group == nil || len(bytes) == 0 || count < 1 {
+		o.invalid.Add(uint64(max(count, 1)))
+		return false
+	}
+	return true
+}
+
+// ForceFlush sends what waits. It returns when all that was accepted before the call is
+// delivered or lost, with an error if some is lost or ctx ended. A ctx without a deadline gets one,
+// of 10 seconds.
+func (o *outbox) ForceFlush(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := o.queue.Flush(ctx); err != nil {
+		return fmt.Errorf("exporter: %w", err)
+	}
+	return nil
+}
+
+// Shutdown sends what waits and closes the connections. When ctx ends before that, it cancels the request
+// under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds. Further calls
+// wait for the same end. Stats are final when it returns; the error says how much did not arrive.
+func (o *outbox) Shutdown(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := errors.Join(o.queue.Shutdown(ctx), o.close()); err != nil {
+		return fmt.Errorf("exporter: %w", err)
+	}
+	return nil
+}
+
+// bounded gives ctx a deadline unless it has one. So a receiver that is away cannot delay the
+// program's end by the time of all batches together.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, withoutDeadline)
+}
+
+// Stats returns the counts.
+func (o *outbox) Stats() Stats {
+	s, invalid := Stats(o.queue.Stats()), o.invalid.Load()
+	s.Accepted += invalid
+	s.Dropped += invalid
+	return s
+}
