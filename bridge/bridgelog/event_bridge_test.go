@@ -136,6 +136,27 @@ func TestUnsampledSpan(t *testing.T) {
 	}
 }
 
+// Ids that are not valid are never bridged, also under a recording span that has the same ones.
+func TestInvalidIDs(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		sc   trace.SpanContextConfig
+		want int
+	}{
+		{"2 valid TraceId and SpanId: both are", trace.SpanContextConfig{TraceID: foreign.TraceID(), SpanID: foreign.SpanID()}, 1},
+		{"2 valid TraceId and SpanId: no trace id", trace.SpanContextConfig{SpanID: foreign.SpanID()}, 0},
+		{"2 valid TraceId and SpanId: no span id", trace.SpanContextConfig{TraceID: foreign.TraceID()}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			span := &listener{Span: noop.Span{}, sc: trace.NewSpanContext(c.sc), recording: true}
+			sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.EventBridge{})).Logger("test").Emit(trace.ContextWithSpan(t.Context(), span), event("e"))
+			if len(span.names) != c.want {
+				t.Errorf("%d events, want %d", len(span.names), c.want)
+			}
+		})
+	}
+}
+
 // What a span event has: one event for a record, with name, time and attributes.
 func TestMapping(t *testing.T) {
 	kinds := []attribute.KeyValue{
