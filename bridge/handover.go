@@ -23,12 +23,15 @@ type receiver struct{ provider *TracerProvider }
 var _ record.Receiver = receiver{}
 
 // MarkLimit implements [record.Receiver].
-func (r receiver) MarkLimit() int { return r.provider.limits.EventCountLimit }
-
-// wants reports whether an output takes spans that are sampled, or others.
-func (p *TracerProvider) wants(sampled bool) bool {
-	return len(p.recorders) > 0 || len(p.exporters) > 0 && sampled
+func (r receiver) MarkLimit() int {
+	if r.provider.logs.taken() == record.AllMarks {
+		return -1 // log records have no such limit; events get theirs when the span is encoded
+	}
+	return r.provider.limits.EventCountLimit
 }
+
+// TakesMarks implements [record.Receiver].
+func (r receiver) TakesMarks() record.MarksTaken { return r.provider.logs.taken() }
 
 // Size implements [record.Span].
 func (s *recordedSpan) Size() int {
@@ -64,14 +67,27 @@ type encoding struct {
 	events     []sdktrace.Event
 	marks      []record.FinishedMark
 	span       *recordedSpan    // whose request is encoded
+	to         audience         // whose spans are encoded
+	measureIDs []trace.SpanID   // by place, if spans are encoded for each audience
 	exports    bool             // the exporters get spans that are not sampled, because they are kept
 	refused    uint32           // spans that an undecided journal had no room for
 	data       otlpenc.Snapshot // of the span that is encoded
 	writer     otlpenc.AttributeWriter
+	logs       []byte // records
+	log        otlpenc.LogRecord
 	stripe     int
 
-	eventCount, measures, spans, limited uint64
+	eventCount, measures, spans, limited, logged, late uint64
 }
+
+// An audience is the outputs that spans are encoded for.
+type audience uint8
+
+const (
+	all           audience = iota
+	onlyRecorders          // with all marks as events
+	onlyExporters          // without marks, which are log records
+)
 
 // An encodedPart is the encoded spans of one group that are sampled, or those that are not.
 type encodedPart struct {
@@ -89,11 +105,51 @@ var encodings = sync.Pool{New: func() any { return &encoding{stripe: rand.IntN(s
 
 // HandOver encodes spans and gives them to the outputs.
 func (r receiver) HandOver(finished *record.Finished) {
+	p := r.provider
 	s := encodings.Get().(*encoding)
 	if u := finished.Unit(); u != nil && u.Undecided() {
 		s.exports, s.refused = u.Exported(), finished.Refused()
 	}
-	s.encode(r.provider, finished)
+	s.countSpans(finished)
+	if p.logs.replaces() && len(p.recorders) > 0 && len(p.exporters) > 0 {
+		s.measureIDs = slices.Grow(s.measureIDs[:0], finished.Len())[:finished.Len()]
+		clear(s.measureIDs)
+		s.handOverTo(p, onlyRecorders, finished)
+		s.handOverTo(p, onlyExporters, finished)
+	} else {
+		s.handOverTo(p, all, finished)
+	}
+	s.handOverMarks(p, finished)
+	stats := &p.stats.handedOver[s.stripe]
+	add(&stats.events, s.eventCount)
+	add(&stats.measures, s.measures)
+	add(&stats.spans, s.spans)
+	add(&stats.limited, s.limited)
+	add(&stats.logged, s.logged)
+	add(&stats.late, s.late)
+	s.free()
+}
+
+// free gives the storage to later hand-overs.
+func (s *encoding) free() {
+	if cap(s.bytes)+cap(s.logs) > maxEncoding {
+		return
+	}
+	clear(s.parts)
+	clear(s.attributes)
+	clear(s.events)
+	clear(s.marks)
+	*s = encoding{
+		bytes: s.bytes[:0], logs: s.logs[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0],
+		measureIDs: s.measureIDs[:0], stripe: s.stripe,
+	}
+	encodings.Put(s)
+}
+
+// handOverTo encodes spans for some outputs, and gives them to these.
+func (s *encoding) handOverTo(p *TracerProvider, to audience, finished *record.Finished) {
+	s.to, s.bytes, s.parts = to, s.bytes[:0], s.parts[:0]
+	s.encode(p, finished)
 	start := 0
 	for _, part := range s.parts {
 		spans := otlpenc.Spans{Group: part.group, Bytes: s.bytes[start:part.end:part.end], Count: part.count, Keep: part.keep}
@@ -101,29 +157,28 @@ func (r receiver) HandOver(finished *record.Finished) {
 			spans.Refused = s.refused
 		}
 		start = part.end
-		for _, o := range r.provider.recorders {
-			o.Accept(spans)
+		if to != onlyExporters {
+			for _, o := range p.recorders {
+				o.Accept(spans)
+			}
 		}
-		if !part.sampled && !s.exports {
+		if to == onlyRecorders || !part.sampled && !s.exports {
 			continue
 		}
-		for _, o := range r.provider.exporters {
+		for _, o := range p.exporters {
 			o.Accept(spans)
 		}
 	}
-	stats := &r.provider.stats.handedOver[s.stripe]
-	add(&stats.events, s.eventCount)
-	add(&stats.measures, s.measures)
-	add(&stats.spans, s.spans)
-	add(&stats.limited, s.limited)
-	if cap(s.bytes) <= maxEncoding {
-		clear(s.parts)
-		clear(s.attributes)
-		clear(s.events)
-		clear(s.marks)
-		*s = encoding{bytes: s.bytes[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0], stripe: s.stripe}
-		encodings.Put(s)
-	}
+}
+
+// wants reports whether an output takes spans that are exported, or others.
+func (s *encoding) wants(p *TracerProvider, exported bool) bool {
+	return len(p.recorders) > 0 && s.to != onlyExporters || len(p.exporters) > 0 && s.to != onlyRecorders && exported
+}
+
+// withEvents reports whether marks are encoded as events of their span.
+func (s *encoding) withEvents(p *TracerProvider) bool {
+	return s.to != onlyExporters && (!p.logs.replaces() || len(p.recorders) > 0)
 }
 
 // encode encodes spans by groups, in the order of each group's first span.
@@ -152,11 +207,8 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 		if it.IsSpan {
 			group = span.tracer.group
 		}
-		if known == 0 {
-			s.count(span, it.IsSpan)
-		}
 		switch {
-		case !p.wants(sampled || s.exports):
+		case !s.wants(p, sampled || s.exports):
 			continue
 		case part.group == group && part.sampled == sampled:
 		case part.group == nil:
@@ -171,7 +223,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 			part.keep = max(part.keep, span.keep)
 			s.appendSpan(finished, span, it.Attrs)
 		} else {
-			s.appendMeasure(span, it)
+			s.appendMeasure(span, it, i)
 		}
 		part.count++
 	}
@@ -182,12 +234,18 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 	return next
 }
 
-// count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
-func (s *encoding) count(span *recordedSpan, itself bool) {
-	if itself && !span.measure {
-		s.spans++
-	} else {
-		s.measures++
+// countSpans counts spans, and measures under them, also if no output wants them: a processor may have seen them.
+func (s *encoding) countSpans(finished *record.Finished) {
+	for i := range finished.Len() {
+		it := finished.At(i)
+		if it == nil {
+			continue
+		}
+		if span, ok := it.Span.(*recordedSpan); ok && it.IsSpan && !span.measure {
+			s.spans++
+		} else if ok {
+			s.measures++
+		}
 	}
 }
 
@@ -224,7 +282,7 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 		data.DroppedAttributeCount += dropped
 	}
 	switch last := finished.LastMark(span); {
-	case !last.Valid() && span.marks.Dropped() == 0:
+	case !s.withEvents(span.tracer.provider), !last.Valid() && span.marks.Dropped() == 0:
 	case s.plainMarks(span, last):
 		more.Events = s.appendMarks
 	default:
@@ -268,8 +326,21 @@ func (s *encoding) plainMarks(span *recordedSpan, last record.FinishedMark) bool
 		}
 		s.marks = append(s.marks, m)
 	}
-	s.eventCount += uint64(len(s.marks))
+	s.countEvents(span, len(s.marks), 0)
 	return true
+}
+
+// countEvents counts marks that became events, and others that exceed the limit of their span.
+func (s *encoding) countEvents(span *recordedSpan, events, limited int) {
+	logs := span.tracer.provider.logs
+	switch exported := span.sampled || s.exports; {
+	case !exported || logs.taken() != record.AllMarks:
+		s.eventCount += uint64(events)
+		s.limited += uint64(limited)
+	case logs.form == SpanEventsAndLogRecords:
+		s.eventCount += uint64(events)
+		s.logged += uint64(limited)
+	}
 }
 
 func (s *encoding) appendMarks(b []byte) []byte {
@@ -283,10 +354,10 @@ func (s *encoding) appendMarks(b []byte) []byte {
 func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
 // appendMeasure appends the span of a measure.
-func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item) {
+func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place int) {
 	p, data := parent.tracer.provider, &s.data
 	data.Name = it.Measure
-	data.SpanContext = s.contextOf(parent).WithSpanID(p.measureID(context.Background(), parent.spanContext.TraceID()))
+	data.SpanContext = s.contextOf(parent).WithSpanID(s.measureID(parent, place))
 	data.Parent = parent.spanContext
 	data.SpanKind = trace.SpanKindInternal
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
@@ -299,6 +370,20 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item) {
 	}
 	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes, otlpenc.Extra{})
+}
+
+// measureID returns the id of the measure at a place, which is the same for each audience.
+func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
+	newID := func() trace.SpanID {
+		return parent.tracer.provider.measureID(context.Background(), parent.spanContext.TraceID())
+	}
+	if s.to == all {
+		return newID()
+	}
+	if !s.measureIDs[place].IsValid() {
+		s.measureIDs[place] = newID()
+	}
+	return s.measureIDs[place]
 }
 
 // measureID returns the id of a measure's span. The id is random if the program's generator panics. Recording never
@@ -354,8 +439,7 @@ func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (even
 	if len(own) > 0 {
 		slices.SortStableFunc(events, func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
 	}
-	s.eventCount += uint64(marks)
-	s.limited += uint64(span.marks.Len() - marks)
+	s.countEvents(span, marks, span.marks.Len()-marks)
 	dropped = span.marks.Dropped() + span.marks.Len() - marks
 	if most >= 0 && len(events) > most {
 		dropped += len(events) - most

@@ -29,6 +29,7 @@ const ScopeName = scope.Name
 type joined struct {
 	tracer   func() trace.Tracer // for measures under no local span
 	stats    *counters
+	logs     *markLogs // nil: marks do not become log records
 	requests *requests // of a Processor
 	last     atomic.Pointer[sdkTracer]
 }
@@ -88,23 +89,38 @@ func (j *joined) IDs(active any) record.SpanIDs {
 	return ids
 }
 
-// Mark adds an event to a span.
+// TakesLooseMarks reports whether marks under no span become log records.
+func (j *joined) TakesLooseMarks() bool { return j.logs != nil }
+
+// Mark adds an event to a span, or makes a log record.
 func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
 	span := spanOf(active)
-	if !span.IsRecording() {
-		if span.SpanContext().IsRemote() {
-			j.stats.unattached.Add(1)
-		} else {
-			j.stats.late.Add(1)
-		}
-		return
+	sc := span.SpanContext()
+	event := span.IsRecording() && !(j.logs.replaces() && sc.IsSampled())
+	if event {
+		addEvent(span, name, at, attrs)
+		j.stats.events.Add(1)
 	}
+	switch {
+	case j.logs.wants(sc, event):
+		j.logs.emit(sc, name, at, attrs)
+		if !event {
+			j.stats.logged.Add(1)
+		}
+	case event:
+	case sc.IsRemote():
+		j.stats.unattached.Add(1)
+	default:
+		j.stats.late.Add(1)
+	}
+}
+
+func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) {
 	if len(attrs) == 0 { // an option less
 		span.AddEvent(text.Valid(name), trace.WithTimestamp(at))
 	} else {
 		span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
 	}
-	j.stats.events.Add(1)
 }
 
 // Measure makes a span. The measure is over, so that no sample is of the span.

@@ -1,13 +1,16 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
@@ -22,6 +25,15 @@ type ProcessorConfig struct {
 	// TracerProvider makes the spans of measures under no span. nil means the provider of the first span that the processor
 	// sees, and before that the global one.
 	TracerProvider trace.TracerProvider
+
+	// Marks says what marks become. Without Logs, marks are span events.
+	Marks MarkForm
+
+	// Logs, when set, takes marks as log records, with Resource. The program flushes it and shuts it down.
+	Logs LogOutput
+
+	// Resource describes the program in log records. nil means resource.Default().
+	Resource *resource.Resource
 }
 
 // A Processor joins a timeline with a provider that is not a [TracerProvider]: the SDK's, or any other of OpenTelemetry's
@@ -69,6 +81,9 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
+	var groups otlpenc.Groups
+	p.joined.logs = newMarkLogs(c.Marks, c.Logs, cmp.Or(c.Resource, resource.Default()), &groups)
+	p.stats.logs = p.joined.logs
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)
 	}

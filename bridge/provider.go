@@ -52,6 +52,12 @@ type TracerProviderConfig struct {
 	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
 	Exporters, Recorders []Output
 
+	// Marks says what marks become. The recorders get them as events in every form. Without Logs, marks are span events.
+	Marks MarkForm
+
+	// Logs, when set, takes marks as log records. The provider flushes it and shuts it down.
+	Logs LogOutput
+
 	// Keep says which requests the recorders get although the sampler drops them. nil means none.
 	Keep *KeepPolicy
 
@@ -95,7 +101,8 @@ type TracerProvider struct {
 	joined   joined
 	detach   func()
 	stats    counters
-	marks    *tracer // of measures
+	marks    *tracer   // of measures
+	logs     *markLogs // nil: marks do not become log records
 
 	groups     otlpenc.Groups
 	exporters  []Output
@@ -137,7 +144,9 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.processors.Store(&all)
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
+	p.logs = newMarkLogs(c.Marks, c.Logs, p.resource, &p.groups)
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
+	p.joined.logs, p.stats.logs = p.logs, p.logs
 	p.detach = p.joined.attach(p.timeline)
 	return p
 }
@@ -237,6 +246,9 @@ func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
 	for _, o := range slices.Concat(p.recorders, p.exporters) {
 		err = errors.Join(err, o.ForceFlush(ctx))
 	}
+	if p.logs != nil {
+		err = errors.Join(err, p.logs.output.ForceFlush(ctx))
+	}
 	return err
 }
 
@@ -259,6 +271,9 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 		p.timeline.AbandonUnits(receiver{p})
 		for _, o := range slices.Concat(p.recorders, p.exporters) {
 			err = errors.Join(err, o.Shutdown(ctx))
+		}
+		if p.logs != nil {
+			err = errors.Join(err, p.logs.output.Shutdown(ctx))
 		}
 	}()
 	for _, sp := range all {

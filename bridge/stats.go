@@ -8,11 +8,12 @@ import (
 
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
 type Stats struct {
-	MarkEvents       uint64       // marks that became events of their span
+	MarkEvents       uint64       // marks that became events of their span, and perhaps log records as well
+	MarkRecords      uint64       // marks that became log records, and no exported events
 	MeasureSpans     uint64       // measures that became spans
 	OtherSpans       uint64       // other spans that a TracerProvider handed over
-	MarksWithoutSpan uint64       // marks that stay on the timeline, because no local span was active
-	MarksAfterEnd    uint64       // marks made after their span's end, lost
+	MarksWithoutSpan uint64       // marks that stay on the timeline, because no local span was active and no LogOutput is set
+	MarksAfterEnd    uint64       // marks made after their span's end, lost; none with a LogOutput if the span is sampled
 	MarksOverLimit   uint64       // marks over their span's limit of events, lost; not those that became events at once
 	MarksOfOpenSpans uint64       // marks of spans that had not ended at Shutdown, or when too many waited, lost
 	MarksDropped     uint64       // marks that found the timeline or their request's journal full, lost
@@ -41,8 +42,9 @@ func (s Stats) Lost() uint64 {
 }
 
 type counters struct {
-	handedOver                         [stripes]handedOver
-	events, measures, unattached, late atomic.Uint64
+	handedOver                                 [stripes]handedOver
+	events, measures, logged, unattached, late atomic.Uint64
+	logs                                       *markLogs
 }
 
 // stripes is how many goroutines count hand-overs at once without waiting for each other's cache lines.
@@ -50,9 +52,9 @@ const stripes = 8
 
 // handedOver counts hand-overs.
 type handedOver struct {
-	events, measures, spans, limited atomic.Uint64
+	events, measures, spans, limited, logged, late atomic.Uint64
 
-	_ [96]byte // keeps the next one off these cache lines
+	_ [80]byte // keeps the next one off these cache lines
 }
 
 // read returns the counts, together with the timeline's.
@@ -60,6 +62,7 @@ func (c *counters) read(t *record.Timeline) Stats {
 	u := t.UnitStats()
 	s := Stats{
 		MarkEvents:       c.events.Load(),
+		MarkRecords:      c.logged.Load(),
 		MeasureSpans:     c.measures.Load(),
 		MarksWithoutSpan: c.unattached.Load() + u.MarksWithoutSpan,
 		MarksAfterEnd:    c.late.Load() + u.MarksAfterEnd,
@@ -73,6 +76,11 @@ func (c *counters) read(t *record.Timeline) Stats {
 		s.MeasureSpans += h.measures.Load()
 		s.OtherSpans += h.spans.Load()
 		s.MarksOverLimit += h.limited.Load()
+		s.MarkRecords += h.logged.Load()
+		s.MarksAfterEnd += h.late.Load()
+	}
+	if c.logs != nil && c.logs.form == SpanEventsAndLogRecords { // else the log records are counted
+		s.MarkRecords += u.MarksOnlyTaken
 	}
 	s.Requests.Refused = u.Refused
 	return s

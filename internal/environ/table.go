@@ -115,6 +115,8 @@ var variables = []Variable{
 	limit("OTEL_SPAN_LINK_COUNT_LIMIT", "Links of a span.", "128"),
 	limit("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "Attributes of an event.", "128"),
 	limit("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "Attributes of a link.", "128"),
+	limit("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "Attributes of a log record. It wins over `OTEL_ATTRIBUTE_COUNT_LIMIT`.", "128"),
+	limit("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value in a log record. It wins over `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.", "-1"),
 	{
 		Name: "OTEL_TRACES_EXPORTER", Sets: "Where traces go. An endpoint alone means `otlp`.", Fatal: true,
 		Must: "must be otlp, console or none; set Config.SpanExporter for another exporter", Default: "none",

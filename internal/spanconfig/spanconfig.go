@@ -1,4 +1,4 @@
-// Package spanconfig reads the environment variables of OpenTelemetry's tracer provider: its sampler and its limits.
+// Package spanconfig reads the environment variables of OpenTelemetry's providers: the sampler, and the limits of spans and log records.
 package spanconfig
 
 import (
@@ -55,5 +55,22 @@ func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 		LinkCountLimit:              limit(sdktrace.DefaultLinkCountLimit, "OTEL_SPAN_LINK_COUNT_LIMIT"),
 		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
 		AttributePerLinkCountLimit:  limit(sdktrace.DefaultAttributePerLinkCountLimit, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
+	}
+}
+
+// LogLimits are the limits of a log record. A negative one means no limit.
+type LogLimits struct{ AttributeCount, AttributeValueLength int }
+
+// Names of the limits of log records.
+const (
+	LogAttributeCount       = "OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT"
+	LogAttributeValueLength = "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+)
+
+// ReadLogLimits returns the limits of log records that the variables set.
+func ReadLogLimits(vars *environ.Reader) LogLimits {
+	return LogLimits{
+		AttributeCount:       environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Whole, LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit, environ.Whole, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
 	}
 }

@@ -18,7 +18,8 @@ type journal struct {
 	records  []journalRecord
 	attrs    []slog.Attr
 	ids      []SpanIDs
-	finished int              // records that the receiver gets: spans and measures
+	finished int              // records that the receiver gets: spans, measures and late marks
+	untaken  int              // marks that the receiver has not had by themselves
 	size     int              // of all of it, in bytes
 	counted  int              // in the shard's bytes
 	latest   time.Duration    // of the times when its records were recorded
@@ -37,6 +38,7 @@ type journalRecord struct {
 	nattrs   uint32
 	kind     kind // none if it has no entry
 	gets     gets
+	taken    bool  // the receiver has had the mark by itself
 	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
 	before   int32 // the place of the span's mark before this one, plus 1
 	size     int32 // of the span
@@ -50,6 +52,7 @@ const (
 	getsSpan
 	getsMeasure
 	getsMark
+	getsLateMark // by itself only
 )
 
 // SpanMarks is what a timeline keeps at a span. The timeline's lock guards it.
@@ -96,9 +99,12 @@ func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 	last.attrs, last.nattrs = uint32(len(j.attrs)), uint32(len(attrs))
 	j.attrs = append(j.attrs, attrs...)
 	switch rec.gets {
-	case getsSpan, getsMeasure:
+	case getsSpan, getsMeasure, getsLateMark:
 		j.finished++
 	case getsMark:
+		if !rec.taken {
+			j.untaken++
+		}
 		m := rec.span.Marks()
 		last.before = m.last
 		m.last = int32(len(j.records))
@@ -185,10 +191,22 @@ func (f *Finished) At(place int) *Item {
 	return it
 }
 
+// Mark returns the mark at a place, and the span that it was made under, if the receiver takes the mark by itself. It gets each mark once.
+func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
+	rec := &f.journal.records[place]
+	switch {
+	case rec.gets == getsLateMark:
+	case rec.gets == getsMark && !rec.taken && f.unit != nil && f.unit.receiver.TakesMarks() == AllMarks:
+	default:
+		return FinishedMark{}, nil, false
+	}
+	return FinishedMark{f, int32(place) + 1}, rec.span, true
+}
+
 // LastMark returns the last mark of a finished span.
 func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
 
-// A FinishedMark is a mark of a finished span.
+// A FinishedMark is a mark of a finished span, or one that the receiver takes by itself.
 type FinishedMark struct {
 	finished *Finished
 	place    int32 // plus 1; 0 for none
@@ -198,6 +216,9 @@ type FinishedMark struct {
 func (m FinishedMark) Valid() bool { return m.place > 0 }
 
 func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
+
+// Late reports whether the mark was made after the end of its span.
+func (m FinishedMark) Late() bool { return m.record().gets == getsLateMark }
 
 // Name returns the mark's name.
 func (m FinishedMark) Name() string { return m.record().name }

@@ -99,6 +99,7 @@ type root struct {
 	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
 	overflow, unshown [numKinds]atomic.Uint64
 	lostMarks         atomic.Uint64
+	passedMarks       atomic.Uint64 // marks under no span that a tracer took
 
 	_ [128]byte
 

@@ -40,6 +40,9 @@ type Tracer interface {
 	// Mark takes a mark under a span, at once. The attributes are frozen, and valid during the call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
+	// TakesLooseMarks reports whether Mark takes marks under no span, too. Otherwise they stay on the timeline.
+	TakesLooseMarks() bool
+
 	// Measure takes a measure under a span, at once.
 	Measure(span any, m Measured)
 
@@ -208,13 +211,24 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 		}
 		ok = t.put(&e, attrs)
 	}
-	if !ok && k == kindMark && (p.To == ToTimeline || p.To == ToUnit) { // no tracer gets it, and not only observers wanted it
-		t.root.lostMarks.Add(1)
+	atOnce := p.atOnce(k)
+	if (!ok || atOnce) && k == kindMark && p.To != ToSpan {
+		p.countMark(ok, atOnce)
 	}
-	if p.atOnce(k) {
+	if atOnce {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return ok
+}
+
+// countMark counts a mark that goes to no span at once: whether the timeline had room, and whether the tracer takes it.
+func (p *Place) countMark(room, taken bool) {
+	switch {
+	case taken && room:
+		p.Timeline.root.passedMarks.Add(1)
+	case !taken && !room && p.To != ToObservers: // not only observers wanted it
+		p.Timeline.root.lostMarks.Add(1)
+	}
 }
 
 // On returns the place under the same span on the timeline t.
@@ -259,7 +273,7 @@ func under(span SpanIDs, k kind) SpanIDs {
 func (p *Place) atOnce(k kind) bool {
 	switch k {
 	case kindMark:
-		return p.Tracer != nil && p.To == ToSpan
+		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline && p.Tracer.TakesLooseMarks())
 	case kindMeasure:
 		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline)
 	default:

@@ -76,7 +76,7 @@ func (t *Timeline) giveUp() {
 // refuse counts a record that an undecided unit does not keep. t.mu is held.
 func (t *Timeline) refuse(rec *journalRecord) {
 	switch rec.gets {
-	case getsSpan, getsMeasure:
+	case getsSpan, getsMeasure, getsLateMark:
 		t.refused++
 	case getsMark:
 		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too

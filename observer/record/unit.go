@@ -15,7 +15,21 @@ type Receiver interface {
 
 	// MarkLimit returns how many marks a span keeps: the last ones. A negative limit means no limit.
 	MarkLimit() int
+
+	// TakesMarks says which marks the receiver takes by themselves, in addition to those of finished spans. It always returns
+	// the same.
+	TakesMarks() MarksTaken
 }
+
+// MarksTaken says which marks a [Receiver] takes by themselves: see [Finished.Mark].
+type MarksTaken uint8
+
+// The marks that a receiver takes by themselves.
+const (
+	NoMarks   MarksTaken = iota
+	LateMarks            // marks that were made after the end of their span
+	AllMarks             // each mark, with the next part of its unit: also marks of spans that have not finished
+)
 
 // A Span is a span of a unit. The tracing system that makes it keeps its state. The timeline has its marks until it
 // has finished.
@@ -54,7 +68,7 @@ type Description struct {
 //   - Too many units, or too many bytes, wait in the process.
 //   - [Timeline.FlushUnits] is called.
 //
-// The marks of a span go with the span. After the unit's end, the receiver gets each span as it finishes.
+// The marks of a span go with the span. A receiver may take marks by themselves as well. After the unit's end, the receiver gets each span as it finishes.
 //
 // A unit is garbage-collected and serves no other work, so what is recorded late cannot get into another unit's data.
 // The storage of its journal is pooled. Only the unit points to it, and lets go of it before the receiver reads it.

@@ -13,12 +13,7 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 		rec.span.Marks().End()
 	case getsMark:
 		if rec.span.Marks().ended() {
-			rec.gets = getsNothing
-			if t.tentative && !t.isKept() {
-				t.late++
-			} else {
-				t.shard.late.Add(1)
-			}
+			t.addLate(rec)
 		}
 	default:
 	}
@@ -40,6 +35,21 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 	return ok
 }
 
+// addLate decides about a mark that was made after the end of its span. t.mu is held.
+func (t *Timeline) addLate(rec *journalRecord) {
+	kept := !t.tentative || t.isKept()
+	switch {
+	case kept && t.receiver.TakesMarks() != NoMarks:
+		rec.gets = getsLateMark
+		return
+	case kept:
+		t.shard.late.Add(1)
+	default:
+		t.late++
+	}
+	rec.gets = getsNothing
+}
+
 // write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. t.mu is
 // held.
 func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
@@ -59,7 +69,7 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 		}
 		return causeNone, true
 	}
-	finished := rec.gets == getsSpan || rec.gets == getsMeasure
+	finished := rec.gets == getsSpan || rec.gets == getsMeasure || rec.gets == getsLateMark
 	atOnce := finished && t.closed.Load()
 	room := atOnce || t.shard.reserve(t, size)
 	if !room && j.finished == 0 && t.overLimit(j, rec) {
@@ -93,13 +103,13 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 // held, and released.
 func (t *Timeline) handOver(why cause) {
 	j := t.journal
-	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) || why != causeEnd && t.awaits() {
+	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !t.hasMarks(j) || why != causeEnd && t.awaits() {
 		t.mu.Unlock()
 		return
 	}
 	t.show() // the view keeps what the journal loses
 	rest := t.keepMarks(j, why == causeAbandon)
-	if j.finished == 0 && why == causeLong && rest != nil {
+	if j.finished == 0 && why == causeLong && rest != nil && !t.hasMarks(j) {
 		t.replace(j, rest)
 		t.mu.Unlock()
 		return
@@ -120,10 +130,15 @@ func (t *Timeline) handOver(why cause) {
 	j.handOver(t, t.receiver)
 }
 
+// hasMarks reports whether j has marks that the receiver takes by themselves, and has not had.
+func (t *Timeline) hasMarks(j *journal) bool {
+	return j.untaken > 0 && t.receiver != nil && t.receiver.TakesMarks() == AllMarks
+}
+
 // handOver gives the journal of a unit to a receiver if there is anything for it, and then to the pool. t is nil for a span without
 // a unit.
 func (j *journal) handOver(t *Timeline, r Receiver) {
-	if j.finished > 0 {
+	if j.finished > 0 || t != nil && t.hasMarks(j) {
 		j.part.journal = j
 		if t != nil {
 			j.part.unit, j.part.anchor = t, t.anchor(j.latest)
@@ -158,6 +173,10 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	limit, lost := t.receiver.MarkLimit(), &t.shard.limited
 	if abandon {
 		limit, lost = 0, &t.shard.agedOut
+	}
+	taken := t.receiver.TakesMarks() == AllMarks // each of them now, or before
+	if taken {
+		lost = &t.shard.onlyTaken
 	}
 	size := 0
 	for i := range j.records {
@@ -194,7 +213,9 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 			size -= n
 			continue
 		}
-		rest.append(rec, j.attributes(rec))
+		copied := *rec
+		copied.taken = copied.taken || taken
+		rest.append(&copied, j.attributes(rec))
 		rest.size += n
 	}
 	if dropped > 0 {
@@ -225,9 +246,9 @@ func (t *Timeline) replace(j, rest *journal) {
 	t.shard.count(j)
 	clear(j.records)
 	clear(j.attrs)
-	j.records, j.attrs, j.size = j.records[:0], j.attrs[:0], 0
+	j.records, j.attrs, j.size, j.untaken = j.records[:0], j.attrs[:0], 0, 0
 	if rest != nil {
-		j.records, j.attrs, j.size = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size
+		j.records, j.attrs, j.size, j.untaken = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size, rest.untaken
 		rest.free()
 	}
 	t.shown = len(j.records)

@@ -43,10 +43,13 @@ type UnitStats struct {
 	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
 	MarksDropped     uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
+	// Marks that their span lost, but that the receiver took by themselves.
+	MarksOnlyTaken uint64
+
 	// Entries that the journals of undecided units had no room for.
 	Refused uint64
 
-	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active
+	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active and the tracer does not take them
 
 	Waiting      int // units that wait now
 	WaitingBytes int // of their journals
@@ -144,6 +147,7 @@ func (t *Timeline) UnitStats() UnitStats {
 	var counts [causes]uint64
 	var s UnitStats
 	r := t.root
+	passed := r.passedMarks.Load() // first: each of them is counted as one without a span by then
 	for i := range r.units.shards {
 		h := &r.units.shards[i]
 		h.mu.Lock()
@@ -156,6 +160,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.MarksAfterEnd += h.late.Load()
 		s.MarksOverLimit += h.limited.Load()
 		s.MarksOfOpenSpans += h.agedOut.Load()
+		s.MarksOnlyTaken += h.onlyTaken.Load()
 		s.Refused += h.refused.Load()
 		s.MarksWithoutSpan += h.unattached.Load()
 	}
@@ -163,7 +168,7 @@ func (t *Timeline) UnitStats() UnitStats {
 	s.LongUnits, s.OldUnits, s.CrowdedUnits, s.Flushes = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.lock()
 	defer r.unlock()
-	s.MarksWithoutSpan += r.unattached
+	s.MarksWithoutSpan += r.unattached - passed
 	return s
 }
 
@@ -231,6 +236,7 @@ type unitShard struct {
 	bytes         atomic.Int64 // of journals, in steps
 	late, agedOut atomic.Uint64
 	limited       atomic.Uint64
+	onlyTaken     atomic.Uint64
 	refused       atomic.Uint64
 	unattached    atomic.Uint64
 

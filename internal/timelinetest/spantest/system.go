@@ -19,6 +19,8 @@ type System struct {
 	Before   func(*record.Finished) // is called first with each part; nil for nothing
 	Discard  bool                   // keep nothing, for measurements
 	NoStart  bool                   // Start makes no span
+	Taken    record.MarksTaken      // what TakesMarks returns
+	Loose    bool                   // what TakesLooseMarks returns
 	Detach   func()
 
 	root Foreign
@@ -26,6 +28,14 @@ type System struct {
 
 	mu    sync.Mutex // guards what follows
 	parts [][]Received
+	marks []TakenMark
+}
+
+// A TakenMark is a mark that the receiver took by itself.
+type TakenMark struct {
+	Span *Span
+	Name string
+	Late bool
 }
 
 var (
@@ -86,6 +96,11 @@ func (s *System) HandOver(f *record.Finished) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, part)
+	for i := range f.Len() {
+		if m, under, ok := f.Mark(i); ok {
+			s.marks = append(s.marks, TakenMark{under.(*Span), m.Name(), m.Late()})
+		}
+	}
 }
 
 // Read returns what a part has. It panics if the marks of a span are not as many as the span says.
@@ -123,6 +138,21 @@ func text(attrs []slog.Attr) string {
 
 // MarkLimit implements [record.Receiver].
 func (s *System) MarkLimit() int { return s.Limit }
+
+// TakesMarks implements [record.Receiver].
+func (s *System) TakesMarks() record.MarksTaken { return s.Taken }
+
+// TakesLooseMarks implements [record.Tracer].
+func (s *System) TakesLooseMarks() bool { return s.Loose }
+
+// TakeMarks returns the marks that were taken by themselves since the last call.
+func (s *System) TakeMarks() []TakenMark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	marks := s.marks
+	s.marks = nil
+	return marks
+}
 
 // Take returns the parts that have come since the last call.
 func (s *System) Take() [][]Received {

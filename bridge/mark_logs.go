@@ -1,0 +1,125 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/spanconfig"
+	"github.com/perfline/perfline/observer/record"
+)
+
+// A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called concurrently.
+type LogOutput interface {
+	// AcceptLogs takes log records. It runs on a goroutine that records a mark or ends a span: it must not block or panic. The bytes
+	// are valid during the call only. An output that keeps them must copy them.
+	AcceptLogs(otlpenc.Records)
+
+	// ForceFlush and Shutdown are as in a span processor.
+	ForceFlush(context.Context) error
+	Shutdown(context.Context) error
+}
+
+// markLogs makes log records of marks. A nil one makes none.
+type markLogs struct {
+	form   MarkForm
+	output LogOutput
+	group  *otlpenc.Group
+	limits spanconfig.LogLimits
+}
+
+// newMarkLogs returns nil without an output.
+func newMarkLogs(form MarkForm, output LogOutput, res *resource.Resource, groups *otlpenc.Groups) *markLogs {
+	if output == nil {
+		return nil
+	}
+	return &markLogs{
+		form: form, output: output, group: groups.Group(res, instrumentation.Scope{Name: ScopeName}), limits: spanconfig.ReadLogLimits(environ.NewReader(nil)),
+	}
+}
+
+// taken returns the marks of a journal that become log records by themselves.
+func (l *markLogs) taken() record.MarksTaken {
+	switch {
+	case l == nil:
+		return record.NoMarks
+	case l.form == SpanEvents:
+		return record.LateMarks
+	default:
+		return record.AllMarks
+	}
+}
+
+// replaces reports whether marks of exported spans are log records only.
+func (l *markLogs) replaces() bool { return l != nil && l.form == LogRecords }
+
+// wants reports whether a mark becomes a log record: under a span with that context, of which it may be an event.
+func (l *markLogs) wants(sc trace.SpanContext, event bool) bool {
+	return l != nil && (l.form != SpanEvents || !event) && (!sc.IsValid() || sc.IsSampled())
+}
+
+// emit makes a log record of a mark, at once.
+func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
+	s := encodings.Get().(*encoding)
+	s.appendLog(l, sc, name, at, attrs)
+	l.output.AcceptLogs(otlpenc.Records{Group: l.group, Bytes: s.logs, Count: 1})
+	s.free()
+}
+
+// appendLog appends the log record of a mark.
+func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
+	r := &s.log
+	*r = otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
+	if l.limits.AttributeValueLength < 0 && admits(l.limits.AttributeCount, len(attrs)) && otlpenc.Plain(attrs) {
+		s.logs = r.Append(s.logs, attrs)
+		return
+	}
+	n := len(s.attributes)
+	s.attributes = appendConverted(s.attributes, attrs)
+	all := s.attributes[n:]
+	if limit := l.limits.AttributeCount; limit >= 0 && len(all) > limit {
+		r.DroppedAttributes = len(all) - limit
+		all = all[:limit]
+	}
+	for i := range all {
+		all[i].Value = limited(all[i].Value, sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength)
+	}
+	r.Attributes = all
+	s.logs = r.Append(s.logs, nil)
+}
+
+// handOverMarks gives the output the marks of a part that become log records by themselves.
+func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
+	if p.logs == nil {
+		return
+	}
+	count := 0
+	for i := range finished.Len() {
+		m, under, ok := finished.Mark(i)
+		if !ok {
+			continue
+		}
+		span, ok := under.(*recordedSpan)
+		switch {
+		case !ok:
+		case span.sampled || s.exports:
+			s.appendLog(p.logs, s.contextOf(span), m.Name(), m.Time(), m.Attrs())
+			count++
+			if p.logs.form == LogRecords || m.Late() {
+				s.logged++
+			}
+		case m.Late():
+			s.late++
+		}
+	}
+	if count > 0 {
+		p.logs.output.AcceptLogs(otlpenc.Records{Group: p.logs.group, Bytes: s.logs, Count: count})
+	}
+}
