@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/bridge/bridgelog"
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // A mute span is recording and forgets its events, so that only the bridge's allocations count.
@@ -58,3 +59,40 @@ func TestEventBridgeAllocs(t *testing.T) {
 		})
 	}
 }
+
+// The budget of the processor: nothing, unless an attribute is a list, a map or bytes.
+func TestProcessorAllocs(t *testing.T) {
+	attrs := []attribute.KeyValue{
+		attribute.Int("a", 1), attribute.String("b", "text"), attribute.Bool("c", true), attribute.Float64("d", 1), attribute.String("e", "f"), attribute.Int("g", 7),
+	}
+	p := bridgelog.NewProcessor(nothing{}, nil)
+	for _, c := range []struct {
+		name   string
+		record log.Record
+	}{
+		{"without attributes", event("")},
+		{"with attributes", event("e", attrs...)},
+		{"below the level", func() log.Record {
+			r := event("", attrs...)
+			r.SetSeverity(log.SeverityDebug)
+			return r
+		}()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got float64
+			logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(hook(func(ctx context.Context, r *sdklog.Record) {
+				got = testing.AllocsPerRun(100, func() { _ = p.OnEmit(ctx, r) })
+			})))
+			logs.Logger("test").Emit(trace.ContextWithRemoteSpanContext(t.Context(), foreign), c.record)
+			if got != 0 {
+				t.Errorf("%v allocations, want none", got)
+			}
+		})
+	}
+}
+
+// nothing forgets the records that it is given.
+type nothing struct{}
+
+func (nothing) AcceptLogs(otlpenc.Records)       {}
+func (nothing) ForceFlush(context.Context) error { return nil }
