@@ -18,6 +18,8 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 		switch {
 		case strings.HasPrefix(c.Group, "perfline.delivery.spans"):
 			return p.delivery == nil
+		case strings.HasPrefix(c.Group, "perfline.delivery.logs"):
+			return p.logs == nil
 		case strings.HasPrefix(c.Group, "perfline.requests"):
 			return p.tracing == nil || !p.tracing.keeps
 		case strings.HasPrefix(c.Group, "perfline.delivery.metrics"):
@@ -60,6 +62,7 @@ func (s Stats) Counts() []exporter.Count {
 	b, f := s.Bridge, s.Profiles
 	add("perfline.marks",
 		exporter.Count{Name: "span_event", N: b.MarkEvents, What: "marks that became events of their span"},
+		exporter.Count{Name: "log_record", N: b.MarkRecords, What: "marks that became log records, and no exported events"},
 		exporter.Count{Name: "without_span", N: b.MarksWithoutSpan, What: "marks made while no span was active: they are on the timeline only"},
 		exporter.Count{Name: "after_span_end", N: b.MarksAfterEnd, Lost: true, What: "marks made after their span's end"},
 		exporter.Count{Name: "over_event_limit", N: b.MarksOverLimit, Lost: true, What: "marks over their span's event limit"},
@@ -89,6 +92,10 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.delivery.spans.unanswered",
 		exporter.Count{N: s.Delivery.Unanswered, What: "failed spans that the backend may have: its answer did not arrive"})
 	add("perfline.delivery.spans.retries", exporter.Count{N: s.Delivery.Retries, What: "requests with spans that were sent again"})
+	add("perfline.delivery.logs", delivered("log records", s.Logs)...)
+	add("perfline.delivery.logs.unanswered",
+		exporter.Count{N: s.Logs.Unanswered, What: "failed log records that the backend may have: its answer did not arrive"})
+	add("perfline.delivery.logs.retries", exporter.Count{N: s.Logs.Retries, What: "requests with log records that were sent again"})
 	add("perfline.delivery.metrics", delivered("metric points", s.Metrics)...)
 	add("perfline.delivery.metrics.unanswered",
 		exporter.Count{N: s.Metrics.Unanswered, What: "failed metric points that the backend may have: its answer did not arrive"})

@@ -7,6 +7,7 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
@@ -16,8 +17,9 @@ import (
 // span processor.
 type destinations struct {
 	recent   *requests.Recent
-	encoded  *exporter.Delivery // nil unless spans go over OTLP
-	snapshot delivery           // nil unless spans go to another exporter
+	encoded  *exporter.Delivery    // nil unless spans go over OTLP
+	snapshot delivery              // nil unless spans go to another exporter
+	logs     *exporter.LogDelivery // nil unless log records go over OTLP
 
 	encoder otlpenc.Groups
 	removed atomic.Bool
@@ -42,11 +44,14 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	})
 }
 
-func (d *destinations) ForceFlush(ctx context.Context) error {
+func (d *destinations) ForceFlush(ctx context.Context) (err error) {
 	if to := d.backend(); to != nil {
-		return to.ForceFlush(ctx)
+		err = to.ForceFlush(ctx)
 	}
-	return nil
+	if d.logs != nil {
+		err = errors.Join(err, d.logs.ForceFlush(ctx))
+	}
+	return err
 }
 
 func (d *destinations) Shutdown(ctx context.Context) error {
@@ -57,7 +62,18 @@ func (d *destinations) Shutdown(ctx context.Context) error {
 	if to := d.backend(); to != nil {
 		err = errors.Join(err, to.Shutdown(ctx))
 	}
+	if d.logs != nil {
+		err = errors.Join(err, d.logs.Shutdown(ctx))
+	}
 	return err
+}
+
+// logOutput returns the output of log records, and nil without one.
+func (d *destinations) logOutput() bridge.LogOutput {
+	if d.logs == nil {
+		return nil
+	}
+	return d.logs
 }
 
 // backend returns the delivery to the backend, and nil without one.

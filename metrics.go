@@ -38,7 +38,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	counters, pending := map[string]metric.Int64Observable{}, map[string]metric.Int64Observable{}
 	for _, c := range []struct{ group, unit, what string }{
 		{"perfline.entries", "{entry}", "Entries of the timeline, by outcome."},
-		{"perfline.marks", "{mark}", "Marks, by outcome: event of a span, or why not."},
+		{"perfline.marks", "{mark}", "Marks, by outcome: event of a span, log record, or why not."},
 		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
 		{"perfline.requests", "{request}", "Requests, by what the keep policy decided."},
 		{"perfline.requests.exported", "{request}", "Requests that were not sampled and were exported because they are kept."},
@@ -49,6 +49,9 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.delivery.spans", "{span}", "Spans on their way to the backend, by outcome."},
 		{"perfline.delivery.spans.unanswered", "{span}", "Failed spans that the backend may have."},
 		{"perfline.delivery.spans.retries", "{request}", "Requests with spans that were sent again."},
+		{"perfline.delivery.logs", "{record}", "Log records on their way to the backend, by outcome."},
+		{"perfline.delivery.logs.unanswered", "{record}", "Failed log records that the backend may have."},
+		{"perfline.delivery.logs.retries", "{request}", "Requests with log records that were sent again."},
 		{"perfline.delivery.metrics", "{point}", "Metric points on their way to the backend, by outcome."},
 		{"perfline.delivery.metrics.unanswered", "{point}", "Failed metric points that the backend may have."},
 		{"perfline.delivery.metrics.retries", "{request}", "Requests with metrics that were sent again."},
@@ -69,6 +72,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 	}
 	for _, c := range []struct{ group, name, unit, what string }{
 		{"perfline.delivery.spans", ".pending", "{span}", "Spans in the queue for the backend."},
+		{"perfline.delivery.logs", ".pending", "{record}", "Log records in the queue for the backend."},
 		{"perfline.delivery.metrics", ".pending", "{point}", "Metric points in the queue for the backend."},
 		{"perfline.delivery.profiles", ".pending", "{profile}", "Profiles in the queue for Pyroscope."},
 		{"perfline.waits.requests", ".pending", "{request}", "Slow requests that wait for a snapshot or its analysis."},

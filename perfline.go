@@ -43,6 +43,8 @@ type Config struct {
 	Attributes []attribute.KeyValue // further attributes of the resource, unless a variable has them
 
 	Traces   exporter.Config   // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
+	Logs     exporter.Config   // where log records go and how many wait; else OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BLRP_*. Its Logger is this one unless set
+	Marks    bridge.MarkForm   // what marks become; the zero value leaves it to PERFLINE_MARKS, which defaults to span events
 	Recent   requests.Config   // how many requests stay in memory
 	Keep     bridge.KeepPolicy // which requests stay in memory whole although the sampler drops them: by default, slow and failed ones. Only of spans that Start's own provider makes
 	Sampler  sdktrace.Sampler  // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
@@ -85,8 +87,10 @@ type delivery interface {
 // A Pipeline is a running set-up. Its methods may be called concurrently.
 type Pipeline struct {
 	timeline *observer.Timeline
-	tracing  *tracing // nil with OTEL_SDK_DISABLED
-	delivery delivery // nil without a backend
+	tracing  *tracing              // nil with OTEL_SDK_DISABLED
+	delivery delivery              // nil without a backend
+	resource *resource.Resource    // nil with OTEL_SDK_DISABLED
+	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
 	profiles *pyroscope.Pusher // nil without a server for profiles
 	sessions *sessions.Recorder
@@ -103,6 +107,7 @@ type Pipeline struct {
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
+//   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks asks for them
 //   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
 //   - continuous profiling, if there is a Pyroscope server
 //   - the most recent requests in memory
@@ -157,7 +162,11 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		return p, nil
 	}
 	res := newResource(ctx, c, vars)
-	out, err := outputs.Resolve(ctx, vars, outputs.Config{Traces: c.Traces, Spans: c.SpanExporter, Metrics: c.Metrics})
+	p.resource = res
+	c.Marks = readMarkForm(vars, c.Marks)
+	out, err := outputs.Resolve(ctx, vars, outputs.Config{
+		Traces: c.Traces, Spans: c.SpanExporter, Metrics: c.Metrics, Logs: c.Logs, AsLogs: c.Marks != bridge.SpanEvents,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +193,16 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	p.delivery = to.backend()
 	if p.delivery != nil {
 		started = append(started, p.delivery)
+	}
+	if out.Logs != nil {
+		c.Logs.Sender = out.Logs
+		if to.logs, err = exporter.NewLogDelivery(c.Logs); err != nil {
+			return nil, err
+		}
+		p.logs = to.logs
+		started = append(started, p.logs)
+	} else if c.Marks != bridge.SpanEvents {
+		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp", "form", c.Marks)
 	}
 
 	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The logger that was set before
@@ -220,6 +239,7 @@ func (c *Config) fill() {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
+	c.Logs.Logger = cmp.Or(c.Logs.Logger, c.Logger)
 	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
 	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
@@ -256,6 +276,12 @@ func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	}
 	return p.meters
 }
+
+// Logs delivers log records to the backend: marks, and the records of package bridgelog. It is nil unless they are exported.
+func (p *Pipeline) Logs() *exporter.LogDelivery { return p.logs }
+
+// Resource describes the service in all signals. It is nil with OTEL_SDK_DISABLED.
+func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 
 // Recent holds the most recent requests, with and without a backend.
 func (p *Pipeline) Recent() *requests.Recent { return p.recent }
@@ -308,7 +334,7 @@ const shutdownFor = 10 * time.Second
 
 // Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second
 // later if something hangs. A ctx without a deadline gets 10 seconds. If spans, marks, measures,
-// metric points or profiles made since Start did not arrive, it returns a [*LostError], joined with
+// log records, metric points or profiles made since Start did not arrive, it returns a [*LostError], joined with
 // other errors. Further calls do nothing and return nil. Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	if _, ok := ctx.Deadline(); !ok {

@@ -19,6 +19,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -47,7 +48,7 @@ func (c Config) check() error {
 		value int
 	}{
 		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes}, {"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxPending", c.Recent.MaxPending},
-		{"Recent.MaxBytes", c.Recent.MaxBytes},
+		{"Recent.MaxBytes", c.Recent.MaxBytes}, {"Logs.QueueSize", c.Logs.QueueSize}, {"Logs.QueueBytes", c.Logs.QueueBytes},
 		{"Sessions.MaxSamples", c.Sessions.MaxSamples}, {"Sessions.MaxEvents", c.Sessions.MaxEvents},
 		{"Sessions.MaxLength", int(c.Sessions.MaxLength)}, {"Sessions.MaxSessions", c.Sessions.MaxSessions},
 	} {
@@ -72,8 +73,16 @@ func (c Config) check() error {
 	if c.SpanExporter != nil && (c.Traces.Sender != nil || c.Traces.Endpoint != "") {
 		return errors.New("field SpanExporter: must be nil when Traces has an Endpoint or a Sender: spans go to one place")
 	}
-	if n := c.Traces.QueueSize; n > otlp.MaxQueueSize {
-		return fmt.Errorf("Traces.QueueSize %d: must be %d or less", n, otlp.MaxQueueSize)
+	for _, f := range []struct {
+		name string
+		size int
+	}{{"Traces", c.Traces.QueueSize}, {"Logs", c.Logs.QueueSize}} {
+		if f.size > otlp.MaxQueueSize {
+			return fmt.Errorf("%s.QueueSize %d: must be %d or less", f.name, f.size, otlp.MaxQueueSize)
+		}
+	}
+	if c.Marks > bridge.SpanEventsAndLogRecords {
+		return fmt.Errorf("field Marks %v: must be SpanEvents, LogRecords or SpanEventsAndLogRecords", c.Marks)
 	}
 	return nil
 }
@@ -171,6 +180,18 @@ func readPropagator() (propagation.TextMapPropagator, error) {
 	return propagation.NewCompositeTextMapPropagator(all...), nil
 }
 
+// readMarkForm returns the form of marks: the program's, unless that is the zero value, or the variable's.
+func readMarkForm(vars *environ.Reader, configured bridge.MarkForm) bridge.MarkForm {
+	const variable = "PERFLINE_MARKS"
+	name := environ.Read(vars, environ.Default(variable), environ.Choice(variable), variable)
+	for _, form := range []bridge.MarkForm{bridge.LogRecords, bridge.SpanEventsAndLogRecords} {
+		if configured == bridge.SpanEvents && form.String() == name {
+			return form
+		}
+	}
+	return configured
+}
+
 // checkOthers logs wrong variables that other packages read. These packages use the defaults then.
 func checkOthers(vars *environ.Reader) {
 	environ.Read(vars, environ.Default(knownMethods), func(value string) (string, bool) {
@@ -180,6 +201,7 @@ func checkOthers(vars *environ.Reader) {
 	for _, name := range []string{"OTEL_GO_X_OBSERVABILITY", "OTEL_GO_X_SELF_OBSERVABILITY", "OTEL_GO_X_RESOURCE"} {
 		environ.Read(vars, false, environ.Bool, name)
 	}
+	spanconfig.ReadLogLimits(vars)
 	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
 }
 

@@ -16,6 +16,7 @@ type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
 	Delivery exporter.Stats  // of spans; zero without a backend
+	Logs     exporter.Stats  // of log records; zero unless they are exported
 	Metrics  exporter.Stats  // of metric points; zero unless they are sent over OTLP
 	Profiles pyroscope.Stats // zero without a Pyroscope server
 	Waits    states.Stats    // zero without Config.Waits
@@ -37,6 +38,9 @@ func (p *Pipeline) Stats() Stats {
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()
 	}
+	if p.logs != nil {
+		s.Logs = p.logs.Stats()
+	}
 	if p.points != nil {
 		s.Metrics = exporter.Stats(p.points.Stats())
 	}
@@ -54,6 +58,7 @@ func (p *Pipeline) Stats() Stats {
 type LostError struct {
 	Spans        uint64   // not accepted by the backend
 	Marks        uint64   // not on a span, although one was active
+	LogRecords   uint64   // not accepted by the backend
 	MetricPoints uint64   // not accepted by the backend; later points of the same metrics may have replaced them
 	Profiles     uint64   // not accepted by the server, or without its answer
 	Causes       []string // such as "3 spans dropped at the full queue"
@@ -64,7 +69,7 @@ func (e *LostError) Error() string {
 	for _, l := range []struct {
 		n    uint64
 		what string
-	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
+	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.LogRecords, "log records"}, {e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
 		if l.n > 0 {
 			lost = append(lost, counted(l.n, l.what))
 		}
@@ -93,10 +98,13 @@ func (s Stats) lost(before Stats) error {
 			e.Causes = append(e.Causes, counted(now-then, what))
 		}
 	}
-	d, m, b, o, f := s.Delivery, s.Metrics, s.Bridge, before.Bridge, s.Profiles
+	d, l, m, b, o, f := s.Delivery, s.Logs, s.Metrics, s.Bridge, before.Bridge, s.Profiles
 	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
 	add(&e.Spans, d.Failed, 0, "spans not accepted by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
+	add(&e.LogRecords, l.Dropped, 0, "log records dropped at the full queue, or not known to the backend")
+	add(&e.LogRecords, l.Failed, 0, "log records not accepted by the backend")
+	add(&e.LogRecords, l.Pending, 0, "log records given up at the deadline")
 	add(&e.MetricPoints, m.Dropped, 0, "metric points dropped at the full queue")
 	add(&e.MetricPoints, m.Failed, 0, "metric points not accepted by the backend")
 	add(&e.MetricPoints, m.Pending, 0, "metric points given up at the deadline")

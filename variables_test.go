@@ -67,6 +67,8 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_TRACES_SAMPLER_ARG":  {cells: "wowww", with: env{"OTEL_TRACES_SAMPLER": "traceidratio"}},
 		"OTEL_TRACES_EXPORTER":     {cells: allFail},
 		"OTEL_METRICS_EXPORTER":    {cells: allFail},
+		"OTEL_LOGS_EXPORTER":       {cells: allFail},
+		"PERFLINE_MARKS":           {cells: allWarn},
 
 		"OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS": {cells: text},
 		"OTEL_GO_X_OBSERVABILITY":                 {cells: allWarn},
@@ -80,10 +82,12 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT",
 		"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_EVENT_COUNT_LIMIT", "OTEL_SPAN_LINK_COUNT_LIMIT",
 		"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT",
+		"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT",
 	} {
 		all[name] = cellsOf{cells: limit}
 	}
 	traces, metrics := env{"OTEL_TRACES_EXPORTER": "otlp"}, env{"OTEL_METRICS_EXPORTER": "otlp"}
+	logs := env{"OTEL_LOGS_EXPORTER": "otlp"}
 	both := maps.Clone(traces)
 	maps.Copy(both, metrics)
 	for what, cells := range map[string]string{
@@ -91,7 +95,7 @@ func variables(pyroscope string) map[string]cellsOf {
 		"CERTIFICATE": allFail, "CLIENT_CERTIFICATE": allFail, "CLIENT_KEY": allFail,
 		"INSECURE": allWarn, "COMPRESSION": allWarn, "TIMEOUT": "wowww",
 	} {
-		for signal, with := range map[string]env{"": both, "TRACES_": traces, "METRICS_": metrics} {
+		for signal, with := range map[string]env{"": both, "TRACES_": traces, "METRICS_": metrics, "LOGS_": logs} {
 			all["OTEL_EXPORTER_OTLP_"+signal+what] = cellsOf{cells: cells, with: with}
 		}
 	}
@@ -100,6 +104,12 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_BSP_SCHEDULE_DELAY": "wowww", "OTEL_BSP_EXPORT_TIMEOUT": "wowww",
 	} {
 		all[name] = cellsOf{cells: cells, with: traces}
+	}
+	for name, cells := range map[string]string{
+		"OTEL_BLRP_MAX_QUEUE_SIZE": allWarn, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": allWarn,
+		"OTEL_BLRP_SCHEDULE_DELAY": "wowww", "OTEL_BLRP_EXPORT_TIMEOUT": "wowww",
+	} {
+		all[name] = cellsOf{cells: cells, with: logs}
 	}
 	for name, cells := range map[string]string{
 		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE":        allWarn,

@@ -85,7 +85,7 @@ var variables = []Variable{
 		Must: "must be empty: perfline does not read configuration files; use the other variables, or Config", Default: "none",
 	},
 	{
-		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics and profiles. It wins over `Config.Service`.",
+		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics, logs and profiles. It wins over `Config.Service`.",
 		Must: "must be UTF-8", Default: "`Config.Service`, else `unknown_service:` and the program's name",
 	},
 	{
@@ -124,6 +124,14 @@ var variables = []Variable{
 	{
 		Name: "OTEL_METRICS_EXPORTER", Sets: "Where metrics go.", Fatal: true,
 		Must: "must be otlp or none; set Config.Metrics for another reader, as Prometheus's", Default: "none",
+	},
+	{
+		Name: "OTEL_LOGS_EXPORTER", Sets: "Where log records go: marks, as `PERFLINE_MARKS` says, and records of package `bridgelog`. Unset means `otlp` if marks are log records and there is an endpoint.",
+		Fatal: true, Must: "must be otlp or none", Default: "none",
+	},
+	{
+		Name: "PERFLINE_MARKS", Sets: "The form of marks: events of spans, log records with an `EventName`, or both. `Config.Marks` wins. With `OTEL_LOGS_EXPORTER=otlp`, marks outside of spans are log records in every form.",
+		Choices: []string{"span_events", "log_records", "both"}, Default: "span_events",
 	},
 	{
 		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,

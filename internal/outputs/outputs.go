@@ -1,4 +1,4 @@
-// Package outputs finds out where spans and metrics go, by a Config and OpenTelemetry's variables, and makes what
+// Package outputs finds out where spans, metrics and log records go, by a Config and OpenTelemetry's variables, and makes what
 // sends them.
 package outputs
 
@@ -19,11 +19,12 @@ import (
 	"github.com/perfline/perfline/internal/otlpmetrics"
 )
 
-// Outputs are where spans and metrics go: checked, and not connected. Spans go to one of Sender and Spans, or nowhere.
+// Outputs are where spans, metrics and log records go: checked, and not connected. Spans go to one of Sender and Spans, or nowhere.
 type Outputs struct {
 	Sender exporter.Sender       // of encoded spans; nil: they do not go over OTLP
 	Spans  sdktrace.SpanExporter // the console, or an exporter of the program; nil: they do not go there
 	Name   string                // of Spans
+	Logs   exporter.Sender       // of encoded log records; nil: they go nowhere
 
 	Points *otlpmetrics.Exporter // of metrics, once Metrics has been called; nil: they do not go over OTLP
 
@@ -36,6 +37,8 @@ type Config struct {
 	Traces  exporter.Config
 	Spans   sdktrace.SpanExporter
 	Metrics metric.Reader
+	Logs    exporter.Config
+	AsLogs  bool // marks are to be log records
 }
 
 // Resolve finds out where spans and metrics go:
@@ -44,6 +47,8 @@ type Config struct {
 //     means otlp.
 //   - Metrics go to the Config's reader, else where OTEL_METRICS_EXPORTER says, and nowhere without both: many backends of
 //     traces take no metrics.
+//   - Log records go where the Config or OTEL_LOGS_EXPORTER says: otlp or none. If marks are to be log records, an endpoint alone
+//     means otlp.
 //
 // Variables that are wrong and do no harm are logged by vars, and their defaults count. Other
 // wrong variables and fields are errors that name the value and the rule. The caller closes Sender, or shuts
@@ -62,6 +67,9 @@ func Resolve(ctx context.Context, vars *environ.Reader, c Config) (*Outputs, err
 		o.reader = func(*resource.Resource) metric.Reader { return c.Metrics }
 	default:
 		err = o.resolveMetrics(vars, c.Traces.Logger)
+	}
+	if err == nil {
+		err = o.resolveLogs(vars, c.Logs, c.AsLogs)
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.Shutdown(ctx))
@@ -105,16 +113,8 @@ func (o *Outputs) resolveTraces(vars *environ.Reader, c exporter.Config) (err er
 	case "none":
 		return nil
 	case "otlp":
-		settings, err := otlp.Resolve(vars, where, otlp.Traces)
-		if err != nil {
-			return err
-		}
-		sender, err := settings.Sender()
-		if err != nil {
-			return err
-		}
-		o.Sender, o.opened = spanSender{sender}, append(o.opened, closing{sender})
-		return nil
+		o.Sender, err = o.open(vars, where, otlp.Traces)
+		return err
 	case "console":
 		if o.Spans, err = stdouttrace.New(); err != nil {
 			return fmt.Errorf("exporter: %s %q: %w", tracesExporter, name, err)
@@ -127,10 +127,24 @@ func (o *Outputs) resolveTraces(vars *environ.Reader, c exporter.Config) (err er
 	return nil
 }
 
-// A spanSender is the OTLP sender of spans as an exporter.Sender.
-type spanSender struct{ *otlp.Sender }
+// open returns the sender of a signal.
+func (o *Outputs) open(vars *environ.Reader, where otlp.Config, signal otlp.Signal) (exporter.Sender, error) {
+	settings, err := otlp.Resolve(vars, where, signal)
+	if err != nil {
+		return nil, err
+	}
+	s, err := settings.Sender()
+	if err != nil {
+		return nil, err
+	}
+	o.opened = append(o.opened, closing{s})
+	return sender{s}, nil
+}
 
-func (s spanSender) Send(ctx context.Context, body []byte) exporter.Answer {
+// A sender is an OTLP sender as an exporter.Sender.
+type sender struct{ *otlp.Sender }
+
+func (s sender) Send(ctx context.Context, body []byte) exporter.Answer {
 	a := s.Sender.Send(ctx, body)
 	return exporter.Answer{
 		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
