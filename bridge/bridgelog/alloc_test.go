@@ -96,3 +96,4 @@ type nothing struct{}
 
 func (nothing) AcceptLogs(otlpenc.Records)       {}
 func (nothing) ForceFlush(context.Context) error { return nil }
+func (nothing) Shutdown(context.Context) error   { return nil }

@@ -11,22 +11,16 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// An Output takes encoded log records: an [exporter.LogDelivery]. Its methods may be called concurrently. AcceptLogs must not block, and
-// must copy the bytes that it keeps.
-type Output interface {
-	AcceptLogs(otlpenc.Records)
-	ForceFlush(context.Context) error
-}
-
-var _ Output = (*exporter.LogDelivery)(nil)
-
-// A Pipeline has the destination of log records and the resource that they are about: a *perfline.Pipeline.
-type Pipeline interface {
-	Logs() *exporter.LogDelivery // nil: log records are not exported
+// A Pipeline has the destination of log records, and the resource that they are about. A *perfline.Pipeline is one. Logs returns
+// nil if log records are not exported.
+//
+// The type of the destination is a parameter, so that programs that only use [EventBridge] do not link the exporter, which takes 7 MB.
+type Pipeline[O bridge.LogOutput] interface {
+	Logs() O
 	Resource() *resource.Resource
 }
 
@@ -34,12 +28,15 @@ type Pipeline interface {
 // corresponds to level and above; nil means [slog.LevelInfo]. If p exports no log records, all loggers are disabled.
 //
 // Shutdown of the provider delivers the records and leaves p running. Records that come after the shutdown of p count as dropped.
-func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
-	to := p.Logs()
-	if to == nil {
+func NewLoggerProvider[O interface {
+	comparable
+	bridge.LogOutput
+}](p Pipeline[O], level slog.Leveler) *sdklog.LoggerProvider {
+	var none O
+	if p.Logs() == none {
 		return sdklog.NewLoggerProvider()
 	}
-	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(NewProcessor(to, level)))
+	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
 }
 
 // NewProcessor returns a processor that encodes log records on the goroutine that emits them, and hands them to out at once. It takes
@@ -48,7 +45,7 @@ func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
 //
 //   - A record is encoded without a lock, and without an allocation unless it has lists, maps, bytes or text that is not UTF-8.
 //   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or marks may use it too.
-func NewProcessor(out Output, level slog.Leveler) sdklog.Processor {
+func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 	if level == nil {
 		level = slog.LevelInfo
 	}
@@ -56,7 +53,7 @@ func NewProcessor(out Output, level slog.Leveler) sdklog.Processor {
 }
 
 type processor struct {
-	out    Output
+	out    bridge.LogOutput
 	level  slog.Leveler
 	groups otlpenc.Groups
 	pool   sync.Pool // of *scratch

@@ -32,6 +32,7 @@ type output struct {
 	request []byte
 	count   int
 	flushes int
+	closed  bool
 	err     error // of ForceFlush
 }
 
@@ -47,6 +48,13 @@ func (o *output) ForceFlush(context.Context) error {
 	defer o.mu.Unlock()
 	o.flushes++
 	return o.err
+}
+
+func (o *output) Shutdown(context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	return nil
 }
 
 // decoded returns each record with its resource and scope.
@@ -208,8 +216,8 @@ func TestFlush(t *testing.T) {
 		t.Errorf("Shutdown: %v after %d flushes, want %v after 2", err, out.flushes, failed)
 	}
 	logs.Logger("test").Emit(t.Context(), event("late"))
-	if out.count != 0 {
-		t.Errorf("%d records came after Shutdown", out.count)
+	if out.count != 0 || out.closed {
+		t.Errorf("after Shutdown, the output has %d records, and closed is %t; want none and false", out.count, out.closed)
 	}
 }
 
@@ -259,11 +267,11 @@ type sender struct {
 	requests [][]byte
 }
 
-func (s *sender) Send(_ context.Context, body []byte) error {
+func (s *sender) Send(_ context.Context, body []byte) exporter.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, slices.Clone(body))
-	return nil
+	return exporter.Answer{}
 }
 
 // The pipeline's records reach its receiver. The pipeline runs on after the provider's Shutdown.
