@@ -157,7 +157,7 @@ func TestInvalidIDs(t *testing.T) {
 	}
 }
 
-// What a span event has: one event for a record, with name, time and attributes.
+// A record becomes one span event, with its name, its time and its attributes.
 func TestMapping(t *testing.T) {
 	kinds := []attribute.KeyValue{
 		attribute.Bool("bool", true), attribute.Int64("int", -1), attribute.Float64("float", 1.5), attribute.String("string", "s"),

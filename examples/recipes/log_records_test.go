@@ -135,7 +135,7 @@ func testLogRecords(t *testing.T, protocol string) {
 	log.With("cart", 7).WithGroup("item").WarnContext(ctx, "retry", "sku", "socks", slog.Group("of", "n", 3))
 	log.InfoContext(ctx, "paid", "total", 12.5, "took", time.Second)
 	log.DebugContext(ctx, "below the level")
-	log.Error("without a span")
+	log.Error("without a span", "error", io.ErrUnexpectedEOF)
 	ended := time.Now()
 	span.End()
 	if err := pl.Shutdown(t.Context()); err != nil {
@@ -156,9 +156,14 @@ func testLogRecords(t *testing.T, protocol string) {
 					{Key: "total", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: 12.5}}}, {Key: "took", Value: intValue(int64(time.Second))},
 				},
 			},
-			{Body: textValue("without a span"), SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_ERROR, SeverityText: "ERROR"},
+			{
+				Body: textValue("without a span"), SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_ERROR, SeverityText: "ERROR",
+				Attributes: []*commonpb.KeyValue{{Key: "exception.message", Value: textValue("unexpected EOF")}, {Key: "exception.type", Value: textValue("*errors.errorString")}},
+			},
 		},
-		bridge.ScopeName: {{EventName: "without a span", Attributes: []*commonpb.KeyValue{{Key: "level", Value: textValue("ERROR")}}}}, // a mark that is no span event
+		bridge.ScopeName: {{ // a mark that is no span event
+			EventName: "without a span", Attributes: []*commonpb.KeyValue{{Key: "level", Value: textValue("ERROR")}, {Key: "error", Value: textValue("unexpected EOF")}},
+		}},
 	}
 	got := map[string][]*logspb.LogRecord{}
 	for _, request := range receiver.logged {
@@ -207,7 +212,7 @@ func testLogRecords(t *testing.T, protocol string) {
 	ids := " trace_id=" + tid.String() + " span_id=" + sid.String()
 	for i, line := range strings.Split(strings.TrimSpace(lines.String()), "\n") {
 		_, line, _ = strings.Cut(line, " msg=")
-		if want := []string{"retry cart=7 item.sku=socks item.of.n=3" + ids, "paid total=12.5 took=1s" + ids, `"without a span"`}[i]; line != want {
+		if want := []string{"retry cart=7 item.sku=socks item.of.n=3" + ids, "paid total=12.5 took=1s" + ids, `"without a span" error="unexpected EOF"`}[i]; line != want {
 			t.Errorf("line %d is %q, want %q", i, line, want)
 		}
 	}
