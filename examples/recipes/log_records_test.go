@@ -60,6 +60,10 @@ func (s logsService) Export(_ context.Context, request *collogs.ExportLogsServic
 
 func (r *otlpReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	var spans coltrace.ExportTraceServiceRequest
 	var logged collogs.ExportLogsServiceRequest
 	switch q.URL.Path {

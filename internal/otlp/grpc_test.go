@@ -48,7 +48,7 @@ func TestRetryGRPC(t *testing.T) {
 						t.Fatal(err)
 					}
 					answer = s.Err()
-					want := queue.Answer{Unanswered: code == codes.Canceled || code == codes.DeadlineExceeded}
+					want := queue.Answer{Unanswered: code == codes.Canceled || code == codes.DeadlineExceeded, Unknown: code == codes.Unimplemented}
 					if retried[code] || code == codes.ResourceExhausted && c.asked {
 						want.Retry, want.After = true, c.after
 					}
@@ -134,6 +134,7 @@ func TestGarbageGRPC(t *testing.T) {
 		}, queue.Answer{Unanswered: true}, "code = Internal"},
 		{"HTTP", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, queue.Answer{Unanswered: true}, "unexpected HTTP status code"},
 		{"HTTP that is unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, queue.Answer{Retry: true, Unanswered: true}, "code = Unavailable"},
+		{"HTTP that has no such path", http.NotFound, queue.Answer{Unanswered: true, Unknown: true}, "code = Unimplemented"},
 		{"details that are none", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Grpc-Status", "8")
