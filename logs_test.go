@@ -188,7 +188,7 @@ func TestPageHasMarksOfLogRecords(t *testing.T) {
 	}
 }
 
-// Marks stay span events where log records go nowhere, and the log says so.
+// Marks stay span events where log records go nowhere. The log has one line about it.
 func TestLogRecordsWithoutReceiver(t *testing.T) {
 	for _, variable := range []string{"", "none"} {
 		t.Setenv("OTEL_LOGS_EXPORTER", variable)

@@ -7,67 +7,93 @@ package exporter_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// Accept and OnEnd allocate nothing once there are blocks for a batch. A flush and a request allocate a little.
+// Accept, OnEnd and AcceptLogs allocate nothing once there are blocks for a batch. A flush and a request allocate a little.
 func TestAllocDelivery(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))  // as in testing.AllocsPerRun
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties pools
-	const spans, most = 500, 20
+	const items, most = 500, 20
 	span := spanOf(strings.Repeat("s", 200))
 	var groups otlpenc.Groups
 	encoded := encode(&groups, span)
-	together := otlpenc.Spans{Group: encoded.Group, Bytes: bytes.Repeat(encoded.Bytes, spans), Count: spans}
-	for name, accept := range map[string]func(*exporter.Delivery){
-		"OnEnd": func(d *exporter.Delivery) {
-			for range spans {
-				d.OnEnd(span)
-			}
-		},
-		"Accept of one": func(d *exporter.Delivery) {
-			for range spans {
-				d.Accept(encoded)
-			}
-		},
-		"Accept of all": func(d *exporter.Delivery) { d.Accept(together) },
+	together := otlpenc.Spans{Group: encoded.Group, Bytes: bytes.Repeat(encoded.Bytes, items), Count: items}
+	record := recordsOf(encoded.Group, strings.Repeat("e", 200))
+	records := otlpenc.Records{Group: encoded.Group, Bytes: bytes.Repeat(record.Bytes, items), Count: items}
+	for _, c := range []struct {
+		name   string
+		signal signal
+		accept func(sender)
+	}{
+		{"OnEnd", signals[0], func(d sender) { repeat(items, func() { d.(*spanSender).OnEnd(span) }) }},
+		{"Accept of one", signals[0], func(d sender) { repeat(items, func() { d.(*spanSender).Accept(encoded) }) }},
+		{"Accept of all", signals[0], func(d sender) { d.(*spanSender).Accept(together) }},
+		{"AcceptLogs of one", signals[1], func(d sender) { repeat(items, func() { d.(*logSender).AcceptLogs(record) }) }},
+		{"AcceptLogs of all", signals[1], func(d sender) { d.(*logSender).AcceptLogs(records) }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000") // only a flush sends
-			d := start(t, exporter.Config{}, fine)
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(c.signal.variables+"SCHEDULE_DELAY", "3600000") // only a flush sends
+			d := c.signal.lossless(t, exporter.Config{}, fine)
 			for round := range 20 {
-				accepting := mallocs(func() { accept(d) })
+				accepting := mallocs(func() { c.accept(d) })
 				sending := mallocs(func() {
 					if err := d.ForceFlush(t.Context()); err != nil {
 						t.Error(err)
 					}
 				})
 				if round > 1 && (accepting > 0 || sending > most) {
-					t.Errorf("%d allocations for %d spans, want 0; %d to send them, want %d or fewer", accepting, spans, sending, most)
+					t.Errorf("%d allocations for %d items, want 0; %d to send them, want %d or fewer", accepting, items, sending, most)
 				}
 			}
 		})
 	}
 }
 
+func repeat(n int, f func()) {
+	for range n {
+		f()
+	}
+}
+
+// AcceptLogs allocates nothing in the pause for a receiver that does not know logs.
+func TestAllocInThePause(t *testing.T) {
+	d, _, _ := logsTo(t, func(context.Context) exporter.Answer { return exporter.Answer{Err: errors.New("404"), Unknown: true} }, 0)
+	group := new(otlpenc.Groups).Group(nil, instrumentation.Scope{})
+	record := recordsOf(group, "e")
+	d.AcceptLogs(record)
+	if err := d.ForceFlush(t.Context()); err == nil {
+		t.Error("ForceFlush returned no error")
+	}
+	if n := testing.AllocsPerRun(1000, func() { d.AcceptLogs(record) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+	if err := d.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A burst that waits for its receiver leaves little memory behind.
 func TestHeapAfterABurst(t *testing.T) {
 	const spans, most = 100_000, 1 << 20
-	span := spanOf(strings.Repeat("s", 200))
+	name := strings.Repeat("s", 200)
 	proceed := make(chan struct{})
-	d := start(t, exporter.Config{QueueSize: spans, QueueBytes: 1 << 30}, func(context.Context) exporter.Answer {
+	d := signals[0].lossless(t, exporter.Config{QueueSize: spans, QueueBytes: 1 << 30}, func(context.Context) exporter.Answer {
 		<-proceed
 		return exporter.Answer{}
 	})
 	before := heap()
 	for range spans {
-		d.OnEnd(span)
+		d.add(name)
 	}
 	close(proceed)
 	if err := d.ForceFlush(t.Context()); err != nil {

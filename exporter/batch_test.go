@@ -1,9 +1,9 @@
 package exporter_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // TestDeliveryBatchesWithTheirGroups has spans whose resource and scopes are larger than they. The bound of a
@@ -31,7 +30,7 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 		{"scopes of 30 kB", nil, 30_000, 512},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &receiver{answer: fine}
+			r := &receiver{decode: spanNames, answer: fine}
 			d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
 				before := r.taken()
 				a := r.Send(ctx, body)
@@ -62,48 +61,46 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 	}
 }
 
-// Spans that come together are cut where a request has no room for more.
+// Items that come together are cut where a request has no room for more.
 func TestDeliveryCutsWhatComesTogether(t *testing.T) {
-	for _, c := range []struct {
-		name         string
-		spans, size  int
-		batch        string
-		requests, at int // at most as many spans in a request
-	}{
-		{"by the number of spans", 512, 100, "100", 6, 100},
-		{"by bytes", 20, 400_000, "512", 3, 7},
-		{"one that is too large travels alone", 1, 5 << 20, "512", 1, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", c.batch)
-			r := &receiver{answer: fine}
-			requests := 0
-			d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
-				requests++
-				before := r.taken()
-				a := r.Send(ctx, body)
-				if n := r.taken() - before; n > c.at || n > 1 && len(body) > 3<<20 {
-					t.Errorf("%d spans in %d bytes are in a request", n, len(body))
+	eachSignal(t, func(t *testing.T, s signal) {
+		for _, c := range []struct {
+			name         string
+			items, size  int
+			batch        string
+			requests, at int // at most as many requests, and items in one
+		}{
+			{"by the number of items", 512, 100, "100", 7, 100},
+			{"by bytes", 20, 400_000, "512", 3, 7},
+			{"one that is too large travels alone", 1, 5 << 20, "512", 1, 1},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Setenv(s.variables+"MAX_EXPORT_BATCH_SIZE", c.batch)
+				r := &receiver{decode: s.names, answer: fine}
+				requests := 0
+				d, err := s.start(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+					requests++
+					before := r.taken()
+					a := r.Send(ctx, body)
+					if n := r.taken() - before; n > c.at || n > 1 && len(body) > 3<<20 {
+						t.Errorf("%d items in %d bytes are in a request", n, len(body))
+					}
+					return a
+				})})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return a
-			})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var groups otlpenc.Groups
-			s := tracetest.SpanStubFromReadOnlySpan(sampled)
-			s.Name = strings.Repeat("n", c.size)
-			one := encode(&groups, s.Snapshot())
-			d.Accept(otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, c.spans), Count: c.spans})
-			if err := d.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if r.taken() != c.spans || requests != c.requests {
-				t.Errorf("%d of %d spans arrived in %d requests, want %d", r.taken(), c.spans, requests, c.requests)
-			}
-			if s := d.Stats(); s.Accepted != uint64(c.spans) || s.Delivered != s.Accepted {
-				t.Errorf("stats are %+v", s)
-			}
-		})
-	}
+				d.accept(slices.Repeat([]string{strings.Repeat("n", c.size)}, c.items)...)
+				if err := d.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if r.taken() != c.items || requests > c.requests {
+					t.Errorf("%d of %d items arrived in %d requests, want %d or fewer", r.taken(), c.items, requests, c.requests)
+				}
+				if b := d.Stats(); b.Accepted != uint64(c.items) || b.Delivered != b.Accepted {
+					t.Errorf("stats are %+v", b)
+				}
+			})
+		}
+	})
 }

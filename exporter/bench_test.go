@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -15,17 +17,25 @@ func BenchmarkAccept(b *testing.B) {
 	var groups otlpenc.Groups
 	one := encode(&groups, span)
 	encoded := otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, 3), Count: 3}
-	benchmark(b, func(d *exporter.Delivery) { d.Accept(encoded) })
+	benchmark(b, signals[0], func(d sender) { d.(*spanSender).Accept(encoded) })
 }
 
 // The cost of a span that ends, with its share of the requests to a receiver.
 func BenchmarkOnEnd(b *testing.B) {
 	span := spanOf(strings.Repeat("s", 220))
-	benchmark(b, func(d *exporter.Delivery) { d.OnEnd(span) })
+	benchmark(b, signals[0], func(d sender) { d.(*spanSender).OnEnd(span) })
 }
 
-func benchmark(b *testing.B, accept func(*exporter.Delivery)) {
-	d := start(b, exporter.Config{}, fine)
+// The cost of the marks of an HTTP request, three log records of about 80 bytes, with their share of the requests to a receiver.
+func BenchmarkAcceptLogs(b *testing.B) {
+	name := strings.Repeat("e", 70)
+	records := recordsOf(new(otlpenc.Groups).Group(nil, instrumentation.Scope{}), name, name, name)
+	benchmark(b, signals[1], func(d sender) { d.(*logSender).AcceptLogs(records) })
+}
+
+func benchmark(b *testing.B, s signal, accept func(sender)) {
+	b.Helper()
+	d := s.lossless(b, exporter.Config{}, fine)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if accept(d); i%1024 == 0 {

@@ -24,25 +24,24 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// Accept copies the bytes: its callers use them again. Items of all sizes are in blocks or alone.
+// Accept and AcceptLogs copy the bytes: their callers use them again. Items of all sizes are in blocks or alone.
 func TestDeliveryCopiesBytes(t *testing.T) {
 	const blockSize = 16 << 10
-	d, r, _ := newDelivery(t, fine, 0)
-	var want []string
-	var groups otlpenc.Groups
-	for i, size := range []int{1, 100, blockSize/4 - 100, blockSize / 4, blockSize/4 + 1, 3000, 3000, 3000, 3000, 3000, 3000, blockSize, 100_000, 1} {
-		s := spanOf(fmt.Sprint(i, strings.Repeat("s", size)))
-		want = append(want, s.Name())
-		encoded := encode(&groups, s)
-		d.Accept(encoded)
-		overwrite(encoded.Bytes)
-	}
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if got := strings.Join(r.names, " "); got != strings.Join(want, " ") {
-		t.Errorf("%d of %d names arrived as they were: %.300q", len(r.names), len(want), got)
-	}
+	eachSignal(t, func(t *testing.T, s signal) {
+		d, r, _ := s.to(t, fine, 0)
+		var want []string
+		for i, size := range []int{1, 100, blockSize/4 - 100, blockSize / 4, blockSize/4 + 1, 3000, 3000, 3000, 3000, 3000, 3000, blockSize, 100_000, 1} {
+			name := fmt.Sprint(i, strings.Repeat("s", size))
+			want = append(want, name)
+			d.accept(name) // and overwrites the bytes
+		}
+		if err := d.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(r.names, " "); got != strings.Join(want, " ") {
+			t.Errorf("%d of %d names arrived as they were: %.300q", len(r.names), len(want), got)
+		}
+	})
 }
 
 func overwrite(b []byte) {

@@ -27,14 +27,16 @@
 //   - The log also has a line when spans find the queue full although delivery works, when the receiver turns spans
 //     down, and when it warns. Each reason has one line an hour, of eight reasons at most.
 //   - No line names secrets of the configuration.
+//   - All of this holds for log records, too. They have a queue, a connection, counts and log lines of their own.
+//   - A receiver that does not know log records costs one line and one attempt in 10 minutes; see [LogDelivery].
 //   - ForceFlush and Shutdown return when their context ends, or after 10 seconds without a deadline.
 //   - After Shutdown the counts are final and no goroutine is left. Shutdown waits a second at most for a [Sender]
 //     that ignores the end of its context, and leaves it behind then.
 //
 // # Limitations
 //
-//   - Nothing is stored on disk. Spans that wait when the process ends are lost; after a Shutdown they are counted.
-//   - A receiver may get a span twice, if its answer to the first request was lost.
-//   - A receiver that acknowledges spans and loses them is not noticed.
+//   - Nothing is stored on disk. Items that wait when the process ends are lost; after a Shutdown they are counted.
+//   - A receiver may get an item twice, if its answer to the first request was lost.
+//   - A receiver that acknowledges items and loses them is not noticed.
 //   - OTLP over HTTP has protobuf bodies only. The protocol http/json is an error.
 package exporter

@@ -3,10 +3,15 @@ package exporter_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // A memory is a receiver in the process. Programs with a Collector need none.
@@ -42,4 +47,30 @@ func ExampleNewDelivery() {
 	// Output:
 	// requests: 1
 	// accepted: 2 delivered: 2 failed: 0 dropped: 0 pending: 0
+}
+
+// Log records have a delivery of their own. Without a Sender, OTEL_EXPORTER_OTLP_LOGS_* say where they go.
+func ExampleNewLogDelivery() {
+	receiver := &memory{}
+	logs, err := exporter.NewLogDelivery(exporter.Config{Sender: receiver})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var groups otlpenc.Groups // one for all records
+	group := groups.Group(resource.Default(), instrumentation.Scope{Name: "shop"})
+
+	event := otlpenc.LogRecord{Time: time.Now(), EventName: "cache miss"}
+	encoded := event.Append(nil, []slog.Attr{slog.String("key", "cart-42")})
+	logs.AcceptLogs(otlpenc.Records{Group: group, Bytes: encoded, Count: 1})
+
+	if err := logs.Shutdown(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	s := logs.Stats()
+	fmt.Println("requests:", receiver.requests)
+	fmt.Println("accepted:", s.Accepted, "delivered:", s.Delivered, "failed:", s.Failed, "dropped:", s.Dropped, "pending:", s.Pending)
+	// Output:
+	// requests: 1
+	// accepted: 1 delivered: 1 failed: 0 dropped: 0 pending: 0
 }

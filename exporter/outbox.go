@@ -87,7 +87,7 @@ type encoded struct {
 }
 
 // itemOverhead is the memory of an item in the queue without its bytes.
-const itemOverhead = 56
+const itemOverhead = 48
 
 func (e encoded) Count() int { return e.count }
 func (e encoded) Bytes() int { return len(e.bytes) + itemOverhead }

@@ -6,9 +6,12 @@ package otlpenc_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -88,6 +91,34 @@ func TestAllocEncodeOfAllSizes(t *testing.T) {
 		}
 	}
 	groups.Encode(tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot(), func(otlpenc.Spans) {})
+}
+
+// Append and AppendRequest allocate nothing for a log record if the buffer has room.
+func TestAllocLogRecord(t *testing.T) {
+	group := new(otlpenc.Groups).Group(testResource, instrumentation.Scope{Name: "scope"})
+	long := strings.Repeat("x", 20_000)
+	for name, l := range map[string]logged{
+		"plain attributes": {group: group, record: otlpenc.LogRecord{Time: testTime, EventName: "e"}, detail: detailWithoutRepair},
+		"attributes": {group: group, record: otlpenc.LogRecord{Time: testTime, EventName: "e", Body: attribute.StringValue(long), Attributes: []attribute.KeyValue{
+			attribute.String("s", long), attribute.Int64("i", -1), attribute.Bool("b", true), attribute.Float64("f", .5), {Key: "empty"}}}},
+		"everything": {group: group, record: otlpenc.LogRecord{Time: testTime, ObservedTime: testTime, Severity: 9, SeverityText: "INFO", EventName: long, Body: attribute.IntValue(1),
+			SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: 1}), DroppedAttributes: 3}},
+	} {
+		buf := make([]byte, 0, 1<<17)
+		if n := testing.AllocsPerRun(100, func() { l.record.Append(buf, l.detail) }); n != 0 {
+			t.Errorf("Append of %s: %v allocations, want 0", name, n)
+		}
+		all := []otlpenc.Records{l.encode(), l.encode()}
+		if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(buf, all) }); n != 0 {
+			t.Errorf("AppendRequest of %s: %v allocations, want 0", name, n)
+		}
+	}
+}
+
+// detailWithoutRepair has plain attributes of all kinds, with texts that are UTF-8. An unsigned number above the range of int64 becomes a text.
+var detailWithoutRepair = []slog.Attr{
+	slog.Bool("b", true), slog.Int64("i", -1), slog.Uint64("u", 1), slog.Float64("f", .5), slog.String("s", strings.Repeat("ä", 10_000)),
+	slog.Duration("d", time.Second), slog.Time("t", testTime),
 }
 
 // A request is one allocation, however many spans it has.

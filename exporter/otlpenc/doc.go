@@ -1,4 +1,4 @@
-// Package otlpenc encodes OpenTelemetry spans as OTLP bytes, and decodes them.
+// Package otlpenc encodes OpenTelemetry spans and log records as OTLP bytes, and decodes spans.
 //
 //	var groups otlpenc.Groups // one for all spans
 //	…
@@ -7,27 +7,32 @@
 //		…
 //	})
 //
-// Each span is encoded once, when it ends. A request is a copy of encoded spans with a few bytes around them.
+// Each span is encoded once, when it ends. A [LogRecord] is encoded once, when the program makes it. A request is a copy of
+// encoded items with a few bytes around them.
 //
 // # Guarantees
 //
-//   - A request equals the request of the SDK's exporter for the same spans, field by field, with two
+//   - A request of spans equals the request of the SDK's exporter for the same spans, field by field, with two
 //     exceptions. U+FFFD replaces each run of bytes that is not UTF-8, in all texts. A text replaces each list
 //     and map that is nested deeper than [MaxDepth].
-//   - A protobuf library can decode every request, whatever the spans contain.
+//   - A request of log records has the fields of its [LogRecord] values, with the same two exceptions. Fields that are zero,
+//     and severities that OTLP does not have, are left out.
+//   - A protobuf library can decode every request, whatever the items contain.
 //   - Lengths have the fewest bytes. The ids, the times and the flags of a span are its first fields.
 //   - Encoding allocates nothing if the buffer has room. Values that are lists, maps or bytes, and texts that
-//     are not UTF-8, are the exceptions.
+//     are not UTF-8, are the exceptions. A plain attribute with an unsigned number above the range of int64 is another one.
 //   - Decoding returns an error for bytes that are not spans. It never panics, and its memory is
 //     proportional to the bytes.
-//   - All functions and methods are safe for concurrent use. Encoded and decoded spans are plain data.
+//   - All functions and methods are safe for concurrent use. Encoded items and decoded spans are plain data.
 //
 // # Limitations
 //
-//   - A request joins spans whose resources have the same pointer. The SDK's exporter also joins resources
+//   - A request joins items whose resources have the same pointer. The SDK's exporter also joins resources
 //     with equal attributes, even if their schema URLs differ.
 //   - OTLP counts nanoseconds since 1970. Earlier times are sent as 0. Times after the year 2262 wrap around,
 //     as in time.Time.UnixNano: they are sent as 0 or as another time. The SDK's exporter does the same.
+//   - Log records cannot be decoded. Their attributes are sent as they are: the caller makes sure that no key comes twice.
+//   - The SDK's exporter of log records sends an empty body as an empty value, and no count of dropped attributes.
 //   - Links are sent without their trace state, as by the SDK's exporter.
 //   - OTLP has no child span count, so a decoded span has none. A decoded slice is a BOOLSLICE, INT64SLICE,
 //     FLOAT64SLICE or STRINGSLICE if all its elements are of this kind; otherwise, or if it is empty, it is a SLICE.

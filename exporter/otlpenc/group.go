@@ -10,26 +10,26 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A Group has the resource and the instrumentation scope that the spans of one tracer share, encoded once.
+// A Group has the resource and the instrumentation scope that the spans of one tracer share, or the records of one logger, encoded once.
 // Two groups are the same if their pointers are. A Group is immutable.
 type Group struct {
-	resource *resource.Resource // nil if the spans have none
+	resource *resource.Resource // nil if the items have none
 	scope    instrumentation.Scope
 
-	// Fields of ResourceSpans and of ScopeSpans, but for the spans.
+	// Fields of ResourceSpans and of ScopeSpans, but for the spans. ResourceLogs and ScopeLogs have the same.
 	resourceFields, scopeFields string
 }
 
-// Resource returns the resource of the group's spans.
+// Resource returns the resource of the group's items.
 func (g *Group) Resource() *resource.Resource { return g.resource }
 
-// Scope returns the instrumentation scope of the group's spans.
+// Scope returns the instrumentation scope of the group's items.
 func (g *Group) Scope() instrumentation.Scope { return g.scope }
 
 // maxGroups is the number of groups that a Groups has before it starts anew.
 const maxGroups = 256
 
-// Groups finds the [Group] of a span. The zero value is ready for use; a Groups must not be copied. Its
+// Groups finds the [Group] of a span or a log record. The zero value is ready for use; a Groups must not be copied. Its
 // methods are safe for concurrent use.
 //
 // A Groups holds at most 256 groups with their resources. Then it starts anew, because a program may
@@ -49,7 +49,7 @@ func (t *Groups) all() []*Group {
 	return nil
 }
 
-// Group returns the group of spans or log records with this resource and this scope. Resources are the same if their pointers
+// Group returns the group of items with this resource and this scope. Resources are the same if their pointers
 // are, which all spans of a provider share. It takes no lock and allocates nothing if it has the group already. An exception is a
 // scope with NaN among its attributes, which does not equal itself.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {

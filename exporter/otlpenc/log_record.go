@@ -12,7 +12,7 @@ import (
 )
 
 // A LogRecord has the data of a log record. A record with an EventName is an event. The resource and the scope belong to
-// the record's [Group]. Fields that are zero are left out.
+// the record's [Group]. Fields that are zero are left out. The ids and the trace flags of the SpanContext are sent.
 type LogRecord struct {
 	Time              time.Time // of the event
 	ObservedTime      time.Time // when it was seen
@@ -29,15 +29,12 @@ type LogRecord struct {
 const maxSeverity = 24
 
 // Append appends r, with more attributes, as one element of a ScopeLogs message: a tag, a length and the record. The further
-// attributes must be plain. It allocates nothing if b has room, unless r has lists, maps, bytes or text that is not UTF-8.
+// attributes must be plain: see [Plain]. They must not repeat a key of r. Append allocates nothing if b has room, unless there are
+// lists, maps, bytes, text that is not UTF-8, or unsigned numbers above the range of int64.
 func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
-	if !r.Time.IsZero() {
-		b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
-	}
-	if !r.ObservedTime.IsZero() {
-		b = otlpwire.AppendFixed64(b, logObservedTime, otlpwire.Nanos(r.ObservedTime))
-	}
+	b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
+	b = otlpwire.AppendFixed64(b, logObservedTime, otlpwire.Nanos(r.ObservedTime))
 	if r.Severity > 0 && r.Severity <= maxSeverity {
 		b = append(b, byte(logSeverity), byte(r.Severity))
 	}

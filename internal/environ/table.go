@@ -163,7 +163,7 @@ var variables = []Variable{
 		Name: otlp + "COMPRESSION", Signals: true, Sets: "How requests are compressed.", Choices: []string{"gzip", "none"}, Default: "none",
 	},
 	{
-		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long an attempt to send spans may take, in milliseconds. Metrics have this time for all attempts over gRPC, and for each attempt over HTTP. 0 means no limit.",
+		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long an attempt to send spans or log records may take, in milliseconds. Metrics have this time for all attempts over gRPC, and for each attempt over HTTP. 0 means no limit.",
 		Must: millisecondsRule, Default: "10000",
 	},
 	{

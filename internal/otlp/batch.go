@@ -20,19 +20,27 @@ const (
 	MaxQueueSize     = 1 << 24 // the largest number that a field or a variable may have
 )
 
+// batchVariables are the names of a signal's variables for its [Batch].
+type batchVariables struct{ queueSize, batchSize, delay, timeout string }
+
+var (
+	spanBatch = batchVariables{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT"}
+	logBatch  = batchVariables{"OTEL_BLRP_MAX_QUEUE_SIZE", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "OTEL_BLRP_SCHEDULE_DELAY", "OTEL_BLRP_EXPORT_TIMEOUT"}
+)
+
 // ReadBatch reads the variables OTEL_BLRP_* of logs, and OTEL_BSP_* of other signals. A queueSize that is not 0 wins over its
 // variable. The caller has checked that it is from 0 to [MaxQueueSize].
 func ReadBatch(vars *environ.Reader, signal Signal, queueSize int) Batch {
-	prefix, delay := "OTEL_BSP_", 5*time.Second
+	names, delay := spanBatch, 5*time.Second
 	if signal == Logs {
-		prefix, delay = "OTEL_BLRP_", time.Second
+		names, delay = logBatch, time.Second
 	}
 	count := environ.Count(MaxQueueSize)
 	b := Batch{
-		QueueSize: environ.Read(vars, DefaultQueueSize, count, prefix+"MAX_QUEUE_SIZE"),
-		BatchSize: environ.Read(vars, 512, count, prefix+"MAX_EXPORT_BATCH_SIZE"),
-		Delay:     environ.Read(vars, delay, environ.Milliseconds(0), prefix+"SCHEDULE_DELAY"),
-		Timeout:   environ.Read(vars, 30*time.Second, environ.Milliseconds(0), prefix+"EXPORT_TIMEOUT"),
+		QueueSize: environ.Read(vars, DefaultQueueSize, count, names.queueSize),
+		BatchSize: environ.Read(vars, 512, count, names.batchSize),
+		Delay:     environ.Read(vars, delay, environ.Milliseconds(0), names.delay),
+		Timeout:   environ.Read(vars, 30*time.Second, environ.Milliseconds(0), names.timeout),
 	}
 	if queueSize > 0 {
 		b.QueueSize = queueSize

@@ -11,13 +11,19 @@ import (
 )
 
 func TestReadBatch(t *testing.T) {
-	const (
-		size  = "OTEL_BSP_MAX_QUEUE_SIZE"
-		batch = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
-		delay = "OTEL_BSP_SCHEDULE_DELAY"
-		limit = "OTEL_BSP_EXPORT_TIMEOUT"
-	)
 	usual := Batch{QueueSize: 8192, BatchSize: 512, Delay: 5 * time.Second, Timeout: 30 * time.Second}
+	t.Run("spans", func(t *testing.T) { readsBatch(t, Traces, "OTEL_BSP_", "OTEL_BLRP_", usual) })
+	usual.Delay = time.Second
+	t.Run("log records", func(t *testing.T) { readsBatch(t, Logs, "OTEL_BLRP_", "OTEL_BSP_", usual) })
+}
+
+// readsBatch checks that a signal reads the variables with one prefix, and not with another.
+func readsBatch(t *testing.T, signal Signal, prefix, other string, usual Batch) {
+	t.Helper()
+	size, batch, delay, limit := prefix+"MAX_QUEUE_SIZE", prefix+"MAX_EXPORT_BATCH_SIZE", prefix+"SCHEDULE_DELAY", prefix+"EXPORT_TIMEOUT"
+	for _, name := range []string{"MAX_QUEUE_SIZE", "MAX_EXPORT_BATCH_SIZE", "SCHEDULE_DELAY", "EXPORT_TIMEOUT"} {
+		t.Setenv(other+name, "17")
+	}
 	with := func(change func(*Batch)) Batch {
 		b := usual
 		change(&b)
@@ -61,7 +67,7 @@ func TestReadBatch(t *testing.T) {
 		t.Run(c.name+" "+c.value, func(t *testing.T) {
 			t.Setenv(c.name, c.value)
 			var log bytes.Buffer
-			got := ReadBatch(environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), Traces, c.field)
+			got := ReadBatch(environ.NewReader(slog.New(slog.NewTextHandler(&log, nil))), signal, c.field)
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

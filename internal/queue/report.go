@@ -106,7 +106,7 @@ func (q *Queue[T]) log(e event) {
 	switch {
 	case e.rejected > 0 && q.logged.allow("rejected: "+e.message):
 		q.c.Logger.Warn("perfline: the receiver turned down some "+q.c.What+"; more of them for the same reason are only counted",
-			"to", q.c.To, q.c.What, e.rejected, "reason", e.message)
+			"to", q.c.To, "lost", e.rejected, "reason", e.message)
 	case e.rejected == 0 && e.message != "" && q.logged.allow("warning: "+e.message):
 		q.c.Logger.Warn("perfline: the receiver of "+q.c.What+" warns", "to", q.c.To, "warning", e.message)
 	}

@@ -53,8 +53,9 @@ func readBy(t *testing.T) map[string][]string {
 				switch pkg {
 				case module + "/internal/otlp":
 					add("OTEL_EXPORTER_OTLP_" + m[1])
-					add("OTEL_EXPORTER_OTLP_TRACES_" + m[1])
-					add("OTEL_EXPORTER_OTLP_METRICS_" + m[1])
+					for _, signal := range []string{"TRACES", "METRICS", "LOGS", "PROFILES"} {
+						add("OTEL_EXPORTER_OTLP_" + signal + "_" + m[1])
+					}
 				case module + "/internal/outputs":
 					add("OTEL_EXPORTER_OTLP_METRICS_" + m[1])
 				}

@@ -16,7 +16,7 @@ type Receiver interface {
 	// MarkLimit returns how many marks a span keeps: the last ones. A negative limit means no limit.
 	MarkLimit() int
 
-	// TakesMarks says which marks the receiver takes by themselves, in addition to those of finished spans. It always returns
+	// TakesMarks says which marks the receiver takes by themselves, in addition to the marks of finished spans. It always returns
 	// the same.
 	TakesMarks() MarksTaken
 }

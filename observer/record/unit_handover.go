@@ -37,12 +37,12 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 
 // addLate decides about a mark that was made after the end of its span. t.mu is held.
 func (t *Timeline) addLate(rec *journalRecord) {
-	kept := !t.tentative || t.isKept()
+	exists := !t.tentative || t.isKept() // for the receiver
 	switch {
-	case kept && t.receiver.TakesMarks() != NoMarks:
+	case exists && t.receiver.TakesMarks() != NoMarks:
 		rec.gets = getsLateMark
 		return
-	case kept:
+	case exists:
 		t.shard.late.Add(1)
 	default:
 		t.late++

@@ -1,0 +1,143 @@
+package exporter_test
+
+import (
+	"context"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/faulttest"
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// A signal is what a delivery of this package sends.
+type signal struct {
+	what      string // in log lines and errors
+	path      string
+	method    string
+	variables string // the prefix of the queue's
+	of        string // the signal's name in the variables of the exporter
+	pauses    bool   // after a receiver that does not know the signal
+
+	start func(exporter.Config) (sender, error)
+	names func(body []byte) ([]string, error)
+}
+
+// A sender is the delivery of a signal.
+type sender interface {
+	ForceFlush(context.Context) error
+	Shutdown(context.Context) error
+	Stats() exporter.Stats
+
+	add(name string)
+	accept(names ...string) // encoded together; the bytes are overwritten afterwards
+}
+
+var signals = []signal{
+	{what: "spans", path: "/v1/traces", method: coltracepb.TraceService_Export_FullMethodName, variables: "OTEL_BSP_", of: "TRACES",
+		start: func(c exporter.Config) (sender, error) {
+			d, err := exporter.NewDelivery(c)
+			return &spanSender{Delivery: d}, err
+		}, names: spanNames},
+	{what: "log records", path: "/v1/logs", method: collogspb.LogsService_Export_FullMethodName, variables: "OTEL_BLRP_", of: "LOGS", pauses: true,
+		start: func(c exporter.Config) (sender, error) {
+			d, err := exporter.NewLogDelivery(c)
+			return &logSender{d, new(otlpenc.Groups).Group(nil, instrumentation.Scope{Name: "logs"})}, err
+		}, names: recordNames},
+}
+
+// eachSignal runs a test for each signal.
+func eachSignal(t *testing.T, test func(*testing.T, signal)) {
+	t.Helper()
+	for _, s := range signals {
+		t.Run(s.what, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// faulty describes the signal for the suite of faults.
+func (s signal) faulty() faulttest.Signal {
+	return faulttest.Signal{What: s.what, Path: s.path, Method: s.method, Variables: s.variables, Pauses: s.pauses, Names: s.names,
+		New: func(c faulttest.Config) (faulttest.Delivery, error) {
+			d, err := s.start(exporter.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
+			return faultySender{d}, err
+		}}
+}
+
+// A faultySender is a delivery as the suite of faults knows it.
+type faultySender struct{ sender }
+
+func (f faultySender) Add(name string)    { f.add(name) }
+func (f faultySender) Stats() queue.Stats { return queue.Stats(f.sender.Stats()) }
+
+type spanSender struct {
+	*exporter.Delivery
+
+	groups otlpenc.Groups
+}
+
+func (s *spanSender) add(name string) { s.OnEnd(spanOf(name)) }
+
+func (s *spanSender) accept(names ...string) {
+	var all otlpenc.Spans
+	for _, name := range names {
+		one := encode(&s.groups, spanOf(name))
+		all = otlpenc.Spans{Group: one.Group, Bytes: append(all.Bytes, one.Bytes...), Count: all.Count + 1}
+	}
+	s.Accept(all)
+	overwrite(all.Bytes)
+}
+
+func spanNames(body []byte) (names []string, err error) {
+	var request coltracepb.ExportTraceServiceRequest
+	err = proto.Unmarshal(body, &request)
+	for _, resource := range request.GetResourceSpans() {
+		for _, scope := range resource.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				names = append(names, span.GetName())
+			}
+		}
+	}
+	return names, err
+}
+
+type logSender struct {
+	*exporter.LogDelivery
+
+	group *otlpenc.Group
+}
+
+func (l *logSender) add(name string) { l.accept(name) }
+
+func (l *logSender) accept(names ...string) {
+	all := recordsOf(l.group, names...)
+	l.AcceptLogs(all)
+	overwrite(all.Bytes)
+}
+
+// recordsOf returns events with these names.
+func recordsOf(group *otlpenc.Group, names ...string) otlpenc.Records {
+	all := otlpenc.Records{Group: group, Count: len(names)}
+	for _, name := range names {
+		r := otlpenc.LogRecord{EventName: name}
+		all.Bytes = r.Append(all.Bytes, nil)
+	}
+	return all
+}
+
+func recordNames(body []byte) (names []string, err error) {
+	var request collogspb.ExportLogsServiceRequest
+	err = proto.Unmarshal(body, &request)
+	for _, resource := range request.GetResourceLogs() {
+		for _, scope := range resource.GetScopeLogs() {
+			for _, record := range scope.GetLogRecords() {
+				names = append(names, record.GetEventName())
+			}
+		}
+	}
+	return names, err
+}

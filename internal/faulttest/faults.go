@@ -1,0 +1,102 @@
+package faulttest
+
+import (
+	"net"
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/queue"
+)
+
+// A fault is what a receiver does wrong until it is well.
+type fault struct {
+	name    string
+	only    string // a protocol; empty: both
+	timeout string // of a batch, in milliseconds; empty: the default
+	attempt string // of one attempt, in the same way
+	size    int    // of the queue; 0: 1000
+	kB      []int  // the items' sizes; nil: 100 of 1 kB
+
+	absent   bool                               // nothing listens
+	restarts bool                               // the same, after a first item that arrives
+	conn     func(*receiver, net.Conn) net.Conn // what becomes of a connection
+	hangs    bool                               // requests are read, and not answered
+	limit    int                                // bytes of a request, also when it is well
+	reply    reply                              // to requests
+
+	waits bool   // the items wait until the receiver is well; otherwise all are settled before
+	lost  uint64 // of the items
+	begin string // the log's line while the fault lasts, after the items' name; empty: none
+	end   string // its line when the receiver is well; empty: none
+	books func(queue.Stats) bool
+}
+
+// A reply says what a receiver does with a request. The zero value is success.
+type reply struct {
+	code   codes.Code // of gRPC; not OK: the receiver does not take the request
+	status int        // of HTTP, for the same
+	after  string     // with code and status: seconds, or a date, until the next attempt
+
+	rejected int64 // partial success: these are not taken
+	message  string
+	raw      string // answered in place of OTLP
+	lost     bool   // taken, but the connection ends before the answer
+}
+
+// Patterns of the log's lines. ITEMS stands for the signal's items.
+const (
+	notDelivered = "ITEMS are not delivered.*"
+	refused      = "ITEMS are refused and dropped.*"
+	again        = "ITEMS are delivered again"
+	warns        = "receiver of ITEMS warns.*"
+	turnedDown   = "turned down some ITEMS.*"
+	unknown      = "does not know ITEMS.*"
+	noAnswer     = notDelivered + "(no answer within|DeadlineExceeded)" // the receiver knows the deadline, too
+)
+
+func exhausted(after string) reply {
+	return reply{code: codes.ResourceExhausted, status: http.StatusTooManyRequests, after: after, message: "slow down"}
+}
+
+func unanswered(s queue.Stats) bool { return s.Unanswered == s.Failed && s.Failed > 0 }
+func answered(s queue.Stats) bool   { return s.Unanswered == 0 && s.Failed > 0 }
+func retried(s queue.Stats) bool    { return s.Retries > 0 && s.Failed == 0 }
+
+var theFaults = []fault{
+	{name: "absent", absent: true, waits: true, begin: notDelivered + "connection refused", end: again, books: retried},
+	{name: "absent for too long", absent: true, timeout: "300", lost: 100, begin: notDelivered + "connection refused", end: again, books: answered},
+	{name: "restarts", restarts: true, waits: true, begin: notDelivered + "(connection refused|EOF|closed|reset)", end: again, books: retried},
+	{name: "does not speak", conn: mute, attempt: "500", waits: true, begin: noAnswer, end: again, books: retried},
+	{name: "hangs", hangs: true, attempt: "500", waits: true, begin: noAnswer, end: again, books: retried},
+	{name: "hangs for too long", hangs: true, timeout: "500", lost: 100, begin: notDelivered + "(deadline|Deadline)", end: again, books: unanswered},
+	{name: "slow", hangs: true, size: 50, waits: true, lost: 50, end: "queue is full.* dropped=50"},
+	{name: "noise", conn: noise, kB: []int{1}, waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again, books: retried},
+	{name: "an answer that is not OTLP", reply: reply{raw: "\xff\xff\xff"}, begin: warns + "is not OTLP"},
+	{name: "closes mid-batch", conn: midBatch, waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again, books: retried},
+	{name: "closes before the answer", reply: reply{lost: true}, waits: true, begin: notDelivered + "(EOF|reset|closed)", end: again, books: retried},
+
+	{name: "4 MiB only", limit: 4 << 20, kB: []int{1500, 1500, 1500, 1500, 1500}},
+	{name: "4 MiB only, for 20 MiB", limit: 4 << 20, kB: []int{1, 1, 20 << 10, 1, 1}, lost: 1,
+		begin: refused + "(ResourceExhausted|413).*larger than max", end: again, books: answered},
+	{name: "an item of 20 MiB", kB: []int{1, 1, 20 << 10, 1, 1}},
+	{name: "413", only: otlp.HTTP, reply: reply{code: codes.ResourceExhausted, status: http.StatusRequestEntityTooLarge, message: "too large"},
+		lost: 100, begin: refused + "413.*too large", end: again, books: answered},
+
+	{name: "partial success", reply: reply{rejected: 3, message: "too old"}, lost: 3, begin: turnedDown + "lost=3 .*too old", books: answered},
+	{name: "partial success without a reason", reply: reply{rejected: 3}, lost: 3, begin: turnedDown + "lost=3 .*no reason", books: answered},
+	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"}, lost: 100, begin: turnedDown + "lost=100 ", books: answered},
+	{name: "partial success of fewer than none", reply: reply{rejected: -3}, begin: warns + "is not OTLP"},
+	{name: "a warning", reply: reply{message: "use another port"}, begin: warns + "use another port"},
+
+	{name: "exhausted for a second", reply: exhausted("1"), waits: true, begin: notDelivered + "slow down", end: again, books: retried},
+	{name: "exhausted, says a clock that is slow", reply: exhausted("Mon, 01 Jan 1990 00:00:00 GMT"), waits: true, begin: notDelivered + "slow down", end: again, books: retried},
+	{name: "exhausted, says a clock that is fast", timeout: "2000", reply: exhausted("Fri, 01 Jan 2100 00:00:00 GMT"), lost: 100, begin: notDelivered + "slow down", end: again, books: answered},
+	{name: "exhausted for good", only: otlp.GRPC, reply: exhausted(""), lost: 100, begin: refused + "slow down", end: again, books: answered},
+	{name: "429", only: otlp.HTTP, reply: exhausted(""), waits: true, begin: notDelivered + "429.*slow down", end: again, books: retried},
+	{name: "unavailable", reply: reply{code: codes.Unavailable, status: http.StatusServiceUnavailable, message: "starting"},
+		waits: true, begin: notDelivered + "starting", end: again, books: retried},
+	{name: "no credentials", reply: reply{code: codes.Unauthenticated, status: http.StatusUnauthorized, message: "no token"},
+		lost: 100, begin: refused + "no token", end: again, books: answered},
+}
