@@ -1,14 +1,9 @@
 package exporter
 
 import (
-	"time"
-
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/otlp"
 )
-
-// unknownPause is how long no log records are sent to a receiver that does not know them. Many backends of traces take no logs.
-const unknownPause = 10 * time.Minute
 
 // A LogDelivery sends log records over OTLP, with the guarantees of a [Delivery] and counts of its own. Methods may be called
 // concurrently.
@@ -22,7 +17,7 @@ type LogDelivery struct{ outbox }
 func NewLogDelivery(c Config) (*LogDelivery, error) {
 	d := &LogDelivery{}
 	var batch []otlpenc.Records // of the request that is encoded
-	err := d.open(c, outboxSignal{signal: otlp.Logs, what: "log records", unknownPause: unknownPause, request: func(body []byte, items []encoded) []byte {
+	err := d.open(c, outboxSignal{signal: otlp.Logs, what: "log records", unknownPause: otlp.UnknownPause, request: func(body []byte, items []encoded) []byte {
 		batch = batch[:0]
 		for _, e := range items {
 			batch = append(batch, otlpenc.Records{Group: e.group, Bytes: e.bytes, Count: e.count})

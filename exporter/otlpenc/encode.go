@@ -16,7 +16,7 @@ func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 		scratch = new([]byte)
 	}
 	b := span.Append((*scratch)[:0], Extra{})
-	use(Spans{Group: t.of(span), Bytes: b[:len(b):len(b)], Count: 1})
+	use(Spans{Group: t.Group(span.Resource, span.InstrumentationScope), Bytes: b[:len(b):len(b)], Count: 1})
 	if cap(b) <= maxScratch {
 		*scratch = b
 		t.scratch.Put(scratch)

@@ -49,20 +49,20 @@ func (t *Groups) all() []*Group {
 	return nil
 }
 
-// of returns the group of s. It takes no lock and allocates nothing if it has the group already. An exception is a scope
-// with NaN among its attributes, which does not equal itself.
-func (t *Groups) of(s *Snapshot) *Group {
+// Group returns the group of items with this resource and this scope. Resources are the same if their pointers
+// are, which all spans of a provider share. It takes no lock and allocates nothing if it has the group already. An exception is a
+// scope with NaN among its attributes, which does not equal itself.
+func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
 	for _, g := range t.all() {
-		if g.resource == s.Resource && g.scope == s.InstrumentationScope {
+		if g.resource == res && g.scope == scope {
 			return g
 		}
 	}
-	return t.Group(s.Resource, s.InstrumentationScope)
+	return t.add(res, scope)
 }
 
-// Group returns the group of items with this resource and this scope. Resources are the same if their pointers are, which
-// all spans of a provider share. It takes a lock and encodes the scope, so callers keep the result.
-func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
+// add returns a new group, unless there is one with the same encoded scope.
+func (t *Groups) add(res *resource.Resource, scope instrumentation.Scope) *Group {
 	fields := string(otlpwire.AppendScope(nil, scope))
 	t.mu.Lock()
 	defer t.mu.Unlock()

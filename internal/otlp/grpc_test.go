@@ -134,6 +134,7 @@ func TestGarbageGRPC(t *testing.T) {
 		}, queue.Answer{Unanswered: true}, "code = Internal"},
 		{"HTTP", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, queue.Answer{Unanswered: true}, "unexpected HTTP status code"},
 		{"HTTP that is unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, queue.Answer{Retry: true, Unanswered: true}, "code = Unavailable"},
+		{"HTTP that has no such path", http.NotFound, queue.Answer{Unanswered: true, Unknown: true}, "code = Unimplemented"},
 		{"details that are none", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Grpc-Status", "8")

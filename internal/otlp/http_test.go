@@ -31,6 +31,7 @@ func TestStatusHTTP(t *testing.T) {
 		{400, "Content-Type: application/x-protobuf", "\xff", queue.Answer{}, "the receiver answers 400 Bad Request"},
 		{401, "", " no\n\x1b[31m ", queue.Answer{}, "401 Unauthorized: no  [31m"},
 		{404, "", "", queue.Answer{Unknown: true}, "404 Not Found"},
+		{405, "", "", queue.Answer{}, "405 Method Not Allowed"},
 		{408, "", "", queue.Answer{}, "408"},
 		{413, "", "too large", queue.Answer{}, "413 Request Entity Too Large: too large"},
 		{429, "", "", queue.Answer{Retry: true}, "429"},

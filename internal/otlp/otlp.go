@@ -16,6 +16,7 @@ package otlp
 import (
 	"runtime/debug"
 	"strings"
+	"time"
 )
 
 // The protocols.
@@ -47,6 +48,10 @@ var (
 	// Profiles is in development: the names may change.
 	Profiles = Signal{"PROFILES", "/v1development/profiles", "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"}
 )
+
+// UnknownPause is how long a receiver that does not know a signal gets no more of it. Many backends of traces take nothing else. Traces
+// have no such pause: a gateway that answers 404 while it is replaced must not stop them.
+const UnknownPause = 10 * time.Minute
 
 const module = "github.com/perfline/perfline"
 

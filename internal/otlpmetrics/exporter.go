@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
 )
 
@@ -51,7 +52,7 @@ var _ metric.Exporter = (*Exporter)(nil)
 func New(c Config) *Exporter {
 	return &Exporter{c: c, queue: queue.New(queue.Config[*export]{
 		What: "metric points", To: c.To, Logger: c.Logger,
-		MaxCount: maxPoints, MaxBytes: maxBytes, BatchCount: 1, DropOldest: true, Timeout: c.Timeout,
+		MaxCount: maxPoints, MaxBytes: maxBytes, BatchCount: 1, DropOldest: true, Timeout: c.Timeout, UnknownPause: otlp.UnknownPause,
 		Send: func(ctx context.Context, batch []*export) queue.Answer { return c.Sender.Send(ctx, batch[0].body) },
 	})}
 }

@@ -1,4 +1,4 @@
-// Package queue delivers items to a receiver in batches: spans, profiles, later logs.
+// Package queue delivers items to a receiver in batches: spans, log records, profiles.
 //
 //	q := queue.New(queue.Config[item]{
 //		What: "spans", To: "http://localhost:4318", MaxCount: 2048, MaxBytes: 32 << 20, BatchCount: 512, BatchBytes: 3 << 20,

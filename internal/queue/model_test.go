@@ -49,7 +49,7 @@ var anyStep = rapid.Custom(func(t *rapid.T) step {
 })
 
 var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
-	a := answering{what: rapid.SampledFrom([]string{"ok", "ok", "partial", "retry", "retry", "retry after", "aside", "unanswered retry", "refuse", "unanswered", "hang", "panic"}).Draw(t, "answer")}
+	a := answering{what: rapid.SampledFrom([]string{"ok", "ok", "partial", "retry", "retry", "retry after", "aside", "unanswered retry", "refuse", "unknown", "unanswered", "hang", "panic"}).Draw(t, "answer")}
 	a.took = time.Duration(rapid.SampledFrom([]int{0, 0, 10, 2000}).Draw(t, "ms")) * time.Millisecond
 	err := errors.New(a.what)
 	switch a.what {
@@ -65,6 +65,8 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 		a.a = queue.Answer{Err: err, Retry: true, Unanswered: true}
 	case "refuse":
 		a.a = queue.Answer{Err: err}
+	case "unknown":
+		a.a = queue.Answer{Err: err, Unknown: true}
 	case "unanswered":
 		a.a = queue.Answer{Err: err, Unanswered: true}
 	}
@@ -72,7 +74,7 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 })
 
 // Items are added, flushed, answered and shut down at random. At each step the books balance and agree with the receiver,
-// bounds and order are kept, and no item arrives twice. The queue keeps each item until it is settled, and then releases it once.
+// bounds and order are kept, and no item arrives twice. After an answer that is Unknown, nothing waits, and items are dropped for a while. The queue keeps each item until it is settled, and then releases it once.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := config{
@@ -80,6 +82,7 @@ func TestModel(t *testing.T) {
 			BatchCount: rapid.SampledFrom([]int{0, 1, 5}).Draw(rt, "BatchCount"), BatchBytes: rapid.SampledFrom([]int{0, 40}).Draw(rt, "BatchBytes"),
 			DropOldest: rapid.Bool().Draw(rt, "DropOldest"), GiveUp: rapid.SampledFrom([]int{0, 3}).Draw(rt, "GiveUp"),
 			Delay: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(rt, "Delay"), Timeout: rapid.SampledFrom([]time.Duration{0, 3 * time.Second}).Draw(rt, "Timeout"),
+			UnknownPause: rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Second}).Draw(rt, "UnknownPause"),
 		}
 		steps := rapid.SliceOfN(anyStep, 1, 40).Draw(rt, "steps")
 		answers := rapid.SliceOfN(anyAnswering, 0, 30).Draw(rt, "answers")
@@ -102,6 +105,10 @@ type model struct {
 	done    map[int]bool // every item whose batch was answered for good
 	perhaps map[int]int  // the counts of items that are not, and of which an attempt was not answered
 	want    queue.Stats  // Delivered, Failed, Unanswered
+	unknown bool         // an answer since the last check was Unknown
+	pause   time.Time    // when the last pause for that ends
+	added   int          // the newest item
+	failed  int          // the newest item that failed for that
 }
 
 // wrong notes what is wrong. m.mu is held.
@@ -180,7 +187,7 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 	for _, i := range batch {
 		count += i.count
 		bytes += i.bytes
-		if m.done[i.number] {
+		if m.done[i.number] || i.number <= m.failed {
 			m.wrong("item %d was sent again after it was settled", i.number)
 		}
 		if !m.sent[i.number] && i.number <= m.newest {
@@ -220,7 +227,10 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 			m.perhaps[i.number] = i.count
 		}
 		return a
-	case "refuse":
+	case "refuse", "unknown":
+		if given.what == "unknown" && m.c.UnknownPause > 0 {
+			m.unknown, m.pause = true, time.Now().Add(m.c.UnknownPause)
+		}
 		m.want.Failed += uint64(count)
 		for _, i := range batch {
 			m.want.Unanswered += uint64(m.perhaps[i.number])
@@ -256,15 +266,30 @@ func (m *model) check(when string, s queue.Stats, accepted uint64, down bool) {
 	for _, count := range m.perhaps {
 		perhaps += count
 	}
-	if s.Failed < m.want.Failed && !down || s.Failed > m.want.Failed+uint64(perhaps) && m.c.Timeout == 0 {
+	if s.Failed < m.want.Failed && !down || s.Failed > m.want.Failed+uint64(perhaps) && m.c.Timeout == 0 && !m.unknown {
 		m.wrong("%s: the receiver turned down %d, books are %+v", when, m.want.Failed, s)
 	}
 	if s.Unanswered < m.want.Unanswered || s.Unanswered > m.want.Unanswered+uint64(perhaps) {
 		m.wrong("%s: the receiver did not answer for %d, and perhaps %d, books are %+v", when, m.want.Unanswered, perhaps, s)
 	}
+	if m.unknown && s.Pending > 0 && !down {
+		m.wrong("%s: the receiver does not know the items, and there wait %+v", when, s)
+	}
+	if m.unknown { // all that waited has failed
+		m.unknown, m.failed, m.want.Failed, m.want.Unanswered = false, m.added, s.Failed, s.Unanswered
+		clear(m.perhaps)
+	}
 	if m.c.MaxCount > 0 && s.Pending > uint64(m.c.MaxCount) || m.c.MaxBytes > 0 && s.PendingBytes > m.c.MaxBytes && s.PendingBytes < 500 {
 		m.wrong("%s: more waits than may: %+v", when, s)
 	}
+}
+
+// add notes the next item, and reports whether it is dropped because the receiver does not know the items.
+func (m *model) add(number int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.added = number
+	return time.Now().Before(m.pause)
 }
 
 // checkUnanswered checks that nothing is left pending that the receiver may have. Items that were dropped are left out.
@@ -282,12 +307,12 @@ func (m *model) checkUnanswered(s queue.Stats) {
 
 // play plays steps and returns what was wrong.
 func play(t *testing.T, c config, steps []step, answers []answering) string {
-	m := &model{c: c, answers: answers, newest: -1, sent: map[int]bool{}, done: map[int]bool{}, perhaps: map[int]int{}}
+	m := &model{c: c, answers: answers, newest: -1, failed: -1, sent: map[int]bool{}, done: map[int]bool{}, perhaps: map[int]int{}}
 	store := &storage{counts: map[int]int{}}
 	q := queue.New(queue.Config[numbered]{
 		Keep: store.keep, Release: store.release,
 		What: "items", To: "model", MaxCount: c.MaxCount, MaxBytes: c.MaxBytes, BatchCount: c.BatchCount, BatchBytes: c.BatchBytes,
-		DropOldest: c.DropOldest, GiveUp: c.GiveUp, Delay: c.Delay, Timeout: c.Timeout, Send: m.send, Logger: slog.New(slog.DiscardHandler),
+		DropOldest: c.DropOldest, GiveUp: c.GiveUp, Delay: c.Delay, Timeout: c.Timeout, UnknownPause: c.UnknownPause, Send: m.send, Logger: slog.New(slog.DiscardHandler),
 	})
 	var accepted uint64
 	down := false
@@ -296,10 +321,15 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 		before := q.Stats()
 		switch s.what {
 		case "add":
+			paused := m.add(i)
 			q.Add(numbered{number: i, count: s.count, bytes: s.bytes})
 			accepted += uint64(s.count)
-			if after := q.Stats(); after.Dropped != before.Dropped && c.MaxCount == 0 && c.MaxBytes == 0 && !down {
+			after := q.Stats()
+			if after.Dropped != before.Dropped && c.MaxCount == 0 && c.MaxBytes == 0 && !down && !paused {
 				t.Errorf("step %d: dropped without a bound: %+v", i, after)
+			}
+			if paused && after.Dropped != before.Dropped+uint64(s.count) {
+				t.Errorf("step %d: not dropped in the pause: %+v", i, after)
 			}
 		case "sleep":
 			time.Sleep(s.wait)

@@ -64,7 +64,7 @@ type Stats struct {
 	Accepted  uint64 // given to Add
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	Dropped   uint64 // for want of room, or added in an [Config].UnknownPause or after Shutdown
+	Dropped   uint64 // for want of room, added in an [Config].UnknownPause, or added after Shutdown
 	Pending   uint64 // waiting or being sent; after Shutdown, given up
 
 	PendingBytes int    // of Pending
@@ -121,11 +121,12 @@ type Queue[T Item] struct {
 
 	unknown time.Time // end of a pause because the receiver does not know the items; zero: none
 
-	failing    bool        // the last attempt failed
-	warned     bool        // as the log says
-	warnings   []time.Time // of the last minute
-	lostBefore uint64      // lost items up to the last answer
-	unlogged   uint64      // items lost while delivery failed, which no line has counted
+	failing     bool        // the last attempt failed
+	warned      bool        // as the log says
+	saidUnknown bool        // the log says that the receiver does not know the items
+	warnings    []time.Time // of the last minute
+	lostBefore  uint64      // lost items up to the last answer
+	unlogged    uint64      // items lost while delivery failed, which no line has counted
 
 	flushes []*flush
 	closing bool
@@ -186,9 +187,12 @@ func (q *Queue[T]) Add(item T) {
 		q.reason = errShut
 		return
 	}
-	if !q.unknown.IsZero() && time.Now().Before(q.unknown) {
-		q.stats.Dropped += uint64(count)
-		return
+	if !q.unknown.IsZero() {
+		if time.Now().Before(q.unknown) {
+			q.stats.Dropped += uint64(count)
+			return
+		}
+		q.unknown = time.Time{}
 	}
 	if !q.makeRoom(count, bytes) {
 		q.stats.Dropped += uint64(count)

@@ -54,10 +54,10 @@ func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 	}
 	if a.Err != nil {
 		q.failing = true
-		if !q.warned && q.mayWarn() {
-			q.warned = true
-			e.failure, e.refused = a.Err, !a.Retry && !a.Unanswered
-			e.unknown = a.Unknown && q.c.UnknownPause > 0
+		unknown := a.Unknown && q.c.UnknownPause > 0
+		if (!q.warned || unknown && !q.saidUnknown) && q.mayWarn() {
+			q.warned, q.saidUnknown = true, q.saidUnknown || unknown
+			e.failure, e.refused, e.unknown = a.Err, !a.Retry && !a.Unanswered, unknown
 		}
 		return e
 	}
@@ -69,7 +69,7 @@ func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 	case !q.failing && !q.closing && more > 0:
 		e.overflow, e.lost = true, more
 	}
-	q.failing, q.warned = false, false
+	q.failing, q.warned, q.saidUnknown = false, false, false
 	return e
 }
 

@@ -232,6 +232,8 @@ func (q *Queue[T]) failWaiting(why error) {
 		fail(a.item, a.number, a.unanswered)
 	}
 	q.aside = nil
+	q.armed = false
+	q.time.Stop()
 }
 
 func (q *Queue[T]) clearBatch() {

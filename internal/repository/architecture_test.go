@@ -37,6 +37,7 @@ var drawn = map[string]struct {
 	"bridge":                {1, "OpenTelemetry", "spans", 0},
 	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 5}, // above bridgegrpc
 	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
+	"bridge/bridgelog":      {1, "OpenTelemetry", "log records", 6},         // above the exporter, to which its data goes
 	"bridge/bridgetest":     {0, "OpenTelemetry", "for tests of others", 6}, // above bridgehttp
 	"profiling":             {3, "profiles", "the sampler", 0},
 	"profiling/profile":     {3, "profiles", "data and formats", 0},

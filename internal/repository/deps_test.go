@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc"},
 	"bridge/bridgehttp":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
+	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
 	"profiling":              {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":      {"observer"},
 	"profiling/spanlabels":   {"internal"},
@@ -51,6 +52,10 @@ var onlyFor = map[string][]string{
 
 	module + "/profiling/internal/continuous": {"profiling/pyroscope", "profiling/otlpprofiles"},
 	"golang.org/x/exp/":                       {"profiling/flight"}, // the reader of execution traces
+	module + "/bridge/bridgelog":              {"bridge/bridgelog"}, // programs that use the log SDK
+
+	"go.opentelemetry.io/otel/sdk/log": {"bridge/bridgelog"},
+	"go.opentelemetry.io/otel/log":     {"bridge/bridgelog"},
 
 	"go.opentelemetry.io/contrib/":               {""},                  // perfline.Start, which collects the runtime's metrics
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
@@ -158,6 +163,24 @@ func TestStartLinksNoTraceReader(t *testing.T) {
 		dep = strings.TrimSpace(dep)
 		if dep == module+"/profiling/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
 			t.Errorf("perfline, the page or the files reach %s", dep)
+		}
+	}
+}
+
+// A program without package bridgelog links no log SDK. A program with OpenTelemetry's log SDK and exporters may use that package
+// without linking perfline's exporter and gRPC.
+func TestLogSDKIsApart(t *testing.T) {
+	atRoot(t)
+	const logs = module + "/bridge/bridgelog"
+	for pkg := range strings.Lines(list(t, "", `{{.ImportPath}} {{join .Deps " "}}`, packages...)) {
+		deps := strings.Fields(pkg)
+		for _, dep := range deps[1:] {
+			if strings.HasPrefix(dep, "go.opentelemetry.io/otel/sdk/log") && deps[0] != logs {
+				t.Errorf("%s reaches %s: only %s may", deps[0], dep, logs)
+			}
+			if deps[0] == logs && (dep == module+"/exporter" || strings.HasPrefix(dep, "google.golang.org/grpc")) {
+				t.Errorf("%s reaches %s", logs, dep)
+			}
 		}
 	}
 }

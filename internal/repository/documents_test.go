@@ -27,7 +27,7 @@ func TestDocumentedRecipes(t *testing.T) {
 		"chi.go": "frameworks", "echo4.go": "frameworks", "echo5.go": "frameworks", "gin.go": "frameworks", "gorilla.go": "frameworks", "httprouter.go": "frameworks",
 		"connect.go": "jobs", "cron.go": "jobs", "kafka.go": "jobs",
 		"databases.go": "databases", "redis.go": "databases",
-		"loggers.go": "logs",
+		"loggers.go": "logs", "log_records.go": "logs",
 	}
 	for _, file := range files(t, ".go") {
 		folder, name := path.Split(file)
