@@ -21,8 +21,8 @@ import (
 )
 
 // buildFlags shorten builds that take minutes, by nested module. They leave out the service
-// discovery of Prometheus in many clouds, and a third of the compiler's work on Loki: its speed
-// is that of a few test records.
+// discovery of Prometheus in many clouds. For Loki they leave out optimization, which is a third
+// of the compiler's work: a slower Loki is fast enough for tests.
 var buildFlags = map[string][]string{
 	"loki":       {"-gcflags=all=-N -l -dwarf=false", "-ldflags=-s -w"},
 	"prometheus": {"-tags=remove_all_sd"},

@@ -145,8 +145,8 @@ func askPrometheus(ctx context.Context, t *testing.T, p *backend.Prometheus, que
 	t.Logf("%s gives %v", query, last)
 }
 
-// followExemplar goes from an exemplar of a query by the links of the data sources: to a trace, which Jaeger
-// must have, as no Tempo can be built here, and to log records of the shop in that trace.
+// followExemplar follows the data sources' links from an exemplar of a query. The first leads to a trace. Jaeger
+// must have it, as no Tempo can be built here. The second leads from there to log records of the shop.
 func followExemplar(ctx context.Context, t *testing.T, p *backend.Prometheus, query string, j *backend.Jaeger, l *backend.Loki) {
 	t.Helper()
 	all := sources(t)
