@@ -3,6 +3,7 @@
 //
 //	go build -C integration/loki -gcflags='all=-N -l -dwarf=false' -ldflags='-s -w' github.com/grafana/loki/v3/cmd/loki
 //
-// Its requirements, replacements and exclusions are Loki's own, without those that only
-// Loki's tests need.
+// "go mod tidy" made its go.mod of Loki's, with Loki's replacements and exclusions. One
+// replacement is left out: that of github.com/grafana/loki/pkg/push by a folder, which the
+// module proxy has as a module.
 package loki
