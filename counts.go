@@ -24,10 +24,16 @@ func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {
 			return p.tracing == nil || !p.tracing.keeps
 		case strings.HasPrefix(c.Group, "perfline.delivery.metrics"):
 			return p.points == nil
-		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"), strings.HasPrefix(c.Group, "perfline.profiling"):
+		case strings.HasPrefix(c.Group, "perfline.delivery.profiles"):
 			return p.profiles == nil
+		case strings.HasPrefix(c.Group, "perfline.delivery.otlp_profiles"):
+			return p.exported == nil
+		case strings.HasPrefix(c.Group, "perfline.profiling"):
+			return p.profiles == nil && p.exported == nil
 		case strings.HasPrefix(c.Group, "perfline.waits"):
 			return p.waits == nil
+		case strings.HasPrefix(c.Group, measuresGroup):
+			return p.measures == nil
 		}
 		return false
 	})
@@ -108,16 +114,18 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "unanswered", N: f.Unanswered, Lost: true, What: "profiles that the server did not answer"},
 		exporter.Count{Name: "dropped", N: f.Dropped, Lost: true, What: "profiles dropped at the full queue"})
 	add("perfline.delivery.profiles.retries", exporter.Count{N: f.Retries, What: "requests with a profile that were sent again"})
-	if f.Engine != "" {
+	s.otlpProfileCounts(add)
+	taken := s.profiling()
+	if taken.Engine != "" {
 		what := "samples for continuous profiling"
-		if f.Fallback != "" {
-			what += ", because cpu does not work: " + f.Fallback
+		if taken.Fallback != "" {
+			what += ", because cpu does not work: " + taken.Fallback
 		}
-		add(engineGroup, exporter.Count{Name: string(f.Engine), N: 1, Now: true, What: what})
+		add(engineGroup, exporter.Count{Name: string(taken.Engine), N: 1, Now: true, What: what})
 	}
-	add("perfline.profiling.failed", exporter.Count{N: f.Failed, Lost: true, What: "profiles that could not be taken"})
-	add("perfline.profiling.lost_samples", exporter.Count{N: f.LostSamples, Lost: true, What: "samples that the engine lost"})
-	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, f.Gaps)), What: "times when nothing was sampled for a while"})
+	add("perfline.profiling.failed", exporter.Count{N: taken.Failed, Lost: true, What: "profiles that could not be taken"})
+	add("perfline.profiling.lost_samples", exporter.Count{N: taken.LostSamples, Lost: true, What: "samples that the engine lost"})
+	add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, taken.Gaps)), What: "times when nothing was sampled for a while"})
 	w := s.Waits
 	add("perfline.waits.requests",
 		exporter.Count{Name: "slow", N: w.Slow, What: "slow requests given to the flight recorder"},
@@ -137,7 +145,7 @@ func (s Stats) Counts() []exporter.Count {
 	add("perfline.waits.results", exporter.Count{N: w.Results, Now: true, What: "results in memory"})
 	add("perfline.waits.result_bytes", exporter.Count{N: w.ResultBytes, Now: true, What: "approximate bytes of the results in memory"})
 	add("perfline.waits.evicted", exporter.Count{N: w.Evicted, What: "results that newer ones replaced, or that were too large"})
-	return all
+	return append(all, measureCounts(s.Measures)...)
 }
 
 // delivered lists the outcomes of a delivery over OTLP. The outcomes besides accepted are disjoint and add up to it.

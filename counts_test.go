@@ -29,8 +29,10 @@ func TestCountsAreComplete(t *testing.T) {
 	fill(reflect.ValueOf(&s.Bridge).Elem())
 	fill(reflect.ValueOf(&s.Delivery).Elem())
 	fill(reflect.ValueOf(&s.Metrics).Elem())
-	fill(reflect.ValueOf(&s.Profiles).Elem())
+	fill(reflect.ValueOf(&s.Profiles).Elem()) // which counts for OTLPProfiling, too: see TestBothProfilings
+	fill(reflect.ValueOf(&s.OTLPProfiles).Elem())
 	fill(reflect.ValueOf(&s.Waits).Elem())
+	fill(reflect.ValueOf(&s.Measures).Elem())
 	s.UnlabelledSpans = next
 	next++
 	names, numbers := map[string]bool{}, map[uint64]bool{}
@@ -53,6 +55,8 @@ func TestOutcomesAddUp(t *testing.T) {
 	s := perfline.Stats{
 		Delivery: exporter.Stats{Accepted: 100, Delivered: 60, Failed: 20, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
 		Profiles: pyroscope.Stats{Accepted: 100, Delivered: 60, Refused: 10, Unanswered: 10, Dropped: 15, Pending: 5, Retries: 7},
+
+		OTLPProfiles: exporter.Stats{Accepted: 100, Delivered: 60, Failed: 20, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
 	}
 	sums := map[string]uint64{}
 	for _, c := range s.Counts() {
@@ -63,6 +67,7 @@ func TestOutcomesAddUp(t *testing.T) {
 	for group, want := range map[string]uint64{
 		"perfline.delivery.spans": 100, "perfline.delivery.spans.unanswered": 5, "perfline.delivery.spans.retries": 7,
 		"perfline.delivery.profiles": 100, "perfline.delivery.profiles.retries": 7,
+		"perfline.delivery.otlp_profiles": 100, "perfline.delivery.otlp_profiles.unanswered": 5, "perfline.delivery.otlp_profiles.retries": 7,
 	} {
 		if got := sums[group]; got != want {
 			t.Errorf("%s: the outcomes are %d, want %d", group, got, want)

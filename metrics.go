@@ -21,9 +21,11 @@ import (
 //	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
 //	perfline.delivery.metrics   the same
 //	perfline.delivery.profiles  by perfline.outcome; .pending and .retries
+//	perfline.delivery.otlp_profiles  as spans
 //	perfline.profiling.failed, .lost_samples, .gaps and .gap_time
 //	perfline.profiling.engine   1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others
+//	perfline.measures           by perfline.outcome; .series
 //	perfline.waits.requests     by perfline.outcome; .pending
 //	perfline.waits.snapshots    by perfline.outcome; .snapshot_bytes, .panics, .results, .result_bytes and .evicted
 //	perfline.waits.time         by perfline.activity: armed, writing, analysing
@@ -57,9 +59,13 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.delivery.metrics.retries", "{request}", "Requests with metrics that were sent again."},
 		{"perfline.delivery.profiles", "{profile}", "Profiles on their way to Pyroscope, by outcome."},
 		{"perfline.delivery.profiles.retries", "{request}", "Requests with a profile that were sent again."},
+		{"perfline.delivery.otlp_profiles", "{profile}", "Profiles over OTLP on their way to the receiver, by outcome."},
+		{"perfline.delivery.otlp_profiles.unanswered", "{profile}", "Failed profiles over OTLP that the receiver may have."},
+		{"perfline.delivery.otlp_profiles.retries", "{request}", "Requests with profiles over OTLP that were sent again."},
 		{"perfline.profiling.failed", "{profile}", "Profiles that could not be taken."},
 		{"perfline.profiling.lost_samples", "{sample}", "Samples that the engine lost."},
 		{"perfline.profiling.gaps", "{gap}", "How often profiling sampled nothing for a while."},
+		{measuresGroup, "{measure}", "Measures that the histogram of measures has without their attributes, or lost, by outcome."},
 		{"perfline.waits.requests", "{request}", "Slow requests given to the flight recorder, by outcome."},
 		{"perfline.waits.snapshots", "{snapshot}", "Snapshots of the execution trace, by outcome."},
 		{"perfline.waits.snapshot_bytes", "By", "Size of all snapshots."},
@@ -75,6 +81,8 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.delivery.logs", ".pending", "{record}", "Log records in the queue for the backend."},
 		{"perfline.delivery.metrics", ".pending", "{point}", "Metric points in the queue for the backend."},
 		{"perfline.delivery.profiles", ".pending", "{profile}", "Profiles in the queue for Pyroscope."},
+		{"perfline.delivery.otlp_profiles", ".pending", "{profile}", "Profiles in the queue for the receiver over OTLP."},
+		{measuresGroup + ".series", "", "{series}", "Series of the histogram of measures."},
 		{"perfline.waits.requests", ".pending", "{request}", "Slow requests that wait for a snapshot or its analysis."},
 		{"perfline.waits.results", "", "{result}", "Results in memory: what slow requests waited for."},
 		{"perfline.waits.result_bytes", "", "By", "Approximate size of the results in memory."},
@@ -112,13 +120,14 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		if p.waits != nil {
 			waits.observe(o, s.Waits, p.waits.State())
 		}
-		if p.profiles == nil {
+		if p.profiles == nil && p.exported == nil {
 			return nil
 		}
-		o.ObserveFloat64(gapTime, s.Profiles.GapTime.Seconds())
+		taken := s.profiling()
+		o.ObserveFloat64(gapTime, taken.GapTime.Seconds())
 		for _, is := range []profiling.State{profiling.Started, profiling.Paused, profiling.Stopped} {
 			n := int64(0)
-			if is == s.Profiles.State {
+			if is == taken.State {
 				n = 1
 			}
 			o.ObserveInt64(state, n, metric.WithAttributes(attribute.String("perfline.profiling.state", string(is))))

@@ -55,6 +55,15 @@ type Config struct {
 	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
 	Waits states.Recorder
 
+	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone: otlpprofiles.New of package
+	// profiling/otlpprofiles makes it (development). OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts
+	// it, and Shutdown shuts it down.
+	ProfileExporter ProfileExporter
+
+	// Measures says which measures are in the histogram perfline.measure.duration. By default, none are. Its Timeline is this one unless
+	// set, and its MeterProvider the global one after Start. The histogram costs nothing while no metrics are exported.
+	Measures bridge.MeasureConfig
+
 	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its endpoint do not count. Shutdown
 	// shuts it down.
 	SpanExporter sdktrace.SpanExporter
@@ -93,11 +102,13 @@ type Pipeline struct {
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
 	profiles *pyroscope.Pusher // nil without a server for profiles
+	exported ProfileExporter   // of profiles; nil without one
 	sessions *sessions.Recorder
 	waits    states.Recorder          // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
+	measures *bridge.MeasureHistogram // nil without Config.Measures
 	before   Stats                    // when Start was done
 
 	shutdown sync.Once
@@ -109,7 +120,7 @@ type Pipeline struct {
 //   - delivery over OTLP, if there is an endpoint
 //   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks asks for them
 //   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
-//   - continuous profiling, if there is a Pyroscope server
+//   - continuous profiling, if there is a Pyroscope server or Config.ProfileExporter
 //   - the most recent requests in memory
 //   - the recorder of what slow requests waited for, if Config.Waits has one
 //   - propagators (OTEL_PROPAGATORS)
@@ -179,6 +190,12 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			started = append(started, p.profiles)
 		}
 	}
+	if p.exported, err = startProfileExporter(ctx, c, res, vars); err != nil {
+		return nil, err
+	}
+	if p.exported != nil {
+		started = append(started, p.exported)
+	}
 
 	to := &destinations{recent: p.recent}
 	switch {
@@ -223,6 +240,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
 		}
 	}
+	p.startMeasures(c)
 	var unavailable error
 	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
@@ -250,7 +268,7 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	if c.Profiles.Resource == nil {
 		c.Profiles.Resource = res
 	}
-	p, err := pyroscope.Start(ctx, c.Profiles)
+	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
 	if errors.Is(err, profiling.ErrNotAllowed) {
 		if !vars.Wrong(profiling.EnvVariable) { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
@@ -299,11 +317,12 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 		return nil
 	}
 	profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
+	exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Flush(ctx) })
 	err := p.tracing.flush(ctx)
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
 	}
-	return errors.Join(err, <-profiles)
+	return errors.Join(err, <-profiles, <-exported)
 }
 
 // withProfiles calls do on a goroutine of its own. So delivery of spans and of profiles do not wait for each other's
@@ -350,8 +369,10 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 			return
 		}
 		profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
+		exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Shutdown(ctx) })
 		err = p.tracing.shutdown(ctx)
-		err = errors.Join(err, <-profiles, <-waits)
+		err = errors.Join(err, <-profiles, <-exported, <-waits)
+		p.stopMeasures()
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}

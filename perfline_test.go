@@ -29,6 +29,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
@@ -231,6 +232,11 @@ func testMetrics(t *testing.T, start starter) {
 			"perfline.delivery.spans accepted": 1, "perfline.delivery.spans delivered": 0, "perfline.delivery.spans.pending": 1,
 			"perfline.delivery.spans.retries": 0, "perfline.delivery.spans.unanswered": 0,
 		}, "perfline.profiling"},
+		{"profiles over OTLP to deliver", perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Endpoint: gone.URL})}, map[string]int64{
+			"perfline.delivery.otlp_profiles accepted": 0, "perfline.delivery.otlp_profiles.pending": 0, "perfline.delivery.otlp_profiles.retries": 0,
+			"perfline.delivery.otlp_profiles.unanswered": 0, "perfline.profiling.failed": 0,
+			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
+		}, "perfline.delivery.profiles"},
 		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
 			"perfline.delivery.profiles accepted": 0, "perfline.delivery.profiles.pending": 0, "perfline.delivery.profiles.retries": 0, "perfline.profiling.lost_samples": 0, "perfline.profiling.gaps": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,

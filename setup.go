@@ -59,6 +59,9 @@ func (c Config) check() error {
 	if err := c.Keep.Check(); err != nil {
 		return fmt.Errorf("field Keep: %w", err)
 	}
+	if err := c.Measures.Check(); err != nil {
+		return fmt.Errorf("field Measures: %w", err)
+	}
 	if c.Waits != nil && (c.Keep.Off || c.TracerProvider != nil) {
 		return errors.New("field Waits: must be nil when Keep is off, or when TracerProvider is set: nothing finds slow requests then")
 	}

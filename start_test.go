@@ -56,6 +56,7 @@ func TestStartErrors(t *testing.T) {
 		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
 		{"share", perfline.Config{Keep: bridge.KeepPolicy{Share: 2}}, nil, "perfline: field Keep: KeepPolicy.Share 2: must be from 0 to 1"},
+		{"measures", perfline.Config{Measures: bridge.MeasureConfig{Names: []string{"*.query"}}}, nil, `perfline: field Measures: MeasureConfig.Names[0] "*.query": must be a name in UTF-8, with * at its end at most`},
 		{"profiles", perfline.Config{Traces: exporter.Config{Endpoint: otlp}, Profiles: pyroscope.Config{ServerAddress: profiles, TenantID: "a\nb"}}, nil, `perfline: pyroscope: TenantID "a\nb": must be UTF-8 without control characters`},
 		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Spans: 7}}, nil, "Spans 7: must be"},
 		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},

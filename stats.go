@@ -7,6 +7,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -19,7 +20,13 @@ type Stats struct {
 	Logs     exporter.Stats  // of log records; zero unless they are exported
 	Metrics  exporter.Stats  // of metric points; zero unless they are sent over OTLP
 	Profiles pyroscope.Stats // zero without a Pyroscope server
-	Waits    states.Stats    // zero without Config.Waits
+
+	OTLPProfiles  exporter.Stats            // of profiles over OTLP; zero without Config.ProfileExporter
+	OTLPProfiling profiling.ContinuousStats // how these were taken; Profiles has its own
+
+	Waits states.Stats // zero without Config.Waits
+
+	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
 
 	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open. perfline's own provider has
 	// no such bound.
@@ -47,9 +54,13 @@ func (p *Pipeline) Stats() Stats {
 	if p.profiles != nil {
 		s.Profiles = p.profiles.Stats()
 	}
+	if p.exported != nil {
+		s.OTLPProfiles, s.OTLPProfiling = p.exported.Stats(), p.exported.Profiling()
+	}
 	if p.waits != nil {
 		s.Waits = p.waits.Stats()
 	}
+	s.Measures = p.measureStats()
 	return s
 }
 
@@ -116,6 +127,9 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
 	add(&e.Profiles, f.Dropped, 0, "profiles dropped at the full queue")
 	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")
+	add(&e.Profiles, s.OTLPProfiles.Dropped, 0, "profiles over OTLP dropped at the full queue")
+	add(&e.Profiles, s.OTLPProfiles.Failed, 0, "profiles over OTLP not accepted by the receiver")
+	add(&e.Profiles, s.OTLPProfiles.Pending, 0, "profiles over OTLP given up at the end")
 	if len(e.Causes) == 0 {
 		return nil
 	}

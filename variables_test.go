@@ -21,6 +21,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
 type env = map[string]string
@@ -69,6 +70,7 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_METRICS_EXPORTER":    {cells: allFail},
 		"OTEL_LOGS_EXPORTER":       {cells: allFail},
 		"PERFLINE_MARKS":           {cells: allWarn},
+		"OTEL_PROFILES_EXPORTER":   {cells: allFail},
 
 		"OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS": {cells: text},
 		"OTEL_GO_X_OBSERVABILITY":                 {cells: allWarn},
@@ -95,7 +97,7 @@ func variables(pyroscope string) map[string]cellsOf {
 		"CERTIFICATE": allFail, "CLIENT_CERTIFICATE": allFail, "CLIENT_KEY": allFail,
 		"INSECURE": allWarn, "COMPRESSION": allWarn, "TIMEOUT": "wowww",
 	} {
-		for signal, with := range map[string]env{"": both, "TRACES_": traces, "METRICS_": metrics, "LOGS_": logs} {
+		for signal, with := range map[string]env{"": both, "TRACES_": traces, "METRICS_": metrics, "LOGS_": logs, "PROFILES_": nil} {
 			all["OTEL_EXPORTER_OTLP_"+signal+what] = cellsOf{cells: cells, with: with}
 		}
 	}
@@ -149,6 +151,7 @@ func TestVariables(t *testing.T) {
 					w := watchGlobals(t)
 					pl, err := perfline.Start(t.Context(), perfline.Config{
 						Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+						ProfileExporter: otlpprofiles.New(otlpprofiles.Config{}),
 					})
 					if (err != nil) != (want == fails) {
 						t.Fatalf("Start returned %v", err)

@@ -25,8 +25,9 @@
 //	Start…End under a span              child span that other spans and marks can be under
 //	measure under no span               root span, if the sampler wants it
 //	measure under a remote span         child span, if the sampler wants it
+//	measure of an allowed name          that, and a value of a histogram: see [MeasureHistogram]
 //	measure that failed (Timing.Fail)   status Error with the error's text, and an event "exception"
-//	anything under an unsampled span    nothing, or the same as under a sampled one if the request
+//	anything under an unsampled span    nothing but the histogram, or the same as under a sampled one if the request
 //	                                    is kept: see [KeepPolicy]
 //	entry of another type               nothing (requests are spans already)
 //	detail                              attributes, as below

@@ -117,6 +117,15 @@ func (s *recordedSpan) IsRecording() bool { return !s.tentative && s.isOpen() }
 // Takes implements [serving.RequestSpan].
 func (s *recordedSpan) Takes() bool { return s.isOpen() }
 
+// ExportedUnsampled implements [serving.RequestSpan].
+func (s *recordedSpan) ExportedUnsampled() bool {
+	if !s.tentative {
+		return false
+	}
+	unit := s.unit.Load()
+	return unit != nil && unit.Exported()
+}
+
 // failed reports whether the span has ended with the status Error.
 func (s *recordedSpan) failed() bool { return s.status.Code == codes.Error }
 

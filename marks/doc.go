@@ -32,7 +32,8 @@
 //   - A mark costs one to two readings of the clock, and Time…End two to three. They
 //     allocate nothing. [Start] costs about five, and allocates its context when there
 //     is a bridge. Under a span that is not recorded, each costs less than one reading,
-//     unless an observer wants the entries or the request may still be kept.
+//     unless an observer wants the entries or the request may still be kept. A measure
+//     in a histogram of the application costs the readings and the histogram.
 //   - [Keep] asks for the whole request to be kept, for cases that only your code can
 //     see. Use it rarely: there is a ceiling for all of them.
 //   - In tests, [github.com/perfline/perfline/observer/observertest.Recorder] returns
@@ -56,7 +57,8 @@
 //     blocks delays only its caller.
 //   - Under a span that is not recorded, nothing happens unless an observer wants the
 //     entries, or the program may still keep the request (see [Keep]). [Measure] then
-//     checks its options and returns no entry.
+//     checks its options and returns no entry. A histogram of the application gets
+//     measures there as well: they are timed, and are no entries.
 //
 // # Limitations
 //

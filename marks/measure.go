@@ -86,17 +86,22 @@ type MeasureOptions struct {
 //   - a time is out of range: see [record.MaxTime]
 //
 // Under a span that is not recorded, Measure does not look names up, because their
-// marks were not recorded either. It then returns the zero Entry.
+// marks were not recorded either. It then returns the zero Entry. A histogram that
+// wants the measure gets it if the duration does not depend on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
 	var p record.Place
 	p.Locate(ctx)
-	wanted := p.Wants(record.Measure)
-	start, end, err := o.resolve(resolver{p.Timeline, wanted})
+	wanted := p.WantsMeasure(name)
+	entry := wanted && p.To != record.ToMeter
+	start, end, err := o.resolve(resolver{p.Timeline, entry})
 	if err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
+	}
+	if wanted && !entry && o.Duration == nil {
+		start, end, wanted = o.resolveUnrecorded(p.Timeline)
 	}
 	if !wanted {
 		return observer.Entry{}, nil
@@ -106,7 +111,20 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 		return observer.Entry{}, err
 	}
 	p.Queue(m)
+	if !entry {
+		return observer.Entry{}, nil
+	}
 	return observer.Entry(m), nil
+}
+
+// resolveUnrecorded resolves the options under a span that is not recorded, for the meter. It reports false if they name a
+// mark, which was not recorded, or if they need the origin of a request that has no timeline.
+func (o *MeasureOptions) resolveUnrecorded(tl *record.Timeline) (start, end time.Duration, ok bool) {
+	if needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed; needsOrigin && tl.Parent() == nil {
+		return 0, 0, false
+	}
+	start, end, err := o.resolve(resolver{tl, true})
+	return start, end, err == nil
 }
 
 // check refuses what no timeline could resolve, in the specification's order.

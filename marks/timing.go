@@ -71,7 +71,7 @@ func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Con
 func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
 	p := &t.place
 	p.Locate(ctx)
-	if !p.Wants(record.Measure) {
+	if !p.WantsMeasure(name) {
 		p.Timeline = nil
 		return
 	}

@@ -37,7 +37,11 @@ func counts(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all = append(all, spans...)
+	more, err := countAllocationsOfSignals(ctx)
+	if err != nil {
+		return err
+	}
+	all = append(append(all, spans...), more...)
 	programs, err := sizes(ctx)
 	if err != nil {
 		return err

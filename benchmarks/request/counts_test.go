@@ -43,6 +43,25 @@ func TestSpansArrive(t *testing.T) {
 	}
 }
 
+// Each signal delivers all spans, too, and its allocations stay within their limits.
+func TestSignals(t *testing.T) {
+	if err := environment(false); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := countAllocationsOfSignals(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range counts {
+		if most, ok := limits[c.what]; !ok || c.got > most {
+			t.Errorf("%s: is %v, must be at most %v", c.what, c.got, most)
+		}
+	}
+	if len(counts) == 0 {
+		t.Error("nothing is counted")
+	}
+}
+
 // A variant that loses a span is a failure, not a cheap one.
 func TestLostSpan(t *testing.T) {
 	s := shapes[0]

@@ -37,6 +37,14 @@ var limits = map[string]float64{
 
 	"http, " + oursAlone + allocationsOfSpan: 1.02,
 
+	plain + allocationsAdded:                     0,
+	plain + unsampled + allocationsAdded:         0,
+	exemplars + allocationsAdded:                 0,
+	nameHistogram + allocationsAdded:             0,
+	attributeHistogram + allocationsAdded:        0,
+	exemplars + unsampled + allocationsAdded:     0,
+	nameHistogram + unsampled + allocationsAdded: 0,
+
 	"SDK + our exporter" + megabytesAdded: 12.2,
 	"SDK + our exporter" + modulesLinked:  17,
 	"perfline.Start" + megabytesAdded:     17.4,

@@ -7,6 +7,7 @@
 //	go run -C benchmarks ./request budgets   # all standing budgets, against what was promised
 //	go run -C benchmarks ./request exporter  # the exporters alone, without the spans that they get
 //	go run -C benchmarks ./request kept      # requests that the sampler drops and a policy keeps, or not
+//	go run -C benchmarks ./request signals   # what each signal beside spans adds: exemplars, histograms of measures
 //	go run -C benchmarks ./request spans     # spans alone, without requests
 //	go run -C benchmarks ./request heap      # what spans take while they wait
 //	go run -C benchmarks ./request sizes     # what telemetry adds to a program: megabytes and modules
@@ -87,6 +88,7 @@ var commands = []command{
 	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
 	{"kept", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runKept))},
+	{"signals", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSignals))},
 	{"spans", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSpans))},
 	{"heap", 0, 0, "", runHeap},
 	{"sizes", 0, 0, "", runSizes},
@@ -140,7 +142,7 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be gate, report, waits, budgets, exporter, kept, spans, heap, sizes or counts, after the flags", f.Args())
+		return c, o, fmt.Errorf("command %q: must be gate, report, waits, budgets, exporter, kept, signals, spans, heap, sizes or counts, after the flags", f.Args())
 	}
 	c = commands[i]
 	if o.rounds == 0 {

@@ -11,7 +11,7 @@ import (
 
 // The document that the tables are written into has the markers of their commands.
 func TestDocumentHasMarkers(t *testing.T) {
-	if err := document.Check("../../docs/lab/benchmarks.md", "gate", "report", "budgets", "exporter", "heap", "sizes"); err != nil {
+	if err := document.Check("../../docs/lab/benchmarks.md", "gate", "report", "budgets", "exporter", "signals", "heap", "sizes"); err != nil {
 		t.Error(err)
 	}
 }
@@ -21,6 +21,7 @@ func TestTablesAreWritten(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"gate", "| perfline.Start + middleware |"},
 		{"exporter", "| exporter.Delivery |"},
+		{"signals", "| perfline.measure.duration of the 2 measures"},
 		{"heap", "| exporter.Delivery |"},
 	} {
 		t.Run(c.word, func(t *testing.T) {

@@ -154,7 +154,7 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	if c.span != nil {
 		failed := isServerError(st.Code())
 		endSpan(c.span, c.attrs, st, failed)
-		h.durations.record(ctx, method, st.Code(), failed, end)
+		h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end)
 	}
 	if c.closes {
 		c.tl.Close()

@@ -140,6 +140,8 @@ type request struct {
 	body     countedBody
 	response response
 	timing   timing
+	kind     *exchangeMetrics // nil before the end
+	took     time.Duration
 }
 
 // ServeHTTP implements [http.Handler].
@@ -233,6 +235,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 		defer q.tl.Close() // whatever the functions of the Server's do
 	}
 	if !q.borrowed {
+		defer q.recordMetrics() // after the end of the span, when a keep policy has decided
 		defer q.span.End()
 	}
 	res := &q.response
@@ -257,10 +260,18 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.Get(x)
-		q.m.meter.record(q.ctx, end, q.read.Load(), res.written, k)
+		q.kind, q.took = k, end
 		q.describe(r, &x, k, p)
 	}
 	q.navigation(r, &x, end)
+}
+
+// recordMetrics records the metrics of a request whose span has ended. It does nothing if a function of the program panicked before
+// the request's kind was known.
+func (q *request) recordMetrics() {
+	if q.kind != nil {
+		q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
+	}
 }
 
 // describe tells the request's span what is known at the end.

@@ -31,6 +31,10 @@ type CollectorConfig struct {
 	// port that refuses connections: metrics are accepted, and lost after a minute.
 	Metrics string
 
+	// Profiles takes them by OTLP over HTTP, below the URL's /v1development/profiles. Empty means that the Collector does not
+	// know profiles.
+	Profiles string
+
 	// Certificate and Key are files in PEM. With them, services speak TLS with it.
 	Certificate, Key string
 
@@ -59,6 +63,14 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	s.args = []string{"--config", config}
 	if c.Tail {
 		s.args = append(s.args, "--config", strings.TrimSuffix(config, ".yaml")+"-tail.yaml")
+	}
+	if c.Profiles != "" {
+		second, err := repository("integration", "backend", "collector-profiles.yaml")
+		if err != nil {
+			return nil, err
+		}
+		s.args = append(s.args, "--config", second, "--feature-gates=service.profilesSupport")
+		s.env = append(s.env, "COLLECTOR_PROFILES_TO="+c.Profiles)
 	}
 	scheme := "http"
 	if c.Certificate != "" {

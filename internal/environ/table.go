@@ -134,6 +134,10 @@ var variables = []Variable{
 		Choices: []string{"span_events", "log_records", "both"}, Default: "span_events",
 	},
 	{
+		Name: "OTEL_PROFILES_EXPORTER", Sets: "Whether `Config.ProfileExporter` sends profiles over OTLP (development). Unset means that it does. OpenTelemetry's specification has no such variable yet.", Fatal: true,
+		Must: "must be otlp or none", Default: "`otlp` with `Config.ProfileExporter`",
+	},
+	{
 		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,
 		Sets: "The backend. Without it, the exporter `otlp` sends to `http://localhost:4317`, or to port 4318 by HTTP.", Must: urlRule, Default: "none",
 	},
@@ -255,7 +259,7 @@ var variables = []Variable{
 		Name: "PYROSCOPE_UPLOAD_INTERVAL", Sets: "How long a profile is.", Must: "must be a duration from 1s to 30m, as 15s", Default: "15s",
 	},
 	{
-		Name: "PERFLINE_LEAK_INTERVAL", Sets: "How often leaked goroutines are profiled for Pyroscope, as `10m`, where the runtime can. Read the documentation of `profiling/pyroscope` first.",
+		Name: "PERFLINE_LEAK_INTERVAL", Sets: "How often leaked goroutines are profiled for Pyroscope and over OTLP, as `10m`, where the runtime can. Read the documentation of `profiling/pyroscope` first.",
 		Must: "must be off, or a duration from 1s to 24h, as 10m", Default: "off",
 	},
 	{

@@ -13,23 +13,24 @@ import (
 // spans, and must not cost it the profiler, the requests in memory or the files for viewers.
 // Requests in memory read profiles, and must not cost a program the sampler.
 var allowed = map[string][]string{
-	"observer":             {},
-	"marks":                {"observer"},
-	"bridge":               {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc"},
-	"bridge/bridgehttp":    {"internal", "observer", "bridge", "profiling/spanlabels"},
-	"bridge/bridgegrpc":    {"internal", "observer", "bridge", "profiling/spanlabels"},
-	"bridge/bridgelog":     {"bridge", "exporter/otlpenc"},
-	"profiling":            {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
-	"profiling/profile":    {"observer"},
-	"profiling/spanlabels": {"internal"},
-	"profiling/sessions":   {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
-	"profiling/service":    {"internal", "observer", "guard", "profiling", "profiling/sessions"},
-	"profiling/states":     {},
-	"profiling/flight":     {"internal", "profiling", "profiling/states"},
-	"exporter":             {"internal", "exporter/otlpenc"},
-	"exporter/otlpenc":     {"internal"},
-	"exporter/requests":    {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
-	"exporter/viewers":     {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
+	"observer":               {},
+	"marks":                  {"observer"},
+	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc"},
+	"bridge/bridgehttp":      {"internal", "observer", "bridge", "profiling/spanlabels"},
+	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
+	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
+	"profiling":              {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
+	"profiling/profile":      {"observer"},
+	"profiling/spanlabels":   {"internal"},
+	"profiling/otlpprofiles": {"internal", "exporter", "profiling", "profiling/spanlabels"},
+	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"profiling/service":      {"internal", "observer", "guard", "profiling", "profiling/sessions"},
+	"profiling/states":       {},
+	"profiling/flight":       {"internal", "profiling", "profiling/states"},
+	"exporter":               {"internal", "exporter/otlpenc"},
+	"exporter/otlpenc":       {"internal"},
+	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
+	"exporter/viewers":       {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
 	"guard":                  {"internal"},
@@ -42,14 +43,17 @@ var allowed = map[string][]string{
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
 // is perfline itself. A program that mounts no handler must not pay for one.
 var onlyFor = map[string][]string{
-	"connectrpc.com/":             {"profiling/service", "exporter/live"},
-	"github.com/grafana/":         {"profiling/pyroscope"},
-	module + "/exporter/live":     {"exporter/live"},
-	module + "/profiling/service": {"profiling/service", "exporter/live"},
-	module + "/profiling/flight":  {"profiling/flight"}, // programs choose it in perfline.Config
-	"golang.org/x/exp/":           {"profiling/flight"}, // the reader of execution traces
-	module + "/bridge/bridgelog":  {"bridge/bridgelog"}, // programs that use the log SDK
+	"connectrpc.com/":                  {"profiling/service", "exporter/live"},
+	"github.com/grafana/":              {"profiling/internal/continuous"},
+	module + "/exporter/live":          {"exporter/live"},
+	module + "/profiling/service":      {"profiling/service", "exporter/live"},
+	module + "/profiling/flight":       {"profiling/flight"}, // programs choose these two in perfline.Config
+	module + "/profiling/otlpprofiles": {"profiling/otlpprofiles"},
 
+	module + "/profiling/internal/continuous": {"profiling/pyroscope", "profiling/otlpprofiles"},
+	"golang.org/x/exp/":                       {"profiling/flight"}, // the reader of execution traces
+
+	module + "/bridge/bridgelog":       {"bridge/bridgelog"}, // programs that use the log SDK
 	"go.opentelemetry.io/otel/sdk/log": {"bridge/bridgelog"},
 	"go.opentelemetry.io/otel/log":     {"bridge/bridgelog"},
 
@@ -94,7 +98,7 @@ func testImportDirection(t *testing.T, goos string) {
 			if own := module + "/profiling/pyroscope"; imported == own && from == "profiling" {
 				t.Errorf("%s imports %s: who profiles on demand needs no server's client", pkg, own)
 			}
-			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
+			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && imported != sampler+"/internal/continuous" && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
 				t.Errorf("%s imports %s: only profiling itself may", pkg, imported)
 			}
 			if !strings.HasPrefix(imported+"/", module+"/") {

@@ -13,7 +13,7 @@ func TestGuides(t *testing.T) {
 	const screens = 120 // lines
 	runs := regexp.MustCompile(`\]\(\.\./(\S+_test\.go|examples/\S+|deploy/\S+)\)`)
 	for _, guide := range []string{
-		"databases", "exporter", "frameworks", "jobs", "keep", "library", "logs", "opentelemetry", "otelhttp", "platform", "profiling", "pyroscope", "service", "signals", "tracerprovider",
+		"databases", "exporter", "frameworks", "jobs", "keep", "library", "logs", "measures", "opentelemetry", "otelhttp", "platform", "profiling", "pyroscope", "service", "signals", "tracerprovider",
 	} {
 		text := read(t, "docs/"+guide+".md")
 		lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return line == "" })

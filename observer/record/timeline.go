@@ -82,9 +82,10 @@ type root struct {
 	scheduler  func(func())
 	logger     *slog.Logger
 
-	tracer   atomic.Pointer[Tracer] // the last one that was attached
-	watching atomic.Int32           // observers registered on whatever timeline; changed under mu
-	passes   atomic.Uint64          // of collect that have begun; changed under mu
+	tracers  attachments[Tracer]
+	meters   attachments[Meter]
+	watching atomic.Int32  // observers registered on whatever timeline; changed under mu
+	passes   atomic.Uint64 // of collect that have begun; changed under mu
 	timer    *time.Timer
 
 	// Every call reads the fields above, which hardly ever change. The fields below change
@@ -109,13 +110,12 @@ type root struct {
 	slab       attrSlab            // of what observers get in one pass
 	totals     [numKinds]TypeStats // without the units
 	unattached uint64              // marks of the process timeline under no span
-	attached   []*Tracer
-	gc         *gcWatch      // nil while garbage collections are not wanted
-	ready      []*Observer   // observers whose buffer is not empty, in order of registration
-	again      bool          // another collection is wanted; see unlock
-	registered uint64        // observers ever registered, for their order
-	overdue    bool          // the timer found observers ready while callbacks ran
-	calling    chan struct{} // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	gc         *gcWatch            // nil while garbage collections are not wanted
+	ready      []*Observer         // observers whose buffer is not empty, in order of registration
+	again      bool                // another collection is wanted; see unlock
+	registered uint64              // observers ever registered, for their order
+	overdue    bool                // the timer found observers ready while callbacks ran
+	calling    chan struct{}       // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})

@@ -102,6 +102,7 @@ const (
 	ToObservers                    // only observers and those that made the timeline, because the span is not recorded
 	ToUnit                         // the timeline; its receiver gets them with the unit's next part
 	ToSpan                         // the timeline and the tracer
+	ToMeter                        // only the meter, which counts a measure that nothing else wants
 )
 
 // A Place is where the entries under a context go.
@@ -146,7 +147,7 @@ func (p *Place) Locate(ctx context.Context) {
 // locateRoot sets p to the place of entries of t under no span.
 func (p *Place) locateRoot(t *Timeline) {
 	p.Timeline, p.Span, p.To, p.Tracer, p.Under = t, nil, ToTimeline, nil, nil
-	if tracer := t.root.tracer.Load(); tracer != nil {
+	if tracer := t.root.tracers.last.Load(); tracer != nil {
 		p.Tracer = *tracer
 	}
 }
@@ -170,20 +171,29 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	if !allScalars(attrs) {
 		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
+	if k == kindMeasure && p.metered() {
+		return p.endMetered(nil, name, start, duration, attrs, nil)
+	}
 	return p.record(k, name, start, duration, start+duration, attrs)
 }
 
 // Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
-	if e.kind == kindNone || !p.Wants(e.Type()) {
+	switch {
+	case e.kind == kindMeasure && p.WantsMeasure(e.name):
+	case e.kind == kindNone || !p.Wants(e.Type()):
 		return false
 	}
 	start, duration := e.start, e.duration
 	if e.tl.root != t.root { // its times are another clock's
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
-	return p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
+	ok := p.To != ToMeter && p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
+	if e.kind == kindMeasure {
+		p.meter(nil, e.name, duration, e.attrs, nil)
+	}
+	return ok
 }
 
 // record records an entry whose attributes are frozen. start is since the root's
@@ -308,7 +318,7 @@ var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
 // Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
 // without a tracer.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
-	if p.Tracer == nil || p.To == ToObservers {
+	if p.Tracer == nil || p.To == ToObservers || p.To == ToMeter {
 		return ctx, nil
 	}
 	start, _ = interval(p.Timeline.origin, start, 0)
@@ -328,6 +338,14 @@ func (p *Place) End(span Opened, name string, start, duration time.Duration, att
 
 // end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
 func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
+	if k == kindMeasure && p.metered() {
+		return p.endMetered(span, name, start, duration, attrs, failure)
+	}
+	return p.write(k, span, name, start, duration, attrs, failure)
+}
+
+// write is end without the meter.
+func (p *Place) write(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
 	switch {
 	case span == nil && failure == nil:
 		return p.record(k, name, start, duration, start+duration, attrs)
@@ -369,36 +387,4 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 	case p.Tracer != nil && p.To != ToObservers:
 		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
 	}
-}
-
-// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The last tracer
-// that was attached counts.
-func (t *Timeline) Attach(tracer Tracer) (detach func()) {
-	r := t.root
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.attached = append(r.attached, &tracer)
-	r.tracer.Store(&tracer)
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.attached = slices.DeleteFunc(r.attached, func(x *Tracer) bool { return x == &tracer })
-		var last *Tracer
-		if n := len(r.attached); n > 0 {
-			last = r.attached[n-1]
-		}
-		r.tracer.Store(last)
-	}
-}
-
-// Tracers returns the tracers of the process timeline t belongs to. The last one counts.
-func (t *Timeline) Tracers() []Tracer {
-	r := t.root
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []Tracer
-	for _, tracer := range r.attached {
-		all = append(all, *tracer)
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package pyroscope
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -30,19 +32,11 @@ const (
 	envTenant   = "PYROSCOPE_TENANT_ID"
 	envHeaders  = "PYROSCOPE_HTTP_HEADERS"
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
-	envLeaks    = "PERFLINE_LEAK_INTERVAL"
 )
 
-// Defaults and bounds.
-const (
-	defaultInterval = 15 * time.Second
-	minInterval     = time.Second
-	maxInterval     = 30 * time.Minute // servers refuse what began an hour ago
-	maxLeakInterval = 24 * time.Hour
-	// DefaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
-	// minutes of a busy service while its server is away.
-	DefaultQueueSize = 16 << 20
-)
+// DefaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
+// minutes of a busy service while its server is away.
+const DefaultQueueSize = 16 << 20
 
 // Config configures [Start]. The zero value leaves everything to the variables. A field that is set wins over its
 // variable.
@@ -130,7 +124,7 @@ func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // resolve fills c from the variables and the defaults, and checks it. It returns the tags of all profiles, by the names
 // that the server gives them. It logs wrong variables that do no harm.
-func (c *Config) resolve() (tags map[string]string, err error) {
+func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -152,11 +146,8 @@ func (c *Config) resolve() (tags map[string]string, err error) {
 	case c.QueueSize == 0:
 		c.QueueSize = DefaultQueueSize
 	}
-	vars := environ.NewReader(c.Logger)
-	if err := c.resolveInterval(vars); err != nil {
-		return nil, err
-	}
-	if err := c.resolveLeakInterval(vars); err != nil {
+	vars := environ.FromContext(ctx, c.Logger)
+	if err := c.resolveIntervals(vars); err != nil {
 		return nil, err
 	}
 	if err := c.resolveName(vars); err != nil {
@@ -223,34 +214,18 @@ func (c *Config) resolveHeaders() error {
 	return nil
 }
 
-func (c *Config) resolveInterval(vars *environ.Reader) error {
-	inRange := func(d time.Duration) bool { return d >= minInterval && d <= maxInterval }
+func (c *Config) resolveIntervals(vars *environ.Reader) (err error) {
 	if c.UploadInterval == 0 {
-		c.UploadInterval = environ.Read(vars, defaultInterval, func(value string) (time.Duration, bool) {
+		c.UploadInterval = environ.Read(vars, continuous.DefaultInterval, func(value string) (time.Duration, bool) {
 			d, err := time.ParseDuration(value)
-			return d, err == nil && inRange(d)
+			return d, err == nil && continuous.MayInterval(d)
 		}, envInterval)
 	}
-	if !inRange(c.UploadInterval) {
-		return fmt.Errorf("pyroscope: UploadInterval %v: must be between %v and %v", c.UploadInterval, minInterval, maxInterval)
+	if err := continuous.CheckInterval("UploadInterval", c.UploadInterval); err != nil {
+		return fmt.Errorf("pyroscope: %w", err)
 	}
-	return nil
-}
-
-// resolveLeakInterval makes LeakInterval negative unless leaked goroutines are to be profiled.
-func (c *Config) resolveLeakInterval(vars *environ.Reader) error {
-	inRange := func(d time.Duration) bool { return d >= minInterval && d <= maxLeakInterval }
-	if c.LeakInterval == 0 {
-		c.LeakInterval = environ.Read(vars, -1, func(value string) (time.Duration, bool) {
-			if strings.EqualFold(value, "off") {
-				return -1, true
-			}
-			d, err := time.ParseDuration(value)
-			return d, err == nil && inRange(d)
-		}, envLeaks)
-	}
-	if c.LeakInterval > 0 && !inRange(c.LeakInterval) {
-		return fmt.Errorf("pyroscope: LeakInterval %v: must be between %v and %v, or negative for none", c.LeakInterval, minInterval, maxLeakInterval)
+	if c.LeakInterval, err = continuous.ReadLeakInterval(vars, c.LeakInterval); err != nil {
+		return fmt.Errorf("pyroscope: %w", err)
 	}
 	return nil
 }

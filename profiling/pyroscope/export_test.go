@@ -1,8 +1,11 @@
 package pyroscope
 
 import (
+	"context"
 	"io"
 	"time"
+
+	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
 // A Process is where the profiles of a test's pusher come from.
@@ -15,7 +18,7 @@ type Process struct {
 }
 
 // A Profiler is what a pusher needs of a CPU profiler.
-type Profiler = profiler
+type Profiler = continuous.Profiler
 
 // A Snapshot is a kind of profile that a test makes.
 type Snapshot struct {
@@ -25,19 +28,14 @@ type Snapshot struct {
 
 // StartProcess is Start with other profiles.
 func StartProcess(c Config, of Process) (*Pusher, error) {
-	leaks := func(fitter) *snapshot {
-		if of.Leaks == nil {
-			return nil
-		}
-		return &snapshot{kindLeak, of.Leaks}
+	p := continuous.Process{Now: of.Now, Profiler: of.Profiler, Snapshots: continuous.RuntimeSnapshots()[:of.Runtime]}
+	for _, s := range of.Snapshots {
+		p.Snapshots = append(p.Snapshots, continuous.Snapshot(s))
 	}
-	return start(c, process{now: of.Now, profiler: of.Profiler, leaks: leaks, snapshots: func(fit fitter) []snapshot {
-		all := snapshots(fit)[:of.Runtime]
-		for _, s := range of.Snapshots {
-			all = append(all, snapshot{s.Kind, s.Take})
-		}
-		return all
-	}})
+	if of.Leaks != nil {
+		p.Leaks = &continuous.Snapshot{Kind: continuous.Leak, Take: of.Leaks}
+	}
+	return start(context.Background(), c, p)
 }
 
 // PushRequest encodes a request.

@@ -162,7 +162,7 @@ func FuzzSeries(f *testing.F) {
 			return
 		}
 		c := Config{ServerAddress: "http://h", Tags: inherited, Resource: resource.NewSchemaless(attribute.String("service.name", app), attribute.String("service.version", version))}
-		tags, err := c.resolve()
+		tags, err := c.resolve(t.Context())
 		if err != nil {
 			return
 		}

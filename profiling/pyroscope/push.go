@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
 // The labels that make a series in the server, beside the service's name and the tags.
@@ -20,13 +22,11 @@ const (
 
 const spyName = "gospy"
 
-// kindLeak is the kind of profiles of leaked goroutines, and the name of the runtime's.
-const kindLeak = "goroutineleak"
-
 // profileNames are the names that pyroscope-go's profiles have in the server, by kind. Dashboards and queries name
 // them, so perfline's profiles have the same names. Grafana Alloy pushes "goroutine" in place of "goroutines".
 var profileNames = map[string]string{
-	"cpu": "process_cpu", "heap": "memory", "goroutine": "goroutines", "mutex": "mutex", "block": "block", kindLeak: "goroutine_leak",
+	"cpu": "process_cpu", continuous.Heap: "memory", continuous.Goroutine: "goroutines", continuous.Mutex: "mutex", continuous.Block: "block",
+	continuous.Leak: "goroutine_leak",
 }
 
 // seriesLabels returns the labels of all series of a pusher, but for the name.

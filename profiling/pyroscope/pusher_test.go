@@ -429,7 +429,7 @@ func TestRealProfiler(t *testing.T) {
 	found := false
 	for _, s := range n.of("goroutine")[0].profile.Sample {
 		own := slices.ContainsFunc(s.Location, func(l *pprofpb.Location) bool {
-			return strings.Contains(l.Line[0].Function.Name, "pyroscope.(*Pusher)") || strings.Contains(l.Line[0].Function.Name, "queue.(*Queue")
+			return strings.Contains(l.Line[0].Function.Name, "continuous.(*Source)") || strings.Contains(l.Line[0].Function.Name, "queue.(*Queue")
 		})
 		if own && s.Label["starter"] != nil {
 			t.Errorf("the pusher's goroutine has its starter's labels: %v", s.Label)

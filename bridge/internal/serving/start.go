@@ -61,6 +61,19 @@ type RequestSpan interface {
 
 	// Answer adds the attributes of the answer, which are known from now on.
 	Answer(a Attributes)
+
+	// ExportedUnsampled reports whether a span that has ended is exported although the sampler dropped it.
+	ExportedUnsampled() bool
+}
+
+// MetricsContext returns the context for the metrics of a request whose span has ended. If the request is exported although
+// the sampler dropped it, its span counts as sampled there, so that exemplars lead to it.
+func MetricsContext(ctx context.Context, span trace.Span) context.Context {
+	if s, ok := span.(RequestSpan); ok && s.ExportedUnsampled() {
+		sc := span.SpanContext()
+		return trace.ContextWithSpanContext(ctx, sc.WithTraceFlags(sc.TraceFlags().WithSampled(true)))
+	}
+	return ctx
 }
 
 // Takes reports whether a span takes what it is told.

@@ -20,6 +20,8 @@ const titles = {
   'perfline.profiling.lost_samples': 'Lost samples',
   'perfline.profiling.engine': 'Profiling engine',
   'perfline.profiling.gaps': 'Gaps in profiling',
+  'perfline.measures': 'Measures over the bound of the histogram',
+  'perfline.measures.series': 'Series of the histogram of measures',
   'perfline.waits.requests': 'What slow requests waited for',
   'perfline.waits.snapshots': 'Snapshots of the execution trace',
   'perfline.waits.snapshot_bytes': 'Size of the snapshots',

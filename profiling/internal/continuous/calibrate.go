@@ -1,9 +1,7 @@
-package pyroscope
+package continuous
 
 import (
 	"time"
-
-	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -24,19 +22,13 @@ const (
 // 10 ms, and half of them at 4 ms.
 type calibration struct{ used, sampled float64 } // CPU time, in nanoseconds
 
-// apply multiplies the CPU time of a profile by the factor after t, which the profile was made of.
-func (c *calibration) apply(p *pprofpb.Profile, t *profile.Trace) {
+// of returns the factor for the weights of a part's samples.
+func (c *calibration) of(t *profile.Trace) float64 {
 	var sampled time.Duration
 	for i := range t.Samples {
 		sampled += t.Samples[i].Weight
 	}
-	factor := c.factor(t.CPUTime, sampled, t.Interval)
-	if factor == 1 {
-		return
-	}
-	for _, s := range p.Sample {
-		s.Value[1] = int64(float64(s.Value[1]) * factor)
-	}
+	return c.factor(t.CPUTime, sampled, t.Interval)
 }
 
 // factor returns the factor for weights, from 1 to maxFactor, after one more part, in which the process

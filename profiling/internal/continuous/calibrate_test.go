@@ -1,4 +1,4 @@
-package pyroscope
+package continuous
 
 import (
 	"math"

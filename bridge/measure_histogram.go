@@ -1,0 +1,121 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/perfline/perfline/observer/record"
+)
+
+// A MeasureHistogram aggregates the durations of measures in OpenTelemetry's histogram perfline.measure.duration, in
+// seconds:
+//
+//	attribute              value
+//	---------              -----
+//	perfline.measure.name  the measure's name
+//	error.type             the type of the error, if the measure failed (Timing.Fail)
+//	others                 the attributes that MeasureConfig.Attributes allows
+//
+// It gets every measure of the names in [MeasureConfig], once, whatever the sampler says. Under a span that is not
+// recorded, a measure costs its two readings of the clock and the histogram, and does not become an entry or a span.
+// A measure between marks ([marks.Measure]) is missing there, because its marks are.
+//
+// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram leads to traces. The context of the measurement has a span if that is
+// sampled: the measure's own one after marks.Start, else the span that the measure was recorded under. The local root of that trace has
+// the attribute pyroscope.profile.id while it is profiled.
+//
+// The instrument recommends bounds of buckets from 100 µs to 10 s. Views, readers and variables of the SDK choose others, or an
+// exponential histogram. Texts have 128 bytes at most. The duration of a measure that ended before its start counts as
+// positive, as in its span.
+type MeasureHistogram struct {
+	names     measureNames
+	series    measureSeries
+	histogram metric.Float64Histogram
+	detach    func()
+	panics    atomic.Uint64
+}
+
+var _ record.Meter = (*MeasureHistogram)(nil)
+
+// MeasureStats count what became of the measures in a histogram. Measures that are in the histogram by their own
+// attributes are not counted, because the histogram does.
+type MeasureStats struct {
+	Series   uint64 // combinations of attributes
+	Overflow uint64 // measures in the series with otel.metric.overflow: their combination was over MaxSeries
+	Panics   uint64 // measures that the histogram lost, because the meter provider panicked
+}
+
+// measureBounds are the recommended bounds of buckets, in seconds.
+var measureBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. The last histogram of a timeline
+// gets them.
+// It returns an error that names a wrong field, or the meter provider's.
+func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
+	if err := c.Check(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
+	mp := c.MeterProvider
+	if mp == nil {
+		mp = otel.GetMeterProvider()
+	}
+	histogram, err := mp.Meter(ScopeName).Float64Histogram("perfline.measure.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of measures, by name."), metric.WithExplicitBucketBoundaries(measureBounds...))
+	if err != nil {
+		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
+	}
+	h := &MeasureHistogram{names: newMeasureNames(c.Names), histogram: histogram}
+	h.series.init(c)
+	learn()
+	h.detach = processTimeline((*record.Timeline)(c.Timeline)).Meter(h)
+	return h, nil
+}
+
+// Stop leaves the timeline. Further calls do nothing.
+func (h *MeasureHistogram) Stop() { h.detach() }
+
+// Stats returns the counts. It may be called after Stop.
+func (h *MeasureHistogram) Stats() MeasureStats {
+	return MeasureStats{Series: h.series.count(), Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
+}
+
+// Wants implements [record.Meter].
+func (h *MeasureHistogram) Wants(name string) (wanted bool) {
+	if !h.names.have(name) {
+		return false
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.failed(p)
+		}
+	}()
+	return h.histogram.Enabled(context.Background())
+}
+
+// Measured implements [record.Meter].
+func (h *MeasureHistogram) Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *record.Failure) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.failed(p)
+		}
+	}()
+	kind := ""
+	if failure != nil {
+		kind = failure.Type
+	}
+	h.histogram.Record(sampledContext(span), duration.Abs().Seconds(), h.series.get(name, kind, attrs)...)
+}
+
+// failed counts a panic of the meter provider, and reports the first one.
+func (h *MeasureHistogram) failed(p any) {
+	if h.panics.Add(1) == 1 {
+		defer func() { _ = recover() }() // of the error handler, which is the program's, too
+		otel.Handle(fmt.Errorf("perfline: the meter provider panicked; the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
+	}
+}

@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"encoding/binary"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/perfline/perfline/internal/text"
+)
+
+// measureSeries have the attributes of each series, which are made once. Unlike a kinds.Map, they send everything over their
+// bound to one series, and find a series by a text that is on the caller's stack.
+type measureSeries struct {
+	keys     []string // of attributes, sorted
+	most     int
+	beyond   []metric.RecordOption
+	overflow atomic.Uint64
+	known    atomic.Pointer[map[string][]metric.RecordOption] // what it points to does not change
+	mu       sync.Mutex                                       // held by those who add
+}
+
+func (s *measureSeries) init(c MeasureConfig) {
+	s.keys = slices.Sorted(slices.Values(c.Attributes))
+	s.most = c.seriesLimit() - 1
+	s.beyond = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attribute.Bool(measureOverflow, true)))}
+	s.known.Store(&map[string][]metric.RecordOption{})
+}
+
+// count returns the number of series.
+func (s *measureSeries) count() uint64 {
+	n := uint64(len(*s.known.Load()))
+	if s.overflow.Load() > 0 {
+		n++
+	}
+	return n
+}
+
+// get returns the attributes of a measure that failed with an error of type failure, unless that is empty.
+func (s *measureSeries) get(name, failure string, attrs []slog.Attr) []metric.RecordOption {
+	var room [256]byte
+	id := appendText(appendText(room[:0], name), failure)
+	if len(attrs) > 0 {
+		for i, key := range s.keys {
+			if v, ok := findScalar(attrs, key); ok {
+				id = appendScalar(binary.AppendUvarint(id, uint64(i)), v)
+			}
+		}
+	}
+	known := *s.known.Load()
+	if options, ok := known[string(id)]; ok {
+		return options
+	}
+	if len(known) >= s.most {
+		s.overflow.Add(1)
+		return s.beyond
+	}
+	return s.add(string(id), name, failure, attrs)
+}
+
+// add adds a series, unless another goroutine has added it or the last one.
+func (s *measureSeries) add(id, name, failure string, attrs []slog.Attr) []metric.RecordOption {
+	set := []attribute.KeyValue{attribute.String(measureName, limitedText(name))}
+	if failure != "" {
+		set = append(set, attribute.String(measureFailure, limitedText(failure)))
+	}
+	for _, key := range s.keys {
+		if v, ok := findScalar(attrs, key); ok {
+			if v.Kind() == slog.KindString {
+				v = slog.StringValue(limitedText(v.String()))
+			}
+			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: value(v)})
+		}
+	}
+	options := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(set...))}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := *s.known.Load()
+	if have, ok := known[id]; ok {
+		return have
+	}
+	if len(known) >= s.most {
+		s.overflow.Add(1)
+		return s.beyond
+	}
+	next := maps.Clone(known)
+	next[id] = options
+	s.known.Store(&next)
+	return options
+}
+
+// findScalar returns the last value of a key if that is a scalar. Keys of members begin with their groups' names and dots.
+func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
+	for _, a := range slices.Backward(attrs) {
+		if a.Value.Kind() == slog.KindGroup {
+			within := key
+			if a.Key != "" {
+				if within, ok = strings.CutPrefix(key, a.Key); !ok {
+					continue
+				}
+				if within, ok = strings.CutPrefix(within, "."); !ok {
+					continue
+				}
+			}
+			if v, ok := findScalar(a.Value.Group(), within); ok {
+				return v, true
+			}
+		} else if a.Key == key {
+			return a.Value, a.Value.Kind() != slog.KindAny
+		}
+	}
+	return slog.Value{}, false
+}
+
+// maxSeriesText is the length of texts in attributes, in bytes.
+const maxSeriesText = 128
+
+// limitedText returns what a series has of a text.
+func limitedText(s string) string { return strings.Clone(text.Cut(text.Valid(s), maxSeriesText)) }
+
+// appendText appends what tells a text from others.
+func appendText(id []byte, s string) []byte {
+	length := min(len(s), maxSeriesText+1) // of a longer text, all that its value depends on
+	return append(binary.AppendUvarint(id, uint64(length)), s[:min(length, maxSeriesText)]...)
+}
+
+// appendScalar appends what tells a scalar from others.
+func appendScalar(id []byte, v slog.Value) []byte {
+	id = append(id, byte(v.Kind()))
+	switch v.Kind() {
+	case slog.KindBool:
+		if v.Bool() {
+			return append(id, 1)
+		}
+		return append(id, 0)
+	case slog.KindInt64:
+		return binary.LittleEndian.AppendUint64(id, uint64(v.Int64()))
+	case slog.KindUint64:
+		return binary.LittleEndian.AppendUint64(id, v.Uint64())
+	case slog.KindFloat64:
+		return binary.LittleEndian.AppendUint64(id, math.Float64bits(v.Float64()))
+	case slog.KindDuration:
+		return binary.LittleEndian.AppendUint64(id, uint64(v.Duration()))
+	case slog.KindTime:
+		return binary.LittleEndian.AppendUint64(id, uint64(v.Time().UnixNano()))
+	default:
+		return appendText(id, v.String())
+	}
+}

@@ -1,0 +1,94 @@
+package perfline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/profiling"
+)
+
+// A ProfileExporter profiles the program all the time and sends the profiles. otlpprofiles.New of package profiling/otlpprofiles makes
+// one for OTLP: Start links none.
+type ProfileExporter interface {
+	// Start profiles until Shutdown. It does not end with ctx. The error wraps profiling.ErrNotAllowed if PERFLINE_PROFILING
+	// forbids profiling: then nothing runs.
+	Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error
+	// Flush takes profiles now, and delivers all that wait.
+	Flush(ctx context.Context) error
+	// Shutdown takes and delivers the last profiles, and stops.
+	Shutdown(ctx context.Context) error
+	// Stats counts profiles on their way to the receiver, and Profiling how they were taken.
+	Stats() exporter.Stats
+	Profiling() profiling.ContinuousStats
+}
+
+const profilesExporter = "OTEL_PROFILES_EXPORTER"
+
+// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if OTEL_PROFILES_EXPORTER or
+// PERFLINE_PROFILING forbids it.
+func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (ProfileExporter, error) {
+	switch name := environ.Get(profilesExporter); {
+	case name != "" && name != "otlp" && name != "none":
+		return nil, fmt.Errorf("exporter: %w", environ.Error(profilesExporter))
+	case name == "none":
+		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
+	case c.ProfileExporter == nil:
+		if name == "otlp" {
+			c.Logger.Warn("perfline: no profiles are sent over OTLP: set Config.ProfileExporter to otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles",
+				"variable", profilesExporter, "value", name)
+		}
+		return nil, nil //nolint:nilnil // documented
+	}
+	err := c.ProfileExporter.Start(environ.NewContext(ctx, vars), res, c.Logger)
+	switch {
+	case errors.Is(err, profiling.ErrNotAllowed):
+		if !vars.Wrong(profiling.EnvVariable) && !c.Profiles.Enabled() { // else it is said already
+			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
+		}
+		return nil, nil //nolint:nilnil // documented
+	case err != nil:
+		return nil, err
+	}
+	return c.ProfileExporter, nil
+}
+
+// withProfileExporter calls do on a goroutine of its own, unless there is no exporter. See withProfiles.
+func withProfileExporter(e ProfileExporter, do func(ProfileExporter) error) <-chan error {
+	done := make(chan error, 1)
+	if e == nil {
+		done <- nil
+		return done
+	}
+	go func() { done <- do(e) }()
+	return done
+}
+
+// profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps and lose the same samples of one CPU
+// profiler: the larger counts stand for both.
+func (s Stats) profiling() profiling.ContinuousStats {
+	f, all := s.Profiles, s.OTLPProfiling
+	all.Failed += f.Failed
+	all.Restarts += f.Restarts
+	all.LostSamples = max(all.LostSamples, f.LostSamples)
+	all.Gaps, all.GapTime = max(all.Gaps, f.Gaps), max(all.GapTime, f.GapTime)
+	all.BusyGaps, all.BusyTime = max(all.BusyGaps, f.BusyGaps), max(all.BusyTime, f.BusyTime)
+	if f.State != "" {
+		all.State, all.Engine, all.Fallback = f.State, f.Engine, f.Fallback
+	}
+	return all
+}
+
+// otlpProfileCounts lists the counts of profiles over OTLP.
+func (s Stats) otlpProfileCounts(add func(group string, counts ...exporter.Count)) {
+	d := s.OTLPProfiles
+	add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", d)...)
+	add("perfline.delivery.otlp_profiles.unanswered",
+		exporter.Count{N: d.Unanswered, What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
+	add("perfline.delivery.otlp_profiles.retries", exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
+}

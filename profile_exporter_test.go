@@ -1,0 +1,180 @@
+package perfline_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
+	"github.com/perfline/perfline/profiling/pyroscope"
+)
+
+// profiles takes profiles over OTLP. Its answer to all is answer.
+type profiles struct {
+	answer exporter.Answer
+
+	mu   sync.Mutex // guards sent
+	sent []string
+}
+
+func (p *profiles) Send(_ context.Context, body []byte) exporter.Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, string(body))
+	return p.answer
+}
+
+func (p *profiles) String() string { return "the test" }
+
+func (p *profiles) all() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}
+
+// Profiles over OTLP have the resource of spans. Flush and Shutdown deliver them.
+func TestProfileExporter(t *testing.T) {
+	for _, variable := range []string{"", "otlp"} {
+		t.Run("OTEL_PROFILES_EXPORTER="+variable, func(t *testing.T) {
+			t.Setenv("OTEL_PROFILES_EXPORTER", variable)
+			p := &profiles{}
+			pl, _, log := start(t, perfline.Config{Service: "shop", ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p})})
+			instance := resourceOf(t, pl)["service.instance.id"]
+			if err := pl.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+			flushed := len(p.all())
+			if err := pl.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if all := p.all(); flushed == 0 || len(all) <= flushed || !strings.Contains(all[0], instance) {
+				t.Errorf("%d requests by Flush, %d in all", flushed, len(all))
+			}
+			s := pl.Stats()
+			if s.OTLPProfiles.Delivered == 0 || s.OTLPProfiles.Delivered != s.OTLPProfiles.Accepted || s.OTLPProfiling.Failed > 0 || s.Profiles != (pyroscope.Stats{}) {
+				t.Errorf("counts are %+v, %+v, %+v", s.OTLPProfiles, s.OTLPProfiling, s.Profiles)
+			}
+			if log.Len() > 0 {
+				t.Errorf("logged %s", log)
+			}
+		})
+	}
+}
+
+// Nothing is profiled if the variable or PERFLINE_PROFILING forbids it. A variable without the field is a line with the remedy.
+func TestProfileExporterThatDoesNotStart(t *testing.T) {
+	for _, c := range []struct {
+		name, exporter, profiling string
+		set                       bool // the field
+		says                      string
+	}{
+		{"none", "none", "", true, ""},
+		{"none, and no field", "none", "", false, ""},
+		{"no field", "otlp", "", false, "set Config.ProfileExporter to otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles"},
+		{"forbidden", "", "off", true, "no profiles are taken"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("OTEL_PROFILES_EXPORTER", c.exporter)
+			t.Setenv(profiling.EnvVariable, c.profiling)
+			p, config := &profiles{}, perfline.Config{}
+			if c.set {
+				config.ProfileExporter = otlpprofiles.New(otlpprofiles.Config{Sender: p})
+			}
+			pl, _, log := start(t, config)
+			if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(t.Context())); err != nil || len(p.all()) > 0 {
+				t.Errorf("%d requests, error %v", len(p.all()), err)
+			}
+			lines := min(1, len(c.says))
+			if n := strings.Count(log.String(), "\n"); n != lines || !strings.Contains(log.String(), c.says) {
+				t.Errorf("logged %s", log)
+			}
+			for _, count := range pl.Counts() {
+				if strings.HasPrefix(count.Group, "perfline.delivery.otlp_profiles") || strings.HasPrefix(count.Group, "perfline.profiling") {
+					t.Errorf("there is %+v", count)
+				}
+			}
+		})
+	}
+}
+
+// Nothing is left running: goleak looks.
+func TestProfileExporterMisconfigured(t *testing.T) {
+	for name, c := range map[string]struct {
+		variable string
+		config   otlpprofiles.Config
+		says     string
+	}{
+		"unknown exporter": {"console", otlpprofiles.Config{}, `perfline: exporter: OTEL_PROFILES_EXPORTER "console": must be otlp or none`},
+		"wrong field":      {"", otlpprofiles.Config{Interval: time.Millisecond}, "perfline: otlpprofiles: Interval 1ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_PROFILES_EXPORTER", c.variable)
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			if pl, err := perfline.Start(t.Context(), perfline.Config{ProfileExporter: otlpprofiles.New(c.config)}); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, %v, want %q", pl, err, c.says)
+			}
+		})
+	}
+}
+
+// A lost profile is in the error of Shutdown, and a variable that several signals read is one line.
+func TestProfilesOverOTLPThatAreLost(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")
+	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
+	pl, _, log := start(t, perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Endpoint: "http://127.0.0.1:1"})})
+	if n := strings.Count(log.String(), "OTEL_EXPORTER_OTLP_TIMEOUT"); n != 1 {
+		t.Errorf("logged %s", log)
+	}
+	err := pl.Shutdown(t.Context())
+	var lost *perfline.LostError
+	if s := pl.Stats().OTLPProfiles; !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != s.Accepted || !strings.Contains(err.Error(), "profiles over OTLP given up at the end") {
+		t.Errorf("counts are %+v, error %v", s, err)
+	}
+}
+
+// Pyroscope and a receiver over OTLP get profiles at the same time. Both are of the same CPU profiler, whose gaps count once.
+func TestBothProfilings(t *testing.T) {
+	url, requests := takesProfiles(t, http.StatusOK)
+	reader := sdkmetric.NewManualReader()
+	before := otel.GetMeterProvider()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	defer otel.SetMeterProvider(before)
+	p := &profiles{}
+	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}, ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p})})
+	for begin := time.Now(); time.Since(begin) < 300*time.Millisecond; {
+		_ = strings.Repeat("x", 1000)
+	}
+	if got := collect(t, reader); got["perfline.profiling.state started"] != 1 || got["perfline.delivery.profiles.pending"] != 0 {
+		t.Errorf("the metrics are %v", got)
+	}
+	if err := pl.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cpu := 0
+	for _, body := range p.all() {
+		cpu += strings.Count(body, "\x03cpu")
+	}
+	if len(requests()) == 0 || cpu == 0 || !strings.Contains(strings.Join(requests(), ""), "process_cpu") || log.Len() > 0 {
+		t.Errorf("%d requests to Pyroscope, %d over OTLP with CPU, logged %s", len(requests()), cpu, log)
+	}
+	s := perfline.Stats{
+		Profiles:      pyroscope.Stats{Failed: 1, LostSamples: 5, Gaps: 2},
+		OTLPProfiling: profiling.ContinuousStats{Failed: 2, LostSamples: 4, Gaps: 3},
+	}
+	want := map[string]uint64{"perfline.profiling.failed": 3, "perfline.profiling.lost_samples": 5, "perfline.profiling.gaps": 3}
+	for _, c := range s.Counts() {
+		if n, ok := want[c.Group]; ok && n != c.N {
+			t.Errorf("%s is %d, want %d", c.Group, c.N, n)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package continuous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/pprof"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/spanlabels"
+)
+
+// leakShare bounds the share of time in which the runtime looks for leaked goroutines: one in so many.
+const leakShare = 1000
+
+// ErrStopped is the error of [Source.Take] after [Source.Stop].
+var ErrStopped = errors.New("profiling is stopped")
+
+// A Sink gets the profiles, one after another, on the source's goroutine. An error counts as a profile that could not be taken.
+type Sink interface {
+	// CPU takes the CPU samples of a time. There is at least one.
+	CPU(CPU) error
+	// Runtime takes a profile of the runtime's.
+	Runtime(Runtime) error
+}
+
+// CPU has the samples of a time.
+type CPU struct {
+	Trace  *profile.Trace
+	Factor float64   // by which the samples' weights have to be multiplied, to stand for the CPU time that the process used
+	End    time.Time // when Trace stopped, by the wall clock
+}
+
+// Runtime is a profile of the runtime's.
+type Runtime struct {
+	Kind  string
+	Data  []byte    // in pprof's format; it may have no samples
+	Since time.Time // when the last profile of the kind was taken, or the source began
+	Taken time.Time
+}
+
+// Config configures [Start]. All fields but LeakInterval have to be set.
+type Config struct {
+	Interval     time.Duration // between two profiles of a kind
+	LeakInterval time.Duration // between two profiles of leaked goroutines; 0 and less: there are none
+	Sink         Sink
+	Process      Process
+	Counts       string // where the program finds the counts, for log lines: "Stats"
+	Logger       *slog.Logger
+}
+
+// A Process is the origin of profiles.
+type Process struct {
+	Now       func() time.Time
+	Profiler  func(full func()) (Profiler, error) // calls full when it has stopped because its buffer is full
+	Snapshots []Snapshot
+	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
+}
+
+// ThisProcess returns the program's own process. The CPU samples name the spans that the selection says.
+func ThisProcess(ctx context.Context, spans spanlabels.Selection) Process {
+	return Process{Now: time.Now, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
+		// A timeline in ctx may have a clock of its own; profiles are of real time.
+		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.ProcessTimeline()), profiling.Options{
+			SampleInterval:     sampleInterval,
+			MaxBufferSize:      bufferSize,
+			OnSampleBufferFull: func(*profiling.Profiler) { full() },
+			Spans:              spans,
+		})
+	}}
+}
+
+// A Source takes profiles. Its methods may be called concurrently.
+type Source struct {
+	c     Config
+	cpu   cpuProfile
+	since map[string]time.Time // when the last snapshot was taken, by kind; the loop's, as logged
+
+	logged map[string]bool // events that have their one log line
+	now    chan chan struct{}
+	stop   chan struct{} // closed by Stop
+	done   chan struct{} // closed when the loop has ended
+	once   sync.Once     // of stop
+
+	mu    sync.Mutex // guards stats
+	stats profiling.ContinuousStats
+}
+
+// Start takes profiles from now on. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
+func Start(c Config) (*Source, error) {
+	s := &Source{
+		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)}, since: map[string]time.Time{},
+		logged: map[string]bool{}, now: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := s.cpu.begin(); err != nil {
+		return nil, err
+	}
+	for i := range c.Process.Snapshots {
+		// The first profile must not have what was before Start. An error will come again when the profile is due.
+		of := &c.Process.Snapshots[i]
+		_ = of.give(func([]byte) error { return nil })
+		s.since[of.Kind] = c.Process.Now()
+	}
+	s.since[Leak] = c.Process.Now()
+	go func() {
+		unlabel()
+		s.run()
+	}()
+	return s, nil
+}
+
+// Unlabelled calls f on a goroutine without labels, and returns when f has. The goroutines that f starts have none either: the
+// time of profiling and of delivery must not count as a request's.
+func Unlabelled(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		unlabel()
+		f()
+	}()
+	<-done
+}
+
+// unlabel takes away the labels that the calling goroutine has from the one that started it.
+func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
+
+// run takes profiles.
+func (s *Source) run() {
+	defer close(s.done)
+	tick := time.NewTicker(s.c.Interval)
+	defer tick.Stop()
+	var leaksDue <-chan time.Time // never, without the profile
+	if s.c.Process.Leaks != nil && s.c.LeakInterval > 0 {
+		leaksDue = time.After(s.c.LeakInterval)
+	}
+	for {
+		select {
+		case <-tick.C:
+			s.take(false)
+		case <-leaksDue:
+			began := time.Now()
+			s.takeSnapshot(s.c.Process.Leaks)
+			leaksDue = time.After(max(s.c.LeakInterval, leakShare*time.Since(began)))
+		case <-s.cpu.full:
+			s.takeCPU(false)
+		case taken := <-s.now:
+			s.take(false)
+			close(taken)
+		case <-s.stop:
+			s.take(true)
+			return
+		}
+	}
+}
+
+// take takes a profile of each kind, except of leaked goroutines.
+func (s *Source) take(last bool) {
+	s.takeCPU(last)
+	for i := range s.c.Process.Snapshots {
+		s.takeSnapshot(&s.c.Process.Snapshots[i])
+	}
+}
+
+func (s *Source) takeSnapshot(of *Snapshot) {
+	taken := s.c.Process.Now()
+	err := of.give(func(data []byte) error {
+		return s.c.Sink.Runtime(Runtime{Kind: of.Kind, Data: data, Since: s.since[of.Kind], Taken: taken})
+	})
+	s.since[of.Kind] = taken
+	if err != nil {
+		s.fail(of.Kind, err)
+	}
+}
+
+func (s *Source) takeCPU(last bool) {
+	parts, restarted, err := s.cpu.cut(last)
+	end := s.c.Process.Now()
+	if restarted {
+		s.mu.Lock()
+		s.stats.Restarts++
+		s.mu.Unlock()
+		s.log("restart", "perfline: CPU profiling ended and was restarted; further restarts are counted in "+s.c.Counts+".Restarts but not logged", err)
+	} else if err != nil {
+		s.fail("cpu", err)
+	}
+	for _, t := range parts {
+		s.mu.Lock()
+		s.stats.LostSamples += t.Stats.Lost
+		s.stats.Gaps += t.Stats.Gaps
+		s.stats.GapTime += t.Stats.GapTime
+		s.stats.BusyGaps += t.Stats.BusyGaps
+		s.stats.BusyTime += t.Stats.BusyTime
+		s.mu.Unlock()
+		if len(t.Samples) == 0 {
+			continue
+		}
+		// The last part ends now, one before it so much earlier.
+		end := end.Add(t.Stopped - parts[len(parts)-1].Stopped)
+		if err := s.c.Sink.CPU(CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: end}); err != nil {
+			s.fail("cpu", err)
+		}
+	}
+}
+
+// fail counts a profile that could not be taken.
+func (s *Source) fail(kind string, err error) {
+	s.mu.Lock()
+	s.stats.Failed++
+	s.mu.Unlock()
+	s.log(kind, fmt.Sprintf("perfline: taking a %s profile failed; further failures are counted in %s.Failed but not logged", kind, s.c.Counts), err)
+}
+
+// log logs the first event of its name.
+func (s *Source) log(event, message string, err error) {
+	if s.logged[event] {
+		return
+	}
+	s.logged[event] = true
+	if err == nil {
+		s.c.Logger.Warn(message)
+		return
+	}
+	s.c.Logger.Warn(message, "error", err)
+}
+
+// Take takes profiles now, except of leaked goroutines, and returns when the sink has them. The error is [ErrStopped], or the cause
+// of ctx if that ended.
+func (s *Source) Take(ctx context.Context) error {
+	taken := make(chan struct{})
+	select {
+	case s.now <- taken:
+	case <-s.done:
+		return ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-taken:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stop takes the last profiles, except of leaked goroutines, and returns when the sink has them. The error is the cause of ctx if that
+// ended before. Further calls wait for the same end.
+func (s *Source) Stop(ctx context.Context) error {
+	s.once.Do(func() { close(s.stop) })
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stats returns the counts.
+func (s *Source) Stats() profiling.ContinuousStats {
+	state := s.cpu.state()
+	engine, fallback := s.cpu.engine()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.stats
+	all.State, all.Engine, all.Fallback = state, engine, fallback
+	return all
+}

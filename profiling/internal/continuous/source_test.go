@@ -1,0 +1,168 @@
+package continuous_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A profiler has one sample a trace. It waits for hold in Stop, if there is one.
+type profiler struct{ hold chan struct{} }
+
+func (*profiler) TakeTrace() (*profile.Trace, error) {
+	b := profile.NewBuilder(nil)
+	b.Add(nil, profile.Sample{ContextID: profile.None, Weight: time.Millisecond})
+	t := b.Trace(nil)
+	t.Stopped = time.Second
+	return t, nil
+}
+
+func (p *profiler) Stop() (*profile.Trace, error) {
+	if p.hold != nil {
+		<-p.hold
+	}
+	return p.TakeTrace()
+}
+
+func (*profiler) State() profiling.State { return profiling.Started }
+func (*profiler) Engine() profile.Engine { return profile.EngineCPU }
+func (*profiler) Fallback() string       { return "" }
+
+// A sink notes what it gets. Its errors are err, or a panic.
+type sink struct {
+	mu     sync.Mutex // guards got
+	got    []string
+	err    error
+	panics bool
+}
+
+func (s *sink) note(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, what)
+	return s.err
+}
+
+func (s *sink) CPU(c continuous.CPU) error {
+	return s.note("cpu of " + c.Trace.Stopped.String())
+}
+
+func (s *sink) Runtime(r continuous.Runtime) error {
+	if s.panics {
+		panic("the sink's")
+	}
+	return s.note(r.Kind + " of " + r.Taken.Sub(r.Since).String() + ": " + string(r.Data))
+}
+
+func (s *sink) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func start(t *testing.T, s *sink, p *profiler, log io.Writer) *continuous.Source {
+	t.Helper()
+	source, err := continuous.Start(continuous.Config{
+		Interval: 10 * time.Second, LeakInterval: 25 * time.Second, Sink: s, Counts: "Books", Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Process: continuous.Process{
+			Now: time.Now, Profiler: func(func()) (continuous.Profiler, error) { return p, nil },
+			Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: write("h")}, {Kind: continuous.Mutex, Take: write("")}},
+			Leaks:     &continuous.Snapshot{Kind: continuous.Leak, Take: write("l")},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func write(data string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, data); return err }
+}
+
+// A sink gets each profile at its time, with the time that it is of, and no empty ones.
+func TestSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		var log bytes.Buffer
+		source := start(t, s, &profiler{}, &log)
+		time.Sleep(26 * time.Second)
+		if err := source.Take(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		if err := errors.Join(source.Stop(t.Context()), source.Stop(t.Context())); err != nil {
+			t.Error(err)
+		}
+		want := []string{
+			"cpu of 1s", "heap of 10s: h", "cpu of 1s", "heap of 10s: h", "goroutineleak of 25s: l",
+			"cpu of 1s", "heap of 6s: h", "cpu of 1s", "heap of 1s: h",
+		}
+		if got := s.all(); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if err := source.Take(t.Context()); !errors.Is(err, continuous.ErrStopped) {
+			t.Errorf("Take after Stop: %v", err)
+		}
+		if log.Len() > 0 || source.Stats().Failed > 0 {
+			t.Errorf("counts are %+v, logged %s", source.Stats(), &log)
+		}
+	})
+}
+
+// What a sink fails at is counted, and has one line for its kind.
+func TestSinkFails(t *testing.T) {
+	for name, s := range map[string]*sink{"error": {err: errors.New("no room")}, "panic": {panics: true, err: errors.New("no room")}} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			source := start(t, s, &profiler{}, &log)
+			for range 2 {
+				if err := source.Take(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := source.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if n := strings.Count(log.String(), "counted in Books.Failed but not logged"); n != 2 || source.Stats().Failed != 3*2 {
+				t.Errorf("counts are %+v, logged %s", source.Stats(), &log)
+			}
+		})
+	}
+}
+
+// Take and Stop end with their context.
+func TestSourceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &profiler{hold: make(chan struct{})}
+		source := start(t, &sink{}, p, io.Discard)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := source.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Stop: %v", err)
+		}
+		if err := source.Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Take: %v", err)
+		}
+		close(p.hold)
+		if err := source.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

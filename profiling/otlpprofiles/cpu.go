@@ -1,0 +1,131 @@
+package otlpprofiles
+
+import (
+	"fmt"
+
+	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// spanName is the attribute of samples with the name of their span. The conventions have none: it is Pyroscope's label.
+const spanName = "span_name"
+
+// A ranFor is what samples ran for, as they have it.
+type ranFor struct {
+	indices []int32 // of their attributes
+	link    int32
+}
+
+type position = profile.Position
+
+// A seenSample is a place of the trace and the index of a context.
+type seenSample struct {
+	at      position
+	context int
+}
+
+// cpu encodes CPU samples, and gives the requests to send.
+func (e *encoder) cpu(c continuous.CPU, send func(request)) {
+	t := c.Trace
+	// The clock of the trace may have moved against the wall clock since the program began.
+	origin := c.End.UnixNano() - int64(t.Stopped)
+	typ := sampleType{name: "cpu", unit: "nanoseconds", from: origin + int64(t.Started), to: origin + int64(t.Stopped)}
+	h := header{
+		kind: "cpu", types: []sampleType{typ}, periodType: sampleType{name: "cpu", unit: "nanoseconds"}, period: int64(t.Interval), comments: comments(t),
+	}
+	timed := t.Engine != profile.EngineWindow
+	e.begin(h)
+	e.contexts = append(e.contexts[:0], make([]ranFor, len(t.Contexts))...)
+	for _, s := range t.Samples {
+		if e.full() {
+			e.end(send)
+			e.begin(h)
+			clear(e.contexts)
+		}
+		n := e.sampleOf(t, s)
+		value := int64(float64(s.Weight) * c.Factor)
+		if !timed {
+			e.sum(n, value)
+			continue
+		}
+		at := origin + int64(s.Timestamp)
+		e.observe(observation{n, value, max(typ.from, min(at, typ.to-1))})
+	}
+	e.end(send)
+}
+
+// sampleOf returns the number of the sample that one of the trace's belongs to.
+func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
+	at, ok := t.Position(s)
+	seen := seenSample{at, s.ContextID}
+	if n, known := e.seen[seen]; known {
+		return n
+	}
+	stack, known := e.stacks[at]
+	if !known {
+		stack = e.stackOf(t, at, ok)
+		e.stacks[at] = stack
+	}
+	link := int32(0)
+	e.noAttributes()
+	if s.ContextID != profile.None {
+		c := &e.contexts[s.ContextID]
+		if c.indices == nil {
+			*c = e.context(&t.Contexts[s.ContextID])
+		}
+		e.indices, link = append(e.indices, c.indices...), c.link
+	}
+	n := e.sample(stack, link)
+	e.seen[seen] = n
+	return n
+}
+
+// stackOf returns the stack of a position; ok is false for none.
+func (e *encoder) stackOf(t *profile.Trace, at position, ok bool) int32 {
+	e.stack = e.stack[:0]
+	for ; ok; at, ok = t.Caller(at) {
+		location, known := e.positions[at]
+		if !known {
+			c := t.Call(at)
+			location = e.d.location(line{name: c.Name, file: c.File, start: int64(c.StartLine), line: int64(c.Line)})
+			e.positions[at] = location
+		}
+		e.stack = append(e.stack, location)
+	}
+	if len(e.stack) == 0 {
+		e.stack = append(e.stack, e.d.location(line{name: profile.NoStack}))
+	}
+	return e.d.stack(e.stack)
+}
+
+// context makes the attributes and the link of what samples ran for.
+func (e *encoder) context(c *profile.SampleContext) ranFor {
+	e.noAttributes()
+	link := int32(0)
+	if c.SpanID.IsValid() {
+		if c.SpanName != "" {
+			e.addAttribute(spanName, labelValue(c.SpanName), "")
+		}
+		if c.TraceID.IsValid() {
+			link = e.d.link(c.TraceID, c.SpanID)
+		}
+	}
+	for _, l := range c.Labels {
+		e.addLabel(l.Key, labelValue(l.Value), "")
+	}
+	made := ranFor{indices: append([]int32{}, e.indices...), link: link}
+	e.noAttributes()
+	return made
+}
+
+// comments returns what people should know of the samples.
+func comments(t *profile.Trace) (all []string) {
+	if t.Stats.BusyGaps > 0 {
+		all = append(all, fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
+	}
+	if t.Stats.Lost > 0 {
+		all = append(all, fmt.Sprintf("%d samples were lost", t.Stats.Lost))
+	}
+	return all
+}

@@ -1,0 +1,15 @@
+package otlpprofiles
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/profiling/internal/continuous"
+)
+
+// StartProcess is Start with the profiles of another process.
+func (e *Exporter) StartProcess(ctx context.Context, res *resource.Resource, log *slog.Logger, of continuous.Process) error {
+	return e.start(ctx, res, log, of)
+}

@@ -1,0 +1,199 @@
+package otlpprofiles
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/internal/continuous"
+)
+
+// lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
+const lastTries = 3
+
+// An Exporter profiles the program and sends the profiles to a receiver. Its methods may be called concurrently.
+type Exporter struct {
+	c Config
+
+	mu sync.Mutex // guards r
+	r  *run       // nil before Start
+}
+
+// A run is what Start started.
+type run struct {
+	source *continuous.Source
+	queue  *queue.Queue[*request]
+	to     string       // the receiver, without secrets
+	close  func() error // closes the sender
+
+	shutdown sync.Once
+	err      error // of Shutdown
+}
+
+// New returns an exporter that does nothing before its Start, for the field ProfileExporter of perfline.Config.
+func New(c Config) *Exporter { return &Exporter{c: c} }
+
+// String returns the exporter's Config without secrets.
+func (e *Exporter) String() string { return "otlpprofiles" + e.c.String() }
+
+// Format prints String for every verb.
+func (e *Exporter) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
+
+// Start profiles from now on, and sends a profile of each kind every [Config].Interval until Shutdown. It does not end with ctx.
+// Start succeeds when the receiver is away. The profiles describe the service by res. log is the logger unless [Config].Logger is set;
+// nil means slog.Default().
+//
+// Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids
+// profiling. Start logs wrong variables that do no harm. A second Start is an error.
+func (e *Exporter) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
+	return e.start(ctx, res, log, continuous.ThisProcess(ctx, e.c.Spans))
+}
+
+func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.Logger, of continuous.Process) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.r != nil {
+		return errors.New("otlpprofiles: the exporter has been started already")
+	}
+	c := e.c
+	c.Logger = cmp.Or(c.Logger, log, slog.Default())
+	vars := environ.FromContext(ctx, c.Logger)
+	if err := c.resolve(vars); err != nil {
+		return fmt.Errorf("otlpprofiles: %w", err)
+	}
+	sender, to, err := c.sender(vars)
+	if err != nil {
+		return fmt.Errorf("otlpprofiles: %w", err)
+	}
+	r := &run{to: to, close: sender.Close}
+	continuous.Unlabelled(func() {
+		r.queue = queue.New(queue.Config[*request]{
+			What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
+			UnknownPause: otlp.UnknownPause, Logger: c.Logger,
+			Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
+		})
+	})
+	r.source, err = continuous.Start(continuous.Config{
+		Interval: c.Interval, LeakInterval: c.LeakInterval, Process: of, Counts: "ContinuousStats", Logger: c.Logger,
+		Sink: &sink{encoder: newEncoder(res, thisProgram()), queue: r.queue},
+	})
+	if err != nil {
+		return errors.Join(err, r.queue.Shutdown(ctx), r.close()) // the queue is empty
+	}
+	e.r = r
+	return nil
+}
+
+// running returns what Start started, or nil.
+func (e *Exporter) running() *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.r
+}
+
+// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost. The error says
+// how many were lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait.
+// Before Start and after Shutdown, Flush does nothing.
+func (e *Exporter) Flush(ctx context.Context) error {
+	r := e.running()
+	if r == nil {
+		return nil
+	}
+	before := r.queue.Stats()
+	switch err := r.source.Take(ctx); {
+	case errors.Is(err, continuous.ErrStopped):
+		return nil
+	case err != nil:
+		return fmt.Errorf("otlpprofiles: flushing to %s: %w", r.to, err)
+	}
+	if err := r.queue.Flush(ctx); err != nil {
+		return fmt.Errorf("otlpprofiles: %w", err)
+	}
+	// Profiles may have been lost before the queue's Flush began.
+	after := r.queue.Stats()
+	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
+		return fmt.Errorf("otlpprofiles: %d profiles not delivered to %s: %w", n, r.to, r.queue.Reason())
+	}
+	return nil
+}
+
+// Shutdown takes the last profiles, except of leaked goroutines, delivers those that wait, and closes the connections. It gives up when
+// ctx ends, and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive, the error
+// says how many, and why. Further calls return the same. Stats are final then. Before Start, Shutdown does nothing.
+func (e *Exporter) Shutdown(ctx context.Context) error {
+	r := e.running()
+	if r == nil {
+		return nil
+	}
+	r.shutdown.Do(func() {
+		if err := r.source.Stop(ctx); err != nil {
+			r.err = fmt.Errorf("otlpprofiles: the last profiles were not taken before Shutdown's context was over: %w", err)
+		}
+		err := r.queue.Shutdown(ctx)
+		if s := exporter.Stats(r.queue.Stats()); s.Lost() > 0 {
+			r.err = errors.Join(r.err, fmt.Errorf("otlpprofiles: %d of %d profiles did not reach %s: %w",
+				s.Lost(), s.Accepted, r.to, cmp.Or(errors.Unwrap(err), r.queue.Reason())))
+		}
+		if err := r.close(); err != nil {
+			r.err = errors.Join(r.err, fmt.Errorf("otlpprofiles: closing the connections to %s: %w", r.to, err))
+		}
+	})
+	return r.err
+}
+
+// Stats returns what became of the profiles that were taken. A profile has one sample type: a heap profile counts as up to four. They
+// are zero before Start.
+func (e *Exporter) Stats() exporter.Stats {
+	r := e.running()
+	if r == nil {
+		return exporter.Stats{}
+	}
+	return exporter.Stats(r.queue.Stats())
+}
+
+// Profiling returns how the profiles were taken. It is zero before Start.
+func (e *Exporter) Profiling() profiling.ContinuousStats {
+	r := e.running()
+	if r == nil {
+		return profiling.ContinuousStats{}
+	}
+	return r.source.Stats()
+}
+
+// A sink encodes profiles and queues them.
+type sink struct {
+	encoder *encoder
+	queue   *queue.Queue[*request]
+}
+
+var _ continuous.Sink = (*sink)(nil)
+
+func (s *sink) CPU(c continuous.CPU) error {
+	s.encoder.cpu(c, s.add)
+	return nil
+}
+
+func (s *sink) Runtime(r continuous.Runtime) error { return s.encoder.runtime(r, s.add) }
+
+func (s *sink) add(r request) { s.queue.Add(&r) }
+
+// Count returns the number of profiles.
+func (r *request) Count() int { return r.count }
+
+// Bytes returns the size of the request.
+func (r *request) Bytes() int { return len(r.body) }
+
+// Request returns the same: a request travels alone. Two would need one dictionary.
+func (r *request) Request() int { return r.Bytes() }
