@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
