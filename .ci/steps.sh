@@ -50,7 +50,7 @@ find_modules() {
 		echo "FAILED: listing the modules with git"
 		exit 1
 	fi
-	mapfile -t modules < <(grep -vE '^(tools|tools/actionlint|integration/(jaeger|pyroscope|prometheus))$' <<<"$found")
+	mapfile -t modules < <(grep -vE '^(tools|tools/actionlint|integration/(jaeger|loki|pyroscope|prometheus))$' <<<"$found")
 	for m in . examples benchmarks integration "${light_modules[@]}"; do
 		[[ " ${modules[*]} " == *" $m "* ]] || { echo "FAILED: module $m was not found"; exit 1; }
 	done

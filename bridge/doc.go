@@ -19,8 +19,9 @@
 //
 //	timeline                            OpenTelemetry
 //	--------                            -------------
-//	mark under a local span             event of that span: Name, Timestamp, Attributes
-//	mark under no span or a remote one  stays on the timeline, counted as MarksWithoutSpan
+//	mark under a local span             event of that span: Name, Timestamp, Attributes; or a log record: see below
+//	mark under no span or a remote one  log record, if a LogOutput is set. Otherwise it stays on the timeline,
+//	                                    counted as MarksWithoutSpan
 //	Time…End, Measure under a span      child span, kind internal, start and end as measured
 //	Start…End under a span              child span that other spans and marks can be under
 //	measure under no span               root span, if the sampler wants it
@@ -32,6 +33,31 @@
 //	entry of another type               nothing (requests are spans already)
 //	detail                              attributes, as below
 //	name                                event name, span name
+//
+// With a [LogOutput], marks can be log records. OpenTelemetry calls a log record with an EventName an event, and is to replace span
+// events with it. The [MarkForm] decides about marks that can be both:
+//
+//	mark                                SpanEvents    LogRecords    SpanEventsAndLogRecords
+//	----                                ----------    ----------    -----------------------
+//	under a sampled local span          event         log record    event and log record
+//	  over the span's limit of events   lost          log record    log record
+//	  of a span that never ends         lost          log record    log record
+//	under no span                       log record    log record    log record
+//	under a sampled remote span         log record    log record    log record
+//	after its sampled span's end        log record    log record    log record
+//	under an unsampled span             nothing       nothing       nothing
+//	under a span recorded, not sampled  event         event         event
+//	under a request that is kept        event for the recorders; as under a sampled span if
+//	                                    KeepPolicy.Export exports it
+//
+//	log record         mark
+//	----------         ----
+//	EventName          name
+//	Time, ObservedTime time
+//	Attributes         detail, as below, within OTEL_LOGRECORD_ATTRIBUTE_*
+//	TraceID, SpanID    of the span that it was made under, if any, with the span's flags
+//	Severity, Body     none
+//	Scope              [ScopeName]
 //
 //	slog kind      attribute
 //	---------      ---------
@@ -73,6 +99,10 @@
 // Limits of spans (OTEL_SPAN_*, OTEL_EVENT_*) hold for marks and measures as for what AddEvent and Start make. Marks share their
 // span's limit of events with its own events: the newest stay.
 //
+// Marks that are log records wait in the same journal. They reach the [LogOutput] with the next part of their unit, also if their span
+// stays open: within 5 s, or at ForceFlush. A mark under no span or a remote one, or after the end of its root, becomes a log record at once.
+// Marks under a span of another provider, and of a [TracerProvider] with processors, do not wait either.
+//
 // With a [KeepPolicy], the journal of a request that the sampler dropped has its marks, measures and spans as well, until the policy decides
 // at its end. Then they are encoded for the recorders, or forgotten.
 //
@@ -89,10 +119,20 @@
 //     measure is one span. [Stats] counts losses by cause.
 //   - A mark or a measure never gets into the data of another request, however long its context is kept.
 //   - ForceFlush and Shutdown hand over what was recorded before. Marks of spans that have not ended stay with their spans.
+//   - A mark that becomes a log record is exactly one, whatever becomes of its span. Its record and its event have the same name, time and
+//     attributes.
+//   - With the form LogRecords, exporters get spans without marks, and recorders get the same spans with them. Events by AddEvent and
+//     RecordError stay.
 //
 // # Limitations
 //
-//   - A mark made after its span's End is not added to it, but counted in MarksAfterEnd.
+//   - A mark made after its span's End is not added to it, but counted in MarksAfterEnd if it is no log record.
+//   - With the form LogRecords, a span whose marks do not wait has no events of them. Its processors and recorders miss them. It is a
+//     span of another provider, or of a [TracerProvider] with processors or with a sampler that decides about each child. The form
+//     SpanEventsAndLogRecords helps.
+//   - With the form LogRecords, spans are encoded twice if there are exporters and recorders.
+//   - A span of the SDK does not say that it ended while it got an event. Such a mark is lost, and counts in MarkEvents.
+//   - When the memory of all units is used up, a mark that is to be a log record as well is that alone. Its span counts it as dropped.
 //   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor are. They wait up to 5 s after the end of
 //     their span.
 //   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are then dropped, and counted in MarksOverLimit.

@@ -24,8 +24,8 @@ var _ record.Receiver = receiver{}
 
 // MarkLimit implements [record.Receiver].
 func (r receiver) MarkLimit() int {
-	if r.provider.logs.taken() == record.AllMarks {
-		return -1 // log records have no such limit; events get theirs when the span is encoded
+	if r.provider.logs.replaces() && len(r.provider.recorders) == 0 {
+		return 0 // no output gets the events
 	}
 	return r.provider.limits.EventCountLimit
 }
@@ -77,7 +77,7 @@ type encoding struct {
 	log        otlpenc.LogRecord
 	stripe     int
 
-	eventCount, measures, spans, limited, logged, late uint64
+	eventCount, measures, spans, limited, logged uint64
 }
 
 // An audience is the outputs that spans are encoded for.
@@ -110,7 +110,6 @@ func (r receiver) HandOver(finished *record.Finished) {
 	if u := finished.Unit(); u != nil && u.Undecided() {
 		s.exports, s.refused = u.Exported(), finished.Refused()
 	}
-	s.countSpans(finished)
 	if p.logs.replaces() && len(p.recorders) > 0 && len(p.exporters) > 0 {
 		s.measureIDs = slices.Grow(s.measureIDs[:0], finished.Len())[:finished.Len()]
 		clear(s.measureIDs)
@@ -126,7 +125,6 @@ func (r receiver) HandOver(finished *record.Finished) {
 	add(&stats.spans, s.spans)
 	add(&stats.limited, s.limited)
 	add(&stats.logged, s.logged)
-	add(&stats.late, s.late)
 	s.free()
 }
 
@@ -207,6 +205,9 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 		if it.IsSpan {
 			group = span.tracer.group
 		}
+		if known == 0 && s.to != onlyExporters {
+			s.count(span, it.IsSpan)
+		}
 		switch {
 		case !s.wants(p, sampled || s.exports):
 			continue
@@ -234,18 +235,12 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 	return next
 }
 
-// countSpans counts spans, and measures under them, also if no output wants them: a processor may have seen them.
-func (s *encoding) countSpans(finished *record.Finished) {
-	for i := range finished.Len() {
-		it := finished.At(i)
-		if it == nil {
-			continue
-		}
-		if span, ok := it.Span.(*recordedSpan); ok && it.IsSpan && !span.measure {
-			s.spans++
-		} else if ok {
-			s.measures++
-		}
+// count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
+func (s *encoding) count(span *recordedSpan, itself bool) {
+	if itself && !span.measure {
+		s.spans++
+	} else {
+		s.measures++
 	}
 }
 

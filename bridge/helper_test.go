@@ -149,11 +149,13 @@ func text(kvs []attribute.KeyValue) string {
 	return strings.Join(out, " ")
 }
 
-func events(s sdktrace.ReadOnlySpan) (out []string) {
-	for _, e := range s.Events() {
-		out = append(out, e.Name)
+func events(s sdktrace.ReadOnlySpan) []string { return eventNames(s.Events()) }
+
+func eventNames(all []sdktrace.Event) (names []string) {
+	for _, e := range all {
+		names = append(names, e.Name)
 	}
-	return out
+	return names
 }
 
 // everything records one of each under ctx: two marks, three measures. The

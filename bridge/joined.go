@@ -79,7 +79,7 @@ func (j *joined) Under(active any) record.Destination {
 func (j *joined) IDs(active any) record.SpanIDs {
 	span := spanOf(active)
 	sc := span.SpanContext()
-	if !sc.IsSampled() && !span.IsRecording() {
+	if !sc.IsValid() {
 		return record.SpanIDs{}
 	}
 	ids := record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()), Parent: record.ID(sc.SpanID())}
@@ -96,9 +96,8 @@ func (j *joined) TakesLooseMarks() bool { return j.logs != nil }
 func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
 	span := spanOf(active)
 	sc := span.SpanContext()
-	event := span.IsRecording() && !(j.logs.replaces() && sc.IsSampled())
+	event := span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) && addEvent(span, name, at, attrs)
 	if event {
-		addEvent(span, name, at, attrs)
 		j.stats.events.Add(1)
 	}
 	switch {
@@ -115,12 +114,18 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 	}
 }
 
-func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) {
-	if len(attrs) == 0 { // an option less
-		span.AddEvent(text.Valid(name), trace.WithTimestamp(at))
-	} else {
-		span.AddEvent(text.Valid(name), trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+// addEvent adds an event to a span. It returns false if the span is known to have ended meanwhile.
+func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) bool {
+	name = text.Valid(name)
+	if own, ok := span.(*recordedSpan); ok {
+		return own.addEvent(sdktrace.Event{Name: name, Attributes: convert(attrs), Time: at})
 	}
+	if len(attrs) == 0 { // an option less
+		span.AddEvent(name, trace.WithTimestamp(at))
+	} else {
+		span.AddEvent(name, trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+	}
+	return true
 }
 
 // Measure makes a span. The measure is over, so that no sample is of the span.

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -40,9 +41,21 @@ func newMarkLogs(form MarkForm, output LogOutput, res *resource.Resource, groups
 	if output == nil {
 		return nil
 	}
-	return &markLogs{
-		form: form, output: output, group: groups.Group(res, instrumentation.Scope{Name: ScopeName}), limits: spanconfig.ReadLogLimits(environ.NewReader(nil)),
+	if form >= markForms {
+		form = SpanEvents
 	}
+	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
+	return &markLogs{form: form, output: output, group: group, limits: spanconfig.ReadLogLimits(environ.NewReader(nil))}
+}
+
+// ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.
+func (l *markLogs) ofSpans(taken bool) *markLogs {
+	if l == nil || taken || l.form != SpanEventsAndLogRecords {
+		return l
+	}
+	only := *l
+	only.form = LogRecords
+	return &only
 }
 
 // taken returns the marks of a journal that become log records by themselves.
@@ -107,16 +120,13 @@ func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
 			continue
 		}
 		span, ok := under.(*recordedSpan)
-		switch {
-		case !ok:
-		case span.sampled || s.exports:
-			s.appendLog(p.logs, s.contextOf(span), m.Name(), m.Time(), m.Attrs())
-			count++
-			if p.logs.form == LogRecords || m.Late() {
-				s.logged++
-			}
-		case m.Late():
-			s.late++
+		if !ok {
+			continue
+		}
+		s.appendLog(p.logs, s.contextOf(span), m.Name(), m.Time(), m.Attrs())
+		count++
+		if p.logs.form == LogRecords || m.Alone() {
+			s.logged++
 		}
 	}
 	if count > 0 {

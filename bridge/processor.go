@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -82,7 +81,7 @@ func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
 	var groups otlpenc.Groups
-	p.joined.logs = newMarkLogs(c.Marks, c.Logs, cmp.Or(c.Resource, resource.Default()), &groups)
+	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.Resource, &groups)
 	p.stats.logs = p.joined.logs
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)

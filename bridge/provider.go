@@ -49,10 +49,12 @@ type TracerProviderConfig struct {
 	Timeline *observer.Timeline
 
 	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders take these, and the spans that are
-	// only recorded, too: requests.Recent is one. A span is encoded once for all of them.
+	// only recorded, too: requests.Recent is one. A span is encoded once for all of them, except
+	// with the form LogRecords.
 	Exporters, Recorders []Output
 
-	// Marks says what marks become. The recorders get them as events in every form. Without Logs, marks are span events.
+	// Marks says what marks become. The recorders get them as events in every form, but see the limitations of the package. Without
+	// Logs, marks are span events.
 	Marks MarkForm
 
 	// Logs, when set, takes marks as log records. The provider flushes it and shuts it down.
@@ -102,7 +104,7 @@ type TracerProvider struct {
 	detach   func()
 	stats    counters
 	marks    *tracer   // of measures
-	logs     *markLogs // nil: marks do not become log records
+	logs     *markLogs // of marks that wait in journals; nil: they do not become log records
 
 	groups     otlpenc.Groups
 	exporters  []Output
@@ -144,9 +146,10 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.processors.Store(&all)
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
-	p.logs = newMarkLogs(c.Marks, c.Logs, p.resource, &p.groups)
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
-	p.joined.logs, p.stats.logs = p.logs, p.logs
+	p.joined.logs = newMarkLogs(c.Marks, c.Logs, p.resource, &p.groups)
+	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
+	p.stats.logs = p.logs
 	p.detach = p.joined.attach(p.timeline)
 	return p
 }

@@ -46,6 +46,7 @@ type providerConfig struct {
 	withoutPanics bool
 	exporter      bridge.Output // of perfline's provider alone
 	timeline      *observer.Timeline
+	logs          bridge.LogOutput // takes marks as log records
 }
 
 // A newProvider makes a provider, which is shut down when the test ends.
@@ -58,6 +59,7 @@ func newPerfline(t *testing.T, c providerConfig) anyProvider {
 	config := bridge.TracerProviderConfig{
 		Timeline: c.timeline,
 		Sampler:  c.sampler, Resource: c.resource, Limits: c.limits, IDs: c.ids, Processors: c.processors, WithoutPanicRecording: c.withoutPanics,
+		Marks: bridge.LogRecords, Logs: c.logs,
 	}
 	if c.exporter != nil {
 		config.Exporters = []bridge.Output{c.exporter}
@@ -83,7 +85,9 @@ func newSDK(t *testing.T, c providerConfig) anyProvider {
 	}
 	p := sdktrace.NewTracerProvider(options...)
 	if c.timeline != nil {
-		p.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: c.timeline, TracerProvider: p}))
+		p.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{
+			Timeline: c.timeline, TracerProvider: p, Marks: bridge.LogRecords, Logs: c.logs,
+		}))
 	}
 	t.Cleanup(func() { _ = p.Shutdown(context.Background()) })
 	return p

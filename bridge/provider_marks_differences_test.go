@@ -72,6 +72,20 @@ var marksDifferences = []providerDifference{
 		},
 	},
 	{
+		what: "With `Logs`, a mark under an open span becomes a log record", sdk: "at once", perfline: "with the next part of its unit, within 5 s",
+		why: "Marks wait in the journal. A mark under no span, or after its span's end, does not wait.",
+		observe: func(t *testing.T, start newProvider) string {
+			logs := &logRecords{}
+			ctx, s := startUnder(t, start, func(c *providerConfig) { c.logs = logs })
+			marks.Mark(ctx, "mark")
+			before := len(logs.all(t))
+			if err := s.TracerProvider().(anyProvider).ForceFlush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(either(before == 1, "at once", "with the next part of its unit, within 5 s"), either(len(logs.all(t)) == 1, "", ", or never"))
+		},
+	},
+	{
 		what: "An `IDGenerator` makes the id of a measure of `marks.Time`", sdk: "when the measure ends", perfline: "when its unit is handed over",
 		why: "Most measures become spans while they are encoded.",
 		observe: func(t *testing.T, start newProvider) string {

@@ -161,15 +161,17 @@ func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 	s.addEvent(sdktrace.Event{Name: name, Attributes: c.Attributes(), Time: c.Timestamp()})
 }
 
-// addEvent adds an event whose attributes are the span's own.
-func (s *recordedSpan) addEvent(e sdktrace.Event) {
+// addEvent adds an event whose attributes are the span's own. It returns false if the span has ended.
+func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	limits := &s.tracer.provider.limits
 	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isOpen() {
-		s.withDetails().events.add(e, limits.EventCountLimit)
+	if !s.isOpen() {
+		return false
 	}
+	s.withDetails().events.add(e, limits.EventCountLimit)
+	return true
 }
 
 // AddLink adds a link unless it says nothing: it has no span context, no trace state and no attributes.

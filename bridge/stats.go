@@ -9,11 +9,11 @@ import (
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
 type Stats struct {
 	MarkEvents       uint64       // marks that became events of their span, and perhaps log records as well
-	MarkRecords      uint64       // marks that became log records, and no exported events
+	MarkRecords      uint64       // other marks that became log records; for marks whose span lost them, of all providers of the timeline
 	MeasureSpans     uint64       // measures that became spans
 	OtherSpans       uint64       // other spans that a TracerProvider handed over
 	MarksWithoutSpan uint64       // marks that stay on the timeline, because no local span was active and no LogOutput is set
-	MarksAfterEnd    uint64       // marks made after their span's end, lost; none with a LogOutput if the span is sampled
+	MarksAfterEnd    uint64       // marks made after their span's end, lost; none of them is a log record
 	MarksOverLimit   uint64       // marks over their span's limit of events, lost; not those that became events at once
 	MarksOfOpenSpans uint64       // marks of spans that had not ended at Shutdown, or when too many waited, lost
 	MarksDropped     uint64       // marks that found the timeline or their request's journal full, lost
@@ -52,9 +52,9 @@ const stripes = 8
 
 // handedOver counts hand-overs.
 type handedOver struct {
-	events, measures, spans, limited, logged, late atomic.Uint64
+	events, measures, spans, limited, logged atomic.Uint64
 
-	_ [80]byte // keeps the next one off these cache lines
+	_ [88]byte // keeps the next one off these cache lines
 }
 
 // read returns the counts, together with the timeline's.
@@ -77,7 +77,6 @@ func (c *counters) read(t *record.Timeline) Stats {
 		s.OtherSpans += h.spans.Load()
 		s.MarksOverLimit += h.limited.Load()
 		s.MarkRecords += h.logged.Load()
-		s.MarksAfterEnd += h.late.Load()
 	}
 	if c.logs != nil && c.logs.form == SpanEventsAndLogRecords { // else the log records are counted
 		s.MarkRecords += u.MarksOnlyTaken

@@ -253,13 +253,6 @@ func TestMarksInAnyOrderOfEnds(t *testing.T) {
 	}
 }
 
-func eventNames(all []sdktrace.Event) (names []string) {
-	for _, e := range all {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
 // permute calls f with each order of a list.
 func permute(list []string, f func([]string)) {
 	var rec func(int)

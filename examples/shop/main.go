@@ -95,7 +95,10 @@ func run(ctx context.Context, o options) error {
 		Service: "shop",
 		Keep:    bridge.KeepPolicy{Slow: slow},
 		Waits:   waits,
-		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
+		// With metrics, all measures are in the histogram perfline.measure.duration. Their names are constants.
+		Measures: bridge.MeasureConfig{Names: []string{"*"}},
+
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
 		// Clients of the live page and of the service may record sessions, and see all frames. Both
 		// allow clients on this machine.
 		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}},

@@ -14,20 +14,25 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
-// buildTags leave out unused code that takes minutes to build, by nested module: the service
-// discovery of Prometheus in many clouds.
-var buildTags = map[string]string{"prometheus": "remove_all_sd"}
+// buildFlags shorten builds that take minutes, by nested module. They leave out the service
+// discovery of Prometheus in many clouds. For Loki they leave out optimization, which is a third
+// of the compiler's work: a slower Loki is fast enough for tests.
+var buildFlags = map[string][]string{
+	"loki":       {"-gcflags=all=-N -l -dwarf=false", "-ldflags=-s -w"},
+	"prometheus": {"-tags=remove_all_sd"},
+}
 
 // build builds pkg in the nested module dir (a folder beside this package's)
 // and returns the binary's path. The binary is kept in the user's cache folder,
 // under a name that changes with the module's pins and files and with Go's version.
 func build(ctx context.Context, dir, pkg string) (string, error) {
-	tags := buildTags[dir]
+	flags := buildFlags[dir]
 	dir, err := repository("integration", dir)
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", pkg, err)
@@ -43,7 +48,7 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 		}
 		key.Write(data)
 	}
-	key.Write([]byte(runtime.Version() + tags))
+	key.Write([]byte(runtime.Version() + strings.Join(flags, " ")))
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -72,7 +77,7 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	out := filepath.Join(tmp, "bin")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags="+tags, "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", out, pkg)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {

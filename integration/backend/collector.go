@@ -35,6 +35,10 @@ type CollectorConfig struct {
 	// know profiles.
 	Profiles string
 
+	// Loki takes log records by OTLP over HTTP, below the URL's /v1/logs. Empty means a port
+	// that refuses connections: records are accepted, and wait in the queue.
+	Loki string
+
 	// Certificate and Key are files in PEM. With them, services speak TLS with it.
 	Certificate, Key string
 
@@ -92,8 +96,11 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if c.Metrics == "" {
 		c.Metrics = "http://127.0.0.1:1"
 	}
+	if c.Loki == "" {
+		c.Loki = "http://127.0.0.1:1"
+	}
 	s.env = append(s.env, "COLLECTOR_HOST=127.0.0.1", "COLLECTOR_STORAGE="+filepath.Join(s.dir, "queues"),
-		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics)
+		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics, "LOKI_OTLP_ENDPOINT="+c.Loki)
 	s.ready = s.url("HEALTH")
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())

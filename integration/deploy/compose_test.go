@@ -50,7 +50,7 @@ var secretFree = map[string]string{"GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION":
 // The rules that every service keeps.
 func TestServices(t *testing.T) {
 	project := load(t)
-	want := []string{"collector", "grafana", "jaeger", "prepare", "prometheus", "pyroscope", "shop", "tempo"}
+	want := []string{"collector", "grafana", "jaeger", "loki", "prepare", "prometheus", "pyroscope", "shop", "tempo"}
 	if got := project.ServiceNames(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("services %v, want %v", got, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline/integration/backend"
 )
 
@@ -19,8 +21,9 @@ const cpu = backend.CPU
 const patience = 2 * time.Minute
 
 // TestStack runs the shop as compose does, with the services that can be built: the Collector, Jaeger,
-// Pyroscope and Prometheus. Each has the file that compose mounts, and Prometheus compose's flags. Prometheus
-// and Pyroscope must answer all queries of the dashboards.
+// Pyroscope, Prometheus and Loki. Each has the file that compose mounts, and Prometheus compose's flags.
+// Prometheus, Pyroscope and Loki must answer all queries of the dashboards, and exemplars lead to traces and
+// log records.
 func TestStack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the first build of all takes minutes
 	defer cancel()
@@ -45,8 +48,13 @@ func TestStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopAfter(t, "pyroscope", pyroscope)
+	loki, err := backend.StartLoki(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, "loki", loki)
 	t.Setenv("COLLECTOR_METRICS_INTERVAL", "500")
-	collector, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Metrics: prometheus.OTLPHTTP()})
+	collector, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Metrics: prometheus.OTLPHTTP(), Loki: loki.OTLPHTTP()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +96,14 @@ func TestStack(t *testing.T) {
 					defer done()
 					switch q.Datasource.UID {
 					case "prometheus":
-						askPrometheus(within, t, prometheus, set.Replace(q.Expr), q.Exemplar)
+						askPrometheus(within, t, prometheus, set.Replace(q.Expr))
+						if q.Exemplar {
+							followExemplar(within, t, prometheus, set.Replace(q.Expr), jaeger, loki)
+						}
 					case "pyroscope":
 						askPyroscope(within, t, pyroscope, backend.Query{Type: q.ProfileType, Labels: set.Replace(q.Labels)})
+					case "loki":
+						askLoki(within, t, loki, set.Replace(q.Expr))
 					case "tempo":
 						t.Logf("not asked, as no Tempo can be built here: %s %s", q.QueryType, set.Replace(q.Query))
 					default:
@@ -118,7 +131,7 @@ func TestStack(t *testing.T) {
 }
 
 // askPrometheus waits for a query to give numbers.
-func askPrometheus(ctx context.Context, t *testing.T, p *backend.Prometheus, query string, exemplar bool) {
+func askPrometheus(ctx context.Context, t *testing.T, p *backend.Prometheus, query string) {
 	t.Helper()
 	var last []backend.Sample
 	err := backend.Poll(ctx, func() (bool, error) {
@@ -130,15 +143,61 @@ func askPrometheus(ctx context.Context, t *testing.T, p *backend.Prometheus, que
 		t.Fatalf("%s gives %v: %v", query, last, err)
 	}
 	t.Logf("%s gives %v", query, last)
-	if !exemplar {
-		return
-	}
-	err = backend.Poll(ctx, func() (bool, error) {
-		all, err := p.Exemplars(ctx, query)
-		return slices.ContainsFunc(all, func(labels map[string]string) bool { return len(labels["trace_id"]) == 32 }), err
+}
+
+// followExemplar follows the data sources' links from an exemplar of a query. The first leads to a trace. Jaeger
+// must have it, as no Tempo can be built here. The second leads from there to log records of the shop.
+func followExemplar(ctx context.Context, t *testing.T, p *backend.Prometheus, query string, j *backend.Jaeger, l *backend.Loki) {
+	t.Helper()
+	all := sources(t)
+	exemplars, found := []map[string]string(nil), 0
+	err := backend.Poll(ctx, func() (bool, error) {
+		var err error
+		if exemplars, err = p.Exemplars(ctx, query); err != nil {
+			return false, err
+		}
+		found = 0
+		for _, labels := range exemplars {
+			for _, link := range links(all["prometheus"].JSONData["exemplarTraceIdDestinations"]) {
+				id, err := trace.TraceIDFromHex(labels[fmt.Sprint(link["name"])])
+				if err != nil {
+					continue
+				}
+				data, err := j.Trace(ctx, id)
+				if err != nil {
+					return false, err
+				}
+				if len(data.ResourceSpans) == 0 {
+					continue // not yet there
+				}
+				found++
+				lines, err := l.Lines(ctx, logsOf(all["tempo"], "shop", id.String()))
+				if len(lines) > 0 || err != nil {
+					return true, err
+				}
+			}
+		}
+		return false, nil
 	})
 	if err != nil {
-		t.Errorf("%s has no exemplars with a trace_id: %v", query, err)
+		t.Errorf("%s has exemplars %v, %d of them with a trace and none with its log records: %v", query, exemplars, found, err)
+	}
+}
+
+// askLoki waits for a query to select lines that are not empty.
+func askLoki(ctx context.Context, t *testing.T, l *backend.Loki, query string) {
+	t.Helper()
+	var lines []backend.Line
+	err := backend.Poll(ctx, func() (bool, error) {
+		var err error
+		lines, err = l.Lines(ctx, query)
+		return len(lines) > 0, err
+	})
+	if err != nil {
+		t.Fatalf("%s selects nothing: %v", query, err)
+	}
+	if lines[0].Text == "" {
+		t.Errorf("%s selects an empty line with %v", query, lines[0].Labels)
 	}
 }
 

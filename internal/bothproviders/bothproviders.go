@@ -47,6 +47,8 @@ type Options struct {
 	Sampler  sdktrace.Sampler
 	Limits   *sdktrace.SpanLimits
 	Keep     *bridge.KeepPolicy // of Perfline: then its recorders get the spans, and not its exporters
+	Marks    bridge.MarkForm
+	Logs     bridge.LogOutput
 }
 
 // New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
@@ -65,11 +67,11 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 			options = append(options, sdktrace.WithRawSpanLimits(*o.Limits))
 		}
 		tp := sdktrace.NewTracerProvider(options...)
-		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: o.Timeline, TracerProvider: tp})
+		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: o.Timeline, TracerProvider: tp, Marks: o.Marks, Logs: o.Logs})
 		tp.RegisterSpanProcessor(joined)
 		return tp, joined.Stats
 	}
-	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits}
+	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits, Marks: o.Marks, Logs: o.Logs}
 	switch {
 	case name == Processors:
 		c.Processors = []sdktrace.SpanProcessor{to}

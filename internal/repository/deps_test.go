@@ -52,8 +52,8 @@ var onlyFor = map[string][]string{
 
 	module + "/profiling/internal/continuous": {"profiling/pyroscope", "profiling/otlpprofiles"},
 	"golang.org/x/exp/":                       {"profiling/flight"}, // the reader of execution traces
+	module + "/bridge/bridgelog":              {"bridge/bridgelog"}, // programs that use the log SDK
 
-	module + "/bridge/bridgelog":       {"bridge/bridgelog"}, // programs that use the log SDK
 	"go.opentelemetry.io/otel/sdk/log": {"bridge/bridgelog"},
 	"go.opentelemetry.io/otel/log":     {"bridge/bridgelog"},
 
@@ -240,7 +240,7 @@ func folder(pkg string) string {
 func TestModuleStaysLight(t *testing.T) {
 	atRoot(t)
 	mod := read(t, "go.mod")
-	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "grafana/pyroscope ", "chromedp", "golangci"} {
+	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "grafana/pyroscope ", "grafana/loki", "chromedp", "golangci"} {
 		if strings.Contains(string(mod), heavy) {
 			t.Errorf("go.mod requires %s: that belongs into a nested module", heavy)
 		}

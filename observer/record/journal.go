@@ -18,7 +18,7 @@ type journal struct {
 	records  []journalRecord
 	attrs    []slog.Attr
 	ids      []SpanIDs
-	finished int              // records that the receiver gets: spans, measures and late marks
+	finished int              // records that the receiver gets: spans, measures and marks alone
 	untaken  int              // marks that the receiver has not had by themselves
 	size     int              // of all of it, in bytes
 	counted  int              // in the shard's bytes
@@ -52,7 +52,7 @@ const (
 	getsSpan
 	getsMeasure
 	getsMark
-	getsLateMark // by itself only
+	getsMarkAlone // by itself only: its span has ended, or has no room for it
 )
 
 // SpanMarks is what a timeline keeps at a span. The timeline's lock guards it.
@@ -99,7 +99,7 @@ func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 	last.attrs, last.nattrs = uint32(len(j.attrs)), uint32(len(attrs))
 	j.attrs = append(j.attrs, attrs...)
 	switch rec.gets {
-	case getsSpan, getsMeasure, getsLateMark:
+	case getsSpan, getsMeasure, getsMarkAlone:
 		j.finished++
 	case getsMark:
 		if !rec.taken {
@@ -193,11 +193,11 @@ func (f *Finished) At(place int) *Item {
 
 // Mark returns the mark at a place, and the span that it was made under, if the receiver takes the mark by itself. It gets each mark once.
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
-	rec := &f.journal.records[place]
-	switch {
-	case rec.gets == getsLateMark:
-	case rec.gets == getsMark && !rec.taken && f.unit != nil && f.unit.receiver.TakesMarks() == AllMarks:
-	default:
+	rec, taken := &f.journal.records[place], NoMarks
+	if f.unit != nil {
+		taken = f.unit.taken()
+	}
+	if taken == NoMarks || rec.gets != getsMarkAlone && (rec.gets != getsMark || rec.taken || taken != AllMarks) {
 		return FinishedMark{}, nil, false
 	}
 	return FinishedMark{f, int32(place) + 1}, rec.span, true
@@ -217,8 +217,8 @@ func (m FinishedMark) Valid() bool { return m.place > 0 }
 
 func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
 
-// Late reports whether the mark was made after the end of its span.
-func (m FinishedMark) Late() bool { return m.record().gets == getsLateMark }
+// Alone reports whether the span does not have the mark: it had ended, or there was no room.
+func (m FinishedMark) Alone() bool { return m.record().gets == getsMarkAlone }
 
 // Name returns the mark's name.
 func (m FinishedMark) Name() string { return m.record().name }

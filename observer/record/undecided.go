@@ -76,8 +76,10 @@ func (t *Timeline) giveUp() {
 // refuse counts a record that an undecided unit does not keep. t.mu is held.
 func (t *Timeline) refuse(rec *journalRecord) {
 	switch rec.gets {
-	case getsSpan, getsMeasure, getsLateMark:
+	case getsSpan, getsMeasure:
 		t.refused++
+	case getsMarkAlone:
+		t.late--
 	case getsMark:
 		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too
 			m.dropped++

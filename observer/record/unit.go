@@ -17,7 +17,7 @@ type Receiver interface {
 	MarkLimit() int
 
 	// TakesMarks says which marks the receiver takes by themselves, in addition to the marks of finished spans. It always returns
-	// the same.
+	// the same. Of an undecided unit, the receiver takes marks by themselves only if the unit is exported.
 	TakesMarks() MarksTaken
 }
 
@@ -135,10 +135,10 @@ func (t *Timeline) end(root Span) {
 	t.disconnect()
 	t.mu.Lock()
 	t.buffer = nil
-	if t.late > 0 {
+	if t.taken() == NoMarks {
 		t.shard.late.Add(uint64(t.late))
-		t.late = 0
 	}
+	t.late = 0
 	if root != nil {
 		root.Marks().End()
 		t.write(&journalRecord{span: root, gets: getsSpan}, nil)

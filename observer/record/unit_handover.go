@@ -37,17 +37,27 @@ func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
 
 // addLate decides about a mark that was made after the end of its span. t.mu is held.
 func (t *Timeline) addLate(rec *journalRecord) {
-	exists := !t.tentative || t.isKept() // for the receiver
+	rec.gets = getsMarkAlone
 	switch {
-	case exists && t.receiver.TakesMarks() != NoMarks:
-		rec.gets = getsLateMark
-		return
-	case exists:
-		t.shard.late.Add(1)
-	default:
+	case t.awaits(): // it is taken if the unit will be exported
 		t.late++
+		if t.receiver.TakesMarks() != NoMarks {
+			return
+		}
+	case t.taken() != NoMarks:
+		return
+	case !t.tentative || t.isKept():
+		t.shard.late.Add(1)
 	}
 	rec.gets = getsNothing
+}
+
+// taken says which marks the receiver takes by themselves. That does not change after the end of the unit.
+func (t *Timeline) taken() MarksTaken {
+	if t.receiver == nil || t.tentative && !t.Exported() {
+		return NoMarks
+	}
+	return t.receiver.TakesMarks()
 }
 
 // write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. t.mu is
@@ -69,9 +79,13 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 		}
 		return causeNone, true
 	}
-	finished := rec.gets == getsSpan || rec.gets == getsMeasure || rec.gets == getsLateMark
+	finished := rec.gets == getsSpan || rec.gets == getsMeasure || rec.gets == getsMarkAlone
 	atOnce := finished && t.closed.Load()
 	room := atOnce || t.shard.reserve(t, size)
+	if !room && rec.gets == getsMark && t.taken() == AllMarks { // only its span loses it
+		rec.gets, finished = getsMarkAlone, true
+		rec.span.Marks().dropped++
+	}
 	if !room && j.finished == 0 && t.overLimit(j, rec) {
 		t.prune(j)
 		room = t.shard.reserve(t, size)
@@ -132,7 +146,7 @@ func (t *Timeline) handOver(why cause) {
 
 // hasMarks reports whether j has marks that the receiver takes by themselves, and has not had.
 func (t *Timeline) hasMarks(j *journal) bool {
-	return j.untaken > 0 && t.receiver != nil && t.receiver.TakesMarks() == AllMarks
+	return j.untaken > 0 && t.taken() == AllMarks
 }
 
 // handOver gives the journal of a unit to a receiver if there is anything for it, and then to the pool. t is nil for a span without
@@ -174,7 +188,7 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if abandon {
 		limit, lost = 0, &t.shard.agedOut
 	}
-	taken := t.receiver.TakesMarks() == AllMarks // each of them now, or before
+	taken := t.taken() == AllMarks // each of them now, or before
 	if taken {
 		lost = &t.shard.onlyTaken
 	}

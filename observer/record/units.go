@@ -342,7 +342,7 @@ func (h *unitShard) begin(t *Timeline, j *journal, why cause) (turn int) {
 	h.bytes.Add(-less)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if j.finished > 0 {
+	if j.finished > 0 || t.hasMarks(j) {
 		h.counts[why]++
 	}
 	switch {

@@ -33,9 +33,9 @@ type System struct {
 
 // A TakenMark is a mark that the receiver took by itself.
 type TakenMark struct {
-	Span *Span
-	Name string
-	Late bool
+	Span  *Span
+	Name  string
+	Alone bool
 }
 
 var (
@@ -98,7 +98,7 @@ func (s *System) HandOver(f *record.Finished) {
 	s.parts = append(s.parts, part)
 	for i := range f.Len() {
 		if m, under, ok := f.Mark(i); ok {
-			s.marks = append(s.marks, TakenMark{under.(*Span), m.Name(), m.Late()})
+			s.marks = append(s.marks, TakenMark{under.(*Span), m.Name(), m.Alone()})
 		}
 	}
 }

@@ -1,0 +1,672 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
+)
+
+// A markOutcome is what becomes of marks: the names of events and of log records, and the counts that are not 0.
+type markOutcome struct {
+	events, records string
+	stats           bridge.Stats
+}
+
+// A markSituation makes marks. It says what becomes of them with each form, over a provider whose marks wait in journals, and over the others
+// if they differ.
+type markSituation struct {
+	name    string
+	options bothproviders.Options
+	do      func(*rig)
+	want    [3]markOutcome
+	atOnce  *[3]markOutcome // of the provider with a processor, and of the SDK's; nil for the same
+}
+
+var (
+	nothing  = markOutcome{}
+	anEvent  = markOutcome{"m", "", bridge.Stats{MarkEvents: 1}}
+	aRecord  = markOutcome{"", "m", bridge.Stats{MarkRecords: 1}}
+	bothOfIt = markOutcome{"m", "m", bridge.Stats{MarkEvents: 1}}
+)
+
+var markSituations = []markSituation{
+	{
+		name: "under a span",
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			marks.Mark(ctx, "m")
+			span.End()
+		},
+		want: [3]markOutcome{anEvent, aRecord, bothOfIt},
+	},
+	{
+		name: "under a child whose root is open",
+		do: func(r *rig) {
+			ctx, _ := r.tracer.Start(r.ctx, "root")
+			ctx, child := r.tracer.Start(ctx, "child")
+			marks.Mark(ctx, "m")
+			child.End()
+		},
+		want: [3]markOutcome{anEvent, aRecord, bothOfIt},
+	},
+	{
+		name: "under a measure",
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			ctx, measure := marks.Start(ctx, "measure")
+			marks.Mark(ctx, "m")
+			measure.End()
+			span.End()
+		},
+		want: [3]markOutcome{{"m", "", bridge.Stats{MarkEvents: 1, MeasureSpans: 1}}, {"", "m", bridge.Stats{MarkRecords: 1, MeasureSpans: 1}}, {"m", "m", bridge.Stats{MarkEvents: 1, MeasureSpans: 1}}},
+	},
+	{
+		name: "under a span of another provider",
+		do: func(r *rig) {
+			other := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.got))
+			ctx, span := other.Tracer("other").Start(r.ctx, "span")
+			marks.Mark(ctx, "m")
+			span.End()
+		},
+		want: [3]markOutcome{anEvent, aRecord, bothOfIt},
+	},
+	{
+		name: "on the timeline of a request, under its span",
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			marks.Mark(observer.NewContext(ctx, r.tl.NewChild()), "m")
+			span.End()
+		},
+		want: [3]markOutcome{anEvent, aRecord, bothOfIt},
+	},
+	{
+		name: "under no span",
+		do:   func(r *rig) { marks.Mark(r.ctx, "m") },
+		want: [3]markOutcome{aRecord, aRecord, aRecord},
+	},
+	{
+		name: "under no span, on a timeline of its own",
+		do:   func(r *rig) { marks.Mark(observer.NewContext(r.ctx, r.tl.NewChild()), "m") },
+		want: [3]markOutcome{aRecord, aRecord, aRecord},
+	},
+	{
+		name: "under a span context that is not valid",
+		do: func(r *rig) {
+			half := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, TraceFlags: trace.FlagsSampled})
+			marks.Mark(trace.ContextWithSpanContext(r.ctx, half), "m")
+		},
+		want: [3]markOutcome{aRecord, aRecord, aRecord},
+	},
+	{
+		name: "under a remote span",
+		do:   func(r *rig) { marks.Mark(trace.ContextWithSpanContext(r.ctx, spanContext(true, true)), "m") },
+		want: [3]markOutcome{aRecord, aRecord, aRecord},
+	},
+	{
+		name: "under a remote span that is not sampled",
+		do:   func(r *rig) { marks.Mark(trace.ContextWithSpanContext(r.ctx, spanContext(false, true)), "m") },
+		want: [3]markOutcome{nothing, nothing, nothing},
+	},
+	{
+		name: "under a span that the sampler dropped", options: bothproviders.Options{Sampler: never},
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			marks.Mark(ctx, "m")
+			_, err := marks.Measure(ctx, "measure", marks.MeasureOptions{})
+			span.End()
+			marks.Mark(ctx, "late")
+			if err != nil {
+				panic(err)
+			}
+		},
+		want: [3]markOutcome{nothing, nothing, nothing},
+	},
+	{
+		name: "under a span that is recorded and not sampled", options: bothproviders.Options{Sampler: recordOnly},
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			marks.Mark(ctx, "m")
+			span.End()
+			marks.Mark(ctx, "late")
+		},
+		// The span reaches the processors. It is not exported.
+		want: [3]markOutcome{
+			{"", "", bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1}}, {"", "", bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1}}, {"", "", bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1}},
+		},
+		atOnce: &[3]markOutcome{
+			{"m", "", bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1}}, {"m", "", bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1}}, {"m", "", bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1}},
+		},
+	},
+	{
+		name: "after its span's end",
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			span.End()
+			marks.Mark(ctx, "m")
+		},
+		want: [3]markOutcome{aRecord, aRecord, aRecord},
+	},
+	{
+		name: "after the end of a child, and of the root",
+		do: func(r *rig) {
+			ctx, root := r.tracer.Start(r.ctx, "root")
+			inside, child := r.tracer.Start(ctx, "child")
+			child.End()
+			marks.Mark(inside, "1")
+			root.End()
+			marks.Mark(inside, "2")
+			marks.Mark(ctx, "3")
+		},
+		want: [3]markOutcome{{"", "1 2 3", bridge.Stats{MarkRecords: 3}}, {"", "1 2 3", bridge.Stats{MarkRecords: 3}}, {"", "1 2 3", bridge.Stats{MarkRecords: 3}}},
+	},
+	{
+		name: "under a child that ends after the root",
+		do: func(r *rig) {
+			ctx, root := r.tracer.Start(r.ctx, "root")
+			ctx, child := r.tracer.Start(ctx, "child")
+			root.End()
+			marks.Mark(ctx, "m")
+			child.End()
+		},
+		want: [3]markOutcome{anEvent, aRecord, bothOfIt},
+	},
+	{
+		name: "over the limit of events", options: bothproviders.Options{Limits: limits(func(l *sdktrace.SpanLimits) { l.EventCountLimit = 1 })},
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			for i := range 3 {
+				marks.Mark(ctx, fmt.Sprint(i))
+			}
+			span.End()
+		},
+		want: [3]markOutcome{
+			{"2", "", bridge.Stats{MarkEvents: 1, MarksOverLimit: 2}}, {"", "0 1 2", bridge.Stats{MarkRecords: 3}}, {"2", "0 1 2", bridge.Stats{MarkEvents: 1, MarkRecords: 2}},
+		},
+		atOnce: &[3]markOutcome{
+			{"2", "", bridge.Stats{MarkEvents: 3}}, {"", "0 1 2", bridge.Stats{MarkRecords: 3}}, {"2", "0 1 2", bridge.Stats{MarkEvents: 3}},
+		},
+	},
+	{
+		name: "with other events", options: bothproviders.Options{},
+		do: func(r *rig) {
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			span.AddEvent("own")
+			marks.Mark(ctx, "m")
+			span.RecordError(errors.New("failed"))
+			span.End()
+		},
+		want: [3]markOutcome{
+			{"own m exception", "", bridge.Stats{MarkEvents: 1}}, {"own exception", "m", bridge.Stats{MarkRecords: 1}}, {"own m exception", "m", bridge.Stats{MarkEvents: 1}},
+		},
+	},
+	{
+		name: "under a span that never ends",
+		do: func(r *rig) {
+			ctx, _ := r.tracer.Start(r.ctx, "span")
+			marks.Mark(ctx, "m")
+		},
+		want: [3]markOutcome{{"", "", bridge.Stats{MarksOfOpenSpans: 1}}, aRecord, aRecord},
+		atOnce: &[3]markOutcome{
+			{"", "", bridge.Stats{MarkEvents: 1}}, aRecord, {"", "m", bridge.Stats{MarkEvents: 1}},
+		},
+	},
+}
+
+// Marks become what the situation says, for each form, over each provider.
+func TestMarkForms(t *testing.T) {
+	for _, c := range markSituations {
+		t.Run(c.name, func(t *testing.T) {
+			overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+				overForms(t, func(t *testing.T, form bridge.MarkForm) {
+					logs, o := &logRecords{}, c.options
+					o.Marks, o.Logs = form, logs
+					r := open(o)
+					c.do(r)
+					r.flush(t)
+					if err := r.provider.Shutdown(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want := c.want[form]
+					if c.atOnce != nil && !strings.HasSuffix(t.Name(), bothproviders.Perfline+"/"+form.String()) {
+						want = c.atOnce[form]
+					}
+					got := markOutcome{records: strings.Join(logs.names(t), " "), stats: r.stats()}
+					for _, s := range r.got.all() {
+						got.events = strings.TrimSpace(got.events + " " + strings.Join(events(s), " "))
+					}
+					got.stats.OtherSpans = 0
+					if got != want {
+						t.Errorf("got %+v, want %+v", got, want)
+					}
+				})
+			})
+		})
+	}
+}
+
+// Without an output for log records, each form is span events.
+func TestMarkFormsWithoutOutput(t *testing.T) {
+	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+		overForms(t, func(t *testing.T, form bridge.MarkForm) {
+			r := open(bothproviders.Options{Marks: form})
+			marks.Mark(r.ctx, "loose")
+			ctx, span := r.tracer.Start(r.ctx, "span")
+			marks.Mark(ctx, "m")
+			span.End()
+			marks.Mark(ctx, "late")
+			marks.Mark(trace.ContextWithSpanContext(r.ctx, spanContext(true, true)), "remote")
+			r.flush(t)
+			if got := events(r.got.one(t, "span")); !slices.Equal(got, []string{"m"}) {
+				t.Errorf("events %q, want m", got)
+			}
+			got := r.stats()
+			got.OtherSpans = 0
+			if want := (bridge.Stats{MarkEvents: 1, MarksAfterEnd: 1, MarksWithoutSpan: 2}); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		})
+	})
+}
+
+// A log record has what the event would have: name, time, attributes, and the context of the span.
+func TestMarkRecordIsLikeItsEvent(t *testing.T) {
+	attrs := []slog.Attr{
+		slog.String("text", "ä"), slog.Bool("bool", true), slog.Int("int", -1), slog.Uint64("large", 1<<63), slog.Float64("float", 1.5),
+		slog.Duration("duration", time.Second), slog.Time("time", time.Unix(1, 2)), slog.Group("group", slog.Int("a", 1), slog.Group("b", slog.Int("c", 2))),
+		slog.Any("texts", []string{"a", "b\xff"}), slog.Any("bytes", []byte{1, 2}), slog.Any("error", errors.New("failed")),
+		slog.Int("", 1), slog.String("twice", "first"), slog.String("bad\xff", "\xfe"), slog.String("twice", "last"),
+	}
+	for name, attrs := range map[string][]slog.Attr{"no attributes": nil, "plain": attrs[:5], "all kinds": attrs} {
+		t.Run(name, func(t *testing.T) {
+			overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+				logs := &logRecords{}
+				r := open(bothproviders.Options{Marks: bridge.SpanEventsAndLogRecords, Logs: logs})
+				ctx, span := r.tracer.Start(r.ctx, "span")
+				marks.Mark(ctx, "na\xffme", attrs...)
+				span.End()
+				marks.Mark(ctx, "late", attrs...)
+				marks.Mark(r.ctx, "loose", attrs...)
+				remote := spanContext(true, true)
+				marks.Mark(trace.ContextWithSpanContext(r.ctx, remote), "remote", attrs...)
+				r.flush(t)
+				e := r.got.one(t, "span").Events()[0]
+				for name, sc := range map[string]trace.SpanContext{
+					"na\ufffdme": span.SpanContext(), "late": span.SpanContext(), "loose": {}, "remote": remote,
+				} {
+					l := logs.one(t, name)
+					context := "  00"
+					if sc.IsValid() {
+						context = flatContext(sc)
+					}
+					if got := contextOf(l); got != context {
+						t.Errorf("%s: the context is %s, want %s", name, got, context)
+					}
+					if got, want := recordText(l), text(e.Attributes); got != want {
+						t.Errorf("%s: the attributes are\n%s, want\n%s", name, got, want)
+					}
+					if l.GetTimeUnixNano() == 0 || l.GetObservedTimeUnixNano() != l.GetTimeUnixNano() || l.GetBody() != nil || l.GetSeverityNumber() != 0 || l.GetDroppedAttributesCount() != 0 {
+						t.Errorf("%s: %v", name, l)
+					}
+				}
+				if l := logs.one(t, e.Name); l.GetTimeUnixNano() != uint64(e.Time.UnixNano()) {
+					t.Errorf("the record is of %d, the event of %d", l.GetTimeUnixNano(), e.Time.UnixNano())
+				}
+				for i, s := range logs.scopes {
+					if s.GetScope().GetName() != bridge.ScopeName || len(logs.resource[i].GetResource().GetAttributes()) != resource.Default().Len() {
+						t.Errorf("the scope is %v, and the resource %v", s.GetScope(), logs.resource[i].GetResource())
+					}
+				}
+			})
+		})
+	}
+}
+
+// Limits of log records are read from the environment. They hold for log records alone.
+func TestMarkRecordLimits(t *testing.T) {
+	for _, c := range []struct{ variable, value, want string }{
+		{"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "2", "a=STRING:äöüß b=INT64:1 dropped 1"},
+		{"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "0", " dropped 3"},
+		{"OTEL_ATTRIBUTE_COUNT_LIMIT", "1", "a=STRING:äöüß dropped 2"},
+		{"OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "2", "a=STRING:äö b=INT64:1 c=STRINGSLICE:[xy z] dropped 0"},
+		{"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "1", "a=STRING:ä b=INT64:1 c=STRINGSLICE:[x z] dropped 0"},
+		{"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "1", "a=STRING:äöüß b=INT64:1 c=STRINGSLICE:[xyz z] dropped 0"},
+	} {
+		t.Run(c.variable+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
+				logs := &logRecords{}
+				r := open(bothproviders.Options{Marks: bridge.LogRecords, Logs: logs})
+				ctx, span := r.tracer.Start(r.ctx, "span")
+				attrs := []slog.Attr{slog.String("a", "äöüß"), slog.Int("b", 1), slog.Any("c", []string{"xyz", "z"})}
+				marks.Mark(ctx, "m", attrs...)
+				marks.Mark(r.ctx, "loose", attrs...)
+				span.End()
+				for _, name := range []string{"m", "loose"} {
+					l := logs.one(t, name)
+					if got := fmt.Sprint(recordText(l), " dropped ", l.GetDroppedAttributesCount()); got != c.want {
+						t.Errorf("%s: %s, want %s", name, got, c.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// With both kinds of outputs, the recorders get the events, and the exporters get spans with the same ids without them.
+func TestMarkFormsOfRecorders(t *testing.T) {
+	overForms(t, func(t *testing.T, form bridge.MarkForm) {
+		recorded, logs := &exportedSpans{}, &logRecords{}
+		tp, exported := ownProvider(t, bridge.TracerProviderConfig{Recorders: []bridge.Output{recorded}, Marks: form, Logs: logs})
+		ctx, root := tp.Tracer("t").Start(t.Context(), "root")
+		root.AddEvent("own")
+		marks.Mark(ctx, "m", slog.Any("texts", []string{"a"}))
+		for i := range 3 {
+			marks.Time(ctx, fmt.Sprint("measure ", i), slog.Any("texts", []string{"a"})).End()
+			_, child := tp.Tracer(fmt.Sprint("other ", i)).Start(ctx, fmt.Sprint("child ", i), trace.WithAttributes(attribute.Int("i", i)))
+			child.End()
+		}
+		root.End()
+		spans := exported.byName(t)
+		if len(recorded.spans) != 7 || len(spans) != 7 {
+			t.Fatalf("%d spans were recorded, and %d exported; want 7", len(recorded.spans), len(spans))
+		}
+		for _, s := range recorded.spans {
+			e := spans[s.Name]
+			if s.SpanID != e.SpanID || s.ParentID != e.ParentID || text(s.Attributes) != text(e.Attributes) || s.Group != e.Group {
+				t.Errorf("%s is recorded as %v under %v, and exported as %v under %v", s.Name, s.SpanID, s.ParentID, e.SpanID, e.ParentID)
+			}
+			if s.Name != "root" {
+				continue
+			}
+			want := "own m"
+			if got := strings.Join(eventNames(s.Events), " "); got != want {
+				t.Errorf("the recorded events are %q, want %q", got, want)
+			}
+			if form == bridge.LogRecords {
+				want = "own"
+			}
+			if got := strings.Join(eventNames(e.Events), " "); got != want || e.DroppedEvents != 0 {
+				t.Errorf("the exported events are %q, want %q; %d are dropped", got, want, e.DroppedEvents)
+			}
+		}
+		want := [...]bridge.Stats{{MarkEvents: 1}, {MarkRecords: 1}, {MarkEvents: 1}}[form]
+		want.MeasureSpans, want.OtherSpans = 3, 4
+		if got := tp.Stats(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+// Log records need no other output.
+func TestMarkRecordsAlone(t *testing.T) {
+	overForms(t, func(t *testing.T, form bridge.MarkForm) {
+		logs := &logRecords{}
+		tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: observer.NewTimeline(observer.TimelineOptions{}), Marks: form, Logs: logs, Limits: limits(func(l *sdktrace.SpanLimits) { l.EventCountLimit = 1 }),
+		})
+		ctx, span := tp.Tracer("t").Start(t.Context(), "span")
+		marks.Mark(ctx, "1")
+		marks.Mark(ctx, "2")
+		if err := tp.ForceFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		marks.Mark(ctx, "3")
+		span.End()
+		marks.Mark(ctx, "late")
+		open, _ := tp.Tracer("t").Start(t.Context(), "open")
+		marks.Mark(open, "open")
+		if err := tp.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		marks.Mark(ctx, "after Shutdown")
+		want, records := "1 2 3 late open", uint64(6) // the output knows of the one after its Shutdown
+		lost := uint64(0)
+		if form == bridge.SpanEvents {
+			want, records, lost = "late", 2, 1 // of the span that is open; no output takes the other
+		}
+		if got := strings.Join(logs.names(t), " "); got != want || logs.flushes != 2 || logs.downs != 1 || logs.late != 1 {
+			t.Errorf("records %q, want %q; %d flushes, %d shutdowns, %d records after it", got, want, logs.flushes, logs.downs, logs.late)
+		}
+		if s := tp.Stats(); s.MarkRecords != records || s.Lost() != lost || s.MarkEvents != 0 {
+			t.Errorf("%+v, want %d records and %d lost", s, records, lost)
+		}
+	})
+}
+
+// A form that does not exist is span events.
+func TestUnknownMarkForm(t *testing.T) {
+	const unknown = bridge.MarkForm(3)
+	logs := &logRecords{}
+	tp, got := ownProvider(t, bridge.TracerProviderConfig{Marks: unknown, Logs: logs})
+	ctx, span := tp.Tracer("t").Start(t.Context(), "span")
+	marks.Mark(ctx, "m")
+	span.End()
+	if s := got.byName(t)["span"]; len(s.Events) != 1 || len(logs.all(t)) != 0 || unknown.String() != "MarkForm(3)" {
+		t.Errorf("%d events, %d records, form %v", len(s.Events), len(logs.all(t)), unknown)
+	}
+}
+
+// The log records of requests that the sampler drops are the ones of requests that are kept and exported.
+func TestMarkFormsOfKeptRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy   bridge.KeepPolicy
+		remote   bool // another process began the trace
+		recorded bool // the recorders get it
+		exported bool
+	}{
+		"dropped":                  {policy: bridge.KeepPolicy{Slow: -1, Export: true}},
+		"kept":                     {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1}, recorded: true},
+		"kept and exported":        {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, recorded: true, exported: true},
+		"kept, of another's trace": {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, remote: true, recorded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			overForms(t, func(t *testing.T, form bridge.MarkForm) {
+				logs := &logRecords{}
+				r := newKeepRigWith(t, c.policy, form, logs)
+				ctx := r.ctx
+				if c.remote {
+					ctx = trace.ContextWithSpanContext(ctx, spanContext(false, true))
+				}
+				ctx, root := r.tracer.Start(ctx, "root", trace.WithSpanKind(trace.SpanKindServer))
+				marks.Mark(ctx, "event 1")
+				inside, child := r.tracer.Start(ctx, "child")
+				marks.Mark(inside, "event 2")
+				child.End()
+				marks.Mark(inside, "late 1")
+				still, open := r.tracer.Start(ctx, "open")
+				marks.Mark(still, "event 3")
+				if err := r.provider.ForceFlush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(logs.all(t)); n > 0 {
+					t.Errorf("%d records before the decision", n)
+				}
+				root.End()
+				marks.Mark(ctx, "late 2")
+				marks.Mark(still, "event 4")
+				open.End()
+				marks.Mark(still, "late 3")
+				never, _ := r.tracer.Start(ctx, "never ends")
+				marks.Mark(never, "of an open span")
+				if err := r.provider.Shutdown(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				var want bridge.Stats
+				var records []string
+				switch all := []string{"event 1", "event 2", "event 3", "event 4", "late 1", "late 2", "late 3", "of an open span"}; {
+				case !c.recorded:
+				case !c.exported:
+					want = bridge.Stats{MarkEvents: 4, MarksAfterEnd: 3, MarksOfOpenSpans: 1}
+				case form == bridge.LogRecords:
+					want, records = bridge.Stats{MarkRecords: 8}, all
+				case form == bridge.SpanEvents:
+					want, records = bridge.Stats{MarkEvents: 4, MarkRecords: 3, MarksOfOpenSpans: 1}, all[4:7]
+				default:
+					want, records = bridge.Stats{MarkEvents: 4, MarkRecords: 4}, all
+				}
+				if got := logs.names(t); !slices.Equal(got, records) {
+					t.Errorf("records %q, want %q", got, records)
+				}
+				got := r.provider.Stats()
+				got.OtherSpans, got.Requests = 0, bridge.RequestStats{}
+				if got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+				for _, l := range logs.all(t) {
+					if id := root.SpanContext().TraceID(); string(l.GetTraceId()) != string(id[:]) || l.GetFlags() != 0 {
+						t.Errorf("the record has the context %s, want the trace %v without a flag", contextOf(l), id)
+					}
+				}
+			})
+		})
+	}
+}
+
+// newKeepRigWith returns a rig whose provider has log records and no processor.
+func newKeepRigWith(t *testing.T, policy bridge.KeepPolicy, form bridge.MarkForm, logs *logRecords) *keepRig {
+	t.Helper()
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	r := &keepRig{ctx: observer.NewContext(context.Background(), tl), recorded: &keptSpans{}, exported: &exportedSpans{}}
+	r.provider = bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: tl, Sampler: sdktrace.ParentBased(never), Keep: &policy, Marks: form, Logs: logs,
+		Recorders: []bridge.Output{r.recorded}, Exporters: []bridge.Output{r.exported},
+	})
+	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })
+	r.tracer = r.provider.Tracer("test")
+	return r
+}
+
+// The marks of an undecided request that has no room for more are counted as refused, also those after the end of their span.
+func TestLateMarksOfRefusedRequest(t *testing.T) {
+	logs := &logRecords{}
+	r := newKeepRigWith(t, bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, bridge.LogRecords, logs)
+	const n = 10_000
+	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
+		inside, child := r.tracer.Start(ctx, "child")
+		child.End()
+		for range n {
+			marks.Mark(inside, "late")
+		}
+	})
+	records := uint64(len(logs.all(t)))
+	if s := r.provider.Stats(); records < 1000 || s.MarkRecords != records || s.Requests.Refused != n-records || s.Lost() != 0 {
+		t.Errorf("%d records, %+v; want the others refused, and no loss", records, s)
+	}
+	if got := strings.Join(r.recorded.reasons, ""); got != "share" {
+		t.Errorf("the root says %q, want no refused span", got)
+	}
+}
+
+// A stream of two hours makes 100 000 marks. Each is a record within 5 s. Its memory is bounded.
+func TestStreamOfMarkRecords(t *testing.T) {
+	for _, recorders := range []bool{false, true} {
+		for _, form := range []bridge.MarkForm{bridge.LogRecords, bridge.SpanEventsAndLogRecords} {
+			t.Run(fmt.Sprint(form, ", recorders ", recorders), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const all, step = 100_000, 50
+					var c bridge.TracerProviderConfig
+					logs := &logRecords{}
+					c.Timeline, c.Marks, c.Logs = observer.NewTimeline(observer.TimelineOptions{}), form, logs
+					recorded := &exportedSpans{}
+					if recorders {
+						c.Recorders = []bridge.Output{recorded}
+					}
+					tp, exported := ownProvider(t, c)
+					ctx, root := tp.Tracer("t").Start(t.Context(), "stream")
+					most := 128 // events of the span
+					if form == bridge.LogRecords && !recorders {
+						most = 0
+					}
+					for i := range all {
+						marks.Mark(ctx, "chunk", slog.Int("i", i))
+						if i%step != step-1 {
+							continue
+						}
+						time.Sleep(3600 * time.Millisecond)
+						s := (*record.Timeline)(c.Timeline).UnitStats()
+						if s.WaitingBytes > (most+3*step)*300 || s.Waiting > 1 {
+							t.Fatalf("after %d marks: %+v", i, s)
+						}
+						if n := len(logs.all(t)); n < i-2*step {
+							t.Fatalf("%d records of %d marks", n, i)
+						}
+					}
+					root.End()
+					events := len(exported.byName(t)["stream"].Events)
+					want := bridge.Stats{MarkRecords: all, OtherSpans: 1}
+					if form != bridge.LogRecords {
+						want.MarkEvents, want.MarkRecords = 128, all-128
+					}
+					if got := tp.Stats(); got != want || events != int(want.MarkEvents) {
+						t.Errorf("%d events, %+v; want %+v", events, got, want)
+					}
+					if recorders && len(recorded.spans[0].Events) != 128 {
+						t.Errorf("the recorders got %d events, want 128", len(recorded.spans[0].Events))
+					}
+					for i, l := range logs.all(t) {
+						if got := l.GetAttributes()[0].GetValue().GetIntValue(); got != int64(i) {
+							t.Fatalf("record %d is of mark %d", i, got)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// When memory is short, marks are log records at once, and their spans lose them. The memory stays bounded.
+func TestCrowdOfMarkRecords(t *testing.T) {
+	for _, form := range []bridge.MarkForm{bridge.LogRecords, bridge.SpanEventsAndLogRecords} {
+		t.Run(form.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const spans, each = 20_000, 3
+				tl := observer.NewTimeline(observer.TimelineOptions{})
+				logs := &logRecords{}
+				tp, exported := ownProvider(t, bridge.TracerProviderConfig{Timeline: tl, Marks: form, Logs: logs})
+				var open []trace.Span
+				for range spans {
+					ctx, span := tp.Tracer("t").Start(t.Context(), "span")
+					for range each {
+						marks.Mark(ctx, "m")
+					}
+					open = append(open, span)
+				}
+				if u := (*record.Timeline)(tl).UnitStats(); u.Waiting > 16<<10 || u.WaitingBytes > 64<<20 {
+					t.Errorf("%+v", u)
+				}
+				for _, span := range open {
+					span.End()
+				}
+				events, dropped := 0, 0
+				for _, s := range exported.decoded(t) {
+					events += len(s.Events)
+					dropped += s.DroppedEvents
+				}
+				s := tp.Stats()
+				if n := len(logs.all(t)); n != spans*each || s.Lost() != 0 || s.MarkEvents+s.MarkRecords != spans*each || int(s.MarkEvents) != events {
+					t.Errorf("%d records and %d events of %d marks, %+v", n, events, spans*each, s)
+				}
+				if form == bridge.SpanEventsAndLogRecords && (dropped == 0 || events+dropped != spans*each) {
+					t.Errorf("%d events, %d dropped; want all of %d, and some dropped", events, dropped, spans*each)
+				}
+			})
+		})
+	}
+}
