@@ -8,23 +8,19 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
-const (
-	// lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
-	lastTries = 3
-	// unknownPause is how long profiles are dropped when the receiver does not know them.
-	unknownPause = 10 * time.Minute
-)
+// lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
+const lastTries = 3
 
 // An Exporter profiles the program and sends the profiles to a receiver. Its methods may be called concurrently.
 type Exporter struct {
@@ -84,7 +80,7 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 	continuous.Unlabelled(func() {
 		r.queue = queue.New(queue.Config[*request]{
 			What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
-			UnknownPause: unknownPause, Logger: c.Logger,
+			UnknownPause: otlp.UnknownPause, Logger: c.Logger,
 			Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
 		})
 	})
