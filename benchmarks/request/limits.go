@@ -41,6 +41,8 @@ var limits = map[string]float64{
 	plain + unsampled + allocationsAdded:         0,
 	exemplars + allocationsAdded:                 0,
 	nameHistogram + allocationsAdded:             0,
+	logRecords + allocationsAdded:                0,
+	bothForms + allocationsAdded:                 0,
 	attributeHistogram + allocationsAdded:        0,
 	exemplars + unsampled + allocationsAdded:     0,
 	nameHistogram + unsampled + allocationsAdded: 0,
