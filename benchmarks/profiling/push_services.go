@@ -45,7 +45,7 @@ var services = []struct {
 
 const (
 	pyroscope = "PYROSCOPE_SERVER_ADDRESS=%s"
-	interval  = "PYROSCOPE_UPLOAD_INTERVAL" // also that of profiles over OTLP, which have no variable for it
+	interval  = "PYROSCOPE_UPLOAD_INTERVAL" // profiles over OTLP have the same: there is no variable for theirs
 )
 
 const spansOfRequest = 2

@@ -92,7 +92,7 @@ func (r *receiver) all() [][]byte {
 	return slices.Clone(r.got)
 }
 
-// What a Collector gets and what it passes on are the same profiles: samples with values, times, stacks, attributes and links, and the
+// A Collector passes on the profiles that it gets: samples with values, times, stacks, attributes and links, and the
 // resource. The links name spans that ran, at the times of their samples.
 func TestCollector(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -201,8 +201,8 @@ func work(ctx context.Context, pl *perfline.Pipeline) map[string]period {
 }
 
 var (
-	sink int
-	kept [][]byte
+	sink   int
+	blocks [][]byte
 )
 
 //go:noinline
@@ -211,7 +211,7 @@ func burn(ctx context.Context, d time.Duration) {
 		for i := range 10_000 {
 			sink += i * i
 		}
-		kept = append(kept[:min(len(kept), 100)], make([]byte, 64<<10))
+		blocks = append(blocks[:min(len(blocks), 100)], make([]byte, 64<<10))
 	}
 }
 

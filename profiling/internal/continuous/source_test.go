@@ -126,7 +126,7 @@ func TestSource(t *testing.T) {
 	})
 }
 
-// What a sink fails at is counted, and has one line for its kind.
+// A profile at which a sink fails is counted. The log has one line for its kind.
 func TestSinkFails(t *testing.T) {
 	for name, s := range map[string]*sink{"error": {err: errors.New("no room")}, "panic": {panics: true, err: errors.New("no room")}} {
 		t.Run(name, func(t *testing.T) {
