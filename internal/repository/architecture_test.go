@@ -54,30 +54,7 @@ var drawn = map[string]struct {
 	"exporter/live":          {4, "shows and sends", "the page", 0},
 	"guard":                  {5, "shows and sends", "who may see pages", 2},
 	"perfline":               {2, "puts together", "Start, Shutdown", 0},
-	"observer":               {2, "records", "the timeline for its users, and the callbacks that watch it", 0},
-	"observer/record":        {2, "records", "the timeline's engine: bounded buffers and journals", 0},
-	"observer/observertest":  {4, "records", "for tests of others", 0},
-	"marks":                  {0, "records", "Mark, Time, Start", 0},
-	"bridge":                 {1, "OpenTelemetry", "spans", 0},
-	"bridge/bridgehttp":      {0, "OpenTelemetry", "HTTP", 5}, // above bridgegrpc
-	"bridge/bridgegrpc":      {0, "OpenTelemetry", "gRPC", 0},
-	"bridge/bridgetest":      {0, "OpenTelemetry", "for tests of others", 6}, // above bridgehttp
-	"profiling":              {3, "profiles", "the sampler", 0},
-	"profiling/profile":      {3, "profiles", "data and formats", 0},
-	"profiling/spanlabels":   {2, "profiles", "goroutines' spans", 2},
-	"profiling/pyroscope":    {4, "profiles", "pushes profiles", 0},
 	"profiling/otlpprofiles": {3, "profiles", "over OTLP", 6},
-	"profiling/sessions":     {3, "profiles", "trees of events", 0},
-	"profiling/service":      {5, "profiles", "serves sessions", 0},
-	"profiling/states":       {4, "profiles", "goroutines' states", 3},
-	"profiling/flight":       {3, "profiles", "why it was slow", 5},
-	"exporter":               {1, "shows and sends", "OTLP", 4}, // imports nothing that is drawn
-	"exporter/otlpenc":       {5, "shows and sends", "spans as bytes", 1},
-	"exporter/requests":      {2, "shows and sends", "recent, slowest", 3},
-	"exporter/viewers":       {4, "shows and sends", "files", 0},
-	"exporter/live":          {4, "shows and sends", "the page", 0},
-	"guard":                  {5, "shows and sends", "who may see pages", 2},
-	"perfline":               {2, "puts together", "Start, Shutdown", 0},
 }
 
 // outside are what data comes from and goes to, at a column and a layer.

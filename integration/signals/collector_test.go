@@ -1,4 +1,4 @@
-package otlpprofiles
+package signals
 
 import (
 	"context"
@@ -221,7 +221,7 @@ func checkContent(t *testing.T, sent map[string]string, ran map[string]period) {
 	all := strings.Join(slices.Collect(maps.Values(sent)), "")
 	for _, want := range []string{
 		"cpu nanoseconds", "alloc_objects count", "alloc_space bytes", "inuse_objects count", "inuse_space bytes", "goroutine count", "contentions count", "delay nanoseconds",
-		"perfline.profile.kind=mutex", "perfline.profile.kind=block", "integration/otlpprofiles.burn", "service.name=shop", `zones=["a","b"]`, "shard=7",
+		"perfline.profile.kind=mutex", "perfline.profile.kind=block", "integration/signals.burn", "service.name=shop", `zones=["a","b"]`, "shard=7",
 		"process.executable.build_id.htlhash=", "profile.frame.type=go",
 	} {
 		if !strings.Contains(all, want) {
@@ -231,7 +231,7 @@ func checkContent(t *testing.T, sent map[string]string, ran map[string]period) {
 	linked, unlinked := map[string]bool{}, 0
 	for line := range strings.Lines(all) {
 		link, times, found := strings.Cut(strings.TrimSpace(line), " times ")
-		if !found || !strings.Contains(link, "otlpprofiles.burn") {
+		if !found || !strings.Contains(link, "signals.burn") {
 			continue
 		}
 		_, link, _ = strings.Cut(link, " link ")

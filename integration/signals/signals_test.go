@@ -1,4 +1,4 @@
-package otlpprofiles
+package signals
 
 import (
 	"bytes"
@@ -241,8 +241,8 @@ func TestAllSignals(t *testing.T) {
 	checkLinks(t, received)
 }
 
-// checkLinks looks at the content of one request in all signals: its span, its mark as an event and as a log record, its line, its
-// measure with an exemplar, and its samples.
+// checkLinks checks the data of one request in all signals: its span, its line in the log, its samples. Its mark is an event and a log
+// record. Its measure has an exemplar.
 func checkLinks(t *testing.T, received *tap) {
 	t.Helper()
 	span, trace := "", "" // of the request with key=7
