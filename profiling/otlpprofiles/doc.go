@@ -11,7 +11,7 @@
 //
 // The format is opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.11. A Collector of version 0.160 takes it with
 // --feature-gates=service.profilesSupport. Set OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip for a receiver that is not near: profiles
-// become a third as long.
+// become about half as long.
 //
 // In a set-up of your own, wrap the tracer provider with spanlabels.WrapTracerProvider, and call [Exporter.Start] and
 // [Exporter.Shutdown].
