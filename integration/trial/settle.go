@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// moreGoroutines is what may be more after a fault for each signal, besides connections of
-	// clients: a request under way has a second one, so has a delivery, and its connection has some.
+	// moreGoroutines is what may be more after a fault, for each signal: a request under way has
+	// a second one, and so has a delivery. A connection to a backend has some. Connections of
+	// clients are not counted.
 	moreGoroutines = 4
 	// moreHeap is what the live heap may be larger by after a fault: profiles and the most
 	// recent requests grow while the service is young. Spans that a full queue still held
