@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/integration/trial/internal/service"
 )
@@ -17,12 +16,16 @@ const (
 	pyroscopeName = "Pyroscope"
 )
 
+// spans are what a flow of spans has, in reports.
+const spans = "spans"
+
 // A bench is the backends that a service delivers to.
 type bench struct {
 	components []*component // of which the last is the one that a schedule of one backend has fail
 	jaeger     *backend.Jaeger
 	env        []string // of the service
-	spans      bool     // the bench takes spans
+	spans      bool     // the service sends spans
+	logs       bool     // the service sends log records
 	stops      []func() error
 }
 
@@ -53,12 +56,13 @@ func (b *bench) stop() error {
 // failing returns the component that fails where only one does.
 func (b *bench) failing() *component { return b.components[len(b.components)-1] }
 
-// book returns the book of what the bench takes: spans, or else profiles.
-func (b *bench) book(s perfline.Stats) service.Book {
-	if b.spans {
-		return service.Spans(s)
+// flows returns what the components take.
+func (b *bench) flows() []*flow {
+	var all []*flow
+	for _, c := range b.components {
+		all = append(all, c.flows...)
 	}
-	return service.Profiles(s)
+	return all
 }
 
 // addJaeger adds a Jaeger that keeps spans in files: they can be counted after it was killed.
@@ -83,7 +87,16 @@ func addJaegerOnDisk(ctx context.Context, b *bench, endpoint func(*backend.Jaege
 	return nil
 }
 
-// addCollector adds a Jaeger, and a Collector before it.
+// addJaegerWithoutLogs adds a Jaeger, which does not know log records, to a service that sends it some.
+func addJaegerWithoutLogs(ctx context.Context, b *bench) error {
+	if err := addJaeger(ctx, b); err != nil {
+		return err
+	}
+	b.takesLogs(b.failing(), func(context.Context, string, time.Time) (int, error) { return 0, nil })
+	return nil
+}
+
+// addCollector adds a Collector, and what it passes spans, log records and profiles on to: a Jaeger, and a sink in this process.
 func addCollector(ctx context.Context, b *bench) (err error) {
 	if b.jaeger, err = backend.StartJaeger(ctx); err != nil {
 		return err
@@ -92,7 +105,12 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: next.proxy.Address()})
+	s, err := newSink(ctx)
+	if err != nil {
+		return err
+	}
+	b.stops = append(b.stops, s.stop)
+	p, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: next.proxy.Address(), Loki: s.url, Profiles: s.url})
 	if err != nil {
 		return err
 	}
@@ -102,6 +120,9 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 	}
 	c.next = next.proxy
 	b.takesSpans(c)
+	b.takesLogs(c, s.countRecords)
+	b.env = append(b.env, "OTEL_PROFILES_EXPORTER=otlp")
+	c.flows = append(c.flows, &flow{what: "profiles over OTLP", read: service.OTLPProfiles, count: s.countProfiles})
 	return nil
 }
 
@@ -109,9 +130,16 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 func (b *bench) takesSpans(c *component) {
 	b.spans = true
 	b.env = append(b.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.proxy.URL())
-	c.count = func(ctx context.Context, service string, since time.Time) (int, error) {
+	c.flows = append(c.flows, &flow{what: spans, read: service.Spans, count: func(ctx context.Context, service string, since time.Time) (int, error) {
 		return b.jaeger.SpanCountSince(ctx, service, since)
-	}
+	}})
+}
+
+// takesLogs has the service send its marks as log records, too, to where its spans go.
+func (b *bench) takesLogs(c *component, count func(context.Context, string, time.Time) (int, error)) {
+	b.logs = true
+	b.env = append(b.env, "OTEL_LOGS_EXPORTER=otlp", "PERFLINE_MARKS=both")
+	c.flows = append(c.flows, &flow{what: "log records", read: service.LogRecords, count: count})
 }
 
 func addPyroscope(ctx context.Context, b *bench) error {
@@ -125,14 +153,19 @@ func addPyroscope(ctx context.Context, b *bench) error {
 	}
 	b.env = append(b.env, "PYROSCOPE_SERVER_ADDRESS="+c.proxy.URL())
 	c.forgets = true
-	c.count = func(ctx context.Context, _ string, _ time.Time) (int, error) { return p.Taken(ctx) }
+	c.flows = []*flow{{what: "profiles", read: service.Profiles, count: func(ctx context.Context, _ string, _ time.Time) (int, error) { return p.Taken(ctx) }}}
 	return nil
 }
 
-// addAll adds a Collector, a Jaeger behind it, and a Pyroscope.
+// addAll adds a Collector with what comes after it, and a Pyroscope. Spans are not compared: their Jaeger loses them when it is killed.
 func addAll(ctx context.Context, b *bench) error {
 	if err := addCollector(ctx, b); err != nil {
 		return err
+	}
+	for _, f := range b.flows() {
+		if f.what == spans {
+			f.count = nil
+		}
 	}
 	return addPyroscope(ctx, b)
 }

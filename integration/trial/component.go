@@ -41,11 +41,8 @@ type component struct {
 	proxy   *backend.Proxy
 	next    *backend.Proxy // before the backend that it passes spans on to; nil if there is none
 
-	// count counts what has arrived from a service since a time. The count of a component
-	// that forgets begins with its process, whatever the time.
-	count   func(ctx context.Context, service string, since time.Time) (int, error)
-	forgets bool
-	before  int // the count of processes that were killed
+	flows   []*flow // what it takes
+	forgets bool    // its counts begin with its process
 
 	smallDisk bool // its folder is a disk of its own
 }
@@ -56,12 +53,6 @@ func (c *component) stop() error {
 		err = errors.Join(c.process.Kill(), unmount(c.process.Dir()))
 	}
 	return errors.Join(err, c.process.Stop())
-}
-
-// arrivals counts what has arrived from the service, also before the process was killed.
-func (c *component) arrivals(ctx context.Context, service string) (int, error) {
-	n, err := c.count(ctx, service, time.Now().Add(-time.Hour))
-	return c.before + n, err
 }
 
 // fail makes the component fail in one way until heal.
@@ -100,35 +91,22 @@ func (c *component) heal(ctx context.Context, kind backend.Kind) (note string, e
 	return note, c.proxy.Set(backend.Mode{Kind: backend.Pass})
 }
 
-// kill kills the process as a crash would. Its count is kept, where it forgets. The connections
+// kill kills the process as a crash would. Its counts are added up, where it forgets. The connections
 // are cut before that, so that nothing arrives after the count.
 func (c *component) kill(ctx context.Context) error {
 	if c.forgets {
 		if err := c.proxy.Set(backend.Mode{Kind: backend.Refuse}); err != nil {
 			return err
 		}
-		n, err := c.settledCount(ctx)
-		if err != nil {
-			return fmt.Errorf("before %s was killed: %w", c.name, err)
+		for _, f := range c.flows {
+			n, err := f.settledCount(ctx)
+			if err != nil {
+				return fmt.Errorf("before %s was killed: %w", c.name, err)
+			}
+			f.before += n
 		}
-		c.before += n
 	}
 	return c.process.Kill()
-}
-
-// settledCount counts what has arrived when the count is the same several times in a row: what
-// was under way has arrived then.
-func (c *component) settledCount(ctx context.Context) (n int, err error) {
-	same := 0
-	err = backend.Poll(ctx, func() (bool, error) {
-		now, err := c.count(ctx, "", time.Time{})
-		if now != n {
-			n, same = now, 0
-		}
-		same++
-		return same >= 5, err
-	})
-	return n, err
 }
 
 // useSmallDisk starts the process again with its folder on a disk of its own.

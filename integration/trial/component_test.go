@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/trial/internal/service"
 )
 
 // A fakeProcess is a backend's process that is not there.
@@ -31,7 +32,7 @@ func fake(ctx context.Context, b *bench, p *fakeProcess) error {
 		return err
 	}
 	c.forgets = true
-	c.count = func(context.Context, string, time.Time) (int, error) { return p.arrived, nil }
+	c.flows = []*flow{{what: "items", read: service.Spans, count: func(context.Context, string, time.Time) (int, error) { return p.arrived, nil }}}
 	return nil
 }
 
@@ -59,7 +60,7 @@ func TestArrivalsBeforeKills(t *testing.T) {
 		}
 		p.arrived += more
 	}
-	if n, err := b.failing().arrivals(t.Context(), ""); n != 5+3+2 || err != nil {
+	if n, err := b.flows()[0].arrivals(t.Context(), ""); n != 5+3+2 || err != nil {
 		t.Errorf("%d have arrived, %v; want all of 10", n, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perfline/perfline/integration/backend"
@@ -46,24 +47,25 @@ func faultRows() []row {
 	var all []row
 	for _, b := range []struct {
 		name   string
+		part   string
 		start  start
 		faults []fault
 	}{
-		{"jaeger", addJaeger, faults},
-		{"collector", addCollector, faults},
-		{"pyroscope", addPyroscope, faults},
-		{"jaeger by http", addJaegerByHTTP, []fault{lying}},
-		{"pyroscope", addPyroscope, []fault{lying}},
+		{"jaeger", faultsPart, addJaeger, faults},
+		{"collector", signalsPart, addCollector, faults},
+		{"pyroscope", faultsPart, addPyroscope, faults},
+		{"jaeger by http", faultsPart, addJaegerByHTTP, []fault{lying}},
+		{"pyroscope", faultsPart, addPyroscope, []fault{lying}},
 	} {
 		for _, f := range b.faults {
-			all = append(all, row{name: b.name + "/" + f.String(), start: b.start, try: f.try})
+			all = append(all, row{name: b.name + "/" + f.String(), part: b.part, start: b.start, try: f.try})
 		}
 	}
 	return all
 }
 
-// often has batches of spans and profiles sent each second: a row is short.
-var often = []string{"OTEL_BSP_SCHEDULE_DELAY=1000", "PYROSCOPE_UPLOAD_INTERVAL=" + uploadEvery.String()}
+// often has batches of spans and log records, and profiles, sent each second: a row is short.
+var often = []string{"OTEL_BSP_SCHEDULE_DELAY=1000", "OTEL_BLRP_SCHEDULE_DELAY=1000", "PYROSCOPE_UPLOAD_INTERVAL=" + uploadEvery.String()}
 
 func (f fault) try(ctx context.Context, t *trial, set settings) error {
 	c := t.bench.failing()
@@ -104,7 +106,9 @@ func (t *trial) healthyPhase(ctx context.Context, set settings, absent bool) err
 		return err
 	}
 	if !absent { // a connection has goroutines, too
-		_, err := t.recovers(ctx, "nothing was delivered before the fault", func(a service.Account) bool { return t.bench.book(a.Stats).Delivered > 0 })
+		_, err := t.recovers(ctx, "nothing was delivered before the fault", func(a service.Account) bool {
+			return !slices.ContainsFunc(t.flows, func(f *flow) bool { return f.read(a.Stats).Delivered == 0 })
+		})
 		if err != nil {
 			return err
 		}
@@ -147,9 +151,12 @@ func (t *trial) faultPhase(ctx context.Context, c *component, f fault, length ti
 	if f.times > 0 {
 		note = fmt.Sprintf("killed %d times", f.times)
 	}
-	then, now := t.bench.book(t.healthy.last.Stats), t.bench.book(p.last.Stats)
 	if note != "" {
-		t.note(fmt.Sprintf("%s; %d of %d were taken in that time", note, now.Delivered-then.Delivered, now.Accepted-then.Accepted))
+		t.note(note)
+		for _, f := range t.flows {
+			then, now := f.read(t.healthy.last.Stats), f.read(p.last.Stats)
+			f.notes = append(f.notes, fmt.Sprintf("%d of %d were taken in that time", now.Delivered-then.Delivered, now.Accepted-then.Accepted))
+		}
 	}
 	return errors.Join(err, playErr)
 }
@@ -162,10 +169,12 @@ func (t *trial) recover(ctx context.Context, set settings) error {
 	if err != nil {
 		return err
 	}
-	then := t.bench.book(a.Stats)
+	stats := a.Stats
 	_, err = t.recovers(ctx, "not recovered", func(a service.Account) bool {
-		now := t.bench.book(a.Stats)
-		return now.Delivered > then.Delivered && now.Settled() >= then.Accepted && now.Accepted > then.Accepted
+		return !slices.ContainsFunc(t.flows, func(f *flow) bool {
+			then, now := f.read(stats), f.read(a.Stats)
+			return now.Delivered <= then.Delivered || now.Settled() < then.Accepted || now.Accepted <= then.Accepted
+		})
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,11 @@
 //     -seed says, and works again. The same -seed and -random fail in the same way at the same
 //     times. The service has perfline's defaults; only profiles are uploaded more often in less
 //     than five minutes.
+//   - In the row jaeger/without logs, the service sends log records to a Jaeger, which does not
+//     know them. The service's log must have one line about that.
+//
+// With a Collector, the service sends spans, log records and profiles over OTLP. The Collector
+// passes log records and profiles on to this command, which counts them.
 //
 // The command checks the books at every look: accepted is delivered, lost for a counted cause, and
 // pending. It fails if they do not add up, or if the backend has less than was counted as
@@ -27,7 +32,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -93,7 +97,7 @@ const (
 	maxDocumentedParallel = 2
 
 	// The document's parts.
-	faultsPart, randomPart = "faults", "random faults"
+	faultsPart, signalsPart, randomPart = "faults", "all signals", "random faults"
 )
 
 func parse(args []string, usage io.Writer) (settings, error) {
@@ -117,7 +121,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	}
 	var err error
 	s.rows, err = choose(s.allRows(), *only)
-	someFaults, withRandom := *only != "" && *only != randomName, slices.ContainsFunc(s.rows, row.isRandom)
+	withRandom := slices.ContainsFunc(s.rows, row.isRandom)
 	switch {
 	case err != nil:
 		return s, err
@@ -133,9 +137,9 @@ func parse(args []string, usage io.Writer) (settings, error) {
 		return s, fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", s.length, s.rate, s.total().Seconds()*float64(s.rate))
 	case s.parallel < 1:
 		return s, fmt.Errorf("-parallel %d: must be at least 1", s.parallel)
-	case s.into != "" && (s.short || someFaults || s.length < minDocumented || s.parallel > maxDocumentedParallel):
-		return s, fmt.Errorf("-into %s: needs all rows or -only random, with -for %v or more and -parallel %d or less: other figures are no measurements",
-			s.into, minDocumented, maxDocumentedParallel)
+	case s.into != "" && (s.short || s.inPart() || s.length < minDocumented || s.parallel > maxDocumentedParallel):
+		return s, fmt.Errorf("-into %s: needs all rows, -only random or -only %q, with -for %v or more and -parallel %d or less: other figures are no measurements",
+			s.into, "collector,"+withoutLogsName, minDocumented, maxDocumentedParallel)
 	case s.into != "" && withRandom && s.random < minDefaultUploads:
 		return s, fmt.Errorf("-into %s: needs -random %v or more, or 0: the figures of less are no measurements", s.into, minDefaultUploads)
 	case s.svg != "" && !withRandom:
@@ -150,7 +154,15 @@ func (s settings) allRows() []row {
 	if s.random > 0 {
 		all = append(all, randomRow())
 	}
-	return append(append(all, faultRows()...), terminationRows()...)
+	return append(append(append(all, faultRows()...), terminationRows()...), withoutLogsRow())
+}
+
+// inPart reports whether some rows of a part of the document are chosen, and others of it are not.
+func (s settings) inPart() bool {
+	return slices.ContainsFunc(s.allRows(), func(r row) bool {
+		return slices.ContainsFunc(s.rows, func(c row) bool { return c.part == r.part }) &&
+			!slices.ContainsFunc(s.rows, func(c row) bool { return c.name == r.name })
+	})
 }
 
 func (r row) isRandom() bool { return r.name == randomName }
@@ -187,12 +199,10 @@ func choose(all []row, only string) ([]row, error) {
 
 func run(ctx context.Context, set settings) error {
 	var parts []document.Part
-	withFaults := slices.ContainsFunc(set.rows, func(r row) bool { return !r.isRandom() })
-	if withFaults {
-		parts = append(parts, document.Part{Name: faultsPart})
-	}
-	if slices.ContainsFunc(set.rows, row.isRandom) {
-		parts = append(parts, document.Part{Name: randomPart})
+	for _, name := range []string{faultsPart, signalsPart, randomPart} {
+		if slices.ContainsFunc(set.rows, func(r row) bool { return r.part == name }) {
+			parts = append(parts, document.Part{Name: name})
+		}
 	}
 	if set.into != "" {
 		for _, p := range parts {
@@ -209,11 +219,13 @@ func run(ctx context.Context, set settings) error {
 		}
 	}
 	for i := range parts {
-		var text bytes.Buffer
-		if parts[i].Name == faultsPart {
-			writeTables(&text, results, set)
-		} else {
-			writeRandom(&text, results)
+		of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.part != parts[i].Name })
+		var text strings.Builder
+		if parts[i].Name != randomPart {
+			writeTables(&text, of, set)
+		}
+		for _, r := range of {
+			text.WriteString(r.text)
 		}
 		parts[i].Text = text.String()
 		fmt.Println(parts[i].Text)

@@ -21,9 +21,10 @@ func TestMain(m *testing.M) {
 func TestRows(t *testing.T) {
 	for _, c := range []struct{ only, want string }{
 		{"jaeger/hanging", "jaeger/hanging"},
-		{" sigterm , jaeger/hanging", "sigterm/healthy sigterm/jaeger hanging sigterm/collector away sigterm/pyroscope away jaeger/hanging"},
+		{" sigterm , jaeger/hanging", "sigterm/healthy sigterm/jaeger hanging sigterm/pyroscope away jaeger/hanging"},
 		{"jaeger/slow,jaeger/slow", "jaeger/slow"},
 		{"random", "random"},
+		{"collector,jaeger/without logs", "collector/absent collector/refused collector/hanging collector/slow collector/garbage collector/killed and started collector/disk full collector/sigterm jaeger/without logs"},
 		{"pyroscope", "pyroscope/absent pyroscope/refused pyroscope/hanging pyroscope/slow pyroscope/garbage pyroscope/killed and started pyroscope/disk full pyroscope/lying"},
 	} {
 		set, err := parse([]string{"-only", c.only}, os.Stderr)
@@ -35,9 +36,9 @@ func TestRows(t *testing.T) {
 			t.Errorf("-only %q chooses %q, %v; want %q", c.only, got, err, c.want)
 		}
 	}
-	for args, want := range map[string]int{"": 1 + 3*7 + 2 + 4, "-short": 1 + 3*7 + 2 + 4, "-random 0": 3*7 + 2 + 4} {
+	for args, want := range map[string]int{"": 1 + 3*7 + 2 + 4 + 1, "-short": 1 + 3*7 + 2 + 4 + 1, "-random 0": 3*7 + 2 + 4 + 1} {
 		if set, err := parse(strings.Fields(args), os.Stderr); len(set.rows) != want || err != nil {
-			t.Errorf("%q: %d rows, %v; want random, seven faults of three backends, two that lie, and four ends: %d", args, len(set.rows), err, want)
+			t.Errorf("%q: %d rows, %v; want random, seven faults of three backends, two that lie, four ends, and one without logs: %d", args, len(set.rows), err, want)
 		}
 	}
 	if _, err := parse([]string{"-only", "jaeger/odd"}, os.Stderr); err == nil || !strings.Contains(err.Error(), `"jaeger/odd"`) || !strings.Contains(err.Error(), "jaeger/hanging") {
@@ -59,6 +60,7 @@ func TestFlags(t *testing.T) {
 		{"no such flag", "-fast", "not defined: -fast"},
 		{"a short fault into a document", "-for 29s -into faults.md", "-into faults.md: needs all rows"},
 		{"some rows into a document", "-only jaeger -into faults.md", "-into faults.md: needs all rows"},
+		{"some rows with a Collector into a document", "-only collector -into faults.md", "-into faults.md: needs all rows"},
 		{"many at a time into a document", "-parallel 3 -into faults.md", "-into faults.md: needs all rows"},
 		{"a short run into a document", "-short -into faults.md", "-into faults.md: needs all rows"},
 		{"a short random schedule into a document", "-random 4m -into faults.md", "-into faults.md: needs -random 5m0s or more"},
@@ -73,6 +75,15 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// The rows of a part of the document may run alone.
+func TestPartsOfDocument(t *testing.T) {
+	for _, only := range []string{"random", "collector,jaeger/without logs", "collector,jaeger/without logs,random"} {
+		if _, err := parse([]string{"-into", "faults.md", "-only", only}, os.Stderr); err != nil {
+			t.Errorf("-only %q: %v", only, err)
+		}
+	}
+}
+
 // A document without the markers is refused before anything runs.
 func TestDocumentIsChecked(t *testing.T) {
 	set, err := parse([]string{"-into", os.DevNull}, os.Stderr)
@@ -84,7 +95,7 @@ func TestDocumentIsChecked(t *testing.T) {
 	if err := run(ctx, set); err == nil || !strings.Contains(err.Error(), `the line "<!-- faults -->" occurs 0 times`) {
 		t.Errorf("error %v, want one about the marker", err)
 	}
-	if err := document.Check("../../docs/lab/faults.md", faultsPart, randomPart); err != nil {
+	if err := document.Check("../../docs/lab/faults.md", faultsPart, signalsPart, randomPart); err != nil {
 		t.Error(err)
 	}
 }

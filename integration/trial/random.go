@@ -28,12 +28,12 @@ const (
 	// moreLiveHeap is what the live heap may differ by, besides a quarter of it: two garbage
 	// collections do not find the same requests and profiles under way.
 	moreLiveHeap = 2 << 20
-	// moreIdleGoroutines is what may be more: a backend's connection has some, and may be away in
+	// moreIdleGoroutines is what may be more: a signal's connection has three, and may be away in
 	// all of the second quarter.
-	moreIdleGoroutines = 8
+	moreIdleGoroutines = 12
 )
 
-func randomRow() row { return row{name: randomName, start: addAll, try: tryRandom} }
+func randomRow() row { return row{name: randomName, part: randomPart, start: addAll, try: tryRandom} }
 
 // A randomTrial is a trial with a random schedule.
 type randomTrial struct {
@@ -120,8 +120,7 @@ func (r *randomTrial) settleAndReport(ctx context.Context, w io.Writer, rate int
 	}
 	r.check(final)
 	r.checkNothingPending(final)
-	profiles := service.Profiles(final.Stats)
-	if err := r.compare(ctx, r.bench.failing(), profiles, true); err != nil {
+	if err := r.compareAll(ctx, final, true); err != nil {
 		return err
 	}
 	heap, heapAfter, err := liveHeaps(r.samples, r.length)
@@ -139,7 +138,9 @@ func (r *randomTrial) settleAndReport(ctx context.Context, w io.Writer, rate int
 		mib(peak), mib(heap), mib(heapAfter), idle, idleAfter)
 	fmt.Fprintf(w, "Looks at the books: %d, all equal: %t. After the load everything was settled within %v.\n\n", r.looks, !r.unbalanced, settled.Round(time.Millisecond))
 	fmt.Fprint(w, "| | accepted | = delivered | + lost | + pending |\n|---|---:|---:|---|---:|\n")
-	fmt.Fprintf(w, "| spans | %s |\n| profiles | %s |\n", sums(service.Spans(final.Stats)), sums(profiles))
+	for _, f := range r.flows {
+		fmt.Fprintf(w, "| %s | %s |\n", f.what, sums(f.book))
+	}
 	return nil
 }
 
@@ -150,7 +151,7 @@ func quantiles(latencies []time.Duration) string {
 }
 
 // allArrives has the service answer requests for some seconds when all is well: its spans must
-// all be in Jaeger.
+// all be in Jaeger, and all its log records delivered.
 func (r *randomTrial) allArrives(ctx context.Context, before service.Account, rate int) error {
 	from := time.Now()
 	r.beginLoad(ctx, rate)
@@ -162,6 +163,9 @@ func (r *randomTrial) allArrives(ctx context.Context, before service.Account, ra
 	}
 	want := int(a.SpansRecorded() - before.SpansRecorded())
 	delivered := int(a.Stats.Delivery.Delivered - before.Stats.Delivery.Delivered)
+	if n, records := (a.Answered-before.Answered)*service.Marks, a.Stats.Logs.Delivered-before.Stats.Logs.Delivered; records != n {
+		return fmt.Errorf("after all was well again the service made %d log records, and %d were counted as delivered", n, records)
+	}
 	within, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	found := 0

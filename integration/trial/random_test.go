@@ -42,7 +42,7 @@ func TestIdleGoroutines(t *testing.T) {
 		ok   bool
 	}{
 		{"flat, with requests under way", func(i int) int { return 20 + i%5*30 }, true},
-		{"two more each ten seconds and never less", func(i int) int { return 20 + i/10*2 }, false},
+		{"three more each ten seconds and never less", func(i int) int { return 20 + i/10*3 }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s []sample

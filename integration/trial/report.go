@@ -16,13 +16,13 @@ import (
 // A result is what a row found.
 type result struct {
 	name            string
+	part            string // of the document
 	notMade         error
 	healthy, faulty phase
 	requests        load.Results // in all phases
 	goroutinesAfter int
 	heap, heapAfter uint64
-	book            service.Book
-	arrived         int // at the backend
+	flows           []*flow
 	recovered       time.Duration
 	recoveredMeans  string // of what the time is, if not of that
 	notes           []string
@@ -51,16 +51,22 @@ func (r *result) verdict() string {
 // slower is by how much the p99 may grow without being pointed at.
 const slower = 3
 
-// writeTables writes two tables of the fixed schedules, as Markdown: what a service pays, and
+// writeTables writes two tables of fixed schedules, as Markdown: what a service pays, and
 // what becomes of what it records.
 func writeTables(w io.Writer, results []*result, set settings) {
-	results = slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.name == randomName })
 	at := "one row at a time"
 	if set.parallel > 1 {
 		at = fmt.Sprintf("%d rows at a time, which share them", set.parallel)
 	}
-	fmt.Fprintf(w, "%d requests/s, each of %d spans; each fault lasts %v; profiles every %v, spans every second; %d processors, %s.\n\n",
-		set.rate, service.SpansOfRequest, set.length, uploadEvery, runtime.GOMAXPROCS(0), at)
+	each, items := fmt.Sprintf("%d spans", service.SpansOfRequest), "spans"
+	accepted := "Accepted are spans, with Pyroscope profiles, at the service's end; at the backend are spans in Jaeger, each once, or profiles that Pyroscope has answered with success. "
+	if slices.ContainsFunc(results, func(r *result) bool { return len(r.flows) > 1 }) {
+		each += fmt.Sprintf(" and %d log records", service.Marks)
+		items += " and log records"
+		accepted = "Accepted is the service's count at its end; at the backend are spans in Jaeger, and log records and profiles that the Collector has passed on, each once. "
+	}
+	fmt.Fprintf(w, "%d requests/s, each of %s; each fault lasts %v; profiles every %v, %s every second; %d processors, %s.\n\n",
+		set.rate, each, set.length, uploadEvery, items, runtime.GOMAXPROCS(0), at)
 	fmt.Fprint(w, "| what fails | p50, p99 healthy | in the fault | requests (failed) | memory peak, MiB | live heap, MiB | goroutines |\n|---|---|---|---:|---|---|---|\n")
 	for _, r := range results {
 		if r.notMade == nil {
@@ -72,20 +78,13 @@ func writeTables(w io.Writer, results []*result, set settings) {
 		"goroutines are those that are not a connection's, before → after all (peak of all in the fault).\n\n")
 	fmt.Fprint(w, "| what fails | accepted | = delivered | + lost | + pending | at the backend | recovered | |\n|---|---:|---:|---|---:|---:|---:|---|\n")
 	for _, r := range results {
-		fmt.Fprintln(w, r.books())
-	}
-	fmt.Fprint(w, "\nAccepted are spans, with Pyroscope profiles, at the service's end; at the backend are spans in Jaeger, each once, or profiles that Pyroscope has answered with success. "+
-		"Recovered is the time from the end of the fault until all that was accepted before is delivered or lost and something accepted since is delivered; "+
-		"a backend that was killed is back before the fault's end. With SIGTERM it is the time until the service has ended.\n")
-}
-
-// writeRandom writes the report of the random schedule.
-func writeRandom(w io.Writer, results []*result) {
-	for _, r := range results {
-		if r.name == randomName {
-			fmt.Fprint(w, r.text)
+		for _, line := range r.books() {
+			fmt.Fprintln(w, line)
 		}
 	}
+	fmt.Fprint(w, "\n"+accepted+
+		"Recovered is the time from the end of the fault until all that was accepted before is delivered or lost and something accepted since is delivered; "+
+		"a backend that was killed is back before the fault's end. With SIGTERM it is the time until the service has ended.\n")
 }
 
 // pays is the row of the first table.
@@ -96,8 +95,8 @@ func (r *result) pays() string {
 		number(r.healthy.goroutinesIdle), number(r.goroutinesAfter), r.faulty.goroutines)
 }
 
-// books is the row of the second table.
-func (r *result) books() string {
+// books are the rows of the second table, one for each signal.
+func (r *result) books() []string {
 	notes := r.notes
 	if r.notMade != nil {
 		notes = append(notes, r.notMade.Error())
@@ -108,10 +107,8 @@ func (r *result) books() string {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		notes = append(notes, "NOT WELL: "+first)
 	}
-	// An error's text may have anything in it.
-	note := strings.ReplaceAll(strings.Join(notes, "; "), "|", `\|`)
-	if r.notMade != nil {
-		return fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 6), note)
+	if r.notMade != nil || len(r.flows) == 0 {
+		return []string{fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 6), cell(notes))}
 	}
 	recovered := fmt.Sprintf("%.1f s", r.recovered.Seconds())
 	if r.recovered == 0 {
@@ -119,8 +116,20 @@ func (r *result) books() string {
 	} else if r.recoveredMeans != "" {
 		recovered = r.recoveredMeans + ": " + recovered
 	}
-	return fmt.Sprintf("| %s | %s | %d | %s | %s |", r.name, sums(r.book), r.arrived, recovered, note)
+	var lines []string
+	for _, f := range r.flows {
+		name := r.name
+		if len(r.flows) > 1 {
+			name += ": " + f.what
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %d | %s | %s |", name, sums(f.book), f.arrived, recovered, cell(append(notes, f.notes...))))
+		notes, recovered = nil, "" // of the row
+	}
+	return lines
 }
+
+// cell joins notes. An error's text may have anything in it.
+func cell(notes []string) string { return strings.ReplaceAll(strings.Join(notes, "; "), "|", `\|`) }
 
 // sums are a book's cells.
 func sums(b service.Book) string {

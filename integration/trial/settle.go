@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// moreGoroutines is what may be more after a fault, besides connections: a request
-	// under way has a second one, and so has a delivery.
+	// moreGoroutines is what may be more after a fault, for each signal: a request under way has
+	// a second one, and so has a delivery. A connection to a backend has some. Connections of
+	// clients are not counted.
 	moreGoroutines = 4
 	// moreHeap is what the live heap may be larger by after a fault: profiles and the most
 	// recent requests grow while the service is young. Spans that a full queue still held
@@ -40,7 +41,7 @@ func (t *trial) settle(ctx context.Context, durable bool) error {
 	if before == 0 {
 		before = t.faulty.goroutinesIdle
 	}
-	if t.goroutinesAfter > before+moreGoroutines {
+	if t.goroutinesAfter > before+moreGoroutines*len(t.flows) {
 		t.fail(fmt.Errorf("%d goroutines are left that are not a connection's, %d before the fault", t.goroutinesAfter, before))
 	}
 	if t.heapAfter > t.heap+moreHeap {
@@ -52,17 +53,16 @@ func (t *trial) settle(ctx context.Context, durable bool) error {
 	}
 	t.check(final)
 	t.checkNothingPending(final)
-	t.book = t.bench.book(final.Stats)
-	return t.compare(ctx, t.bench.failing(), t.book, durable)
+	return t.compareAll(ctx, final, durable)
 }
 
 // quiet waits until everything that was recorded is delivered or lost. No request may be under way.
 func (t *trial) quiet(ctx context.Context) (service.Account, error) {
 	a, err := t.recovers(ctx, "not all was delivered or lost", func(a service.Account) bool {
-		return a.Stats.Delivery.Pending == 0 && a.Stats.Profiles.Pending == 0 && a.CheckComplete(t.bench.spans) == nil
+		return a.Pending() == 0 && a.CheckComplete(t.bench.spans, t.bench.logs) == nil
 	})
 	if err != nil {
-		err = errors.Join(err, a.CheckComplete(t.bench.spans))
+		err = errors.Join(err, a.CheckComplete(t.bench.spans, t.bench.logs))
 	}
 	return a, err
 }
@@ -71,7 +71,7 @@ func (t *trial) quiet(ctx context.Context) (service.Account, error) {
 // what Shutdown reported.
 func (t *trial) check(final service.Final) {
 	t.fail(final.CheckBalance())
-	t.fail(final.CheckComplete(t.bench.spans))
+	t.fail(final.CheckComplete(t.bench.spans, t.bench.logs))
 	if int(final.Answered) != t.requests.Answered {
 		t.fail(fmt.Errorf("the service answered %d requests, and %d answers arrived", final.Answered, t.requests.Answered))
 	}
@@ -80,38 +80,51 @@ func (t *trial) check(final service.Final) {
 
 // checkNothingPending is of an end when all was well.
 func (t *trial) checkNothingPending(final service.Final) {
-	if n := final.Stats.Delivery.Pending + final.Stats.Profiles.Pending; n > 0 {
+	if n := final.Pending(); n > 0 {
 		t.fail(fmt.Errorf("%d were given up at the end, when all was well", n))
 	}
+}
+
+// compareAll compares what was counted of each signal with its backend.
+func (t *trial) compareAll(ctx context.Context, final service.Final, durable bool) error {
+	var err error
+	for _, c := range t.bench.components {
+		for _, f := range c.flows {
+			if f.book = f.read(final.Stats); f.count != nil {
+				err = errors.Join(err, t.compare(ctx, c, f, durable))
+			}
+		}
+	}
+	return err
 }
 
 // compare waits until the backend has what was counted as delivered: a Collector passes it on a
 // moment later. The backend may have more: what was not answered, and what was sent twice and
 // cannot be told apart.
-func (t *trial) compare(ctx context.Context, c *component, book service.Book, durable bool) error {
+func (t *trial) compare(ctx context.Context, c *component, f *flow, durable bool) error {
 	patience := 20 * time.Second
 	if !durable { // what was lost never comes
 		patience = 3 * time.Second
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	least, more := int(book.Delivered), int(book.Unanswered+book.Retries)
+	least, more := int(f.book.Delivered), int(f.book.Unanswered+f.book.Retries)
 	err := backend.Poll(within, func() (bool, error) {
 		var err error
-		t.arrived, err = c.arrivals(ctx, t.name)
-		return t.arrived >= least, err
+		f.arrived, err = f.arrivals(ctx, t.name)
+		return f.arrived >= least, err
 	})
 	if err != nil && within.Err() == nil {
 		return err
 	}
-	if t.arrived >= least && t.arrived <= least+more {
+	if f.arrived >= least && f.arrived <= least+more {
 		return nil
 	}
-	text := fmt.Sprintf("%d are at the backend, of %d that were counted as delivered and %d that may have arrived besides", t.arrived, least, more)
+	text := fmt.Sprintf("%d are at the backend, of %d that were counted as delivered and %d that may have arrived besides", f.arrived, least, more)
 	if durable {
-		return errors.New(text)
+		return fmt.Errorf("%s: %s", f.what, text)
 	}
-	t.note(text)
-	fmt.Fprintf(os.Stderr, "%s: %s; the backend's log ends with: %s\n", t.name, text, tail(c.process.Log()))
+	f.notes = append(f.notes, text)
+	fmt.Fprintf(os.Stderr, "%s: %s: %s; the backend's log ends with: %s\n", t.name, f.what, text, tail(c.process.Log()))
 	return nil
 }

@@ -12,21 +12,22 @@ import (
 // what the kind says.
 type termination struct {
 	name  string
+	part  string
 	start start
 	kind  backend.Kind
 }
 
 var terminations = []termination{
-	{"sigterm/healthy", addJaeger, backend.Pass},
-	{"sigterm/jaeger hanging", addJaeger, backend.Hang},
-	{"sigterm/collector away", addCollector, backend.Refuse},
-	{"sigterm/pyroscope away", addPyroscope, backend.Refuse},
+	{"sigterm/healthy", faultsPart, addJaeger, backend.Pass},
+	{"sigterm/jaeger hanging", faultsPart, addJaeger, backend.Hang},
+	{"sigterm/pyroscope away", faultsPart, addPyroscope, backend.Refuse},
+	{"collector/sigterm", signalsPart, addCollector, backend.Refuse},
 }
 
 func terminationRows() []row {
 	var all []row
 	for _, e := range terminations {
-		all = append(all, row{name: e.name, start: e.start, try: e.try})
+		all = append(all, row{name: e.name, part: e.part, start: e.start, try: e.try})
 	}
 	return all
 }
@@ -68,14 +69,15 @@ func (e termination) try(ctx context.Context, t *trial, set settings) error {
 	t.requests.Answered = l.Total().Answered
 	t.fail(before.Err())
 	t.check(final)
-	t.book = t.bench.book(final.Stats)
 	t.recovered = final.Drain + final.Shutdown
 	if t.recovered > deadline+late {
 		t.fail(fmt.Errorf("the end took %v, its deadline is %v", t.recovered, deadline))
 	}
-	if lost := t.book.Accepted - t.book.Delivered; lost > 0 && e.kind == backend.Pass {
-		t.fail(fmt.Errorf("%d were lost though all was well: %s", lost, final.Err))
+	for _, f := range t.flows {
+		if b := f.read(final.Stats); b.Accepted > b.Delivered && e.kind == backend.Pass {
+			t.fail(fmt.Errorf("%d %s were lost though all was well: %s", b.Accepted-b.Delivered, f.what, final.Err))
+		}
 	}
 	t.note(fmt.Sprintf("requests drained in %v, Shutdown took %v", final.Drain.Round(time.Millisecond), final.Shutdown.Round(time.Millisecond)))
-	return t.compare(ctx, c, t.book, true)
+	return t.compareAll(ctx, final, true)
 }

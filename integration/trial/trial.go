@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ const (
 // A row is a trial by its name.
 type row struct {
 	name  string
+	part  string // of the document
 	start start
 	try   func(context.Context, *trial, settings) error
 }
@@ -28,10 +30,11 @@ type row struct {
 func (r row) run(ctx context.Context, set settings) *result {
 	ctx, cancel := context.WithTimeout(ctx, max(set.total(), set.random)+3*recoverWithin)
 	defer cancel()
-	t := &trial{result: &result{name: r.name}, bench: &bench{}}
+	t := &trial{result: &result{name: r.name, part: r.part}, bench: &bench{}}
 	defer func() { t.fail(t.bench.stop()) }()
 	defer t.stop()
 	err := r.start(ctx, t.bench)
+	t.flows = t.bench.flows()
 	if err == nil {
 		err = r.try(ctx, t, set)
 	}
@@ -58,6 +61,7 @@ type trial struct {
 	load    *load.Load // nil when it has ended
 	began   time.Time  // of the load
 	samples []sample
+	log     bytes.Buffer // of the service; complete when it has ended
 
 	unbalanced bool // this was reported
 }
@@ -81,7 +85,7 @@ type phase struct {
 // begin starts the service and the load.
 func (t *trial) begin(ctx context.Context, rate int, deadline time.Duration, env ...string) (err error) {
 	env = append(append(env, "OTEL_SERVICE_NAME="+t.name), t.bench.env...)
-	if t.process, err = service.Start(ctx, service.Config{Env: env, Deadline: deadline}); err != nil {
+	if t.process, err = service.Start(ctx, service.Config{Env: env, Deadline: deadline, Log: &t.log}); err != nil {
 		return err
 	}
 	t.beginLoad(ctx, rate)

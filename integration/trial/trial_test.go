@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
@@ -47,9 +48,11 @@ func TestCompare(t *testing.T) {
 			defer cancel()
 			b := newFake(t, &fakeProcess{arrived: c.arrived})
 			r := &trial{result: &result{}, bench: b}
-			wants(t, r.compare(ctx, b.failing(), c.book, c.durable), c.want)
-			if noted := len(r.notes) > 0; noted != c.noted || r.arrived != c.arrived {
-				t.Errorf("%d arrived, notes %q", r.arrived, r.notes)
+			f := b.flows()[0]
+			f.read = func(perfline.Stats) service.Book { return c.book }
+			wants(t, r.compareAll(ctx, service.Final{}, c.durable), c.want)
+			if noted := len(f.notes) > 0; noted != c.noted || f.arrived != c.arrived {
+				t.Errorf("%d arrived, notes %q", f.arrived, f.notes)
 			}
 		})
 	}

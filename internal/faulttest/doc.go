@@ -1,4 +1,4 @@
-// Package faulttest sends the items of a signal to OTLP receivers that fail: spans, log records and others. It is for tests.
+// Package faulttest sends the items of a signal to OTLP receivers that fail: spans, log records, profiles. It is for tests.
 //
 //	func TestFaults(t *testing.T) { faulttest.Run(t, spans) }
 //
@@ -27,7 +27,7 @@ type Signal struct {
 	What      string // the items, in the log: "spans"
 	Path      string // of requests over HTTP: "/v1/traces"
 	Method    string // of gRPC: "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-	Variables string // the prefix of the queue's variables: "OTEL_BSP_"
+	Variables string // the prefix of the queue's variables: "OTEL_BSP_"; empty: there are none
 
 	// New starts a delivery. No other New runs meanwhile, so that it may read variables.
 	New func(Config) (Delivery, error)
@@ -35,7 +35,13 @@ type Signal struct {
 	// Names returns the names of a request's items, or an error for a body that is no request of this signal.
 	Names func(body []byte) ([]string, error)
 
-	Pauses bool // after a receiver that does not know the signal, items are dropped for minutes
+	Pauses      bool // after a receiver that does not know the signal, items are dropped for minutes
+	Single      bool // each item is a request of its own, without delay
+	Patient     bool // items wait until the receiver takes or refuses them; ForceFlush gives up after some attempts
+	DropsOldest bool // a full queue drops its oldest items, except the one that is being sent; else it drops new ones
+
+	// Bytes returns the size of an item, in a queue that bounds only bytes. nil: the queue bounds the number of items.
+	Bytes func(name string) int
 }
 
 // Config says where and how a delivery sends.
@@ -57,9 +63,15 @@ type Delivery interface {
 
 var environment sync.Mutex // guards the process's variables
 
-// start returns a delivery that has read these variables, and the prefix's.
-func (s Signal) start(t *testing.T, vars map[string]string, c Config) Delivery {
+// start returns a delivery that has read these variables of the queue, and how long an attempt may take, in milliseconds.
+func (s Signal) start(t *testing.T, queue map[string]string, attempt string, c Config) Delivery {
 	t.Helper()
+	vars := map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": attempt} // empty: the default
+	for name, value := range queue {
+		if s.Variables != "" {
+			vars[s.Variables+name] = value
+		}
+	}
 	environment.Lock()
 	defer environment.Unlock()
 	for name, value := range vars {

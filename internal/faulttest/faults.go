@@ -1,8 +1,12 @@
 package faulttest
 
 import (
+	"cmp"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -45,7 +49,33 @@ type reply struct {
 	lost     bool   // taken, but the connection ends before the answer
 }
 
-// Patterns of the log's lines. ITEMS stands for the signal's items.
+// of returns the fault as a signal meets it.
+func (f fault) of(s Signal) fault {
+	f.size = cmp.Or(f.size, 1000)
+	if f.kB == nil {
+		f.kB = slices.Repeat([]int{1}, 100)
+	}
+	counted := f.lost
+	if s.Single && f.reply.rejected > 0 { // each answer turns down the item that it is about
+		counted, f.lost = 1, uint64(len(f.kB))
+	}
+	f.begin = strings.ReplaceAll(f.begin, "LOST", fmt.Sprint(counted))
+	if s.Patient && f.timeout != "" {
+		f.attempt, f.timeout = f.timeout, ""
+		f.waits, f.lost, f.books = true, 0, retried
+	}
+	return f
+}
+
+// survives reports whether a full queue has the i-th item. It may have another one, which was being sent.
+func (f fault) survives(s Signal, i int) bool {
+	if s.DropsOldest {
+		return i > len(f.kB)-f.size
+	}
+	return i < f.size
+}
+
+// Patterns of the log's lines. ITEMS stands for the signal's items, and LOST for the number of lost ones.
 const (
 	notDelivered = "ITEMS are not delivered.*"
 	refused      = "ITEMS are refused and dropped.*"
@@ -67,14 +97,14 @@ func retried(s queue.Stats) bool    { return s.Retries > 0 && s.Failed == 0 }
 var theFaults = []fault{
 	{name: "absent", absent: true, waits: true, begin: notDelivered + "connection refused", end: again, books: retried},
 	{name: "absent for too long", absent: true, timeout: "300", lost: 100, begin: notDelivered + "connection refused", end: again, books: answered},
-	{name: "restarts", restarts: true, waits: true, begin: notDelivered + "(connection refused|EOF|closed|reset)", end: again, books: retried},
+	{name: "restarts", restarts: true, waits: true, begin: notDelivered + "(connection refused|EOF|closed|reset|broken pipe)", end: again, books: retried},
 	{name: "does not speak", conn: mute, attempt: "500", waits: true, begin: noAnswer, end: again, books: retried},
 	{name: "hangs", hangs: true, attempt: "500", waits: true, begin: noAnswer, end: again, books: retried},
-	{name: "hangs for too long", hangs: true, timeout: "500", lost: 100, begin: notDelivered + "(deadline|Deadline)", end: again, books: unanswered},
+	{name: "hangs for too long", hangs: true, timeout: "500", lost: 100, begin: notDelivered + "(deadline|Deadline|no answer within)", end: again, books: unanswered},
 	{name: "slow", hangs: true, size: 50, waits: true, lost: 50, end: "queue is full.* dropped=50"},
 	{name: "noise", conn: noise, kB: []int{1}, waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again, books: retried},
 	{name: "an answer that is not OTLP", reply: reply{raw: "\xff\xff\xff"}, begin: warns + "is not OTLP"},
-	{name: "closes mid-batch", conn: midBatch, waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again, books: retried},
+	{name: "closes mid-batch", conn: midBatch, kB: []int{30, 30, 30, 30}, waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again, books: retried},
 	{name: "closes before the answer", reply: reply{lost: true}, waits: true, begin: notDelivered + "(EOF|reset|closed)", end: again, books: retried},
 
 	{name: "4 MiB only", limit: 4 << 20, kB: []int{1500, 1500, 1500, 1500, 1500}},
@@ -84,9 +114,9 @@ var theFaults = []fault{
 	{name: "413", only: otlp.HTTP, reply: reply{code: codes.ResourceExhausted, status: http.StatusRequestEntityTooLarge, message: "too large"},
 		lost: 100, begin: refused + "413.*too large", end: again, books: answered},
 
-	{name: "partial success", reply: reply{rejected: 3, message: "too old"}, lost: 3, begin: turnedDown + "lost=3 .*too old", books: answered},
-	{name: "partial success without a reason", reply: reply{rejected: 3}, lost: 3, begin: turnedDown + "lost=3 .*no reason", books: answered},
-	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"}, lost: 100, begin: turnedDown + "lost=100 ", books: answered},
+	{name: "partial success", reply: reply{rejected: 3, message: "too old"}, lost: 3, begin: turnedDown + "lost=LOST .*too old", books: answered},
+	{name: "partial success without a reason", reply: reply{rejected: 3}, lost: 3, begin: turnedDown + "lost=LOST .*no reason", books: answered},
+	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"}, lost: 100, begin: turnedDown + "lost=LOST ", books: answered},
 	{name: "partial success of fewer than none", reply: reply{rejected: -3}, begin: warns + "is not OTLP"},
 	{name: "a warning", reply: reply{message: "use another port"}, begin: warns + "use another port"},
 

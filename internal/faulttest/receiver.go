@@ -162,6 +162,13 @@ func (r *receiver) taken() int {
 	return len(r.names)
 }
 
+// has reports whether an item arrived.
+func (r *receiver) has(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[name] > 0
+}
+
 // response returns the body of the answer to a request that was taken. The responses of all signals have the same fields.
 func (a reply) response() []byte {
 	if a.raw != "" {

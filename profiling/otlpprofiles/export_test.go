@@ -13,3 +13,6 @@ import (
 func (e *Exporter) StartProcess(ctx context.Context, res *resource.Resource, log *slog.Logger, of continuous.Process) error {
 	return e.start(ctx, res, log, of)
 }
+
+// Add queues a request with one profile, as if it had been taken.
+func (e *Exporter) Add(body []byte) { (&sink{queue: e.running().queue}).add(request{body, 1}) }

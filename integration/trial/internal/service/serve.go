@@ -14,7 +14,9 @@
 //	}
 //
 // The service answers GET /task: a server span, [Measures] measures in it, each of which
-// perfline makes a span, and [Marks] marks, for some tens of microseconds of CPU.
+// perfline makes a span, and [Marks] marks, for some tens of microseconds of CPU. Environment
+// variables say where they go. With OTEL_PROFILES_EXPORTER=otlp it sends profiles over OTLP, as
+// often as PYROSCOPE_UPLOAD_INTERVAL says.
 package service
 
 import (
@@ -35,6 +37,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
 // variable makes the program the service, and is how long the service may take to end.
@@ -74,7 +77,15 @@ func serve(raw string) error {
 		stop()
 	}()
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	pl, err := perfline.Start(ctx, perfline.Config{})
+	var config perfline.Config
+	if os.Getenv("OTEL_PROFILES_EXPORTER") == "otlp" {
+		interval, err := time.ParseDuration(os.Getenv("PYROSCOPE_UPLOAD_INTERVAL"))
+		if err != nil {
+			return err
+		}
+		config.ProfileExporter = otlpprofiles.New(otlpprofiles.Config{Interval: interval})
+	}
+	pl, err := perfline.Start(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -97,7 +108,7 @@ func serve(raw string) error {
 	}
 	account := func() Account {
 		a := watch.account()
-		// In this order: what is answered has begun, spans are of requests that have begun, and
+		// In this order: what is answered has begun, spans and marks are of requests that have begun, and
 		// what is counted later is no less.
 		a.Answered = answered.Load()
 		a.Stats = pl.Stats()
