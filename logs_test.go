@@ -18,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
 )
@@ -208,6 +209,21 @@ func TestLogRecordsWithoutReceiver(t *testing.T) {
 		}
 		if pl.Logs() != nil {
 			t.Error("there is a delivery of logs")
+		}
+	}
+}
+
+// OpenTelemetry's log SDK reads the limits, too, and its complaint is not a second line about a wrong one.
+func TestWrongLimitOfLogsIsLoggedOnce(t *testing.T) {
+	for _, name := range []string{"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT"} {
+		t.Setenv(name, "many")
+		pl, _, log := start(t, perfline.Config{Logs: exporter.Config{Sender: &receiver{}}})
+		provider := bridgelog.NewLoggerProvider(pl, nil)
+		if err := errors.Join(provider.Shutdown(t.Context()), pl.Shutdown(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if lines := log.String(); strings.Count(lines, name) != 1 {
+			t.Errorf("logged %q, want one line about %s", lines, name)
 		}
 	}
 }

@@ -45,7 +45,15 @@ func newMarkLogs(form MarkForm, output LogOutput, res *resource.Resource, groups
 		form = SpanEvents
 	}
 	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
-	return &markLogs{form: form, output: output, group: group, limits: spanconfig.ReadLogLimits(environ.NewReader(nil))}
+	return &markLogs{form: form, output: output, group: group, limits: logLimits(output)}
+}
+
+// logLimits returns the limits of log records: of an output of perfline.Start, which has logged wrong variables, or of the variables.
+func logLimits(output LogOutput) spanconfig.LogLimits {
+	if l, ok := output.(interface{ LogLimits() spanconfig.LogLimits }); ok {
+		return l.LogLimits()
+	}
+	return spanconfig.ReadLogLimits(environ.NewReader(nil))
 }
 
 // ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.
