@@ -46,14 +46,18 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	})
 }
 
+// ForceFlush flushes log records on another goroutine: they do not wait for the backend of spans.
 func (d *destinations) ForceFlush(ctx context.Context) (err error) {
+	logs := make(chan error, 1)
+	if d.logs == nil {
+		logs <- nil
+	} else {
+		go func() { logs <- d.logs.ForceFlush(ctx) }()
+	}
 	if to := d.backend(); to != nil {
 		err = to.ForceFlush(ctx)
 	}
-	if d.logs != nil {
-		err = errors.Join(err, d.logs.ForceFlush(ctx))
-	}
-	return err
+	return errors.Join(err, <-logs)
 }
 
 func (d *destinations) Shutdown(ctx context.Context) error {

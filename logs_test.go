@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -226,6 +227,49 @@ func TestWrongLimitOfLogsIsLoggedOnce(t *testing.T) {
 			t.Errorf("logged %q, want one line about %s", lines, name)
 		}
 	}
+}
+
+// A hanging sender does not answer until it is closed.
+type hanging chan struct{}
+
+func (h hanging) Send(ctx context.Context, _ []byte) exporter.Answer {
+	select {
+	case <-h:
+		return exporter.Answer{}
+	case <-ctx.Done():
+		return exporter.Answer{Err: ctx.Err(), Retry: true}
+	}
+}
+
+// Log records arrive although the backend of traces hangs until the deadline.
+func TestLogsBesideHangingTraces(t *testing.T) {
+	overBoth(t, func(t *testing.T, start starter) {
+		for name, deliver := range map[string]func(*perfline.Pipeline, context.Context) error{
+			"Flush": (*perfline.Pipeline).Flush, "Shutdown": (*perfline.Pipeline).Shutdown,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "60000")
+				spans, logs := make(hanging), &receiver{}
+				pl, ctx, _ := start(t, perfline.Config{Traces: exporter.Config{Sender: spans}, Logs: exporter.Config{Sender: logs}, Marks: bridge.LogRecords})
+				ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+				marks.Mark(ctx, "cache.miss")
+				span.End()
+				soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				err := deliver(pl, soon)
+				close(spans)
+				if err == nil || strings.Contains(err.Error(), "log record") {
+					t.Errorf("%s returned %v, want an error about spans only", name, err)
+				}
+				if s := pl.Stats().Logs; s != (exporter.Stats{Accepted: 1, Delivered: 1}) {
+					t.Errorf("books of logs %+v, want one record delivered", s)
+				}
+				if err := pl.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
 }
 
 // A backend that does not know logs costs one line in the log. Traces arrive, and the loss is counted and reported.

@@ -56,6 +56,17 @@ func logLimits(output LogOutput) spanconfig.LogLimits {
 	return spanconfig.ReadLogLimits(environ.NewReader(nil))
 }
 
+// flush flushes the output, if there is one, on another goroutine: log records do not wait for the backend of spans.
+func (l *markLogs) flush(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if l == nil {
+		done <- nil
+	} else {
+		go func() { done <- l.output.ForceFlush(ctx) }()
+	}
+	return done
+}
+
 // ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.
 func (l *markLogs) ofSpans(taken bool) *markLogs {
 	if l == nil || taken || l.form != SpanEventsAndLogRecords {
