@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
 // A receiver keeps the requests that it gets, and gives the same answer to each.
@@ -205,7 +206,7 @@ func TestLogRecordsWithoutReceiver(t *testing.T) {
 		if got := spans.events(t); !slices.Equal(got, []string{"cache.miss"}) {
 			t.Errorf("span events %q, want cache.miss", got)
 		}
-		if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "OTEL_LOGS_EXPORTER=otlp") || !strings.Contains(line, "form=log_records") {
+		if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs") || !strings.Contains(line, "form=log_records") {
 			t.Errorf("logged %q, want one line with the remedy", line)
 		}
 		if pl.Logs() != nil {
@@ -300,6 +301,30 @@ func TestBackendWithoutLogs(t *testing.T) {
 	} {
 		if counts[name] != want {
 			t.Errorf("%s is %d, want %d", name, counts[name], want)
+		}
+	}
+}
+
+// Items are dropped in the pause after a backend that does not know their signal: no cause blames the queue alone.
+func TestCauseOfDroppedItems(t *testing.T) {
+	for name, c := range map[string]func(exporter.Sender) perfline.Config{
+		"log records": func(s exporter.Sender) perfline.Config { return perfline.Config{Logs: exporter.Config{Sender: s}} },
+		"profiles over OTLP": func(s exporter.Sender) perfline.Config {
+			return perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: s})}
+		},
+	} {
+		pl, ctx, _ := start(t, c(&receiver{answer: exporter.Answer{Err: errors.New("404 Not Found"), Unknown: true}}))
+		marks.Mark(ctx, "loose")
+		_ = pl.Flush(t.Context())
+		marks.Mark(ctx, "loose")
+		marks.Mark(ctx, "loose")
+		_ = pl.Flush(t.Context())
+		const cause = " dropped at the full queue, or not known to the backend"
+		if !slices.ContainsFunc(pl.Counts(), func(c exporter.Count) bool { return c.What == name+cause && c.N > 0 }) {
+			t.Errorf("%s: the counts have no cause %q: %v", name, cause, pl.Counts())
+		}
+		if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), name+cause) {
+			t.Errorf("%s: Shutdown returned %v, want the cause %q", name, err, cause)
 		}
 	}
 }

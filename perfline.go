@@ -219,7 +219,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		p.logs = to.logs
 		started = append(started, p.logs)
 	} else if c.Marks != bridge.SpanEvents {
-		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp", "form", c.Marks)
+		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs", "form", c.Marks)
 	}
 
 	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The logger that was set before
