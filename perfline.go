@@ -77,7 +77,7 @@ type Config struct {
 
 	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
 	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource and
-	// limits, and Service, Version and Attributes describe only metrics and profiles. nil means a [bridge.TracerProvider]
+	// limits, and Service, Version and Attributes describe only metrics, log records and profiles. nil means a [bridge.TracerProvider]
 	// that Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
