@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -241,6 +242,44 @@ func TestBackendWithoutLogs(t *testing.T) {
 		if counts[name] != want {
 			t.Errorf("%s is %d, want %d", name, counts[name], want)
 		}
+	}
+}
+
+// A hanging is a backend that never answers.
+type hanging struct{}
+
+func (hanging) Send(ctx context.Context, _ []byte) exporter.Answer {
+	<-ctx.Done()
+	return exporter.Answer{Err: ctx.Err()}
+}
+
+// Spans arrive although the backend of log records hangs, and the other way round.
+func TestSignalsHangAlone(t *testing.T) { overBoth(t, testSignalsHangAlone) }
+
+func testSignalsHangAlone(t *testing.T, start starter) {
+	t.Helper()
+	t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "60000") // only Shutdown sends
+	for name, c := range map[string]struct {
+		spans, logs exporter.Sender
+		want        perfline.LostError
+	}{
+		"spans":       {hanging{}, &receiver{}, perfline.LostError{Spans: 1}},
+		"log records": {&receiver{}, hanging{}, perfline.LostError{LogRecords: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pl, ctx, _ := start(t, perfline.Config{
+				Traces: exporter.Config{Sender: c.spans}, Logs: exporter.Config{Sender: c.logs}, Marks: bridge.LogRecords,
+			})
+			ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+			marks.Mark(ctx, "m")
+			span.End()
+			deadline, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			var lost *perfline.LostError
+			if err := pl.Shutdown(deadline); !errors.As(err, &lost) || lost.Spans != c.want.Spans || lost.LogRecords != c.want.LogRecords {
+				t.Errorf("Shutdown returned %v, want %d spans and %d log records lost", err, c.want.Spans, c.want.LogRecords)
+			}
+		})
 	}
 }
 

@@ -86,6 +86,26 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 	s.free()
 }
 
+// flush flushes the output, beside everything else: spans and log records do not wait for each other's backend.
+func (l *markLogs) flush(ctx context.Context) <-chan error {
+	return l.beside(func(o LogOutput) error { return o.ForceFlush(ctx) })
+}
+
+// shutdown shuts the output down, as flush flushes it.
+func (l *markLogs) shutdown(ctx context.Context) <-chan error {
+	return l.beside(func(o LogOutput) error { return o.Shutdown(ctx) })
+}
+
+func (l *markLogs) beside(do func(LogOutput) error) <-chan error {
+	done := make(chan error, 1)
+	if l == nil {
+		done <- nil
+		return done
+	}
+	go func() { done <- do(l.output) }()
+	return done
+}
+
 // appendLog appends the log record of a mark.
 func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
 	r := otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
