@@ -46,14 +46,9 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	})
 }
 
-// ForceFlush flushes log records on another goroutine: they do not wait for the backend of spans.
+// ForceFlush flushes spans and log records. They do not wait for each other's backend.
 func (d *destinations) ForceFlush(ctx context.Context) (err error) {
-	logs := make(chan error, 1)
-	if d.logs == nil {
-		logs <- nil
-	} else {
-		go func() { logs <- d.logs.ForceFlush(ctx) }()
-	}
+	logs := d.withLogs(func(l *exporter.LogDelivery) error { return l.ForceFlush(ctx) })
 	if to := d.backend(); to != nil {
 		err = to.ForceFlush(ctx)
 	}
@@ -64,14 +59,23 @@ func (d *destinations) Shutdown(ctx context.Context) error {
 	if d.removed.Load() {
 		return nil
 	}
+	logs := d.withLogs(func(l *exporter.LogDelivery) error { return l.Shutdown(ctx) })
 	err := d.recent.Shutdown(ctx)
 	if to := d.backend(); to != nil {
 		err = errors.Join(err, to.Shutdown(ctx))
 	}
-	if d.logs != nil {
-		err = errors.Join(err, d.logs.Shutdown(ctx))
+	return errors.Join(err, <-logs)
+}
+
+// withLogs calls do with the delivery of log records, if there is one, beside the delivery of spans.
+func (d *destinations) withLogs(do func(*exporter.LogDelivery) error) <-chan error {
+	done := make(chan error, 1)
+	if d.logs == nil {
+		done <- nil
+		return done
 	}
-	return err
+	go func() { done <- do(d.logs) }()
+	return done
 }
 
 // logOutput returns the output of log records, and nil without one.

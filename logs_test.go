@@ -230,49 +230,6 @@ func TestWrongLimitOfLogsIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A hanging sender does not answer until it is closed.
-type hanging chan struct{}
-
-func (h hanging) Send(ctx context.Context, _ []byte) exporter.Answer {
-	select {
-	case <-h:
-		return exporter.Answer{}
-	case <-ctx.Done():
-		return exporter.Answer{Err: ctx.Err(), Retry: true}
-	}
-}
-
-// Log records arrive although the backend of traces hangs until the deadline.
-func TestLogsBesideHangingTraces(t *testing.T) {
-	overBoth(t, func(t *testing.T, start starter) {
-		for name, deliver := range map[string]func(*perfline.Pipeline, context.Context) error{
-			"Flush": (*perfline.Pipeline).Flush, "Shutdown": (*perfline.Pipeline).Shutdown,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "60000")
-				spans, logs := make(hanging), &receiver{}
-				pl, ctx, _ := start(t, perfline.Config{Traces: exporter.Config{Sender: spans}, Logs: exporter.Config{Sender: logs}, Marks: bridge.LogRecords})
-				ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
-				marks.Mark(ctx, "cache.miss")
-				span.End()
-				soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-				defer cancel()
-				err := deliver(pl, soon)
-				close(spans)
-				if err == nil || strings.Contains(err.Error(), "log record") {
-					t.Errorf("%s returned %v, want an error about spans only", name, err)
-				}
-				if s := pl.Stats().Logs; s != (exporter.Stats{Accepted: 1, Delivered: 1}) {
-					t.Errorf("books of logs %+v, want one record delivered", s)
-				}
-				if err := pl.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	})
-}
-
 // A backend that does not know logs costs one line in the log. Traces arrive, and the loss is counted and reported.
 func TestBackendWithoutLogs(t *testing.T) {
 	spans := &receiver{}
@@ -326,6 +283,44 @@ func TestCauseOfDroppedItems(t *testing.T) {
 		if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), name+cause) {
 			t.Errorf("%s: Shutdown returned %v, want the cause %q", name, err, cause)
 		}
+	}
+}
+
+// A hanging is a backend that never answers.
+type hanging struct{}
+
+func (hanging) Send(ctx context.Context, _ []byte) exporter.Answer {
+	<-ctx.Done()
+	return exporter.Answer{Err: ctx.Err()}
+}
+
+// Spans arrive although the backend of log records hangs, and the other way round.
+func TestSignalsHangAlone(t *testing.T) { overBoth(t, testSignalsHangAlone) }
+
+func testSignalsHangAlone(t *testing.T, start starter) {
+	t.Helper()
+	t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "60000") // only Shutdown sends
+	for name, c := range map[string]struct {
+		spans, logs exporter.Sender
+		want        perfline.LostError
+	}{
+		"spans":       {hanging{}, &receiver{}, perfline.LostError{Spans: 1}},
+		"log records": {&receiver{}, hanging{}, perfline.LostError{LogRecords: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pl, ctx, _ := start(t, perfline.Config{
+				Traces: exporter.Config{Sender: c.spans}, Logs: exporter.Config{Sender: c.logs}, Marks: bridge.LogRecords,
+			})
+			ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+			marks.Mark(ctx, "m")
+			span.End()
+			deadline, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			var lost *perfline.LostError
+			if err := pl.Shutdown(deadline); !errors.As(err, &lost) || lost.Spans != c.want.Spans || lost.LogRecords != c.want.LogRecords {
+				t.Errorf("Shutdown returned %v, want %d spans and %d log records lost", err, c.want.Spans, c.want.LogRecords)
+			}
+		})
 	}
 }
 

@@ -56,17 +56,6 @@ func logLimits(output LogOutput) spanconfig.LogLimits {
 	return spanconfig.ReadLogLimits(environ.NewReader(nil))
 }
 
-// flush flushes the output, if there is one, on another goroutine: log records do not wait for the backend of spans.
-func (l *markLogs) flush(ctx context.Context) <-chan error {
-	done := make(chan error, 1)
-	if l == nil {
-		done <- nil
-	} else {
-		go func() { done <- l.output.ForceFlush(ctx) }()
-	}
-	return done
-}
-
 // ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.
 func (l *markLogs) ofSpans(taken bool) *markLogs {
 	if l == nil || taken || l.form != SpanEventsAndLogRecords {
@@ -103,6 +92,26 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 	s.appendLog(l, sc, name, at, attrs)
 	l.output.AcceptLogs(otlpenc.Records{Group: l.group, Bytes: s.logs, Count: 1})
 	s.free()
+}
+
+// flush flushes the output, beside everything else: spans and log records do not wait for each other's backend.
+func (l *markLogs) flush(ctx context.Context) <-chan error {
+	return l.beside(func(o LogOutput) error { return o.ForceFlush(ctx) })
+}
+
+// shutdown shuts the output down, as flush flushes it.
+func (l *markLogs) shutdown(ctx context.Context) <-chan error {
+	return l.beside(func(o LogOutput) error { return o.Shutdown(ctx) })
+}
+
+func (l *markLogs) beside(do func(LogOutput) error) <-chan error {
+	done := make(chan error, 1)
+	if l == nil {
+		done <- nil
+		return done
+	}
+	go func() { done <- do(l.output) }()
+	return done
 }
 
 // appendLog appends the log record of a mark.

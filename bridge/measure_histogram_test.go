@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -168,6 +169,24 @@ func TestMeasureAttributes(t *testing.T) {
 				t.Errorf("the counts are %+v, want 3 series", s)
 			}
 		})
+	}
+}
+
+// Texts that differ only in what a series does not have of them are in the same series, and its text says that it was cut.
+func TestMeasureLongTexts(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	d := newDurations(t, bridge.MeasureConfig{Names: []string{"a"}, Attributes: []string{"site"}, Timeline: tl})
+	ctx := observer.NewContext(t.Context(), tl)
+	for _, begin := range []string{strings.Repeat("x", 200), strings.Repeat("\xff", 200)} { // the latter becomes one U+FFFD
+		for _, end := range []string{"north", "south"} {
+			marks.Time(ctx, "a", slog.String("site", begin+end)).End()
+		}
+	}
+	want := map[string]uint64{
+		"perfline.measure.name=a,site=" + strings.Repeat("x", 125) + "…": 2, "perfline.measure.name=a,site=\uFFFD…": 2,
+	}
+	if got := d.counts(t); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -122,8 +122,11 @@ func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 // maxSeriesText is the length of texts in attributes, in bytes.
 const maxSeriesText = 128
 
-// limitedText returns what a series has of a text.
-func limitedText(s string) string { return strings.Clone(text.Cut(text.Valid(s), maxSeriesText)) }
+// limitedText returns what a series has of a text. It is cut first: what makes it valid may shorten it, and the result must not depend on
+// more than appendText appends.
+func limitedText(s string) string {
+	return strings.Clone(text.Cut(text.Valid(text.Cut(s, maxSeriesText)), maxSeriesText))
+}
 
 // appendText appends what tells a text from others.
 func appendText(id []byte, s string) []byte {

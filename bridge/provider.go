@@ -235,22 +235,23 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs, Logs beside the others, and then the
 // processors. It returns all their errors.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
-	err := errors.Join(p.timeline.FlushUnits(ctx), p.flushOutputs(ctx))
+	err := p.timeline.FlushUnits(ctx)
+	logs := p.logs.flush(ctx)
+	err = errors.Join(err, p.flushOutputs(ctx))
 	for _, sp := range *p.processors.Load() {
 		if ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+			return errors.Join(err, <-logs, ctx.Err())
 		}
 		err = errors.Join(err, sp.ForceFlush(ctx))
 	}
-	return err
+	return errors.Join(err, <-logs)
 }
 
 func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
-	logs := p.logs.flush(ctx)
 	for _, o := range slices.Concat(p.recorders, p.exporters) {
 		err = errors.Join(err, o.ForceFlush(ctx))
 	}
-	return errors.Join(err, <-logs)
+	return err
 }
 
 // Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
@@ -264,18 +265,19 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 	if closed {
 		return nil
 	}
-	handOver := context.WithoutCancel(ctx)                                  // it does not wait for outputs
-	err = errors.Join(p.timeline.FlushUnits(handOver), p.flushOutputs(ctx)) // before processors, which may block or panic
+	handOver := context.WithoutCancel(ctx) // it does not wait for outputs
+	err = p.timeline.FlushUnits(handOver)
+	logs := p.logs.flush(ctx)
+	err = errors.Join(err, p.flushOutputs(ctx)) // before processors, which may block or panic
 	defer func() {
 		err = errors.Join(err, p.timeline.FlushUnits(handOver))
 		p.detach()
 		p.timeline.AbandonUnits(receiver{p})
+		last := p.logs.shutdown(ctx)
 		for _, o := range slices.Concat(p.recorders, p.exporters) {
 			err = errors.Join(err, o.Shutdown(ctx))
 		}
-		if p.logs != nil { // last: outputs may log
-			err = errors.Join(err, p.logs.output.Shutdown(ctx))
-		}
+		err = errors.Join(err, <-logs, <-last)
 	}()
 	for _, sp := range all {
 		err = errors.Join(err, sp.Shutdown(ctx))

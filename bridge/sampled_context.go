@@ -31,7 +31,8 @@ func sampledContext(span any) context.Context {
 }
 
 // An openedMeasure is also a context that has only its span, of a measure or not: one more type of spans would add 20 kB to each program.
-// The context is the span itself because a meter provider may keep it. One from a pool would lead to another trace then.
+// The context is the span itself because a meter provider may keep it. One from a pool would lead to another trace then. Such a
+// provider keeps the request's context in memory, too. The SDK keeps only ids.
 var _ context.Context = (*openedMeasure)(nil)
 
 // Deadline implements [context.Context].

@@ -21,9 +21,10 @@ type Meter interface {
 
 // WantsMeasure reports whether a measure of that name is recorded there, as an entry or by the meter. If only the meter wants it,
 // the place becomes one for the meter alone: nothing is recorded there otherwise.
-func (p *Place) WantsMeasure(name string) bool { return p.Wants(Measure) || p.onlyMeter(name) }
-
-func (p *Place) onlyMeter(name string) bool {
+func (p *Place) WantsMeasure(name string) bool {
+	if p.Wants(Measure) {
+		return true
+	}
 	m := p.Timeline.root.meters.last.Load()
 	if m == nil || !(*m).Wants(name) {
 		return false
