@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,15 +16,23 @@ import (
 
 // A backend is an output of whatever kind. It hangs until the context ends, or is done at once.
 type backend struct {
-	hangs  bool
-	inTime bool // the first call came before the context ended
+	hangs bool
+
+	mu     sync.Mutex // guards what follows
 	called bool
+	inTime bool // the first call came before the context ended
+}
+
+func (b *backend) hadTime() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inTime
 }
 
 func (b *backend) ForceFlush(ctx context.Context) error {
-	if !b.called {
-		b.called, b.inTime = true, ctx.Err() == nil
-	}
+	b.mu.Lock()
+	b.called, b.inTime = true, b.inTime || !b.called && ctx.Err() == nil
+	b.mu.Unlock()
 	if b.hangs {
 		<-ctx.Done()
 	}
@@ -41,25 +50,26 @@ func TestFlushOfLogsBesideSpans(t *testing.T) {
 	for name, flush := range map[string]func(*bridge.TracerProvider, context.Context) error{
 		"ForceFlush": (*bridge.TracerProvider).ForceFlush, "Shutdown": (*bridge.TracerProvider).Shutdown,
 	} {
-		for hanging, c := range map[string]struct{ exporter, processor, logs backend }{
-			"the exporter hangs":      {exporter: backend{hangs: true}},
-			"the processor hangs":     {processor: backend{hangs: true}},
-			"the log records' hangs":  {logs: backend{hangs: true}},
-			"all but the logs' hangs": {exporter: backend{hangs: true}, processor: backend{hangs: true}},
+		for hanging, c := range map[string]struct{ exporter, processor, logs bool }{
+			"the exporter":           {exporter: true},
+			"the processor":          {processor: true},
+			"the log output":         {logs: true},
+			"all but the log output": {exporter: true, processor: true},
 		} {
 			t.Run(name+"/"+hanging, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
+					exporter, processor, logs := &backend{hangs: c.exporter}, &backend{hangs: c.processor}, &backend{hangs: c.logs}
 					tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 						Timeline:  observer.NewTimeline(observer.TimelineOptions{}),
-						Exporters: []bridge.Output{&c.exporter}, Processors: []sdktrace.SpanProcessor{&c.processor}, Logs: &c.logs,
+						Exporters: []bridge.Output{exporter}, Processors: []sdktrace.SpanProcessor{processor}, Logs: logs,
 					})
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					defer cancel()
 					_ = flush(tp, ctx) // it may say that the time was up
-					if !c.logs.inTime {
+					if !logs.hadTime() {
 						t.Error("log records had no time")
 					}
-					if !c.exporter.inTime || !c.exporter.hangs && !c.processor.inTime {
+					if !exporter.hadTime() || !c.exporter && !processor.hadTime() {
 						t.Error("spans had no time")
 					}
 				})

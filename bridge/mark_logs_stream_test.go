@@ -49,6 +49,7 @@ func TestStreamOfMarkRecords(t *testing.T) {
 							t.Fatalf("%d records of %d marks", n, i)
 						}
 					}
+					synctest.Wait() // a sweep is due at this moment
 					root.End()
 					events := len(exported.byName(t)["stream"].Events)
 					want := bridge.Stats{MarkRecords: all, OtherSpans: 1}
