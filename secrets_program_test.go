@@ -15,12 +15,14 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
 // blurt is the program of TestNoSecretComesOut: it prints all that there is to be printed, and
 // returns why it could not.
 func blurt() error {
 	var c perfline.Config
+	var profiles otlpprofiles.Config
 	if os.Getenv(fieldsVariable) != "" {
 		take := func(name string) string {
 			v := os.Getenv(name)
@@ -32,6 +34,7 @@ func blurt() error {
 			c.Traces.Endpoint = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
 		}
 		c.Traces.Headers = map[string]string{"Authorization": "Bearer " + canary}
+		profiles.Endpoint, profiles.Headers = c.Traces.Endpoint, c.Traces.Headers
 		c.Profiles.ServerAddress = take("PYROSCOPE_SERVER_ADDRESS")
 		c.Profiles.BasicAuthUser, c.Profiles.BasicAuthPassword = take("PYROSCOPE_BASIC_AUTH_USER"), take("PYROSCOPE_BASIC_AUTH_PASSWORD")
 		if json.Unmarshal([]byte(os.Getenv("PYROSCOPE_HTTP_HEADERS")), &c.Profiles.Headers) == nil {
@@ -39,9 +42,10 @@ func blurt() error {
 		}
 	}
 	c.Service = "shop"
+	c.ProfileExporter = otlpprofiles.New(profiles)
 	c.Logger = slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stdout, nil)))
-	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Profiles, &c.Profiles} {
+	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Profiles, &c.Profiles, profiles, &profiles, c.ProfileExporter} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Printf(verb+"\n", v)
 		}

@@ -37,9 +37,11 @@ func TestNoSecretComesOut(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS":         "authorization=Bearer%20" + canary,
 		"OTEL_EXPORTER_OTLP_TRACES_HEADERS":  "x-token=" + canary + "traces",
 		"OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x-token=" + canary + "metrics",
-		"PYROSCOPE_BASIC_AUTH_USER":          "user",
-		"PYROSCOPE_BASIC_AUTH_PASSWORD":      canary,
-		"PYROSCOPE_HTTP_HEADERS":             `{"X-Token":"` + canary + `profiles"}`,
+
+		"OTEL_EXPORTER_OTLP_PROFILES_HEADERS": "x-token=" + canary + "profiles",
+		"PYROSCOPE_BASIC_AUTH_USER":           "user",
+		"PYROSCOPE_BASIC_AUTH_PASSWORD":       canary,
+		"PYROSCOPE_HTTP_HEADERS":              `{"X-Token":"` + canary + `profiles"}`,
 	}
 	key := filepath.Join(t.TempDir(), "key.pem")
 	if err := os.WriteFile(key, []byte("-----BEGIN PRIVATE KEY-----\n"+canary+"\n-----END PRIVATE KEY-----\n"), 0o600); err != nil {

@@ -74,11 +74,12 @@ type encoding struct {
 	data       otlpenc.Snapshot // of the span that is encoded
 	writer     otlpenc.AttributeWriter
 	logs       []byte // records
-	log        otlpenc.LogRecord
 	stripe     int
-
-	eventCount, measures, spans, limited, logged uint64
+	counts     encodingCounts
 }
+
+// encodingCounts are what a hand-over adds to the counts of its provider.
+type encodingCounts struct{ events, measures, spans, limited, logged uint64 }
 
 // An audience is the outputs that spans are encoded for.
 type audience uint8
@@ -120,11 +121,11 @@ func (r receiver) HandOver(finished *record.Finished) {
 	}
 	s.handOverMarks(p, finished)
 	stats := &p.stats.handedOver[s.stripe]
-	add(&stats.events, s.eventCount)
-	add(&stats.measures, s.measures)
-	add(&stats.spans, s.spans)
-	add(&stats.limited, s.limited)
-	add(&stats.logged, s.logged)
+	add(&stats.events, s.counts.events)
+	add(&stats.measures, s.counts.measures)
+	add(&stats.spans, s.counts.spans)
+	add(&stats.limited, s.counts.limited)
+	add(&stats.logged, s.counts.logged)
 	s.free()
 }
 
@@ -137,10 +138,9 @@ func (s *encoding) free() {
 	clear(s.attributes)
 	clear(s.events)
 	clear(s.marks)
-	*s = encoding{
-		bytes: s.bytes[:0], logs: s.logs[:0], parts: s.parts[:0], attributes: s.attributes[:0], events: s.events[:0], marks: s.marks[:0],
-		measureIDs: s.measureIDs[:0], stripe: s.stripe,
-	}
+	s.bytes, s.logs, s.parts, s.attributes, s.events, s.marks = s.bytes[:0], s.logs[:0], s.parts[:0], s.attributes[:0], s.events[:0], s.marks[:0]
+	s.span, s.to, s.exports, s.refused, s.counts = nil, all, false, 0, encodingCounts{}
+	s.data, s.writer = otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
 	encodings.Put(s)
 }
 
@@ -192,6 +192,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 	next = -1
 	var part encodedPart
 	known := len(s.parts)
+	wantsAll, wantsExported := s.wants(p, false), s.wants(p, true)
 	for i := first; i < finished.Len(); i++ {
 		it := finished.At(i)
 		if it == nil {
@@ -209,7 +210,7 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 			s.count(span, it.IsSpan)
 		}
 		switch {
-		case !s.wants(p, sampled || s.exports):
+		case !wantsAll && (!wantsExported || !sampled && !s.exports):
 			continue
 		case part.group == group && part.sampled == sampled:
 		case part.group == nil:
@@ -238,9 +239,9 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
 func (s *encoding) count(span *recordedSpan, itself bool) {
 	if itself && !span.measure {
-		s.spans++
+		s.counts.spans++
 	} else {
-		s.measures++
+		s.counts.measures++
 	}
 }
 
@@ -330,11 +331,11 @@ func (s *encoding) countEvents(span *recordedSpan, events, limited int) {
 	logs := span.tracer.provider.logs
 	switch exported := span.sampled || s.exports; {
 	case !exported || logs.taken() != record.AllMarks:
-		s.eventCount += uint64(events)
-		s.limited += uint64(limited)
+		s.counts.events += uint64(events)
+		s.counts.limited += uint64(limited)
 	case logs.form == SpanEventsAndLogRecords:
-		s.eventCount += uint64(events)
-		s.logged += uint64(limited)
+		s.counts.events += uint64(events)
+		s.counts.logged += uint64(limited)
 	}
 }
 
@@ -369,16 +370,14 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place in
 
 // measureID returns the id of the measure at a place, which is the same for each audience.
 func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
-	newID := func() trace.SpanID {
-		return parent.tracer.provider.measureID(context.Background(), parent.spanContext.TraceID())
+	if s.to != all && s.measureIDs[place].IsValid() {
+		return s.measureIDs[place]
 	}
-	if s.to == all {
-		return newID()
+	id := parent.tracer.provider.measureID(context.Background(), parent.spanContext.TraceID())
+	if s.to != all {
+		s.measureIDs[place] = id
 	}
-	if !s.measureIDs[place].IsValid() {
-		s.measureIDs[place] = newID()
-	}
-	return s.measureIDs[place]
+	return id
 }
 
 // measureID returns the id of a measure's span. The id is random if the program's generator panics. Recording never

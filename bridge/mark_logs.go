@@ -88,8 +88,7 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 
 // appendLog appends the log record of a mark.
 func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
-	r := &s.log
-	*r = otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
+	r := otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
 	if l.limits.AttributeValueLength < 0 && admits(l.limits.AttributeCount, len(attrs)) && otlpenc.Plain(attrs) {
 		s.logs = r.Append(s.logs, attrs)
 		return
@@ -126,7 +125,7 @@ func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
 		s.appendLog(p.logs, s.contextOf(span), m.Name(), m.Time(), m.Attrs())
 		count++
 		if p.logs.form == LogRecords || m.Alone() {
-			s.logged++
+			s.counts.logged++
 		}
 	}
 	if count > 0 {

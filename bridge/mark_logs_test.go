@@ -1,14 +1,12 @@
 package bridge_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -20,7 +18,6 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A markOutcome is what becomes of marks: the names of events and of log records, and the counts that are not 0.
@@ -460,213 +457,5 @@ func TestUnknownMarkForm(t *testing.T) {
 	span.End()
 	if s := got.byName(t)["span"]; len(s.Events) != 1 || len(logs.all(t)) != 0 || unknown.String() != "MarkForm(3)" {
 		t.Errorf("%d events, %d records, form %v", len(s.Events), len(logs.all(t)), unknown)
-	}
-}
-
-// The log records of requests that the sampler drops are the ones of requests that are kept and exported.
-func TestMarkFormsOfKeptRequests(t *testing.T) {
-	for name, c := range map[string]struct {
-		policy   bridge.KeepPolicy
-		remote   bool // another process began the trace
-		recorded bool // the recorders get it
-		exported bool
-	}{
-		"dropped":                  {policy: bridge.KeepPolicy{Slow: -1, Export: true}},
-		"kept":                     {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1}, recorded: true},
-		"kept and exported":        {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, recorded: true, exported: true},
-		"kept, of another's trace": {policy: bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, remote: true, recorded: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			overForms(t, func(t *testing.T, form bridge.MarkForm) {
-				logs := &logRecords{}
-				r := newKeepRigWith(t, c.policy, form, logs)
-				ctx := r.ctx
-				if c.remote {
-					ctx = trace.ContextWithSpanContext(ctx, spanContext(false, true))
-				}
-				ctx, root := r.tracer.Start(ctx, "root", trace.WithSpanKind(trace.SpanKindServer))
-				marks.Mark(ctx, "event 1")
-				inside, child := r.tracer.Start(ctx, "child")
-				marks.Mark(inside, "event 2")
-				child.End()
-				marks.Mark(inside, "late 1")
-				still, open := r.tracer.Start(ctx, "open")
-				marks.Mark(still, "event 3")
-				if err := r.provider.ForceFlush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if n := len(logs.all(t)); n > 0 {
-					t.Errorf("%d records before the decision", n)
-				}
-				root.End()
-				marks.Mark(ctx, "late 2")
-				marks.Mark(still, "event 4")
-				open.End()
-				marks.Mark(still, "late 3")
-				never, _ := r.tracer.Start(ctx, "never ends")
-				marks.Mark(never, "of an open span")
-				if err := r.provider.Shutdown(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				var want bridge.Stats
-				var records []string
-				switch all := []string{"event 1", "event 2", "event 3", "event 4", "late 1", "late 2", "late 3", "of an open span"}; {
-				case !c.recorded:
-				case !c.exported:
-					want = bridge.Stats{MarkEvents: 4, MarksAfterEnd: 3, MarksOfOpenSpans: 1}
-				case form == bridge.LogRecords:
-					want, records = bridge.Stats{MarkRecords: 8}, all
-				case form == bridge.SpanEvents:
-					want, records = bridge.Stats{MarkEvents: 4, MarkRecords: 3, MarksOfOpenSpans: 1}, all[4:7]
-				default:
-					want, records = bridge.Stats{MarkEvents: 4, MarkRecords: 4}, all
-				}
-				if got := logs.names(t); !slices.Equal(got, records) {
-					t.Errorf("records %q, want %q", got, records)
-				}
-				got := r.provider.Stats()
-				got.OtherSpans, got.Requests = 0, bridge.RequestStats{}
-				if got != want {
-					t.Errorf("%+v, want %+v", got, want)
-				}
-				for _, l := range logs.all(t) {
-					if id := root.SpanContext().TraceID(); string(l.GetTraceId()) != string(id[:]) || l.GetFlags() != 0 {
-						t.Errorf("the record has the context %s, want the trace %v without a flag", contextOf(l), id)
-					}
-				}
-			})
-		})
-	}
-}
-
-// newKeepRigWith returns a rig whose provider has log records and no processor.
-func newKeepRigWith(t *testing.T, policy bridge.KeepPolicy, form bridge.MarkForm, logs *logRecords) *keepRig {
-	t.Helper()
-	tl := observer.NewTimeline(observer.TimelineOptions{})
-	r := &keepRig{ctx: observer.NewContext(context.Background(), tl), recorded: &keptSpans{}, exported: &exportedSpans{}}
-	r.provider = bridge.NewTracerProvider(bridge.TracerProviderConfig{
-		Timeline: tl, Sampler: sdktrace.ParentBased(never), Keep: &policy, Marks: form, Logs: logs,
-		Recorders: []bridge.Output{r.recorded}, Exporters: []bridge.Output{r.exported},
-	})
-	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })
-	r.tracer = r.provider.Tracer("test")
-	return r
-}
-
-// The marks of an undecided request that has no room for more are counted as refused, also those after the end of their span.
-func TestLateMarksOfRefusedRequest(t *testing.T) {
-	logs := &logRecords{}
-	r := newKeepRigWith(t, bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, bridge.LogRecords, logs)
-	const n = 10_000
-	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
-		inside, child := r.tracer.Start(ctx, "child")
-		child.End()
-		for range n {
-			marks.Mark(inside, "late")
-		}
-	})
-	records := uint64(len(logs.all(t)))
-	if s := r.provider.Stats(); records < 1000 || s.MarkRecords != records || s.Requests.Refused != n-records || s.Lost() != 0 {
-		t.Errorf("%d records, %+v; want the others refused, and no loss", records, s)
-	}
-	if got := strings.Join(r.recorded.reasons, ""); got != "share" {
-		t.Errorf("the root says %q, want no refused span", got)
-	}
-}
-
-// A stream of two hours makes 100 000 marks. Each is a record within 5 s. Its memory is bounded.
-func TestStreamOfMarkRecords(t *testing.T) {
-	for _, recorders := range []bool{false, true} {
-		for _, form := range []bridge.MarkForm{bridge.LogRecords, bridge.SpanEventsAndLogRecords} {
-			t.Run(fmt.Sprint(form, ", recorders ", recorders), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					const all, step = 100_000, 50
-					var c bridge.TracerProviderConfig
-					logs := &logRecords{}
-					c.Timeline, c.Marks, c.Logs = observer.NewTimeline(observer.TimelineOptions{}), form, logs
-					recorded := &exportedSpans{}
-					if recorders {
-						c.Recorders = []bridge.Output{recorded}
-					}
-					tp, exported := ownProvider(t, c)
-					ctx, root := tp.Tracer("t").Start(t.Context(), "stream")
-					most := 128 // events of the span
-					if form == bridge.LogRecords && !recorders {
-						most = 0
-					}
-					for i := range all {
-						marks.Mark(ctx, "chunk", slog.Int("i", i))
-						if i%step != step-1 {
-							continue
-						}
-						time.Sleep(3600 * time.Millisecond)
-						s := (*record.Timeline)(c.Timeline).UnitStats()
-						if s.WaitingBytes > (most+3*step)*300 || s.Waiting > 1 {
-							t.Fatalf("after %d marks: %+v", i, s)
-						}
-						if n := len(logs.all(t)); n < i-2*step {
-							t.Fatalf("%d records of %d marks", n, i)
-						}
-					}
-					root.End()
-					events := len(exported.byName(t)["stream"].Events)
-					want := bridge.Stats{MarkRecords: all, OtherSpans: 1}
-					if form != bridge.LogRecords {
-						want.MarkEvents, want.MarkRecords = 128, all-128
-					}
-					if got := tp.Stats(); got != want || events != int(want.MarkEvents) {
-						t.Errorf("%d events, %+v; want %+v", events, got, want)
-					}
-					if recorders && len(recorded.spans[0].Events) != 128 {
-						t.Errorf("the recorders got %d events, want 128", len(recorded.spans[0].Events))
-					}
-					for i, l := range logs.all(t) {
-						if got := l.GetAttributes()[0].GetValue().GetIntValue(); got != int64(i) {
-							t.Fatalf("record %d is of mark %d", i, got)
-						}
-					}
-				})
-			})
-		}
-	}
-}
-
-// When memory is short, marks are log records at once, and their spans lose them. The memory stays bounded.
-func TestCrowdOfMarkRecords(t *testing.T) {
-	for _, form := range []bridge.MarkForm{bridge.LogRecords, bridge.SpanEventsAndLogRecords} {
-		t.Run(form.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const spans, each = 20_000, 3
-				tl := observer.NewTimeline(observer.TimelineOptions{})
-				logs := &logRecords{}
-				tp, exported := ownProvider(t, bridge.TracerProviderConfig{Timeline: tl, Marks: form, Logs: logs})
-				var open []trace.Span
-				for range spans {
-					ctx, span := tp.Tracer("t").Start(t.Context(), "span")
-					for range each {
-						marks.Mark(ctx, "m")
-					}
-					open = append(open, span)
-				}
-				if u := (*record.Timeline)(tl).UnitStats(); u.Waiting > 16<<10 || u.WaitingBytes > 64<<20 {
-					t.Errorf("%+v", u)
-				}
-				for _, span := range open {
-					span.End()
-				}
-				events, dropped := 0, 0
-				for _, s := range exported.decoded(t) {
-					events += len(s.Events)
-					dropped += s.DroppedEvents
-				}
-				s := tp.Stats()
-				if n := len(logs.all(t)); n != spans*each || s.Lost() != 0 || s.MarkEvents+s.MarkRecords != spans*each || int(s.MarkEvents) != events {
-					t.Errorf("%d records and %d events of %d marks, %+v", n, events, spans*each, s)
-				}
-				if form == bridge.SpanEventsAndLogRecords && (dropped == 0 || events+dropped != spans*each) {
-					t.Errorf("%d events, %d dropped; want all of %d, and some dropped", events, dropped, spans*each)
-				}
-			})
-		})
 	}
 }

@@ -338,7 +338,7 @@ func testMeasureContextsAreKept(t *testing.T, open func(bothproviders.Options) *
 		if got := trace.SpanContextFromContext(ctx); !got.Equal(want[i]) {
 			t.Errorf("measure %d: the context has the span %v, want %v", i, got, want[i])
 		}
-		if _, ok := ctx.Deadline(); ok || ctx.Err() != nil || ctx.Done() != nil || ctx.Value(depthKey(1)) != nil {
+		if _, ok := ctx.Deadline(); ok || ctx.Err() != nil || ctx.Done() != nil || ctx.Value(observer.Mark) != nil {
 			t.Errorf("measure %d: the context ends or has more than a span", i)
 		}
 	}

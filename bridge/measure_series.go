@@ -19,7 +19,7 @@ import (
 // measureSeries have the attributes of each series, which are made once. Unlike a kinds.Map, they send everything over their
 // bound to one series, and find a series by a text that is on the caller's stack.
 type measureSeries struct {
-	keys     []string // of attributes, sorted
+	keys     []string // of attributes
 	most     int
 	beyond   []metric.RecordOption
 	overflow atomic.Uint64
@@ -28,7 +28,7 @@ type measureSeries struct {
 }
 
 func (s *measureSeries) init(c MeasureConfig) {
-	s.keys = slices.Sorted(slices.Values(c.Attributes))
+	s.keys = slices.Clone(c.Attributes)
 	s.most = c.seriesLimit() - 1
 	s.beyond = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attribute.Bool(measureOverflow, true)))}
 	s.known.Store(&map[string][]metric.RecordOption{})

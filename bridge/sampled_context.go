@@ -13,11 +13,11 @@ func sampledContext(span any) context.Context {
 	switch s := span.(type) {
 	case *recordedSpan:
 		if s.sampled {
-			return (*spanOnly)(s)
+			return (*openedMeasure)(s)
 		}
 	case *openedMeasure:
 		if s.sampled {
-			return (*spanOnly)(s)
+			return s
 		}
 	case *openedSpan:
 		return sampledContext(s.span)
@@ -30,20 +30,23 @@ func sampledContext(span any) context.Context {
 	return context.Background()
 }
 
-// A spanOnly is a span as a context that has nothing else. The span itself is one, because a meter provider may keep the context: a
-// pooled one would lead to the wrong trace then.
-type spanOnly recordedSpan
+// An openedMeasure is also a context that has only its span, of a measure or not: one more type of spans would add 20 kB to each program.
+// The context is the span itself because a meter provider may keep it. One from a pool would lead to another trace then.
+var _ context.Context = (*openedMeasure)(nil)
 
-var _ context.Context = (*spanOnly)(nil)
+// Deadline implements [context.Context].
+func (*openedMeasure) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-func (*spanOnly) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
-func (*spanOnly) Done() <-chan struct{}                   { return nil }
-func (*spanOnly) Err() error                              { return nil }
+// Done implements [context.Context].
+func (*openedMeasure) Done() <-chan struct{} { return nil }
+
+// Err implements [context.Context].
+func (*openedMeasure) Err() error { return nil }
 
 // Value implements [context.Context].
-func (s *spanOnly) Value(key any) any {
+func (o *openedMeasure) Value(key any) any {
 	if key == spanKey {
-		return (*recordedSpan)(s)
+		return (*recordedSpan)(o)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type backend struct {
 	all received
 }
 
-// received is what has arrived at a backend.
+// received is what has arrived at a backend. A request with profiles counts as one.
 type received struct{ spans, spanBytes, profiles, profileBytes int64 }
 
 func (r received) plus(o received) received {
@@ -43,7 +43,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/v1/traces"):
 		got = received{spans: otlp.Spans(body), spanBytes: int64(len(body))}
-	case strings.HasSuffix(r.URL.Path, "/push.v1.PusherService/Push"), // perfline
+	case strings.HasSuffix(r.URL.Path, "/push.v1.PusherService/Push"), strings.HasSuffix(r.URL.Path, "/v1development/profiles"), // perfline
 		strings.HasSuffix(r.URL.Path, "/ingest"): // pyroscope-go
 		got = received{profiles: 1, profileBytes: int64(len(body))}
 	default:

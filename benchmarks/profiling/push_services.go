@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	otelpyroscope "github.com/grafana/otel-profiling-go"
@@ -20,6 +21,7 @@ import (
 	"github.com/perfline/perfline/benchmarks/internal/service"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -27,29 +29,37 @@ import (
 // a span within the request's, and that an event. Those with profiles come after the one
 // without that they are compared with.
 var services = []struct {
-	name     string
-	beside   int // the service without profiles: its own index for itself
-	profiled bool
-	start    func(context.Context) (*service.Service, error)
+	name   string
+	beside int    // the service without profiles: its own index for itself
+	env    string // further variables, with %s for the backend's address
+	start  func(context.Context) (*service.Service, error)
 }{
-	{"otelhttp, OTLP", 0, false, openTelemetry},
-	{"the same, otel-profiling-go, pyroscope-go", 0, true, openTelemetry},
-	{"perfline, OTLP", 2, false, withPerfline},
-	{"the same, Pyroscope", 2, true, withPerfline},
-	{"perfline, OTLP, a session in progress", 2, false, inSession},
+	{"otelhttp, OTLP", 0, "", openTelemetry},
+	{"the same, otel-profiling-go, pyroscope-go", 0, pyroscope, openTelemetry},
+	{"perfline, OTLP", 2, "", withPerfline},
+	{"the same, Pyroscope", 2, pyroscope, withPerfline},
+	{"the same, profiles over OTLP", 2, "", withOTLPProfiles},
+	{"the same, compressed", 2, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip", withOTLPProfiles},
+	{"perfline, OTLP, a session in progress", 2, "", inSession},
 }
+
+const (
+	pyroscope = "PYROSCOPE_SERVER_ADDRESS=%s"
+	interval  = "PYROSCOPE_UPLOAD_INTERVAL" // profiles over OTLP have the same: there is no variable for theirs
+)
 
 const spansOfRequest = 2
 
 // environment is all the environment that a service is given: variables of the caller's
 // would change some of them and not others. All sample every trace, by default.
-func environment(i int, backend string, interval time.Duration) []string {
+func environment(i int, backend string, every time.Duration) []string {
 	env := []string{
 		"OTEL_SERVICE_NAME=benchmark", "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
 		"OTEL_BSP_MAX_QUEUE_SIZE=65536", // that none has to drop spans
+		interval + "=" + every.String(),
 	}
-	if services[i].profiled {
-		env = append(env, "PYROSCOPE_SERVER_ADDRESS="+backend, "PYROSCOPE_UPLOAD_INTERVAL="+interval.String())
+	if more := services[i].env; more != "" {
+		env = append(env, strings.ReplaceAll(more, "%s", backend))
 	}
 	return env
 }
@@ -81,12 +91,12 @@ func openTelemetry(ctx context.Context) (*service.Service, error) {
 	var tp trace.TracerProvider = provider
 	shutdown := provider.Shutdown
 	if address := os.Getenv("PYROSCOPE_SERVER_ADDRESS"); address != "" {
-		interval, err := time.ParseDuration(os.Getenv("PYROSCOPE_UPLOAD_INTERVAL"))
+		every, err := time.ParseDuration(os.Getenv(interval))
 		if err != nil {
 			return nil, err
 		}
 		profiler, err := pyroscopego.Start(pyroscopego.Config{
-			ApplicationName: "benchmark", ServerAddress: address, UploadRate: interval,
+			ApplicationName: "benchmark", ServerAddress: address, UploadRate: every,
 			// perfline pushes these while the rates of mutexes and blocking are not set.
 			ProfileTypes: append([]pyroscopego.ProfileType{pyroscopego.ProfileGoroutines}, pyroscopego.DefaultProfileTypes...),
 		})
@@ -107,7 +117,19 @@ func openTelemetry(ctx context.Context) (*service.Service, error) {
 }
 
 func withPerfline(ctx context.Context) (*service.Service, error) {
-	pl, err := perfline.Start(ctx, perfline.Config{}) // the environment says the rest
+	return startPerfline(ctx, perfline.Config{})
+}
+
+func withOTLPProfiles(ctx context.Context) (*service.Service, error) {
+	every, err := time.ParseDuration(os.Getenv(interval))
+	if err != nil {
+		return nil, err
+	}
+	return startPerfline(ctx, perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Interval: every})})
+}
+
+func startPerfline(ctx context.Context, c perfline.Config) (*service.Service, error) {
+	pl, err := perfline.Start(ctx, c) // the environment says the rest
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ func allocations(s sample) float64 { return s.allocations }
 func allocated(s sample) float64   { return s.bytes }
 func collections(s sample) float64 { return s.collections }
 
+// encodedBytes are the bytes of the requests to the receiver, of spans and log records.
+func encodedBytes(s sample) float64 { return s.wire }
+
 // addedTime is three cells: the CPU time that a variant adds, how many times the reference's, and
 // the bounds.
 func (r *result) addedTime(variant int) string {

@@ -14,8 +14,10 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/benchmarks/internal/otlp"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter"
 )
 
 // A signalRow is a form that perfline's data may have beside spans. Its set-up is the one of the row beside, and one thing more: the
@@ -32,12 +34,16 @@ const (
 	exemplars          = "exemplars of http.server.request.duration"
 	nameHistogram      = "perfline.measure.duration of the 2 measures, with exemplars"
 	attributeHistogram = "perfline.measure.duration with 1 attribute of each measure"
+	logRecords         = "marks as log records"
+	bothForms          = "marks as span events and log records"
 	unsampled          = ", not sampled"
 )
 
 // signals are compared in the same rounds. A further signal is a line.
 var signals = []signalRow{
 	{pipelined, "", shapes[0], perflineStart(bridge.KeepPolicy{})},
+	{logRecords, pipelined, shapes[0], withLogs(bridge.LogRecords)},
+	{bothForms, pipelined, shapes[0], withLogs(bridge.SpanEventsAndLogRecords)},
 	{plain, pipelined, shapes[0], withMetrics("always_off", bridge.MeasureConfig{})},
 	{exemplars, plain, shapes[0], withMetrics("trace_based", bridge.MeasureConfig{})},
 	{nameHistogram, exemplars, shapes[0], withMetrics("trace_based", ofNames)},
@@ -78,6 +84,38 @@ func withMetrics(filter string, measures bridge.MeasureConfig) opener {
 		}
 		return &pipeline{p.Flush, cleared(shutdown)}, nil
 	}
+}
+
+// withLogs is perfline.Start with marks as log records.
+func withLogs(form bridge.MarkForm) opener {
+	return func(ctx context.Context, s setting) (*pipeline, error) {
+		p, err := perfline.Start(ctx, perfline.Config{
+			Traces:  perflineTo(s),
+			Sampler: s.sampler,
+			Marks:   form,
+			Logs:    exporter.Config{Sender: takingLogs{s.memory}},
+			Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		shutdown := func(ctx context.Context) error {
+			err := p.Shutdown(ctx)
+			if got, want := s.memory.Records(), int64(p.Stats().Logs.Accepted); err == nil && (got != want || got == 0) {
+				err = fmt.Errorf("%d log records arrived, want %d", got, want)
+			}
+			return err
+		}
+		return &pipeline{p.Flush, cleared(shutdown)}, nil
+	}
+}
+
+// takingLogs takes requests with log records.
+type takingLogs struct{ to *otlp.Receiver }
+
+func (t takingLogs) Send(_ context.Context, body []byte) exporter.Answer {
+	t.to.TakeLogs(body)
+	return exporter.Answer{}
 }
 
 // durationsOnly is perfline's instrumentation with the metrics that it records by itself.
@@ -121,19 +159,20 @@ func runSignals(ctx context.Context, o options) error {
 
 func signalTable(r result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| **%s** | telemetry, µs | signal, µs | × the row beside | 95 %% | allocations of the signal | beside |\n|---|---:|---:|---:|---:|---:|---|\n", r.title)
+	fmt.Fprintf(&b, "| **%s** | telemetry, µs | signal, µs | × the row beside | 95 %% | allocations of the signal | encoded, bytes | beside |\n|---|---:|---:|---:|---:|---:|---:|---|\n", r.title)
 	for i, s := range signals {
 		row := i + 1
 		fmt.Fprintf(&b, "| %s | %.2f |", s.name, median(r.added(row, cpuTime))/1e3)
 		if s.beside == "" {
-			b.WriteString(" | | | | |\n")
+			fmt.Fprintf(&b, " | | | | %.0f | |\n", median(r.values(row, encodedBytes)))
 			continue
 		}
 		base := rowOf(s.beside)
 		a := ratioOf(r.added(row, cpuTime), r.added(base, cpuTime))
 		added := differences(r.values(row, cpuTime), r.values(base, cpuTime))
 		more := differences(r.values(row, allocations), r.values(base, allocations))
-		fmt.Fprintf(&b, " %.2f | %.2f | %.2f … %.2f | %.1f | %s |\n", median(added)/1e3, a.median, a.low, a.high, math.Round(median(more)*10)/10+0, s.beside)
+		fmt.Fprintf(&b, " %.2f | %.2f | %.2f … %.2f | %.1f | %.0f | %s |\n", median(added)/1e3, a.median, a.low, a.high, math.Round(median(more)*10)/10+0,
+			median(r.values(row, encodedBytes)), s.beside)
 	}
 	return b.String()
 }

@@ -19,7 +19,7 @@ type sample struct {
 	allocations float64
 	bytes       float64 // allocated
 	collections float64 // of garbage
-	wire        float64 // bytes that the receiver read
+	wire        float64 // bytes that the receiver read: from connections, or of encoded requests in memory
 }
 
 // A slot is a variant and a shape in operation, with its own set-up.
@@ -88,13 +88,15 @@ func (o *slot) measure(ctx context.Context, length time.Duration, n int) (sample
 		}
 	}
 	runtime.GC() // the memory of the slot before
-	warm, before := o.requests, process.Used()
+	warm, before, read := o.requests, process.Used(), o.received.Bytes()
 	for begin := time.Now(); o.requests == warm || time.Since(begin) < length; {
 		if err := o.burst(ctx, n); err != nil {
 			return sample{}, err
 		}
 	}
-	return perRequest(process.Used().Since(before), int(o.requests-warm)), nil
+	got := perRequest(process.Used().Since(before), int(o.requests-warm))
+	got.wire = float64(o.received.Bytes()-read) / float64(o.requests-warm)
+	return got, nil
 }
 
 // take measures a variant once, in a set-up of its own.

@@ -10,6 +10,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
@@ -81,5 +82,51 @@ func exemplarOf(t *testing.T, spans trace.TracerProvider, want bool) {
 		t.Errorf("the exemplars are %+v, want none", p.Exemplars)
 	case want && (len(p.Exemplars) != 1 || string(p.Exemplars[0].TraceID) != string(traceID[:]) || string(p.Exemplars[0].SpanID) != string(spanID[:]) || p.Exemplars[0].Value != p.Sum):
 		t.Errorf("the exemplars are %+v, want one of %v s that leads to %s %s", p.Exemplars, p.Sum, traceID, spanID)
+	}
+}
+
+// The exemplar of http.client.request.duration leads to the call's span.
+func TestClientExemplars(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	for _, sampled := range []bool{true, false} {
+		ended, sampler := tracetest.NewSpanRecorder(), sdktrace.NeverSample()
+		if sampled {
+			sampler = sdktrace.AlwaysSample()
+		}
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		spans := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: sampler, Processors: []sdktrace.SpanProcessor{ended}})
+		reader := sdkmetric.NewManualReader()
+		base := &http.Transport{}
+		client := &http.Client{Transport: bridgehttp.Client{
+			TracerProvider: spans, MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), Propagators: propagation.TraceContext{},
+		}.Transport(base)}
+		request, err := http.NewRequestWithContext(observer.NewContext(t.Context(), tl), http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		base.CloseIdleConnections()
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		p := all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Histogram[float64]).DataPoints[0] //nolint:forcetypeassert // it panics then
+		switch {
+		case !sampled && len(p.Exemplars) > 0:
+			t.Errorf("not sampled: the exemplars are %+v, want none", p.Exemplars)
+		case sampled && (len(p.Exemplars) != 1 || len(ended.Ended()) != 1):
+			t.Errorf("%d exemplars and %d spans, want 1 and 1", len(p.Exemplars), len(ended.Ended()))
+		case sampled:
+			of := ended.Ended()[0].SpanContext()
+			traceID, spanID := of.TraceID(), of.SpanID()
+			if e := p.Exemplars[0]; string(e.TraceID) != string(traceID[:]) || string(e.SpanID) != string(spanID[:]) {
+				t.Errorf("the exemplar is %+v, want one that leads to %s %s", e, traceID, spanID)
+			}
+		}
 	}
 }

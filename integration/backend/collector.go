@@ -39,6 +39,10 @@ type CollectorConfig struct {
 	// that refuses connections: records are accepted, and wait in the queue.
 	Loki string
 
+	// All takes all signals, profiles too, by OTLP over HTTP below the URL, as they came. Then the Collector does not send to
+	// the receivers above.
+	All string
+
 	// Certificate and Key are files in PEM. With them, services speak TLS with it.
 	Certificate, Key string
 
@@ -75,6 +79,14 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 		}
 		s.args = append(s.args, "--config", second, "--feature-gates=service.profilesSupport")
 		s.env = append(s.env, "COLLECTOR_PROFILES_TO="+c.Profiles)
+	}
+	if c.All != "" {
+		second, err := repository("integration", "backend", "collector-all.yaml")
+		if err != nil {
+			return nil, err
+		}
+		s.args = append(s.args, "--config", second, "--feature-gates=service.profilesSupport")
+		s.env = append(s.env, "COLLECTOR_ALL_TO="+c.All)
 	}
 	scheme := "http"
 	if c.Certificate != "" {

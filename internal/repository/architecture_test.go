@@ -30,30 +30,31 @@ var drawn = map[string]struct {
 	what   string
 	floor  int
 }{
-	"observer":              {2, "records", "the timeline for its users, and the callbacks that watch it", 0},
-	"observer/record":       {2, "records", "the timeline's engine: bounded buffers and journals", 0},
-	"observer/observertest": {4, "records", "for tests of others", 0},
-	"marks":                 {0, "records", "Mark, Time, Start", 0},
-	"bridge":                {1, "OpenTelemetry", "spans", 0},
-	"bridge/bridgehttp":     {0, "OpenTelemetry", "HTTP", 5}, // above bridgegrpc
-	"bridge/bridgegrpc":     {0, "OpenTelemetry", "gRPC", 0},
-	"bridge/bridgelog":      {1, "OpenTelemetry", "log records", 6},         // above the exporter, to which its data goes
-	"bridge/bridgetest":     {0, "OpenTelemetry", "for tests of others", 6}, // above bridgehttp
-	"profiling":             {3, "profiles", "the sampler", 0},
-	"profiling/profile":     {3, "profiles", "data and formats", 0},
-	"profiling/spanlabels":  {2, "profiles", "goroutines' spans", 2},
-	"profiling/pyroscope":   {4, "profiles", "pushes profiles", 0},
-	"profiling/sessions":    {3, "profiles", "trees of events", 0},
-	"profiling/service":     {5, "profiles", "serves sessions", 0},
-	"profiling/states":      {4, "profiles", "goroutines' states", 3},
-	"profiling/flight":      {3, "profiles", "why it was slow", 5},
-	"exporter":              {1, "shows and sends", "OTLP", 4}, // imports nothing that is drawn
-	"exporter/otlpenc":      {5, "shows and sends", "spans as bytes", 1},
-	"exporter/requests":     {2, "shows and sends", "recent, slowest", 3},
-	"exporter/viewers":      {4, "shows and sends", "files", 0},
-	"exporter/live":         {4, "shows and sends", "the page", 0},
-	"guard":                 {5, "shows and sends", "who may see pages", 2},
-	"perfline":              {2, "puts together", "Start, Shutdown", 0},
+	"observer":               {2, "records", "for its users", 0},
+	"observer/record":        {2, "records", "the timeline's engine: bounded buffers and journals", 0},
+	"observer/observertest":  {4, "records", "for tests of others", 0},
+	"marks":                  {0, "records", "Mark, Time, Start", 0},
+	"bridge":                 {1, "OpenTelemetry", "spans", 0},
+	"bridge/bridgehttp":      {0, "OpenTelemetry", "HTTP", 5}, // above bridgegrpc
+	"bridge/bridgegrpc":      {0, "OpenTelemetry", "gRPC", 0},
+	"bridge/bridgelog":       {1, "OpenTelemetry", "log records", 6},         // above the exporter, to which its data goes
+	"bridge/bridgetest":      {0, "OpenTelemetry", "for tests of others", 6}, // above bridgehttp
+	"profiling":              {3, "profiles", "the sampler", 0},
+	"profiling/profile":      {3, "profiles", "data and formats", 0},
+	"profiling/spanlabels":   {2, "profiles", "goroutines' spans", 2},
+	"profiling/pyroscope":    {4, "profiles", "pushes profiles", 0},
+	"profiling/sessions":     {3, "profiles", "trees of events", 0},
+	"profiling/service":      {5, "profiles", "serves sessions", 0},
+	"profiling/states":       {4, "profiles", "goroutines' states", 3},
+	"profiling/flight":       {3, "profiles", "why it was slow", 5},
+	"exporter":               {1, "shows and sends", "OTLP", 4}, // imports nothing that is drawn
+	"exporter/otlpenc":       {5, "shows and sends", "spans, logs: bytes", 1},
+	"exporter/requests":      {2, "shows and sends", "recent, slowest", 3},
+	"exporter/viewers":       {4, "shows and sends", "files", 0},
+	"exporter/live":          {4, "shows and sends", "the page", 0},
+	"guard":                  {5, "shows and sends", "who may see pages", 2},
+	"perfline":               {2, "puts together", "Start, Shutdown", 0},
+	"profiling/otlpprofiles": {3, "profiles", "over OTLP", 6},
 }
 
 // outside are what data comes from and goes to, at a column and a layer.
@@ -61,11 +62,11 @@ var outside = map[string]struct{ column, layer float64 }{
 	"your code":     {-0.9, 1},
 	"gRPC":          {-0.9, 3},
 	"HTTP":          {-0.9, 4},
-	"Go's runtime":  {4, 2},
+	"Go's runtime":  {4, 1},
 	"Pyroscope":     {5, 3},
 	"OTLP backends": {1, 5},
 	"programs":      {5.9, 4},
-	"browsers":      {5, 5},
+	"browsers":      {5, 6},
 }
 
 // flows is the data's way. Interfaces and function calls carry it, so that imports do not tell its direction: the
@@ -94,6 +95,8 @@ var flows = []struct {
 	{"Go's runtime", "profiling", nil},
 	{"profiling", "profiling/pyroscope", nil},
 	{"profiling/pyroscope", "Pyroscope", nil},
+	{"profiling", "profiling/otlpprofiles", [][2]float64{{3.53, 3.4}, {3.53, 5.6}}},
+	{"profiling/otlpprofiles", "OTLP backends", nil},
 	{"profiling", "profiling/sessions", nil},
 	{"Go's runtime", "profiling/flight", nil},
 	{"profiling/flight", "exporter/requests", nil},
@@ -200,7 +203,7 @@ func publicImports(t *testing.T) map[string][]string {
 
 // Measures of the picture, in pixels.
 const (
-	archWidth, archHeight = 1050, 596
+	archWidth, archHeight = 1050, 650
 	archColumn, archLayer = 142, 96
 	archLeft, archTop     = 167, 36 // the middle of the first column and of the highest layer
 	archBox, archBoxHigh  = 116, 52

@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"profiling":              {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
 	"profiling/profile":      {"observer"},
 	"profiling/spanlabels":   {"internal"},
-	"profiling/otlpprofiles": {"internal", "exporter", "profiling", "profiling/spanlabels"},
+	"profiling/otlpprofiles": {"internal", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":      {"internal", "observer", "guard", "profiling", "profiling/sessions"},
 	"profiling/states":       {},

@@ -188,10 +188,6 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if abandon {
 		limit, lost = 0, &t.shard.agedOut
 	}
-	taken := t.taken() == AllMarks // each of them now, or before
-	if taken {
-		lost = &t.shard.onlyTaken
-	}
 	size := 0
 	for i := range j.records {
 		rec := &j.records[i]
@@ -211,6 +207,10 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	}
 	if size == 0 {
 		return nil
+	}
+	taken := t.taken() == AllMarks // each of them now, or before
+	if taken {
+		lost = &t.shard.onlyTaken
 	}
 	rest = newJournal()
 	dropped := uint64(0)

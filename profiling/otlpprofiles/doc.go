@@ -11,7 +11,7 @@
 //
 // The format is opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.11. A Collector of version 0.160 takes it with
 // --feature-gates=service.profilesSupport. Set OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip for a receiver that is not near: profiles
-// become a fifth as long.
+// become about half as long.
 //
 // In a set-up of your own, wrap the tracer provider with spanlabels.WrapTracerProvider, and call [Exporter.Start] and
 // [Exporter.Shutdown].
@@ -28,7 +28,7 @@
 //	mutex, block   contentions (count), delay (nanoseconds)          contentions   since the last profile
 //	goroutineleak  goroutineleak (count)                             goroutineleak of a moment
 //
-// Types and units are those of pprof, by which the Collector's translation goes. The attribute perfline.profile.kind, [KindAttribute],
+// Types and units have the names of pprof, by which the Collector's translation goes. The attribute perfline.profile.kind, [KindAttribute],
 // tells kinds with equal types apart. Fields of a profile:
 //
 //	Sample.values                the CPU time of each sample, corrected so that all stand for the time that the process used; of other

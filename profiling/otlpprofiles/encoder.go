@@ -283,7 +283,7 @@ func (e *encoder) appendObserved(b []byte) []byte {
 	return b
 }
 
-// sort puts the observations in order by their samples. Those of a sample stay in their order.
+// sort puts the observations in order by their samples. The observations of a sample stay in their order.
 func (e *encoder) sort() {
 	n := len(e.samples.entries)
 	e.starts = append(e.starts[:0], make([]int32, n+1)...)

@@ -8,23 +8,19 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
-const (
-	// lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
-	lastTries = 3
-	// unknownPause is how long profiles are dropped when the receiver does not know them.
-	unknownPause = 10 * time.Minute
-)
+// lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
+const lastTries = 3
 
 // An Exporter profiles the program and sends the profiles to a receiver. Its methods may be called concurrently.
 type Exporter struct {
@@ -84,7 +80,7 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 	continuous.Unlabelled(func() {
 		r.queue = queue.New(queue.Config[*request]{
 			What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
-			UnknownPause: unknownPause, Logger: c.Logger,
+			UnknownPause: otlp.UnknownPause, Logger: c.Logger,
 			Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
 		})
 	})
@@ -99,8 +95,8 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 	return nil
 }
 
-// running returns what Start started, or nil.
-func (e *Exporter) running() *run {
+// started returns what Start started, or nil.
+func (e *Exporter) started() *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.r
@@ -110,7 +106,7 @@ func (e *Exporter) running() *run {
 // how many were lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait.
 // Before Start and after Shutdown, Flush does nothing.
 func (e *Exporter) Flush(ctx context.Context) error {
-	r := e.running()
+	r := e.started()
 	if r == nil {
 		return nil
 	}
@@ -136,7 +132,7 @@ func (e *Exporter) Flush(ctx context.Context) error {
 // ctx ends, and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive, the error
 // says how many, and why. Further calls return the same. Stats are final then. Before Start, Shutdown does nothing.
 func (e *Exporter) Shutdown(ctx context.Context) error {
-	r := e.running()
+	r := e.started()
 	if r == nil {
 		return nil
 	}
@@ -159,7 +155,7 @@ func (e *Exporter) Shutdown(ctx context.Context) error {
 // Stats returns what became of the profiles that were taken. A profile has one sample type: a heap profile counts as up to four. They
 // are zero before Start.
 func (e *Exporter) Stats() exporter.Stats {
-	r := e.running()
+	r := e.started()
 	if r == nil {
 		return exporter.Stats{}
 	}
@@ -168,7 +164,7 @@ func (e *Exporter) Stats() exporter.Stats {
 
 // Profiling returns how the profiles were taken. It is zero before Start.
 func (e *Exporter) Profiling() profiling.ContinuousStats {
-	r := e.running()
+	r := e.started()
 	if r == nil {
 		return profiling.ContinuousStats{}
 	}

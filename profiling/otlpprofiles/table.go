@@ -20,7 +20,7 @@ type extent struct{ from, to int32 }
 
 var seed = maphash.MakeSeed()
 
-// number returns the number of an entry, which it adds unless it is there.
+// number returns the number of an entry. It adds the entry if the table does not have it.
 func number[E string | []byte](t *table, entry E) int32 {
 	if 4*len(t.entries) >= 3*len(t.slots) {
 		t.grow()

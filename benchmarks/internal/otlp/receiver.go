@@ -1,4 +1,4 @@
-// Package otlp has a receiver of spans that counts and forgets them. It decodes as little
+// Package otlp has a receiver of spans and log records that counts and forgets them. It decodes as little
 // as it can: it shares the processors with what is measured.
 package otlp
 
@@ -41,7 +41,7 @@ func messages(message []byte, path ...protowire.Number) (n int64) {
 // A Receiver counts what arrives. The zero value counts what it is given by Take; one made by
 // Listen takes OTLP over gRPC. It is safe for concurrent use.
 type Receiver struct {
-	spans, bytes, wire atomic.Int64
+	spans, records, bytes, wire atomic.Int64
 
 	listener net.Listener
 	server   *grpc.Server
@@ -52,6 +52,15 @@ func (r *Receiver) Take(request []byte) {
 	r.spans.Add(Spans(request))
 	r.bytes.Add(int64(len(request)))
 }
+
+// TakeLogs counts a request with log records, which has the same fields.
+func (r *Receiver) TakeLogs(request []byte) {
+	r.records.Add(Spans(request))
+	r.bytes.Add(int64(len(request)))
+}
+
+// Records is how many log records arrived.
+func (r *Receiver) Records() int64 { return r.records.Load() }
 
 // Spans is how many spans arrived.
 func (r *Receiver) Spans() int64 { return r.spans.Load() }

@@ -58,17 +58,24 @@ func leaks() *Snapshot {
 	return &Snapshot{Leak, func(w io.Writer) error { return leaked.WriteTo(w, 0) }}
 }
 
-// give takes the snapshot and gives it to use, unless it is empty. godeltaprof reads the runtime's own memory, whose layout it
-// knows for each Go release: its panics must not end the program.
-func (s *Snapshot) give(use func(data []byte) error) (err error) {
+// give takes the snapshot and gives it to use, unless it is empty.
+func (s *Snapshot) give(use func(data []byte) error) error {
+	return recovered(func() error {
+		var data bytes.Buffer
+		if err := s.Take(&data); err != nil || data.Len() == 0 {
+			return err
+		}
+		return use(data.Bytes())
+	})
+}
+
+// recovered calls f, and returns its panic as an error. godeltaprof reads the runtime's own memory, whose layout it knows for each Go
+// release, and profiles may have anything: neither must end the program.
+func recovered(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	var data bytes.Buffer
-	if err := s.Take(&data); err != nil || data.Len() == 0 {
-		return err
-	}
-	return use(data.Bytes())
+	return f()
 }

@@ -21,7 +21,8 @@ const leakShare = 1000
 // ErrStopped is the error of [Source.Take] after [Source.Stop].
 var ErrStopped = errors.New("profiling is stopped")
 
-// A Sink gets the profiles, one after another, on the source's goroutine. An error counts as a profile that could not be taken.
+// A Sink gets the profiles, one after another, on the source's goroutine. An error, or a panic, counts as a
+// profile that could not be taken.
 type Sink interface {
 	// CPU takes the CPU samples of a time. There is at least one.
 	CPU(CPU) error
@@ -201,7 +202,8 @@ func (s *Source) takeCPU(last bool) {
 		}
 		// The last part ends now, one before it so much earlier.
 		end := end.Add(t.Stopped - parts[len(parts)-1].Stopped)
-		if err := s.c.Sink.CPU(CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: end}); err != nil {
+		cpu := CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: end}
+		if err := recovered(func() error { return s.c.Sink.CPU(cpu) }); err != nil {
 			s.fail("cpu", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package otlpprofiles
+package signals
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package otlpprofiles
+package signals
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func (r *receiver) all() [][]byte {
 	return slices.Clone(r.got)
 }
 
-// What a Collector gets and what it passes on are the same profiles: samples with values, times, stacks, attributes and links, and the
+// A Collector passes on the profiles that it gets: samples with values, times, stacks, attributes and links, and the
 // resource. The links name spans that ran, at the times of their samples.
 func TestCollector(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -201,8 +201,8 @@ func work(ctx context.Context, pl *perfline.Pipeline) map[string]period {
 }
 
 var (
-	sink int
-	kept [][]byte
+	sink   int
+	blocks [][]byte
 )
 
 //go:noinline
@@ -211,7 +211,7 @@ func burn(ctx context.Context, d time.Duration) {
 		for i := range 10_000 {
 			sink += i * i
 		}
-		kept = append(kept[:min(len(kept), 100)], make([]byte, 64<<10))
+		blocks = append(blocks[:min(len(blocks), 100)], make([]byte, 64<<10))
 	}
 }
 
@@ -221,7 +221,7 @@ func checkContent(t *testing.T, sent map[string]string, ran map[string]period) {
 	all := strings.Join(slices.Collect(maps.Values(sent)), "")
 	for _, want := range []string{
 		"cpu nanoseconds", "alloc_objects count", "alloc_space bytes", "inuse_objects count", "inuse_space bytes", "goroutine count", "contentions count", "delay nanoseconds",
-		"perfline.profile.kind=mutex", "perfline.profile.kind=block", "integration/otlpprofiles.burn", "service.name=shop", `zones=["a","b"]`, "shard=7",
+		"perfline.profile.kind=mutex", "perfline.profile.kind=block", "integration/signals.burn", "service.name=shop", `zones=["a","b"]`, "shard=7",
 		"process.executable.build_id.htlhash=", "profile.frame.type=go",
 	} {
 		if !strings.Contains(all, want) {
@@ -231,7 +231,7 @@ func checkContent(t *testing.T, sent map[string]string, ran map[string]period) {
 	linked, unlinked := map[string]bool{}, 0
 	for line := range strings.Lines(all) {
 		link, times, found := strings.Cut(strings.TrimSpace(line), " times ")
-		if !found || !strings.Contains(link, "otlpprofiles.burn") {
+		if !found || !strings.Contains(link, "signals.burn") {
 			continue
 		}
 		_, link, _ = strings.Cut(link, " link ")

@@ -1,2 +1,0 @@
-// Package otlpprofiles has the tests of profiles over OTLP with a real Collector.
-package otlpprofiles
