@@ -1,6 +1,7 @@
 package perfline_test
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ func TestCountsAreComplete(t *testing.T) {
 	s.Timeline[observer.Mark] = mark
 	fill(reflect.ValueOf(&s.Bridge).Elem())
 	fill(reflect.ValueOf(&s.Delivery).Elem())
+	fill(reflect.ValueOf(&s.Logs).Elem())
 	fill(reflect.ValueOf(&s.Metrics).Elem())
 	fill(reflect.ValueOf(&s.Profiles).Elem()) // which counts for OTLPProfiling, too: see TestBothProfilings
 	fill(reflect.ValueOf(&s.OTLPProfiles).Elem())
@@ -46,6 +48,21 @@ func TestCountsAreComplete(t *testing.T) {
 	for n := range next {
 		if n > 0 && !numbers[n] {
 			t.Errorf("the count with %d is missing", n)
+		}
+	}
+}
+
+// The page has a title for each group of counts.
+func TestPageHasTitlesOfCounts(t *testing.T) {
+	script, err := os.ReadFile("exporter/live/page/counters.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := perfline.Stats{Timeline: observer.Stats{observer.Mark: {}}}
+	s.Profiles.Engine = "cpu"
+	for _, c := range s.Counts() {
+		if !strings.Contains(string(script), "  '"+c.Group+"': '") {
+			t.Errorf("the page has no title for %s", c.Group)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/spanconfig"
 )
 
 // destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
@@ -44,14 +46,18 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	})
 }
 
+// ForceFlush flushes log records on another goroutine: they do not wait for the backend of spans.
 func (d *destinations) ForceFlush(ctx context.Context) (err error) {
+	logs := make(chan error, 1)
+	if d.logs == nil {
+		logs <- nil
+	} else {
+		go func() { logs <- d.logs.ForceFlush(ctx) }()
+	}
 	if to := d.backend(); to != nil {
 		err = to.ForceFlush(ctx)
 	}
-	if d.logs != nil {
-		err = errors.Join(err, d.logs.ForceFlush(ctx))
-	}
-	return err
+	return errors.Join(err, <-logs)
 }
 
 func (d *destinations) Shutdown(ctx context.Context) error {
@@ -69,12 +75,22 @@ func (d *destinations) Shutdown(ctx context.Context) error {
 }
 
 // logOutput returns the output of log records, and nil without one.
-func (d *destinations) logOutput() bridge.LogOutput {
+func (d *destinations) logOutput(vars *environ.Reader) bridge.LogOutput {
 	if d.logs == nil {
 		return nil
 	}
-	return d.logs
+	return limitedLogs{d.logs, spanconfig.ReadLogLimits(vars)}
 }
+
+// limitedLogs are log records with the limits that Start has read: a wrong variable is logged once, to Start's logger.
+type limitedLogs struct {
+	*exporter.LogDelivery
+
+	limits spanconfig.LogLimits
+}
+
+// LogLimits returns the limits, which package bridge asks for.
+func (l limitedLogs) LogLimits() spanconfig.LogLimits { return l.limits }
 
 // backend returns the delivery to the backend, and nil without one.
 func (d *destinations) backend() delivery {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -18,8 +19,10 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
 // A receiver keeps the requests that it gets, and gives the same answer to each.
@@ -203,13 +206,71 @@ func TestLogRecordsWithoutReceiver(t *testing.T) {
 		if got := spans.events(t); !slices.Equal(got, []string{"cache.miss"}) {
 			t.Errorf("span events %q, want cache.miss", got)
 		}
-		if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "OTEL_LOGS_EXPORTER=otlp") || !strings.Contains(line, "form=log_records") {
+		if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs") || !strings.Contains(line, "form=log_records") {
 			t.Errorf("logged %q, want one line with the remedy", line)
 		}
 		if pl.Logs() != nil {
 			t.Error("there is a delivery of logs")
 		}
 	}
+}
+
+// OpenTelemetry's log SDK reads the limits, too, and its complaint is not a second line about a wrong one.
+func TestWrongLimitOfLogsIsLoggedOnce(t *testing.T) {
+	for _, name := range []string{"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT"} {
+		t.Setenv(name, "many")
+		pl, _, log := start(t, perfline.Config{Logs: exporter.Config{Sender: &receiver{}}})
+		provider := bridgelog.NewLoggerProvider(pl, nil)
+		if err := errors.Join(provider.Shutdown(t.Context()), pl.Shutdown(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if lines := log.String(); strings.Count(lines, name) != 1 {
+			t.Errorf("logged %q, want one line about %s", lines, name)
+		}
+	}
+}
+
+// A hanging sender does not answer until it is closed.
+type hanging chan struct{}
+
+func (h hanging) Send(ctx context.Context, _ []byte) exporter.Answer {
+	select {
+	case <-h:
+		return exporter.Answer{}
+	case <-ctx.Done():
+		return exporter.Answer{Err: ctx.Err(), Retry: true}
+	}
+}
+
+// Log records arrive although the backend of traces hangs until the deadline.
+func TestLogsBesideHangingTraces(t *testing.T) {
+	overBoth(t, func(t *testing.T, start starter) {
+		for name, deliver := range map[string]func(*perfline.Pipeline, context.Context) error{
+			"Flush": (*perfline.Pipeline).Flush, "Shutdown": (*perfline.Pipeline).Shutdown,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "60000")
+				spans, logs := make(hanging), &receiver{}
+				pl, ctx, _ := start(t, perfline.Config{Traces: exporter.Config{Sender: spans}, Logs: exporter.Config{Sender: logs}, Marks: bridge.LogRecords})
+				ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+				marks.Mark(ctx, "cache.miss")
+				span.End()
+				soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				err := deliver(pl, soon)
+				close(spans)
+				if err == nil || strings.Contains(err.Error(), "log record") {
+					t.Errorf("%s returned %v, want an error about spans only", name, err)
+				}
+				if s := pl.Stats().Logs; s != (exporter.Stats{Accepted: 1, Delivered: 1}) {
+					t.Errorf("books of logs %+v, want one record delivered", s)
+				}
+				if err := pl.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
 }
 
 // A backend that does not know logs costs one line in the log. Traces arrive, and the loss is counted and reported.
@@ -240,6 +301,30 @@ func TestBackendWithoutLogs(t *testing.T) {
 	} {
 		if counts[name] != want {
 			t.Errorf("%s is %d, want %d", name, counts[name], want)
+		}
+	}
+}
+
+// Items are dropped in the pause after a backend that does not know their signal: no cause blames the queue alone.
+func TestCauseOfDroppedItems(t *testing.T) {
+	for name, c := range map[string]func(exporter.Sender) perfline.Config{
+		"log records": func(s exporter.Sender) perfline.Config { return perfline.Config{Logs: exporter.Config{Sender: s}} },
+		"profiles over OTLP": func(s exporter.Sender) perfline.Config {
+			return perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: s})}
+		},
+	} {
+		pl, ctx, _ := start(t, c(&receiver{answer: exporter.Answer{Err: errors.New("404 Not Found"), Unknown: true}}))
+		marks.Mark(ctx, "loose")
+		_ = pl.Flush(t.Context())
+		marks.Mark(ctx, "loose")
+		marks.Mark(ctx, "loose")
+		_ = pl.Flush(t.Context())
+		const cause = " dropped at the full queue, or not known to the backend"
+		if !slices.ContainsFunc(pl.Counts(), func(c exporter.Count) bool { return c.What == name+cause && c.N > 0 }) {
+			t.Errorf("%s: the counts have no cause %q: %v", name, cause, pl.Counts())
+		}
+		if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), name+cause) {
+			t.Errorf("%s: Shutdown returned %v, want the cause %q", name, err, cause)
 		}
 	}
 }

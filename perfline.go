@@ -77,7 +77,7 @@ type Config struct {
 
 	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
 	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource and
-	// limits, and Service, Version and Attributes describe only metrics and profiles. nil means a [bridge.TracerProvider]
+	// limits, and Service, Version and Attributes describe only metrics, log records and profiles. nil means a [bridge.TracerProvider]
 	// that Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
@@ -219,7 +219,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		p.logs = to.logs
 		started = append(started, p.logs)
 	} else if c.Marks != bridge.SpanEvents {
-		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp", "form", c.Marks)
+		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs", "form", c.Marks)
 	}
 
 	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The logger that was set before

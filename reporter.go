@@ -74,6 +74,10 @@ func (r *reporter) known(err error) bool {
 		return r.vars.Wrong(spanconfig.SamplerArg)
 	case errors.Is(err, resource.ErrPartialResource), errors.As(err, &escape):
 		return r.vars.Wrong(resourceAttributes)
+	case strings.HasPrefix(text, "invalid "+spanconfig.LogAttributeCount+" "):
+		return r.vars.Wrong(spanconfig.LogAttributeCount)
+	case strings.HasPrefix(text, "invalid "+spanconfig.LogAttributeValueLength+" "):
+		return r.vars.Wrong(spanconfig.LogAttributeValueLength)
 	case errors.As(err, &number):
 		return r.vars.Wrong(cardinalityLimit)
 	}

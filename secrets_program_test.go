@@ -34,6 +34,7 @@ func blurt() error {
 			c.Traces.Endpoint = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
 		}
 		c.Traces.Headers = map[string]string{"Authorization": "Bearer " + canary}
+		c.Logs.Endpoint, c.Logs.Headers = c.Traces.Endpoint, c.Traces.Headers
 		profiles.Endpoint, profiles.Headers = c.Traces.Endpoint, c.Traces.Headers
 		c.Profiles.ServerAddress = take("PYROSCOPE_SERVER_ADDRESS")
 		c.Profiles.BasicAuthUser, c.Profiles.BasicAuthPassword = take("PYROSCOPE_BASIC_AUTH_USER"), take("PYROSCOPE_BASIC_AUTH_PASSWORD")
@@ -45,7 +46,7 @@ func blurt() error {
 	c.ProfileExporter = otlpprofiles.New(profiles)
 	c.Logger = slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stdout, nil)))
-	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Profiles, &c.Profiles, profiles, &profiles, c.ProfileExporter} {
+	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Logs, &c.Logs, c.Profiles, &c.Profiles, profiles, &profiles, c.ProfileExporter} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Printf(verb+"\n", v)
 		}

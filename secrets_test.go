@@ -37,6 +37,7 @@ func TestNoSecretComesOut(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS":         "authorization=Bearer%20" + canary,
 		"OTEL_EXPORTER_OTLP_TRACES_HEADERS":  "x-token=" + canary + "traces",
 		"OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x-token=" + canary + "metrics",
+		"OTEL_EXPORTER_OTLP_LOGS_HEADERS":    "x-token=" + canary + "logs",
 
 		"OTEL_EXPORTER_OTLP_PROFILES_HEADERS": "x-token=" + canary + "profiles",
 		"PYROSCOPE_BASIC_AUTH_USER":           "user",
@@ -72,6 +73,7 @@ func TestNoSecretComesOut(t *testing.T) {
 		{name: "headers that are not escaped", server: takes, vars: env{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "authorization=%zz" + canary}, says: "OTEL_EXPORTER_OTLP_TRACES_HEADERS"},
 		{name: "headers without names", server: takes, vars: env{"OTEL_EXPORTER_OTLP_HEADERS": "Bearer " + canary + "=="}, says: "OTEL_EXPORTER_OTLP_HEADERS"},
 		{name: "headers of metrics that are no list", server: takes, vars: env{"OTEL_EXPORTER_OTLP_METRICS_HEADERS": canary}, says: "OTEL_EXPORTER_OTLP_METRICS_HEADERS"},
+		{name: "headers of logs that are no list", server: takes, vars: env{"OTEL_EXPORTER_OTLP_LOGS_HEADERS": canary}, says: "OTEL_EXPORTER_OTLP_LOGS_HEADERS"},
 		{name: "attributes that are no pairs", server: takes, vars: env{"OTEL_RESOURCE_ATTRIBUTES": "team=web," + canary}, says: "OTEL_RESOURCE_ATTRIBUTES"},
 		{name: "attributes that are not escaped", server: takes, vars: env{"OTEL_RESOURCE_ATTRIBUTES": "token=%zz" + canary}, says: "OTEL_RESOURCE_ATTRIBUTES"},
 		{name: "a header with a line break", server: takes, vars: env{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=" + canary + "%0d%0ax:y"}, says: "OTEL_EXPORTER_OTLP_HEADERS"},
@@ -98,7 +100,7 @@ func TestNoSecretComesOut(t *testing.T) {
 				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$", canary)
 				cmd.Env = []string{
 					"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), blurtVariable + "=1", fieldsVariable + "=" + how.fields, "SECRET=" + canary,
-					"OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=" + how.protocol, "OTEL_EXPORTER_OTLP_TIMEOUT=15000", patienceVariable + "=" + patience,
+					"OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=otlp", "OTEL_LOGS_EXPORTER=otlp", "PERFLINE_MARKS=both", "OTEL_EXPORTER_OTLP_PROTOCOL=" + how.protocol, "OTEL_EXPORTER_OTLP_TIMEOUT=15000", patienceVariable + "=" + patience,
 				}
 				vars := env{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "PYROSCOPE_SERVER_ADDRESS": address}
 				for _, more := range []env{auth, c.vars} {

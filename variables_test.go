@@ -81,15 +81,19 @@ func variables(pyroscope string) map[string]cellsOf {
 		"PYROSCOPE_SERVER_ADDRESS": {cells: allFail},
 	}
 	for _, name := range []string{
-		"OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT",
-		"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_EVENT_COUNT_LIMIT", "OTEL_SPAN_LINK_COUNT_LIMIT",
+		"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_EVENT_COUNT_LIMIT", "OTEL_SPAN_LINK_COUNT_LIMIT",
 		"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT",
-		"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT",
 	} {
 		all[name] = cellsOf{cells: limit}
 	}
 	traces, metrics := env{"OTEL_TRACES_EXPORTER": "otlp"}, env{"OTEL_METRICS_EXPORTER": "otlp"}
 	logs := env{"OTEL_LOGS_EXPORTER": "otlp"}
+	for _, name := range []string{
+		"OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+		"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+	} {
+		all[name] = cellsOf{cells: limit, with: logs} // with logs, two parts read them
+	}
 	both := maps.Clone(traces)
 	maps.Copy(both, metrics)
 	for what, cells := range map[string]string{

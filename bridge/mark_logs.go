@@ -45,7 +45,26 @@ func newMarkLogs(form MarkForm, output LogOutput, res *resource.Resource, groups
 		form = SpanEvents
 	}
 	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
-	return &markLogs{form: form, output: output, group: group, limits: spanconfig.ReadLogLimits(environ.NewReader(nil))}
+	return &markLogs{form: form, output: output, group: group, limits: logLimits(output)}
+}
+
+// logLimits returns the limits of log records: of an output of perfline.Start, which has logged wrong variables, or of the variables.
+func logLimits(output LogOutput) spanconfig.LogLimits {
+	if l, ok := output.(interface{ LogLimits() spanconfig.LogLimits }); ok {
+		return l.LogLimits()
+	}
+	return spanconfig.ReadLogLimits(environ.NewReader(nil))
+}
+
+// flush flushes the output, if there is one, on another goroutine: log records do not wait for the backend of spans.
+func (l *markLogs) flush(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if l == nil {
+		done <- nil
+	} else {
+		go func() { done <- l.output.ForceFlush(ctx) }()
+	}
+	return done
 }
 
 // ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.

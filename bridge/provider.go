@@ -232,7 +232,7 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	return false
 }
 
-// ForceFlush hands over the spans that have ended before the call, and flushes the outputs and then the
+// ForceFlush hands over the spans that have ended before the call, and flushes the outputs, Logs beside the others, and then the
 // processors. It returns all their errors.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	err := errors.Join(p.timeline.FlushUnits(ctx), p.flushOutputs(ctx))
@@ -246,13 +246,11 @@ func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 }
 
 func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
+	logs := p.logs.flush(ctx)
 	for _, o := range slices.Concat(p.recorders, p.exporters) {
 		err = errors.Join(err, o.ForceFlush(ctx))
 	}
-	if p.logs != nil {
-		err = errors.Join(err, p.logs.output.ForceFlush(ctx))
-	}
-	return err
+	return errors.Join(err, <-logs)
 }
 
 // Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
@@ -275,7 +273,7 @@ func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
 		for _, o := range slices.Concat(p.recorders, p.exporters) {
 			err = errors.Join(err, o.Shutdown(ctx))
 		}
-		if p.logs != nil {
+		if p.logs != nil { // last: outputs may log
 			err = errors.Join(err, p.logs.output.Shutdown(ctx))
 		}
 	}()

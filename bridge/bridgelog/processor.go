@@ -24,14 +24,17 @@ type Pipeline[O bridge.LogOutput] interface {
 	Resource() *resource.Resource
 }
 
+// An Output takes encoded log records, or is nil: *exporter.LogDelivery is one.
+type Output interface {
+	comparable
+	bridge.LogOutput
+}
+
 // NewLoggerProvider returns a provider whose log records p delivers, with p's resource. It delivers records of the severity that
 // corresponds to level and above; nil means [slog.LevelInfo]. If p exports no log records, all loggers are disabled.
 //
 // Shutdown of the provider delivers the records and leaves p running. Records that come after the shutdown of p count as dropped.
-func NewLoggerProvider[O interface {
-	comparable
-	bridge.LogOutput
-}](p Pipeline[O], level slog.Leveler) *sdklog.LoggerProvider {
+func NewLoggerProvider[O Output](p Pipeline[O], level slog.Leveler) *sdklog.LoggerProvider {
 	var none O
 	if p.Logs() == none {
 		return sdklog.NewLoggerProvider()
@@ -45,15 +48,21 @@ func NewLoggerProvider[O interface {
 //
 //   - A record is encoded without a lock, and without an allocation unless it has lists, maps, bytes or text that is not UTF-8.
 //   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or marks may use it too.
-func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
+//   - If out is nil, as Logs of a pipeline that exports no log records, the processor takes no records.
+func NewProcessor[O Output](out O, level slog.Leveler) sdklog.Processor {
 	if level == nil {
 		level = slog.LevelInfo
 	}
-	return &processor{out: out, level: level}
+	p := &processor{level: level}
+	var none O
+	if out != none {
+		p.out = out
+	}
+	return p
 }
 
 type processor struct {
-	out    bridge.LogOutput
+	out    bridge.LogOutput // nil: records go nowhere
 	level  slog.Leveler
 	groups otlpenc.Groups
 	pool   sync.Pool // of *scratch
@@ -73,7 +82,7 @@ const (
 
 // takes reports whether a severity is delivered. Severities are nine above the levels of slog.
 func (p *processor) takes(s log.Severity) bool {
-	return s == log.SeverityUndefined || slog.Level(s-log.SeverityInfo) >= p.level.Level()
+	return p.out != nil && (s == log.SeverityUndefined || slog.Level(s-log.SeverityInfo) >= p.level.Level())
 }
 
 // Enabled reports whether records of the severity are delivered.
@@ -112,7 +121,12 @@ func (p *processor) OnEmit(_ context.Context, r *sdklog.Record) error {
 }
 
 // ForceFlush delivers the records that were emitted before.
-func (p *processor) ForceFlush(ctx context.Context) error { return p.out.ForceFlush(ctx) }
+func (p *processor) ForceFlush(ctx context.Context) error {
+	if p.out == nil {
+		return nil
+	}
+	return p.out.ForceFlush(ctx)
+}
 
 // Shutdown delivers the records that were emitted before, and leaves out open.
-func (p *processor) Shutdown(ctx context.Context) error { return p.out.ForceFlush(ctx) }
+func (p *processor) Shutdown(ctx context.Context) error { return p.ForceFlush(ctx) }

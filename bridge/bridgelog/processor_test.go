@@ -328,3 +328,20 @@ func TestNoLogs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Logs of a pipeline that exports no log records is a nil pointer. A processor of it does nothing.
+func TestProcessorWithoutOutput(t *testing.T) {
+	var none *exporter.LogDelivery
+	p := bridgelog.NewProcessor(none, nil)
+	logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(p))
+	var r log.Record
+	r.SetSeverity(log.SeverityError)
+	l := logs.Logger("test")
+	l.Emit(t.Context(), r)
+	if l.Enabled(t.Context(), log.EnabledParameters{Severity: log.SeverityError}) {
+		t.Error("the logger is enabled")
+	}
+	if err := errors.Join(logs.ForceFlush(t.Context()), logs.Shutdown(t.Context())); err != nil {
+		t.Error(err)
+	}
+}

@@ -107,7 +107,7 @@ var variables = []Variable{
 		Name: "OTEL_TRACES_SAMPLER_ARG", Sets: "The share of traces that the samplers `traceidratio` and `parentbased_traceidratio` take.",
 		Must: "must be a number from 0 to 1", Default: "1",
 	},
-	limit("OTEL_ATTRIBUTE_COUNT_LIMIT", "Attributes of a span.", "128"),
+	limit("OTEL_ATTRIBUTE_COUNT_LIMIT", "Attributes of a span or a log record.", "128"),
 	limit("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "The same. It wins.", "128"),
 	limit("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value.", "-1"),
 	limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "The same. It wins.", "-1"),

@@ -15,4 +15,4 @@ func (e *Exporter) StartProcess(ctx context.Context, res *resource.Resource, log
 }
 
 // Add queues a request with one profile, as if it had been taken.
-func (e *Exporter) Add(body []byte) { (&sink{queue: e.running().queue}).add(request{body, 1}) }
+func (e *Exporter) Add(body []byte) { (&sink{queue: e.started().queue}).add(request{body, 1}) }
