@@ -48,7 +48,8 @@ func (*played) Fallback() string                { return "" }
 
 // process is a process with a CPU profile and a heap profile of two sample types.
 func process() continuous.Process {
-	return continuous.Process{Now: time.Now, Profiler: func(func()) (continuous.Profiler, error) { return &played{}, nil }, Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: func(w io.Writer) error {
+	clock := func() time.Duration { return time.Second } // when the traces stop
+	return continuous.Process{Now: time.Now, Clock: clock, Profiler: func(func()) (continuous.Profiler, error) { return &played{}, nil }, Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: func(w io.Writer) error {
 		f := &pprofpb.Function{ID: 1, Name: "main.make"}
 		l := &pprofpb.Location{ID: 1, Line: []pprofpb.Line{{Function: f}}}
 		p := &pprofpb.Profile{
