@@ -38,7 +38,9 @@ type customSender struct{ sender exporter.Sender }
 
 func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
 	a := c.sender.Send(ctx, body)
-	return queue.Answer{Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Rejected: a.Rejected, Message: a.Message}
+	return queue.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+	}
 }
 
 // Close closes the sender if it can be closed.
