@@ -24,7 +24,7 @@ func links(v any) []map[string]any {
 	return nil
 }
 
-// Every data source leads to the ones that deploy/README.md says, by settings that Grafana reads.
+// Every data source leads to the ones that deploy/README.md says. No Grafana runs here: the names of the settings are the documentation's.
 func TestLinks(t *testing.T) {
 	all := sources(t)
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestLinks(t *testing.T) {
 }
 
 // A $ in a provisioned file begins a variable of Grafana's own environment, so the variables of links
-// are written with two, and are ones that Grafana sets for a link.
+// are written with two. The known ones are the documentation's.
 func TestLinkVariables(t *testing.T) {
 	known := []string{"__tags", "__trace.traceId", "__value.raw"}
 	for uid, s := range sources(t) {

@@ -25,6 +25,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
@@ -205,9 +206,12 @@ var (
 	blocks [][]byte
 )
 
+// burn uses CPU time, for ten times as long at most: on a busy machine it takes longer.
+//
 //go:noinline
 func burn(ctx context.Context, d time.Duration) {
-	for begin := time.Now(); time.Since(begin) < d && ctx.Err() == nil; {
+	used, began := cputime.Process(), time.Now()
+	for cputime.Process()-used < d && time.Since(began) < 10*d && ctx.Err() == nil {
 		for i := range 10_000 {
 			sink += i * i
 		}

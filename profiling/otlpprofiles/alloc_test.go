@@ -4,6 +4,7 @@ package otlpprofiles
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -47,4 +48,30 @@ func TestEncoderAllocations(t *testing.T) {
 	if got := testing.AllocsPerRun(20, func() { e.cpu(c, send) }); got > float64(contexts+3) {
 		t.Errorf("%v allocations of a profile with %d contexts, want one for each and 3", got, contexts)
 	}
+}
+
+// A large profile leaves little memory behind.
+func TestEncoderAllocAfterLargeProfile(t *testing.T) {
+	const samples = 200_000
+	b := profile.NewBuilder(nil)
+	work := []*profile.Call{{Name: "main.work", File: "main.go", Line: 1}}
+	for i := range samples {
+		b.Add(work, profile.Sample{Timestamp: time.Duration(i) * time.Microsecond, ContextID: profile.None, Weight: 10 * time.Millisecond})
+	}
+	tr := b.Trace(nil)
+	tr.Engine, tr.Stopped = profile.EngineCPU, time.Second
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	e := newEncoder(shop(), thisProgram())
+	before := heap()
+	e.cpu(continuous.CPU{Trace: tr, Factor: 1, End: time.Unix(1_000_000, 0)}, func(request) {})
+	if left := heap() - before; left > keepBytes {
+		t.Errorf("%d bytes are left of a profile with %d samples, want %d or less", left, samples, keepBytes)
+	}
+	runtime.KeepAlive(e)
+	runtime.KeepAlive(tr)
 }

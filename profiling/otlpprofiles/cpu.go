@@ -52,6 +52,7 @@ func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 		e.observe(observation{n, value, max(typ.from, min(at, typ.to-1))})
 	}
 	e.end(send)
+	e.release()
 }
 
 // sampleOf returns the number of the sample that one of the trace's belongs to.

@@ -52,8 +52,8 @@
 //   - A request is sent again if the receiver says that it may, as the specification of OTLP has it, until newer profiles need its room.
 //   - The counts balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
 //   - The log has one line when delivery begins to fail, and one when it works again. No line names secrets of the configuration.
-//   - When the receiver does not know profiles (UNIMPLEMENTED, 404), the log has one line. Profiles are dropped and counted for ten
-//     minutes, and then tried again.
+//   - When the receiver does not know profiles (UNIMPLEMENTED, 404, or a Sender's answer Unknown), the log has one line. Profiles are
+//     dropped and counted for ten minutes, and then tried again.
 //   - After [Exporter.Shutdown] no goroutine and no connection is left, unless a Sender ignores its context.
 //   - It runs beside package pyroscope: each has all profiles. The CPU is sampled once for both. The runtime's profiles are taken twice.
 //

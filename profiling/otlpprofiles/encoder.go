@@ -103,26 +103,42 @@ type encoder struct {
 func newEncoder(res *resource.Resource, of program) *encoder {
 	e := &encoder{
 		resource: otlpwire.AppendResource(nil, res), limit: maxRequest, d: newDictionary(of),
-		scope:     otlpwire.AppendScope(nil, instrumentation.Scope{Name: scope.Name, SchemaURL: semconv.SchemaURL}),
-		positions: map[position]int32{}, stacks: map[position]int32{}, seen: map[seenSample]int32{},
+		scope: otlpwire.AppendScope(nil, instrumentation.Scope{Name: scope.Name, SchemaURL: semconv.SchemaURL}),
 	}
+	e.makeMaps()
 	return e
 }
 
 // begin begins a request.
 func (e *encoder) begin(h header) {
 	e.h = h
-	if e.size() > keepBytes {
-		e.d, e.samples = newDictionary(e.d.program), table{}
-		e.sums, e.observed, e.order, e.starts, e.profiles = nil, nil, nil, nil, nil
-		e.positions, e.stacks, e.seen = map[position]int32{}, map[position]int32{}, map[seenSample]int32{}
-	}
 	e.d.reset()
 	e.samples.reset()
 	e.sums, e.observed, e.valueLen, e.profiles = e.sums[:0], e.observed[:0], 0, e.profiles[:0]
 	clear(e.positions)
 	clear(e.stacks)
 	clear(e.seen)
+}
+
+// room returns the memory of the encoder without its maps, which have as many entries as its tables.
+func (e *encoder) room() int {
+	room := e.samples.room() + cap(e.profiles) + 8*cap(e.sums) + 24*cap(e.observed) + 4*(cap(e.order)+cap(e.starts)) + 32*cap(e.contexts)
+	for _, t := range e.d.tables() {
+		room += t.room()
+	}
+	return room
+}
+
+// release gives up the memory of a profile that was large.
+func (e *encoder) release() {
+	if e.room() > keepBytes {
+		*e = encoder{resource: e.resource, scope: e.scope, limit: e.limit, d: newDictionary(e.d.program)}
+		e.makeMaps()
+	}
+}
+
+func (e *encoder) makeMaps() {
+	e.positions, e.stacks, e.seen = map[position]int32{}, map[position]int32{}, map[seenSample]int32{}
 }
 
 // size returns the length of the request, or more.

@@ -72,18 +72,12 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 	if err := c.resolve(vars); err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
 	}
-	sender, to, err := c.sender(vars)
+	r := &run{}
+	var err error
+	continuous.Unlabelled(func() { err = r.deliver(c, vars) })
 	if err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
 	}
-	r := &run{to: to, close: sender.Close}
-	continuous.Unlabelled(func() {
-		r.queue = queue.New(queue.Config[*request]{
-			What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
-			UnknownPause: otlp.UnknownPause, Logger: c.Logger,
-			Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
-		})
-	})
 	r.source, err = continuous.Start(continuous.Config{
 		Interval: c.Interval, LeakInterval: c.LeakInterval, Process: of, Counts: "ContinuousStats", Logger: c.Logger,
 		Sink: &sink{encoder: newEncoder(res, thisProgram()), queue: r.queue},
@@ -92,6 +86,21 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 		return errors.Join(err, r.queue.Shutdown(ctx), r.close()) // the queue is empty
 	}
 	e.r = r
+	return nil
+}
+
+// deliver starts the queue, and the goroutines of a connection over gRPC.
+func (r *run) deliver(c Config, vars *environ.Reader) error {
+	sender, to, err := c.sender(vars)
+	if err != nil {
+		return err
+	}
+	r.to, r.close = to, sender.Close
+	r.queue = queue.New(queue.Config[*request]{
+		What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
+		UnknownPause: otlp.UnknownPause, Logger: c.Logger,
+		Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
+	})
 	return nil
 }
 

@@ -48,7 +48,8 @@ func (*played) Fallback() string                { return "" }
 
 // process is a process with a CPU profile and a heap profile of two sample types.
 func process() continuous.Process {
-	return continuous.Process{Now: time.Now, Profiler: func(func()) (continuous.Profiler, error) { return &played{}, nil }, Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: func(w io.Writer) error {
+	clock := func() time.Duration { return time.Second } // when the traces stop
+	return continuous.Process{Now: time.Now, Clock: clock, Profiler: func(func()) (continuous.Profiler, error) { return &played{}, nil }, Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: func(w io.Writer) error {
 		f := &pprofpb.Function{ID: 1, Name: "main.make"}
 		l := &pprofpb.Location{ID: 1, Line: []pprofpb.Line{{Function: f}}}
 		p := &pprofpb.Profile{
@@ -205,22 +206,34 @@ func TestUnknownSignal(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	defer s.Close()
-	var log bytes.Buffer
-	e := start(t, otlpprofiles.Config{Endpoint: s.URL, Protocol: exporter.HTTP}, &log)
-	for range 5 {
-		if err := e.Flush(t.Context()); err == nil {
-			t.Error("Flush returned no error")
-		}
-	}
-	_ = e.Shutdown(t.Context())
-	if n := len(requests); n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
-	if got := e.Stats(); got.Accepted != 6*perTake || got.Failed+got.Dropped != 6*perTake {
-		t.Errorf("counts are %+v", got)
-	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the receiver does not know profiles") {
-		t.Errorf("logged %s", &log)
+	sender := &receiver{answer: exporter.Answer{Err: errors.New("no topic for profiles"), Unknown: true}}
+	for _, c := range []struct {
+		name     string
+		config   otlpprofiles.Config
+		requests func() int
+	}{
+		{"HTTP", otlpprofiles.Config{Endpoint: s.URL, Protocol: exporter.HTTP}, func() int { return len(requests) }},
+		{"Sender", otlpprofiles.Config{Sender: sender}, sender.received},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log bytes.Buffer
+			e := start(t, c.config, &log)
+			for range 5 {
+				if err := e.Flush(t.Context()); err == nil {
+					t.Error("Flush returned no error")
+				}
+			}
+			_ = e.Shutdown(t.Context())
+			if n := c.requests(); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+			if got := e.Stats(); got.Accepted != 6*perTake || got.Failed+got.Dropped != 6*perTake {
+				t.Errorf("counts are %+v", got)
+			}
+			if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the receiver does not know profiles") {
+				t.Errorf("logged %s", &log)
+			}
+		})
 	}
 }
 

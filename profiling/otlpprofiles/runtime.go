@@ -54,6 +54,7 @@ func (e *encoder) runtime(r continuous.Runtime, send func(request)) error {
 		e.sum(e.sample(stack, 0), s.Value...)
 	}
 	e.end(send)
+	e.release()
 	return nil
 }
 

@@ -73,6 +73,9 @@ func (t *table) grow() {
 	}
 }
 
+// room returns the memory of the table.
+func (t *table) room() int { return cap(t.data) + 8*cap(t.entries) + 4*len(t.slots) }
+
 // reset takes all entries out.
 func (t *table) reset() {
 	t.data, t.entries = t.data[:0], t.entries[:0]

@@ -3,9 +3,11 @@ package pyroscope
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A Process is where the profiles of a test's pusher come from.
@@ -28,7 +30,11 @@ type Snapshot struct {
 
 // StartProcess is Start with other profiles.
 func StartProcess(c Config, of Process) (*Pusher, error) {
-	p := continuous.Process{Now: of.Now, Profiler: of.Profiler, Snapshots: continuous.RuntimeSnapshots()[:of.Runtime]}
+	var last lastTrace
+	p := continuous.Process{Now: of.Now, Clock: last.clock, Snapshots: continuous.RuntimeSnapshots()[:of.Runtime], Profiler: func(full func()) (Profiler, error) {
+		profiler, err := of.Profiler(full)
+		return timedProfiler{profiler, &last}, err
+	}}
 	for _, s := range of.Snapshots {
 		p.Snapshots = append(p.Snapshots, continuous.Snapshot(s))
 	}
@@ -37,6 +43,29 @@ func StartProcess(c Config, of Process) (*Pusher, error) {
 	}
 	return start(context.Background(), c, p)
 }
+
+// A lastTrace has the time at which the last trace stopped, by the clock of traces.
+type lastTrace struct{ stopped atomic.Int64 }
+
+func (l *lastTrace) clock() time.Duration { return time.Duration(l.stopped.Load()) }
+
+func (l *lastTrace) note(t *profile.Trace, err error) (*profile.Trace, error) {
+	if t != nil {
+		l.stopped.Store(int64(t.Stopped))
+	}
+	return t, err
+}
+
+// A timedProfiler is a profiler each of whose traces stops now.
+type timedProfiler struct {
+	Profiler
+	last *lastTrace
+}
+
+func (p timedProfiler) TakeTrace() (*profile.Trace, error) {
+	return p.last.note(p.Profiler.TakeTrace())
+}
+func (p timedProfiler) Stop() (*profile.Trace, error) { return p.last.note(p.Profiler.Stop()) }
 
 // PushRequest encodes a request.
 var PushRequest = pushRequest

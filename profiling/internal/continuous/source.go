@@ -58,6 +58,7 @@ type Config struct {
 // A Process is the origin of profiles.
 type Process struct {
 	Now       func() time.Time
+	Clock     func() time.Duration                // what it is by the clock of traces
 	Profiler  func(full func()) (Profiler, error) // calls full when it has stopped because its buffer is full
 	Snapshots []Snapshot
 	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
@@ -65,9 +66,10 @@ type Process struct {
 
 // ThisProcess returns the program's own process. The CPU samples name the spans that the selection says.
 func ThisProcess(ctx context.Context, spans spanlabels.Selection) Process {
-	return Process{Now: time.Now, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
+	timeline := observer.ProcessTimeline()
+	return Process{Now: time.Now, Clock: timeline.Now, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.
-		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), observer.ProcessTimeline()), profiling.Options{
+		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline), profiling.Options{
 			SampleInterval:     sampleInterval,
 			MaxBufferSize:      bufferSize,
 			OnSampleBufferFull: func(*profiling.Profiler) { full() },
@@ -180,7 +182,7 @@ func (s *Source) takeSnapshot(of *Snapshot) {
 
 func (s *Source) takeCPU(last bool) {
 	parts, restarted, err := s.cpu.cut(last)
-	end := s.c.Process.Now()
+	now, clock := s.c.Process.Now(), s.c.Process.Clock()
 	if restarted {
 		s.mu.Lock()
 		s.stats.Restarts++
@@ -200,9 +202,8 @@ func (s *Source) takeCPU(last bool) {
 		if len(t.Samples) == 0 {
 			continue
 		}
-		// The last part ends now, one before it so much earlier.
-		end := end.Add(t.Stopped - parts[len(parts)-1].Stopped)
-		cpu := CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: end}
+		// A part ended when it was cut, or long before, with its profiler.
+		cpu := CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: now.Add(t.Stopped - clock)}
 		if err := recovered(func() error { return s.c.Sink.CPU(cpu) }); err != nil {
 			s.fail("cpu", err)
 		}
@@ -231,8 +232,11 @@ func (s *Source) log(event, message string, err error) {
 }
 
 // Take takes profiles now, except of leaked goroutines, and returns when the sink has them. The error is [ErrStopped], or the cause
-// of ctx if that ended.
+// of ctx if that ended. Nothing is taken if it ended before.
 func (s *Source) Take(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	taken := make(chan struct{})
 	select {
 	case s.now <- taken:

@@ -22,8 +22,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A profiler has one sample a trace. It waits for hold in Stop, if there is one.
-type profiler struct{ hold chan struct{} }
+// A profiler has one sample a trace. Traces stop after a second. It waits for hold in Stop, if there is one.
+type profiler struct {
+	hold chan struct{}
+	ends bool // it is stopped then
+}
 
 func (*profiler) TakeTrace() (*profile.Trace, error) {
 	b := profile.NewBuilder(nil)
@@ -40,14 +43,21 @@ func (p *profiler) Stop() (*profile.Trace, error) {
 	return p.TakeTrace()
 }
 
-func (*profiler) State() profiling.State { return profiling.Started }
+func (p *profiler) State() profiling.State {
+	if p.ends {
+		return profiling.Stopped
+	}
+	return profiling.Started
+}
+
 func (*profiler) Engine() profile.Engine { return profile.EngineCPU }
 func (*profiler) Fallback() string       { return "" }
 
 // A sink notes what it gets. Its errors are err, or a panic.
 type sink struct {
-	mu     sync.Mutex // guards got
+	mu     sync.Mutex // guards got and ends
 	got    []string
+	ends   []time.Time // of CPU profiles
 	err    error
 	panics bool
 }
@@ -63,6 +73,9 @@ func (s *sink) CPU(c continuous.CPU) error {
 	if s.panics {
 		panic("the sink's")
 	}
+	s.mu.Lock()
+	s.ends = append(s.ends, c.End)
+	s.mu.Unlock()
 	return s.note("cpu of " + c.Trace.Stopped.String())
 }
 
@@ -81,10 +94,11 @@ func (s *sink) all() []string {
 
 func start(t *testing.T, s *sink, p *profiler, log io.Writer) *continuous.Source {
 	t.Helper()
+	began := time.Now()
 	source, err := continuous.Start(continuous.Config{
 		Interval: 10 * time.Second, LeakInterval: 25 * time.Second, Sink: s, Counts: "Books", Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Process: continuous.Process{
-			Now: time.Now, Profiler: func(func()) (continuous.Profiler, error) { return p, nil },
+			Now: time.Now, Clock: func() time.Duration { return time.Since(began) }, Profiler: func(func()) (continuous.Profiler, error) { return p, nil },
 			Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: write("h")}, {Kind: continuous.Mutex, Take: write("")}},
 			Leaks:     &continuous.Snapshot{Kind: continuous.Leak, Take: write("l")},
 		},
@@ -148,6 +162,49 @@ func TestSinkFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A profile is of the time in which its profiler ran, which may have ended long before the profile was taken.
+func TestProfilerThatEndedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, began := &sink{}, time.Now()
+		source := start(t, s, &profiler{ends: true}, io.Discard)
+		time.Sleep(11 * time.Second)
+		if err := source.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, end := range s.ends {
+			if d := end.Sub(began); d != time.Second {
+				t.Errorf("a profile ends after %v, want 1s", d)
+			}
+		}
+		if len(s.ends) != 3 { // two parts at 10 s
+			t.Errorf("%d profiles, want 3", len(s.ends))
+		}
+	})
+}
+
+// Take takes nothing for a context that is over.
+func TestTakeTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		source := start(t, s, &profiler{}, io.Discard)
+		synctest.Wait() // it could take now
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 100 {
+			if err := source.Take(over); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+		synctest.Wait()
+		if got := s.all(); len(got) > 0 {
+			t.Errorf("the sink got %q", got)
+		}
+		if err := source.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Take and Stop end with their context.
