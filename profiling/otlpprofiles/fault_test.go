@@ -30,7 +30,9 @@ var profiles = faulttest.Signal{
 	Names: names,
 	New: func(c faulttest.Config) (faulttest.Delivery, error) {
 		e := otlpprofiles.New(otlpprofiles.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, QueueBytes: c.QueueBytes, Logger: c.Logger})
-		err := e.StartProcess(context.Background(), nil, nil, continuous.Process{Now: time.Now, Clock: clock, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil }})
+		err := e.StartProcess(context.Background(), nil, nil, continuous.Process{
+			Now: time.Now, Clock: func() time.Duration { return 0 }, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil },
+		})
 		return faulty{e}, err
 	},
 }
