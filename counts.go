@@ -94,15 +94,15 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{N: b.SpansOffTimeline, What: "spans missing on their request's timeline: too many were open"})
 	add("perfline.spans.unlabelled",
 		exporter.Count{N: s.UnlabelledSpans, What: "spans missing in profiles: too many were open"})
-	add("perfline.delivery.spans", delivered("spans", s.Delivery)...)
+	add("perfline.delivery.spans", delivered("spans", s.Delivery, fullQueue)...)
 	add("perfline.delivery.spans.unanswered",
 		exporter.Count{N: s.Delivery.Unanswered, What: "failed spans that the backend may have: its answer did not arrive"})
 	add("perfline.delivery.spans.retries", exporter.Count{N: s.Delivery.Retries, What: "requests with spans that were sent again"})
-	add("perfline.delivery.logs", delivered("log records", s.Logs)...)
+	add("perfline.delivery.logs", delivered("log records", s.Logs, fullOrUnknown)...)
 	add("perfline.delivery.logs.unanswered",
 		exporter.Count{N: s.Logs.Unanswered, What: "failed log records that the backend may have: its answer did not arrive"})
 	add("perfline.delivery.logs.retries", exporter.Count{N: s.Logs.Retries, What: "requests with log records that were sent again"})
-	add("perfline.delivery.metrics", delivered("metric points", s.Metrics)...)
+	add("perfline.delivery.metrics", delivered("metric points", s.Metrics, fullQueue)...)
 	add("perfline.delivery.metrics.unanswered",
 		exporter.Count{N: s.Metrics.Unanswered, What: "failed metric points that the backend may have: its answer did not arrive"})
 	add("perfline.delivery.metrics.retries", exporter.Count{N: s.Metrics.Retries, What: "requests with metrics that were sent again"})
@@ -148,13 +148,19 @@ func (s Stats) Counts() []exporter.Count {
 	return append(all, measureCounts(s.Measures)...)
 }
 
+// Why items were dropped. Log records and profiles are also dropped while a backend that does not know them gets none.
+const (
+	fullQueue     = " dropped at the full queue"
+	fullOrUnknown = " dropped at the full queue, or not known to the backend"
+)
+
 // delivered lists the outcomes of a delivery over OTLP. The outcomes besides accepted are disjoint and add up to it.
-func delivered(what string, s exporter.Stats) []exporter.Count {
+func delivered(what string, s exporter.Stats, dropped string) []exporter.Count {
 	return []exporter.Count{
 		{Name: "accepted", N: s.Accepted, What: what + " given to the queue"},
 		{Name: "delivered", N: s.Delivered, What: what + " that the backend accepted"},
 		{Name: "pending", N: s.Pending, Now: true, What: what + " in the queue"},
 		{Name: "failed", N: s.Failed, Lost: true, What: what + " that the backend did not accept"},
-		{Name: "dropped", N: s.Dropped, Lost: true, What: what + " dropped at the full queue"},
+		{Name: "dropped", N: s.Dropped, Lost: true, What: what + dropped},
 	}
 }

@@ -87,7 +87,7 @@ func (s Stats) profiling() profiling.ContinuousStats {
 // otlpProfileCounts lists the counts of profiles over OTLP.
 func (s Stats) otlpProfileCounts(add func(group string, counts ...exporter.Count)) {
 	d := s.OTLPProfiles
-	add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", d)...)
+	add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", d, fullOrUnknown)...)
 	add("perfline.delivery.otlp_profiles.unanswered",
 		exporter.Count{N: d.Unanswered, What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
 	add("perfline.delivery.otlp_profiles.retries", exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})

@@ -110,13 +110,13 @@ func (s Stats) lost(before Stats) error {
 		}
 	}
 	d, l, m, b, o, f := s.Delivery, s.Logs, s.Metrics, s.Bridge, before.Bridge, s.Profiles
-	add(&e.Spans, d.Dropped, 0, "spans dropped at the full queue")
+	add(&e.Spans, d.Dropped, 0, "spans"+fullQueue)
 	add(&e.Spans, d.Failed, 0, "spans not accepted by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
-	add(&e.LogRecords, l.Dropped, 0, "log records dropped at the full queue, or not known to the backend")
+	add(&e.LogRecords, l.Dropped, 0, "log records"+fullOrUnknown)
 	add(&e.LogRecords, l.Failed, 0, "log records not accepted by the backend")
 	add(&e.LogRecords, l.Pending, 0, "log records given up at the deadline")
-	add(&e.MetricPoints, m.Dropped, 0, "metric points dropped at the full queue")
+	add(&e.MetricPoints, m.Dropped, 0, "metric points"+fullQueue)
 	add(&e.MetricPoints, m.Failed, 0, "metric points not accepted by the backend")
 	add(&e.MetricPoints, m.Pending, 0, "metric points given up at the deadline")
 	add(&e.Marks, b.MarksDropped, o.MarksDropped, "marks dropped at the full timeline")
@@ -127,7 +127,7 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
 	add(&e.Profiles, f.Dropped, 0, "profiles dropped at the full queue")
 	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")
-	add(&e.Profiles, s.OTLPProfiles.Dropped, 0, "profiles over OTLP dropped at the full queue")
+	add(&e.Profiles, s.OTLPProfiles.Dropped, 0, "profiles over OTLP"+fullOrUnknown)
 	add(&e.Profiles, s.OTLPProfiles.Failed, 0, "profiles over OTLP not accepted by the receiver")
 	add(&e.Profiles, s.OTLPProfiles.Pending, 0, "profiles over OTLP given up at the end")
 	if len(e.Causes) == 0 {
