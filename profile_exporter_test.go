@@ -142,6 +142,22 @@ func TestProfilesOverOTLPThatAreLost(t *testing.T) {
 	}
 }
 
+// Profiles that the receiver does not know are lost for that reason.
+func TestProfilesThatTheReceiverDoesNotKnow(t *testing.T) {
+	p := &profiles{answer: exporter.Answer{Err: errors.New("no such topic"), Unknown: true}}
+	pl, _, _ := start(t, perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p})})
+	_ = pl.Flush(t.Context()) // from then on they are dropped
+	err := pl.Shutdown(t.Context())
+	if s := pl.Stats().OTLPProfiles; s.Dropped == 0 || err == nil || !strings.Contains(err.Error(), "profiles over OTLP dropped at the full queue, or not known to the backend") {
+		t.Errorf("counts are %+v, error %v", s, err)
+	}
+	for _, c := range pl.Counts() {
+		if c.Group == "perfline.delivery.otlp_profiles" && c.Name == "dropped" && !strings.HasSuffix(c.What, "not known to the backend") {
+			t.Errorf("the count is %+v", c)
+		}
+	}
+}
+
 // Pyroscope and a receiver over OTLP get profiles at the same time. Both are of the same CPU profiler, whose gaps count once.
 func TestBothProfilings(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusOK)

@@ -170,7 +170,8 @@ func TestVariables(t *testing.T) {
 					over, cancel := context.WithCancel(t.Context())
 					cancel()
 					defer func() { _ = pl.Shutdown(over) }()
-					lines := w.lines()
+					// On a busy machine the profiler of the case before is still being stopped: Shutdown did not wait for it.
+					lines := slices.DeleteFunc(w.lines(), func(line string) bool { return strings.Contains(line, `msg="profiling: `) })
 					switch {
 					case want == taken && len(lines) > 0:
 						t.Errorf("logged %q", lines)
