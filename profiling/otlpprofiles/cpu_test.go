@@ -129,7 +129,7 @@ func drawTrace(t *rapid.T) continuous.CPU {
 	for range rapid.IntRange(1, 60).Draw(t, "samples") {
 		at += time.Duration(rapid.IntRange(0, 1000).Draw(t, "pause"))
 		b.Add(rapid.SliceOfN(rapid.SampledFrom(calls), 0, 6).Draw(t, "stack"),
-			profile.Sample{Timestamp: at, ContextID: rapid.SampledFrom(contexts).Draw(t, "context"), Weight: time.Duration(rapid.IntRange(1, 1<<40).Draw(t, "weight"))})
+			profile.Sample{Timestamp: at, ContextID: rapid.SampledFrom(contexts).Draw(t, "context"), Weight: time.Duration(rapid.Int64Range(1, 1<<40).Draw(t, "weight"))})
 	}
 	tr := b.Trace(nil)
 	tr.Engine = rapid.SampledFrom([]profile.Engine{profile.EngineCPU, profile.EngineWindow}).Draw(t, "engine")
