@@ -43,22 +43,17 @@ func TestSpansArrive(t *testing.T) {
 	}
 }
 
-// Each signal delivers all spans, too, and its allocations stay within their limits.
+// Each signal delivers all spans, too. The command counts checks its allocations: the race detector changes them.
 func TestSignals(t *testing.T) {
 	if err := environment(false); err != nil {
 		t.Fatal(err)
 	}
-	counts, err := countAllocationsOfSignals(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range counts {
-		if most, ok := limits[c.what]; !ok || c.got > most {
-			t.Errorf("%s: is %v, must be at most %v", c.what, c.got, most)
-		}
-	}
-	if len(counts) == 0 {
-		t.Error("nothing is counted")
+	for _, w := range signalRows() {
+		t.Run(w.name, func(t *testing.T) {
+			if _, err := take(t.Context(), w.variant, w.shape, 0, 8); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
