@@ -15,7 +15,7 @@ node() { installed node nodejs npm && installed npm npm; }
 # All tests must have run: a skipped one is a failure.
 backends() {
 	local log=$logs/backends name names
-	(cd integration && go test -race -vet=off -count=1 -timeout 25m -v ./...) >"$log" 2>&1 || { cat "$log"; return 1; }
+	(cd integration && go test -race -vet=off -count=1 -timeout 35m -v ./...) >"$log" 2>&1 || { cat "$log"; return 1; }
 	(cd integration && go test -race -vet=off -count=1 -timeout 15m -cpu 1,8 -run EveryMark -v .) >>"$log" 2>&1 || { cat "$log"; return 1; }
 	cat "$log"
 	if grep -E '^ *--- SKIP' "$log"; then

@@ -23,7 +23,7 @@ import (
 // has each record once, with its event's name, also when it was sent twice or while Loki was
 // away. The links between data sources select the records of a trace, and name that trace.
 func TestLogRecords(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the first build of Loki takes minutes
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build of Loki takes minutes
 	defer cancel()
 	loki, err := backend.StartLoki(ctx)
 	if err != nil {

@@ -25,7 +25,7 @@ const patience = 2 * time.Minute
 // Prometheus, Pyroscope and Loki must answer all queries of the dashboards, and exemplars lead to traces and
 // log records.
 func TestStack(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the first build of all takes minutes
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build of all takes minutes
 	defer cancel()
 	var flags []string
 	for _, f := range load(t).Services["prometheus"].Command {

@@ -96,7 +96,7 @@ func (r *receiver) all() [][]byte {
 // A Collector passes on the profiles that it gets: samples with values, times, stacks, attributes and links, and the
 // resource. The links name spans that ran, at the times of their samples.
 func TestCollector(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	to := newReceiver(t)
 	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: "127.0.0.1:1", Profiles: to.URL})

@@ -161,7 +161,7 @@ func itemsOf(t *testing.T, signal string, body []byte) (all []string) {
 // One run sends all four signals to a Collector. The Collector passes on what the program sent, item by item, and the program's books
 // have the same numbers. Chosen items have the content that the program gave them, and lead to each other.
 func TestAllSignals(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	received := newTap(t, "")
 	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: "127.0.0.1:1", All: received.URL})

@@ -18,7 +18,7 @@ import (
 
 // A Collector without a pipeline for profiles gets one request, and the log has one line. Each profile is counted.
 func TestCollectorWithoutProfiles(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: "127.0.0.1:1"})
 	if err != nil {
