@@ -5,6 +5,7 @@
 package bridge_test
 
 import (
+	"math"
 	"runtime"
 	"testing"
 
@@ -75,11 +76,16 @@ func TestProviderSpanSize(t *testing.T) {
 	const spans = 10_000
 	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})}).Tracer("t")
 	all := make([]trace.Span, spans)
-	before := heapInUse()
-	for i := range all {
-		_, all[i] = tracer.Start(t.Context(), "span")
+	least := int64(math.MaxInt64) // of several tries: memory of other goroutines adds to some
+	for range 5 {
+		clear(all)
+		before := heapInUse()
+		for i := range all {
+			_, all[i] = tracer.Start(t.Context(), "span")
+		}
+		least = min(least, int64(heapInUse())-int64(before))
 	}
-	if size := (heapInUse() - before) / spans; size > 360 {
+	if size := least / spans; size > 360 || size < 300 {
 		t.Errorf("a span takes %d bytes, want 352", size)
 	}
 	runtime.KeepAlive(all)
