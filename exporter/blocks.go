@@ -21,7 +21,7 @@ type block struct {
 
 // keep copies the bytes of an item to a block. An item that is too large has an allocation of its own already.
 func (b *blocks) keep(e encoded) encoded {
-	n := len(e.bytes)
+	n := len(e.items.Bytes)
 	if n > maxShared {
 		return e
 	}
@@ -29,9 +29,9 @@ func (b *blocks) keep(e encoded) encoded {
 		b.filling = b.take()
 	}
 	at := len(b.filling.bytes)
-	b.filling.bytes = append(b.filling.bytes, e.bytes...)
+	b.filling.bytes = append(b.filling.bytes, e.items.Bytes...)
 	b.filling.items++
-	e.bytes, e.block = b.filling.bytes[at:at+n:at+n], b.filling
+	e.items.Bytes, e.block = b.filling.bytes[at:at+n:at+n], b.filling
 	return e
 }
 

@@ -25,16 +25,7 @@ var _ sdktrace.SpanProcessor = (*Delivery)(nil)
 // delivery down, as a provider does.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
-	var batch []otlpenc.Spans // of the request that is encoded
-	err := d.open(c, outboxSignal{signal: otlp.Traces, what: "spans", request: func(body []byte, items []encoded) []byte {
-		batch = batch[:0]
-		for _, e := range items {
-			batch = append(batch, otlpenc.Spans{Group: e.group, Bytes: e.bytes, Count: e.count})
-		}
-		body = otlpenc.AppendRequest(body, batch)
-		clear(batch)
-		return body
-	}})
+	err := d.open(c, outboxSignal{signal: otlp.Traces, what: "spans"})
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +48,5 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 // are queued, and dropped, in parts. Spans without a group, bytes or a count of at least 1 are dropped, too, and count as at
 // least one.
 func (d *Delivery) Accept(s otlpenc.Spans) {
-	if !d.usable(s.Group, s.Bytes, s.Count) {
-		return
-	}
-	for others := s; len(others.Bytes) > 0; {
-		s, others = others.Cut(d.batch, maxShared)
-		d.add(s.Group, s.Bytes, s.Count)
-	}
+	d.accept(otlpenc.Records{Group: s.Group, Bytes: s.Bytes, Count: s.Count})
 }

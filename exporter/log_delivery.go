@@ -16,16 +16,7 @@ type LogDelivery struct{ outbox }
 // OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
 func NewLogDelivery(c Config) (*LogDelivery, error) {
 	d := &LogDelivery{}
-	var batch []otlpenc.Records // of the request that is encoded
-	err := d.open(c, outboxSignal{signal: otlp.Logs, what: "log records", unknownPause: otlp.UnknownPause, request: func(body []byte, items []encoded) []byte {
-		batch = batch[:0]
-		for _, e := range items {
-			batch = append(batch, otlpenc.Records{Group: e.group, Bytes: e.bytes, Count: e.count})
-		}
-		body = otlpenc.AppendRequest(body, batch)
-		clear(batch)
-		return body
-	}})
+	err := d.open(c, outboxSignal{signal: otlp.Logs, what: "log records", unknownPause: otlp.UnknownPause})
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +24,4 @@ func NewLogDelivery(c Config) (*LogDelivery, error) {
 }
 
 // AcceptLogs queues a copy of records that are encoded already, as [Delivery.Accept] queues spans.
-func (d *LogDelivery) AcceptLogs(r otlpenc.Records) {
-	if !d.usable(r.Group, r.Bytes, r.Count) {
-		return
-	}
-	for others := r; len(others.Bytes) > 0; {
-		r, others = others.Cut(d.batch, maxShared)
-		d.add(r.Group, r.Bytes, r.Count)
-	}
-}
+func (d *LogDelivery) AcceptLogs(r otlpenc.Records) { d.accept(r) }

@@ -51,7 +51,6 @@ type outboxSignal struct {
 	signal       otlp.Signal
 	what         string // in log lines and errors
 	unknownPause time.Duration
-	request      func(body []byte, items []encoded) []byte
 }
 
 // open starts the queue of a signal.
@@ -73,43 +72,55 @@ func (o *outbox) open(c Config, signal outboxSignal) error {
 		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, DefaultQueueBytes),
 		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: signal.unknownPause,
 		Keep: o.blocks.keep, Release: o.blocks.release,
-		Send: queue.Encoded(signal.request, sender),
+		Send: queue.Encoded(appendRequest(), sender),
 	})
 	return nil
 }
 
-// encoded are items of one group in the queue.
+// encoded are items of one group in the queue. Spans are [otlpenc.Records] there, too: both are cut, and joined to requests, in the
+// same way.
 type encoded struct {
-	group *otlpenc.Group
-	bytes []byte
-	count int
+	items otlpenc.Records
 	block *block // has the bytes; nil: they have an allocation of their own
 }
 
 // itemOverhead is the memory of an item in the queue without its bytes.
 const itemOverhead = 48
 
-func (e encoded) Count() int { return e.count }
-func (e encoded) Bytes() int { return len(e.bytes) + itemOverhead }
+func (e encoded) Count() int { return e.items.Count }
+func (e encoded) Bytes() int { return len(e.items.Bytes) + itemOverhead }
 
 // Request returns the length of a request with these items alone. They never add more to one with others.
-func (e encoded) Request() int { return otlpenc.Records{Group: e.group, Bytes: e.bytes}.RequestSize() }
+func (e encoded) Request() int { return e.items.RequestSize() }
 
-// add queues items whose bytes are in a block's or an allocation of their own, or drops them.
-func (o *outbox) add(group *otlpenc.Group, bytes []byte, count int) {
-	if len(bytes) > maxShared {
-		bytes = slices.Clone(bytes) // not under the queue's lock
+// appendRequest returns a function that appends the request of a batch. Its calls share their memory.
+func appendRequest() func(body []byte, batch []encoded) []byte {
+	var all []otlpenc.Records
+	return func(body []byte, batch []encoded) []byte {
+		all = all[:0]
+		for _, e := range batch {
+			all = append(all, e.items)
+		}
+		body = otlpenc.AppendRequest(body, all)
+		clear(all)
+		return body
 	}
-	o.queue.Add(encoded{group: group, bytes: bytes, count: count})
 }
 
-// usable reports whether there are items, and counts others as dropped.
-func (o *outbox) usable(group *otlpenc.Group, bytes []byte, count int) bool {
-	if group == nil || len(bytes) == 0 || count < 1 {
-		o.invalid.Add(uint64(max(count, 1)))
-		return false
+// accept queues a copy of items in parts, or drops them when the queue is full. Items without a group, bytes or a count are dropped
+// and counted.
+func (o *outbox) accept(items otlpenc.Records) {
+	if items.Group == nil || len(items.Bytes) == 0 || items.Count < 1 {
+		o.invalid.Add(uint64(max(items.Count, 1)))
+		return
 	}
-	return true
+	for others := items; len(others.Bytes) > 0; {
+		items, others = others.Cut(o.batch, maxShared)
+		if len(items.Bytes) > maxShared {
+			items.Bytes = slices.Clone(items.Bytes) // not under the queue's lock
+		}
+		o.queue.Add(encoded{items: items})
+	}
 }
 
 // ForceFlush sends what waits. It returns when all that was accepted before the call is
