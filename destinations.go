@@ -7,12 +7,9 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/spanconfig"
 )
 
 // destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
@@ -77,24 +74,6 @@ func (d *destinations) withLogs(do func(*exporter.LogDelivery) error) <-chan err
 	go func() { done <- do(d.logs) }()
 	return done
 }
-
-// logOutput returns the output of log records, and nil without one.
-func (d *destinations) logOutput(vars *environ.Reader) bridge.LogOutput {
-	if d.logs == nil {
-		return nil
-	}
-	return limitedLogs{d.logs, spanconfig.ReadLogLimits(vars)}
-}
-
-// limitedLogs are log records with the limits that Start has read: a wrong variable is logged once, to Start's logger.
-type limitedLogs struct {
-	*exporter.LogDelivery
-
-	limits spanconfig.LogLimits
-}
-
-// LogLimits returns the limits, which package bridge asks for.
-func (l limitedLogs) LogLimits() spanconfig.LogLimits { return l.limits }
 
 // backend returns the delivery to the backend, and nil without one.
 func (d *destinations) backend() delivery {

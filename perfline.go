@@ -227,7 +227,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
-	p.tracing = startTracing(c, res, to, vars)
+	p.tracing = startTracing(c, res, p.Logs(), to, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
@@ -296,7 +296,12 @@ func (p *Pipeline) MeterProvider() metric.MeterProvider {
 }
 
 // Logs delivers log records to the backend: marks, and the records of package bridgelog. It is nil unless they are exported.
-func (p *Pipeline) Logs() *exporter.LogDelivery { return p.logs }
+func (p *Pipeline) Logs() bridge.LogOutput {
+	if p.logs == nil {
+		return nil // not an interface with a nil pointer
+	}
+	return p.logs
+}
 
 // Resource describes the service in all signals. It is nil with OTEL_SDK_DISABLED.
 func (p *Pipeline) Resource() *resource.Resource { return p.resource }

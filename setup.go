@@ -19,7 +19,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
-	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -204,7 +203,6 @@ func checkOthers(vars *environ.Reader) {
 	for _, name := range []string{"OTEL_GO_X_OBSERVABILITY", "OTEL_GO_X_SELF_OBSERVABILITY", "OTEL_GO_X_RESOURCE"} {
 		environ.Read(vars, false, environ.Bool, name)
 	}
-	spanconfig.ReadLogLimits(vars)
 	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
 }
 

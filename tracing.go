@@ -34,14 +34,15 @@ func (t *tracing) global() trace.TracerProvider {
 }
 
 // startTracing returns the tracing that c asks for.
-func startTracing(c Config, res *resource.Resource, to *destinations, vars *environ.Reader) *tracing {
+func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations, vars *environ.Reader) *tracing {
+	logLimits := bridge.LogLimits(spanconfig.ReadLogLimits(vars))
 	if c.TracerProvider != nil {
-		return joinTracing(c, res, to, vars)
+		return joinTracing(c, res, logs, &logLimits, to)
 	}
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
-		Keep: &c.Keep, Marks: c.Marks, Logs: to.logOutput(vars),
+		Keep: &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
@@ -72,9 +73,9 @@ func rootOf(q bridge.SlowRequest) states.Root {
 
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
 // shuts them down once more.
-func joinTracing(c Config, res *resource.Resource, to *destinations, vars *environ.Reader) *tracing {
+func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLimits *bridge.LogLimits, to *destinations) *tracing {
 	joined := bridge.NewProcessor(bridge.ProcessorConfig{
-		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: to.logOutput(vars), Resource: res,
+		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs, LogLimits: logLimits, Resource: res,
 	})
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)

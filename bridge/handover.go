@@ -85,7 +85,7 @@ type encodingCounts struct{ events, measures, spans, limited, logged uint64 }
 type audience uint8
 
 const (
-	all           audience = iota
+	everyOutput   audience = iota
 	onlyRecorders          // with all marks as events
 	onlyExporters          // without marks, which are log records
 )
@@ -117,7 +117,7 @@ func (r receiver) HandOver(finished *record.Finished) {
 		s.handOverTo(p, onlyRecorders, finished)
 		s.handOverTo(p, onlyExporters, finished)
 	} else {
-		s.handOverTo(p, all, finished)
+		s.handOverTo(p, everyOutput, finished)
 	}
 	s.handOverMarks(p, finished)
 	stats := &p.stats.handedOver[s.stripe]
@@ -139,7 +139,7 @@ func (s *encoding) free() {
 	clear(s.events)
 	clear(s.marks)
 	s.bytes, s.logs, s.parts, s.attributes, s.events, s.marks = s.bytes[:0], s.logs[:0], s.parts[:0], s.attributes[:0], s.events[:0], s.marks[:0]
-	s.span, s.to, s.exports, s.refused, s.counts = nil, all, false, 0, encodingCounts{}
+	s.span, s.to, s.exports, s.refused, s.counts = nil, everyOutput, false, 0, encodingCounts{}
 	s.data, s.writer = otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
 	encodings.Put(s)
 }
@@ -370,11 +370,11 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place in
 
 // measureID returns the id of the measure at a place, which is the same for each audience.
 func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
-	if s.to != all && s.measureIDs[place].IsValid() {
+	if s.to != everyOutput && s.measureIDs[place].IsValid() {
 		return s.measureIDs[place]
 	}
 	id := parent.tracer.provider.measureID(context.Background(), parent.spanContext.TraceID())
-	if s.to != all {
+	if s.to != everyOutput {
 		s.measureIDs[place] = id
 	}
 	return id

@@ -28,32 +28,34 @@ type LogOutput interface {
 	Shutdown(context.Context) error
 }
 
+// LogLimits are the limits of a log record. A negative one means no limit.
+type LogLimits struct {
+	AttributeCount       int // attributes of a record
+	AttributeValueLength int // characters of a text
+}
+
 // markLogs makes log records of marks. A nil one makes none.
 type markLogs struct {
 	form   MarkForm
 	output LogOutput
 	group  *otlpenc.Group
-	limits spanconfig.LogLimits
+	limits LogLimits
 }
 
 // newMarkLogs returns nil without an output.
-func newMarkLogs(form MarkForm, output LogOutput, res *resource.Resource, groups *otlpenc.Groups) *markLogs {
+func newMarkLogs(form MarkForm, output LogOutput, limits *LogLimits, res *resource.Resource, groups *otlpenc.Groups) *markLogs {
 	if output == nil {
 		return nil
 	}
 	if form >= markForms {
 		form = SpanEvents
 	}
-	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
-	return &markLogs{form: form, output: output, group: group, limits: logLimits(output)}
-}
-
-// logLimits returns the limits of log records: of an output of perfline.Start, which has logged wrong variables, or of the variables.
-func logLimits(output LogOutput) spanconfig.LogLimits {
-	if l, ok := output.(interface{ LogLimits() spanconfig.LogLimits }); ok {
-		return l.LogLimits()
+	if limits == nil {
+		read := LogLimits(spanconfig.ReadLogLimits(environ.NewReader(nil)))
+		limits = &read
 	}
-	return spanconfig.ReadLogLimits(environ.NewReader(nil))
+	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
+	return &markLogs{form: form, output: output, group: group, limits: *limits}
 }
 
 // ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.

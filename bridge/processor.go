@@ -31,6 +31,9 @@ type ProcessorConfig struct {
 	// Logs, when set, takes marks as log records, with Resource. The program flushes it and shuts it down.
 	Logs LogOutput
 
+	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
+	LogLimits *LogLimits
+
 	// Resource describes the program in log records. nil means resource.Default().
 	Resource *resource.Resource
 }
@@ -81,7 +84,7 @@ func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
 	var groups otlpenc.Groups
-	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.Resource, &groups)
+	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
 	p.stats.logs = p.joined.logs
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)

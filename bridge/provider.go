@@ -60,6 +60,9 @@ type TracerProviderConfig struct {
 	// Logs, when set, takes marks as log records. The provider flushes it and shuts it down.
 	Logs LogOutput
 
+	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
+	LogLimits *LogLimits
+
 	// Keep says which requests the recorders get although the sampler drops them. nil means none.
 	Keep *KeepPolicy
 
@@ -147,7 +150,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
-	p.joined.logs = newMarkLogs(c.Marks, c.Logs, p.resource, &p.groups)
+	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
 	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
 	p.stats.logs = p.logs
 	p.detach = p.joined.attach(p.timeline)

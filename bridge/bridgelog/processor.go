@@ -17,26 +17,17 @@ import (
 
 // A Pipeline has the destination of log records, and the resource that they are about. A *perfline.Pipeline is one. Logs returns
 // nil if log records are not exported.
-//
-// The type of the destination is a parameter, so that programs that only use [EventBridge] do not link the exporter, which takes 7 MB.
-type Pipeline[O bridge.LogOutput] interface {
-	Logs() O
+type Pipeline interface {
+	Logs() bridge.LogOutput
 	Resource() *resource.Resource
-}
-
-// An Output takes encoded log records, or is nil: *exporter.LogDelivery is one.
-type Output interface {
-	comparable
-	bridge.LogOutput
 }
 
 // NewLoggerProvider returns a provider whose log records p delivers, with p's resource. It delivers records of the severity that
 // corresponds to level and above; nil means [slog.LevelInfo]. If p exports no log records, all loggers are disabled.
 //
 // Shutdown of the provider delivers the records and leaves p running. Records that come after the shutdown of p count as dropped.
-func NewLoggerProvider[O Output](p Pipeline[O], level slog.Leveler) *sdklog.LoggerProvider {
-	var none O
-	if p.Logs() == none {
+func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
+	if p.Logs() == nil {
 		return sdklog.NewLoggerProvider()
 	}
 	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
@@ -49,16 +40,11 @@ func NewLoggerProvider[O Output](p Pipeline[O], level slog.Leveler) *sdklog.Logg
 //   - A record is encoded without a lock, and without an allocation unless it has lists, maps, bytes or text that is not UTF-8.
 //   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or marks may use it too.
 //   - If out is nil, as Logs of a pipeline that exports no log records, the processor takes no records.
-func NewProcessor[O Output](out O, level slog.Leveler) sdklog.Processor {
+func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 	if level == nil {
 		level = slog.LevelInfo
 	}
-	p := &processor{level: level}
-	var none O
-	if out != none {
-		p.out = out
-	}
-	return p
+	return &processor{out: out, level: level}
 }
 
 type processor struct {

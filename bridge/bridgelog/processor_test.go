@@ -21,6 +21,7 @@ import (
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
@@ -244,7 +245,7 @@ func TestRecordsAreApart(t *testing.T) {
 		name := record.GetEventName()
 		names := record.GetAttributes()[1].GetValue().GetArrayValue().GetValues()
 		if seen[name] || record.GetBody().GetStringValue() != name || !proto.Equal(record.GetAttributes()[0], text("name", name)) || names[1].GetStringValue() != name {
-			t.Fatalf("a record is there twice, or mixed with another: %v", record)
+			t.Fatalf("a record came twice, or is mixed with another: %v", record)
 		}
 		seen[name] = true
 	}
@@ -254,9 +255,9 @@ func TestRecordsAreApart(t *testing.T) {
 }
 
 // A pipeline is what NewLoggerProvider needs of perfline.Pipeline.
-type pipeline struct{ logs *exporter.LogDelivery }
+type pipeline struct{ logs bridge.LogOutput }
 
-func (p pipeline) Logs() *exporter.LogDelivery { return p.logs }
+func (p pipeline) Logs() bridge.LogOutput { return p.logs }
 func (pipeline) Resource() *resource.Resource {
 	return resource.NewSchemaless(attribute.String("service.name", "shop"))
 }
@@ -331,8 +332,7 @@ func TestNoLogs(t *testing.T) {
 
 // Logs of a pipeline that exports no log records is a nil pointer. A processor of it does nothing.
 func TestProcessorWithoutOutput(t *testing.T) {
-	var none *exporter.LogDelivery
-	p := bridgelog.NewProcessor(none, nil)
+	p := bridgelog.NewProcessor(nil, nil)
 	logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(p))
 	var r log.Record
 	r.SetSeverity(log.SeverityError)
