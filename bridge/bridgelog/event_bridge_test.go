@@ -68,9 +68,9 @@ func TestConditions(t *testing.T) {
 			span.End()
 			return ctx
 		}},
-		{name: "4 equal to those of the current span: another trace", record: event("e"), change: func(r *sdklog.Record, _ trace.SpanContext) { r.SetTraceID(foreign.TraceID()) }},
-		{name: "4 equal to those of the current span: another span of the trace", record: event("e"), change: func(r *sdklog.Record, _ trace.SpanContext) { r.SetSpanID(foreign.SpanID()) }},
-		{name: "4 equal to those of the current span: the parent of the current span", record: event("e"), ctx: func(ctx context.Context, tracer trace.Tracer) context.Context {
+		{name: "4 the ids of the current span: another trace", record: event("e"), change: func(r *sdklog.Record, _ trace.SpanContext) { r.SetTraceID(foreign.TraceID()) }},
+		{name: "4 the ids of the current span: another span of the trace", record: event("e"), change: func(r *sdklog.Record, _ trace.SpanContext) { r.SetSpanID(foreign.SpanID()) }},
+		{name: "4 the ids of the current span: the parent of the current span", record: event("e"), ctx: func(ctx context.Context, tracer trace.Tracer) context.Context {
 			ctx, _ = tracer.Start(ctx, "child")
 			return ctx
 		}, change: func(r *sdklog.Record, parent trace.SpanContext) { r.SetSpanID(parent.SpanID()) }},
@@ -284,7 +284,7 @@ func TestConcurrently(t *testing.T) {
 		for _, e := range events[1:] {
 			n := e.Attributes[0].Value.AsInt64()
 			if seen[n] {
-				t.Errorf("event %d is there twice", n)
+				t.Errorf("event %d came twice", n)
 			}
 			seen[n] = true
 		}

@@ -20,7 +20,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
@@ -31,8 +30,6 @@ import (
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A copier sends requests by OTLP, and keeps a copy of each.
 type copier struct {
@@ -99,18 +96,7 @@ func TestCollector(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	to := newReceiver(t)
-	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: "127.0.0.1:1", Profiles: to.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if t.Failed() {
-			t.Logf("the Collector's log:\n%s", c.Log())
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := startCollector(ctx, t, backend.CollectorConfig{Jaeger: "127.0.0.1:1", Profiles: to.URL})
 	for protocol, endpoint := range map[string]string{otlp.GRPC: c.OTLPGRPC(), otlp.HTTP: c.OTLPHTTP()} {
 		t.Run(protocol, func(t *testing.T) {
 			to.mu.Lock()

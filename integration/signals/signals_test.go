@@ -164,18 +164,7 @@ func TestAllSignals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	received := newTap(t, "")
-	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: "127.0.0.1:1", All: received.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if t.Failed() {
-			t.Logf("the Collector's log:\n%s", c.Log())
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := startCollector(ctx, t, backend.CollectorConfig{Jaeger: "127.0.0.1:1", All: received.URL})
 	sent := newTap(t, c.OTLPHTTP())
 	for name, value := range map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": sent.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_LOGS_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "otlp",

@@ -20,15 +20,7 @@ import (
 func TestCollectorWithoutProfiles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	c, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: "127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := startCollector(ctx, t, backend.CollectorConfig{Jaeger: "127.0.0.1:1"})
 	for protocol, endpoint := range map[string]string{otlp.GRPC: c.OTLPGRPC(), otlp.HTTP: c.OTLPHTTP()} {
 		t.Run(protocol, func(t *testing.T) {
 			var log bytes.Buffer

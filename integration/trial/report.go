@@ -73,9 +73,9 @@ func writeTables(w io.Writer, results []*result, set settings) {
 			fmt.Fprintln(w, r.pays())
 		}
 	}
-	fmt.Fprint(w, "\nLatencies are those of requests that were answered, from when they were due; requests are all of the row's. "+
-		"Memory is what the service's runtime has of the system, its peak before → in the fault; the live heap is after a garbage collection, before → after all; "+
-		"goroutines are those that are not a connection's, before → after all (peak of all in the fault).\n\n")
+	fmt.Fprint(w, "\nLatencies are of answered requests, from the time when they were due. The number of requests is of the whole row. "+
+		"Memory is what the service's runtime has of the system: its peak before → in the fault. The live heap is measured after a garbage collection, before → after all. "+
+		"Goroutines are without the ones of connections: before → after all (peak of all in the fault).\n\n")
 	fmt.Fprint(w, "| what fails | accepted | = delivered | + lost | + pending | at the backend | recovered | |\n|---|---:|---:|---|---:|---:|---:|---|\n")
 	for _, r := range results {
 		for _, line := range r.books() {
