@@ -45,7 +45,7 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 
 // ForceFlush flushes spans and log records. They do not wait for each other's backend.
 func (d *destinations) ForceFlush(ctx context.Context) (err error) {
-	logs := d.withLogs(func(l *exporter.LogDelivery) error { return l.ForceFlush(ctx) })
+	logs := beside(ctx, d.logs, (*exporter.LogDelivery).ForceFlush)
 	if to := d.backend(); to != nil {
 		err = to.ForceFlush(ctx)
 	}
@@ -56,23 +56,12 @@ func (d *destinations) Shutdown(ctx context.Context) error {
 	if d.removed.Load() {
 		return nil
 	}
-	logs := d.withLogs(func(l *exporter.LogDelivery) error { return l.Shutdown(ctx) })
+	logs := beside(ctx, d.logs, (*exporter.LogDelivery).Shutdown)
 	err := d.recent.Shutdown(ctx)
 	if to := d.backend(); to != nil {
 		err = errors.Join(err, to.Shutdown(ctx))
 	}
 	return errors.Join(err, <-logs)
-}
-
-// withLogs calls do with the delivery of log records, if there is one, beside the delivery of spans.
-func (d *destinations) withLogs(do func(*exporter.LogDelivery) error) <-chan error {
-	done := make(chan error, 1)
-	if d.logs == nil {
-		done <- nil
-		return done
-	}
-	go func() { done <- do(d.logs) }()
-	return done
 }
 
 // backend returns the delivery to the backend, and nil without one.

@@ -22,21 +22,6 @@ func (p *Pipeline) startMeasures(c Config) {
 	}
 }
 
-// stopMeasures takes the histogram off the timeline. Its last points are still delivered.
-func (p *Pipeline) stopMeasures() {
-	if p.measures != nil {
-		p.measures.Stop()
-	}
-}
-
-// measureStats returns zero counts without a histogram.
-func (p *Pipeline) measureStats() (s bridge.MeasureStats) {
-	if p.measures != nil {
-		s = p.measures.Stats()
-	}
-	return s
-}
-
 // measureCounts lists the counts of the histogram.
 func measureCounts(s bridge.MeasureStats) []exporter.Count {
 	return []exporter.Count{

@@ -19,9 +19,10 @@ import (
 //	perfline.spans              by perfline.outcome; .off_timeline and .unlabelled
 //	perfline.requests           by perfline.outcome; .exported, .untracked and .refused
 //	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
+//	perfline.delivery.logs      the same
 //	perfline.delivery.metrics   the same
+//	perfline.delivery.otlp_profiles  the same
 //	perfline.delivery.profiles  by perfline.outcome; .pending and .retries
-//	perfline.delivery.otlp_profiles  as spans
 //	perfline.profiling.failed, .lost_samples, .gaps and .gap_time
 //	perfline.profiling.engine   1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others

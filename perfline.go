@@ -321,36 +321,13 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
 	}
-	profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Flush(ctx) })
-	exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Flush(ctx) })
+	profiles := beside(ctx, p.profiles, (*pyroscope.Pusher).Flush)
+	exported := beside(ctx, p.exported, ProfileExporter.Flush)
 	err := p.tracing.flush(ctx)
 	if p.meters != nil {
 		err = errors.Join(err, p.meters.ForceFlush(ctx))
 	}
 	return errors.Join(err, <-profiles, <-exported)
-}
-
-// withProfiles calls do on a goroutine of its own. So delivery of spans and of profiles do not wait for each other's
-// backend.
-func (p *Pipeline) withProfiles(do func(*pyroscope.Pusher) error) <-chan error {
-	done := make(chan error, 1)
-	if p.profiles == nil {
-		done <- nil
-		return done
-	}
-	go func() { done <- do(p.profiles) }()
-	return done
-}
-
-// shutdownWaits shuts the recorder down, beside the delivery of spans.
-func (p *Pipeline) shutdownWaits(ctx context.Context) <-chan error {
-	done := make(chan error, 1)
-	if p.waits == nil {
-		done <- nil
-		return done
-	}
-	go func() { done <- p.waits.Shutdown(ctx) }()
-	return done
 }
 
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
@@ -368,16 +345,18 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
-		waits := p.shutdownWaits(ctx)
+		waits := beside(ctx, p.waits, states.Recorder.Shutdown)
 		if p.tracing == nil {
 			err = <-waits
 			return
 		}
-		profiles := p.withProfiles(func(f *pyroscope.Pusher) error { return f.Shutdown(ctx) })
-		exported := withProfileExporter(p.exported, func(e ProfileExporter) error { return e.Shutdown(ctx) })
+		profiles := beside(ctx, p.profiles, (*pyroscope.Pusher).Shutdown)
+		exported := beside(ctx, p.exported, ProfileExporter.Shutdown)
 		err = p.tracing.shutdown(ctx)
 		err = errors.Join(err, <-profiles, <-exported, <-waits)
-		p.stopMeasures()
+		if p.measures != nil { // its last points are still delivered
+			p.measures.Stop()
+		}
 		if p.meters != nil { // after the spans and profiles, whose last counts it sends
 			err = errors.Join(err, p.meters.Shutdown(ctx))
 		}

@@ -58,17 +58,6 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 	return c.ProfileExporter, nil
 }
 
-// withProfileExporter calls do on a goroutine of its own, unless there is no exporter. See withProfiles.
-func withProfileExporter(e ProfileExporter, do func(ProfileExporter) error) <-chan error {
-	done := make(chan error, 1)
-	if e == nil {
-		done <- nil
-		return done
-	}
-	go func() { done <- do(e) }()
-	return done
-}
-
 // profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps and lose the same samples of one CPU
 // profiler: the larger counts stand for both.
 func (s Stats) profiling() profiling.ContinuousStats {

@@ -60,7 +60,9 @@ func (p *Pipeline) Stats() Stats {
 	if p.waits != nil {
 		s.Waits = p.waits.Stats()
 	}
-	s.Measures = p.measureStats()
+	if p.measures != nil {
+		s.Measures = p.measures.Stats()
+	}
 	return s
 }
 

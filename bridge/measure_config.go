@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,5 +101,3 @@ func (n *measureNames) have(name string) bool {
 	}
 	return false
 }
-
-func (c MeasureConfig) seriesLimit() int { return cmp.Or(c.MaxSeries, defaultSeries) }

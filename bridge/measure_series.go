@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"encoding/binary"
 	"log/slog"
 	"maps"
@@ -29,7 +30,7 @@ type measureSeries struct {
 
 func (s *measureSeries) init(c MeasureConfig) {
 	s.keys = slices.Clone(c.Attributes)
-	s.most = c.seriesLimit() - 1
+	s.most = cmp.Or(c.MaxSeries, defaultSeries) - 1 // one is for the others
 	s.beyond = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attribute.Bool(measureOverflow, true)))}
 	s.known.Store(&map[string][]metric.RecordOption{})
 }

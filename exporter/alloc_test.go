@@ -35,11 +35,11 @@ func TestAllocDelivery(t *testing.T) {
 		signal signal
 		accept func(sender)
 	}{
-		{"OnEnd", signals[0], func(d sender) { repeat(items, func() { d.(*spanSender).OnEnd(span) }) }},
-		{"Accept of one", signals[0], func(d sender) { repeat(items, func() { d.(*spanSender).Accept(encoded) }) }},
-		{"Accept of all", signals[0], func(d sender) { d.(*spanSender).Accept(together) }},
-		{"AcceptLogs of one", signals[1], func(d sender) { repeat(items, func() { d.(*logSender).AcceptLogs(record) }) }},
-		{"AcceptLogs of all", signals[1], func(d sender) { d.(*logSender).AcceptLogs(records) }},
+		{"OnEnd", ofSpans, func(d sender) { repeat(items, func() { d.(*spanSender).OnEnd(span) }) }},
+		{"Accept of one", ofSpans, func(d sender) { repeat(items, func() { d.(*spanSender).Accept(encoded) }) }},
+		{"Accept of all", ofSpans, func(d sender) { d.(*spanSender).Accept(together) }},
+		{"AcceptLogs of one", ofLogs, func(d sender) { repeat(items, func() { d.(*logSender).AcceptLogs(record) }) }},
+		{"AcceptLogs of all", ofLogs, func(d sender) { d.(*logSender).AcceptLogs(records) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(c.signal.variables+"SCHEDULE_DELAY", "3600000") // only a flush sends
@@ -87,7 +87,7 @@ func TestHeapAfterABurst(t *testing.T) {
 	const spans, most = 100_000, 1 << 20
 	name := strings.Repeat("s", 200)
 	proceed := make(chan struct{})
-	d := signals[0].lossless(t, exporter.Config{QueueSize: spans, QueueBytes: 1 << 30}, func(context.Context) exporter.Answer {
+	d := ofSpans.lossless(t, exporter.Config{QueueSize: spans, QueueBytes: 1 << 30}, func(context.Context) exporter.Answer {
 		<-proceed
 		return exporter.Answer{}
 	})

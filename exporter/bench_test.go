@@ -17,20 +17,20 @@ func BenchmarkAccept(b *testing.B) {
 	var groups otlpenc.Groups
 	one := encode(&groups, span)
 	encoded := otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, 3), Count: 3}
-	benchmark(b, signals[0], func(d sender) { d.(*spanSender).Accept(encoded) })
+	benchmark(b, ofSpans, func(d sender) { d.(*spanSender).Accept(encoded) })
 }
 
 // The cost of a span that ends, with its share of the requests to a receiver.
 func BenchmarkOnEnd(b *testing.B) {
 	span := spanOf(strings.Repeat("s", 220))
-	benchmark(b, signals[0], func(d sender) { d.(*spanSender).OnEnd(span) })
+	benchmark(b, ofSpans, func(d sender) { d.(*spanSender).OnEnd(span) })
 }
 
 // The cost of the marks of an HTTP request, three log records of about 80 bytes, with their share of the requests to a receiver.
 func BenchmarkAcceptLogs(b *testing.B) {
 	name := strings.Repeat("e", 70)
 	records := recordsOf(new(otlpenc.Groups).Group(nil, instrumentation.Scope{}), name, name, name)
-	benchmark(b, signals[1], func(d sender) { d.(*logSender).AcceptLogs(records) })
+	benchmark(b, ofLogs, func(d sender) { d.(*logSender).AcceptLogs(records) })
 }
 
 func benchmark(b *testing.B, s signal, accept func(sender)) {

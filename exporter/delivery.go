@@ -25,8 +25,7 @@ var _ sdktrace.SpanProcessor = (*Delivery)(nil)
 // delivery down, as a provider does.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
-	err := d.open(c, outboxSignal{signal: otlp.Traces, what: "spans"})
-	if err != nil {
+	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {
 		return nil, err
 	}
 	return d, nil

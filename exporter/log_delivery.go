@@ -16,8 +16,7 @@ type LogDelivery struct{ outbox }
 // OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
 func NewLogDelivery(c Config) (*LogDelivery, error) {
 	d := &LogDelivery{}
-	err := d.open(c, outboxSignal{signal: otlp.Logs, what: "log records", unknownPause: otlp.UnknownPause})
-	if err != nil {
+	if err := d.open(c, otlp.Logs, "log records", otlp.UnknownPause); err != nil {
 		return nil, err
 	}
 	return d, nil

@@ -49,7 +49,7 @@ func TestLogDeliveryAcceptChecksRecords(t *testing.T) {
 
 func logsTo(t *testing.T, answer func(context.Context) exporter.Answer, size int) (*exporter.LogDelivery, *receiver, *bytes.Buffer) {
 	t.Helper()
-	d, r, log := signals[1].to(t, answer, size)
+	d, r, log := ofLogs.to(t, answer, size)
 	return d.(*logSender).LogDelivery, r, log
 }
 
@@ -61,7 +61,7 @@ func TestLogDeliveryPause(t *testing.T) {
 		requests := 0
 		proceed := make(chan struct{})
 		know := false
-		d, r, log := signals[1].to(t, func(context.Context) exporter.Answer {
+		d, r, log := ofLogs.to(t, func(context.Context) exporter.Answer {
 			requests++
 			if know {
 				return exporter.Answer{}
@@ -142,7 +142,7 @@ func TestShutdownInThePause(t *testing.T) {
 // TestUnknownSpans has a receiver that does not know spans. Each batch is tried, as with any other error.
 func TestUnknownSpans(t *testing.T) {
 	requests := 0
-	d, _, log := signals[0].to(t, func(context.Context) exporter.Answer {
+	d, _, log := ofSpans.to(t, func(context.Context) exporter.Answer {
 		requests++
 		return exporter.Answer{Err: errors.New("404"), Unknown: true}
 	}, 0)
@@ -175,8 +175,8 @@ func TestDeliveriesAreSeparate(t *testing.T) {
 		}
 		return d, r
 	}
-	spans, taken := open(signals[0], fine)
-	logs, _ := open(signals[1], refuse)
+	spans, taken := open(ofSpans, fine)
+	logs, _ := open(ofLogs, refuse)
 	for i := range 10 {
 		spans.add(fmt.Sprint("span ", i))
 		logs.add(fmt.Sprint("event ", i))

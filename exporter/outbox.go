@@ -46,31 +46,24 @@ type Stats struct {
 // Lost is what will never arrive once the delivery is shut down.
 func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
 
-// An outboxSignal is how the items of a signal wait and travel.
-type outboxSignal struct {
-	signal       otlp.Signal
-	what         string // in log lines and errors
-	unknownPause time.Duration
-}
-
-// open starts the queue of a signal.
-func (o *outbox) open(c Config, signal outboxSignal) error {
+// open starts the queue of a signal, whose items are called what in log lines and errors.
+func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause time.Duration) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	vars := environ.NewReader(c.Logger)
-	sender, to, err := c.sender(vars, signal.signal)
+	sender, to, err := c.sender(vars, signal)
 	if err != nil {
 		return err
 	}
 	o.close = sync.OnceValue(sender.Close)
-	b := otlp.ReadBatch(vars, signal.signal, c.QueueSize)
+	b := otlp.ReadBatch(vars, signal, c.QueueSize)
 	o.batch = min(b.BatchSize, max(b.QueueSize/2, 1))
 	o.queue = queue.New(queue.Config[encoded]{
-		What: signal.what, To: to, Logger: c.Logger,
+		What: what, To: to, Logger: c.Logger,
 		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, DefaultQueueBytes),
-		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: signal.unknownPause,
+		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: unknownPause,
 		Keep: o.blocks.keep, Release: o.blocks.release,
 		Send: queue.Encoded(appendRequest(), sender),
 	})

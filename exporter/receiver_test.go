@@ -74,7 +74,7 @@ func hang(ctx context.Context) exporter.Answer {
 
 func newDelivery(t *testing.T, answer func(context.Context) exporter.Answer, size int) (*exporter.Delivery, *receiver, *bytes.Buffer) {
 	t.Helper()
-	d, r, log := signals[0].to(t, answer, size)
+	d, r, log := ofSpans.to(t, answer, size)
 	return d.(*spanSender).Delivery, r, log
 }
 

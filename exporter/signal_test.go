@@ -38,23 +38,23 @@ type sender interface {
 	accept(names ...string) // encoded together; the bytes are overwritten afterwards
 }
 
-var signals = []signal{
-	{what: "spans", path: "/v1/traces", method: coltracepb.TraceService_Export_FullMethodName, variables: "OTEL_BSP_", of: "TRACES",
+var (
+	ofSpans = signal{what: "spans", path: "/v1/traces", method: coltracepb.TraceService_Export_FullMethodName, variables: "OTEL_BSP_", of: "TRACES",
 		start: func(c exporter.Config) (sender, error) {
 			d, err := exporter.NewDelivery(c)
 			return &spanSender{Delivery: d}, err
-		}, names: spanNames},
-	{what: "log records", path: "/v1/logs", method: collogspb.LogsService_Export_FullMethodName, variables: "OTEL_BLRP_", of: "LOGS", pauses: true,
+		}, names: spanNames}
+	ofLogs = signal{what: "log records", path: "/v1/logs", method: collogspb.LogsService_Export_FullMethodName, variables: "OTEL_BLRP_", of: "LOGS", pauses: true,
 		start: func(c exporter.Config) (sender, error) {
 			d, err := exporter.NewLogDelivery(c)
 			return &logSender{d, new(otlpenc.Groups).Group(nil, instrumentation.Scope{Name: "logs"})}, err
-		}, names: recordNames},
-}
+		}, names: recordNames}
+)
 
 // eachSignal runs a test for each signal.
 func eachSignal(t *testing.T, test func(*testing.T, signal)) {
 	t.Helper()
-	for _, s := range signals {
+	for _, s := range []signal{ofSpans, ofLogs} {
 		t.Run(s.what, func(t *testing.T) { test(t, s) })
 	}
 }
