@@ -131,8 +131,9 @@
 //     span of another provider, or of a [TracerProvider] with processors or with a sampler that decides about each child. The form
 //     SpanEventsAndLogRecords helps.
 //   - With the form LogRecords, spans are encoded twice if there are exporters and recorders.
-//   - A span of the SDK does not say that it ended while it got an event. Such a mark is lost, and counts in MarkEvents.
-//   - When the memory of all units is used up, a mark that is to be a log record as well is that alone. Its span counts it as dropped.
+//   - A span of the SDK may end while a mark is added to it. The SDK does not report that. The span lacks the mark, and MarkEvents counts it.
+//   - When the units have used up their memory, a mark becomes a log record only, also with the form SpanEventsAndLogRecords. Its span
+//     counts it as dropped.
 //   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor are. They wait up to 5 s after the end of
 //     their span.
 //   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are then dropped, and counted in MarksOverLimit.

@@ -9,7 +9,7 @@ import (
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
 type Stats struct {
 	MarkEvents       uint64       // marks that became events of their span, and perhaps log records as well
-	MarkRecords      uint64       // other marks that became log records; for marks whose span lost them, of all providers of the timeline
+	MarkRecords      uint64       // marks that became log records and no events; if their span lost them, all providers of the timeline count them
 	MeasureSpans     uint64       // measures that became spans
 	OtherSpans       uint64       // other spans that a TracerProvider handed over
 	MarksWithoutSpan uint64       // marks that stay on the timeline, because no local span was active and no LogOutput is set

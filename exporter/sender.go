@@ -29,7 +29,7 @@ type Answer struct {
 	Retry      bool          // with Err: the same request may succeed later; otherwise its items are lost
 	After      time.Duration // with Retry: the pause that the receiver wants, 5 minutes at most; 0 leaves it to the delivery
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
-	Unknown    bool          // with Err, without Retry: the receiver does not know this kind of data; logs and profiles pause for 10 minutes then, a Delivery of spans does not
+	Unknown    bool          // with Err, without Retry: the receiver does not know the signal; log records and profiles then pause for 10 minutes, spans do not
 	Rejected   int64         // without Err: how many items the receiver turned down, for the reason in Message
 	Message    string        // the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets
 }

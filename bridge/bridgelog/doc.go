@@ -9,7 +9,8 @@
 // docs/logs.md shows the records that arrive.
 //
 // [EventBridge] makes span events of log events, as the specification's "Event to span event bridge" does, which is in
-// development. It works in programs with any exporter. Register it beside the processor that exports:
+// development. It works in programs with any exporter. Register it beside the processor that exports, which may be one of
+// [NewProcessor]:
 //
 //	provider := sdklog.NewLoggerProvider(
 //		sdklog.WithProcessor(bridgelog.EventBridge{}),

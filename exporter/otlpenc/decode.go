@@ -52,7 +52,7 @@ func (s Spans) First(h *Header) (size int, err error) {
 	}
 	*h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
-	body, err := rest.nextSpan()
+	body, err := rest.nextItem()
 	if err == nil {
 		err = body.each(h.field)
 	}
@@ -62,42 +62,12 @@ func (s Spans) First(h *Header) (size int, err error) {
 	return len(s.Bytes) - len(rest), nil
 }
 
-// Cut returns the first spans, and the others, which have no bytes if there are none. The first spans are at most
-// count and have at most the given number of bytes, unless it is a single span. It allocates nothing. Spans that are
-// malformed are not cut.
-func (s Spans) Cut(count, bytes int) (first, others Spans) {
-	end, n := cut(s.Bytes, s.Count, count, bytes)
-	if end == len(s.Bytes) {
-		return s, Spans{}
-	}
-	return Spans{Group: s.Group, Bytes: s.Bytes[:end:end], Count: n}, Spans{Group: s.Group, Bytes: s.Bytes[end:], Count: max(s.Count-n, 1)}
-}
-
-// cut returns the end and the number of the first of all items, which are within the bounds unless it is a single item. The end is the
-// end of all if these are within the bounds, or are malformed.
-func cut(all []byte, have, count, bytes int) (end, n int) {
-	if have <= max(count, 1) && len(all) <= bytes {
-		return len(all), have
-	}
-	rest := fields(all)
-	for n = 0; len(rest) > 0; n++ {
-		end = len(all) - len(rest) // of the first n
-		if _, err := rest.nextSpan(); err != nil {
-			break
-		}
-		if n > 0 && (n >= count || len(all)-len(rest) > bytes) {
-			return end, n
-		}
-	}
-	return len(all), have
-}
-
 // All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := fields(s.Bytes); len(b) > 0; {
 			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.Group}
-			body, err := b.nextSpan()
+			body, err := b.nextItem()
 			if err == nil {
 				err = body.each(decoded.field)
 			}
@@ -137,7 +107,7 @@ func (s Spans) firstFields(do func(field) bool) {
 	if len(rest) == 0 {
 		return
 	}
-	body, err := rest.nextSpan()
+	body, err := rest.nextItem()
 	for err == nil && len(body) > 0 {
 		var f field
 		if f, err = body.next(); err == nil && !do(f) {
@@ -200,8 +170,8 @@ func (b fields) each(do func(field) error) error {
 	return nil
 }
 
-// nextSpan removes the first field, which must be a span.
-func (b *fields) nextSpan() (fields, error) {
+// nextItem removes the first field, which must be a span or a log record.
+func (b *fields) nextItem() (fields, error) {
 	f, err := b.next()
 	if err == nil && f.tag != otlpwire.Items {
 		err = fmt.Errorf("otlpenc: malformed span: field %d of type %d among spans, want %d of type %d", f.tag>>3, f.tag&7, otlpwire.Items>>3, otlpwire.Items&7)

@@ -146,9 +146,9 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// Cut returns whole spans in their order, within the bounds.
+// Cut returns whole items in their order, within the bounds. A delivery cuts spans as records.
 func TestCut(t *testing.T) {
-	var all otlpenc.Spans
+	var all otlpenc.Records
 	var sizes []int
 	for i := range 9 {
 		before := len(all.Bytes)
@@ -176,7 +176,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("within %v: %d spans of %d bytes came back, want %d of %d", bound, spans, len(joined), all.Count, len(all.Bytes))
 		}
 	}
-	malformed := otlpenc.Spans{Bytes: []byte{0xff, 1, 2}, Count: 3}
+	malformed := otlpenc.Records{Bytes: []byte{0xff, 1, 2}, Count: 3}
 	if first, others := malformed.Cut(1, 1); !bytes.Equal(first.Bytes, malformed.Bytes) || first.Count != 3 || len(others.Bytes) != 0 {
 		t.Errorf("malformed spans are cut into %v and %v", first, others)
 	}

@@ -3,7 +3,6 @@ package otlpenc_test
 import (
 	"bytes"
 	"log/slog"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -78,14 +77,6 @@ func cutsWhole(rt *rapid.T, all otlpenc.Records, sizes []int, count, size int) {
 	}
 	if len(sizes) > 0 || !bytes.Equal(joined, all.Bytes) {
 		rt.Errorf("within %d and %d bytes: %d records are missing", count, size, len(sizes))
-	}
-}
-
-// Malformed records are not cut.
-func TestCutMalformedRecords(t *testing.T) {
-	malformed := otlpenc.Records{Bytes: []byte{0xff, 1, 2}, Count: 3}
-	if first, others := malformed.Cut(1, 1); !slices.Equal(first.Bytes, malformed.Bytes) || first.Count != 3 || len(others.Bytes) != 0 {
-		t.Errorf("malformed records are cut into %v and %v", first, others)
 	}
 }
 

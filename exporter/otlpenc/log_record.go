@@ -58,7 +58,8 @@ func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	return otlpwire.EndMessage(b, start)
 }
 
-// Records are encoded log records of one group. The rules for their bytes are the same as for [Spans].
+// Records are encoded log records of one group. The rules for their bytes are the same as for [Spans]. The bytes of spans can be
+// cut, and their request measured, as Records too.
 type Records struct {
 	Group *Group
 	Bytes []byte // encoded records, one after the other
@@ -68,11 +69,21 @@ type Records struct {
 // RequestSize returns the length of a request with these records alone, as [Spans.RequestSize] does.
 func (r Records) RequestSize() int { return requestSize(r.Group, len(r.Bytes)) }
 
-// Cut returns the first records, and the others, as [Spans.Cut] does.
+// Cut returns the first records, and the others, which have no bytes if there are none. The first records are at most count and have
+// at most the given number of bytes, unless it is a single record. It allocates nothing. Records that are malformed are not cut.
 func (r Records) Cut(count, bytes int) (first, others Records) {
-	end, n := cut(r.Bytes, r.Count, count, bytes)
-	if end == len(r.Bytes) {
+	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}
 	}
-	return Records{r.Group, r.Bytes[:end:end], n}, Records{r.Group, r.Bytes[end:], max(r.Count-n, 1)}
+	rest := fields(r.Bytes)
+	for n := 0; len(rest) > 0; n++ {
+		end := len(r.Bytes) - len(rest) // of the first n
+		if _, err := rest.nextItem(); err != nil {
+			break
+		}
+		if n > 0 && (n >= count || len(r.Bytes)-len(rest) > bytes) {
+			return Records{r.Group, r.Bytes[:end:end], n}, Records{r.Group, r.Bytes[end:], max(r.Count-n, 1)}
+		}
+	}
+	return r, Records{}
 }

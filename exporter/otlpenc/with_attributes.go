@@ -18,7 +18,7 @@ func (s Spans) WithAttributes(b []byte, more func(trace.SpanID) []attribute.KeyV
 		}
 		span := rest
 		rest = rest[size:]
-		body, err := span.nextSpan()
+		body, err := span.nextItem()
 		if err != nil {
 			return b, err
 		}

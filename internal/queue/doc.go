@@ -21,8 +21,8 @@
 //     While they wait, no pause is longer than 3 s.
 //   - The log has a line with the reason when delivery begins to fail, and one with the number of lost items when it works again.
 //     It has five such pairs a minute at most.
-//   - A receiver that does not know the items gets none for a while, if [Config].UnknownPause asks for it. The log has one line
-//     until delivery works.
+//   - A receiver that does not know the items gets none for the time of [Config].UnknownPause. The log has one line about it, and
+//     no other until delivery works.
 //   - Items that the receiver turns down have a line an hour for each reason. Items that find the queue full while delivery works
 //     have a line an hour.
 //   - After [Queue.Shutdown] no goroutine is left, unless Send ignores its context.

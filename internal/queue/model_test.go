@@ -74,7 +74,8 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 })
 
 // Items are added, flushed, answered and shut down at random. At each step the books balance and agree with the receiver,
-// bounds and order are kept, and no item arrives twice. After an answer that is Unknown, nothing waits, and items are dropped for a while. The queue keeps each item until it is settled, and then releases it once.
+// bounds and order are kept, and no item arrives twice. After an answer that is Unknown, nothing waits, and items are dropped for
+// a while. The queue keeps each item until it is settled, and then releases it once.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := config{

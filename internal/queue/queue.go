@@ -42,8 +42,8 @@ type Config[T Item] struct {
 	Timeout time.Duration // how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or dropped
 	GiveUp  int           // attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their context
 
-	// UnknownPause is how long items are dropped after an answer that is Unknown, except the ones that wait already, which
-	// fail. The next item is tried then. 0 means that such an answer is like any other error.
+	// UnknownPause is the pause after an answer that is Unknown. Items that wait then fail, and items that come during the pause
+	// are dropped. The first item after the pause is tried. 0 means no pause: such an answer is like any other error.
 	UnknownPause time.Duration
 
 	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again after the call.
@@ -64,7 +64,7 @@ type Stats struct {
 	Accepted  uint64 // given to Add
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	Dropped   uint64 // for want of room, added in an [Config].UnknownPause, or added after Shutdown
+	Dropped   uint64 // for want of room, added in a pause of [Config].UnknownPause, or added after Shutdown
 	Pending   uint64 // waiting or being sent; after Shutdown, given up
 
 	PendingBytes int    // of Pending
