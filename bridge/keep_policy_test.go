@@ -57,12 +57,19 @@ func newKeepRig(t *testing.T, policy bridge.KeepPolicy, sampler sdktrace.Sampler
 	if sampler == nil {
 		sampler = sdktrace.ParentBased(sdktrace.NeverSample())
 	}
-	tl := observer.NewTimeline(observer.TimelineOptions{})
-	r := &keepRig{ctx: observer.NewContext(context.Background(), tl), recorded: &keptSpans{}, exported: &exportedSpans{}, seen: &recorder{}}
-	r.provider = bridge.NewTracerProvider(bridge.TracerProviderConfig{
-		Timeline: tl, Sampler: sampler, Keep: &policy,
-		Recorders: []bridge.Output{r.recorded}, Exporters: []bridge.Output{r.exported}, Processors: []sdktrace.SpanProcessor{r.seen},
-	})
+	seen := &recorder{}
+	r := openKeepRig(t, bridge.TracerProviderConfig{Sampler: sampler, Keep: &policy, Processors: []sdktrace.SpanProcessor{seen}})
+	r.seen = seen
+	return r
+}
+
+// openKeepRig returns a rig with a provider that c describes. The rig has the timeline, a recorder and an exporter.
+func openKeepRig(t *testing.T, c bridge.TracerProviderConfig) *keepRig {
+	t.Helper()
+	c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
+	r := &keepRig{ctx: observer.NewContext(context.Background(), c.Timeline), recorded: &keptSpans{}, exported: &exportedSpans{}}
+	c.Recorders, c.Exporters = []bridge.Output{r.recorded}, []bridge.Output{r.exported}
+	r.provider = bridge.NewTracerProvider(c)
 	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })
 	r.tracer = r.provider.Tracer("test")
 	return r

@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer"
 )
 
 // The log records of requests that the sampler drops are the ones of requests that are kept and exported.
@@ -93,15 +92,7 @@ func TestMarkFormsOfKeptRequests(t *testing.T) {
 // newKeepRigWith returns a rig whose provider has log records and no processor.
 func newKeepRigWith(t *testing.T, policy bridge.KeepPolicy, form bridge.MarkForm, logs *logRecords) *keepRig {
 	t.Helper()
-	tl := observer.NewTimeline(observer.TimelineOptions{})
-	r := &keepRig{ctx: observer.NewContext(context.Background(), tl), recorded: &keptSpans{}, exported: &exportedSpans{}}
-	r.provider = bridge.NewTracerProvider(bridge.TracerProviderConfig{
-		Timeline: tl, Sampler: sdktrace.ParentBased(never), Keep: &policy, Marks: form, Logs: logs,
-		Recorders: []bridge.Output{r.recorded}, Exporters: []bridge.Output{r.exported},
-	})
-	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })
-	r.tracer = r.provider.Tracer("test")
-	return r
+	return openKeepRig(t, bridge.TracerProviderConfig{Sampler: sdktrace.ParentBased(never), Keep: &policy, Marks: form, Logs: logs})
 }
 
 // The marks of an undecided request that has no room for more are counted as refused, also those after the end of their span.

@@ -27,9 +27,6 @@ type Pipeline interface {
 //
 // Shutdown of the provider delivers the records and leaves p running. Records that come after the shutdown of p count as dropped.
 func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
-	if p.Logs() == nil {
-		return sdklog.NewLoggerProvider()
-	}
 	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
 }
 

@@ -330,7 +330,7 @@ func TestNoLogs(t *testing.T) {
 	}
 }
 
-// Logs of a pipeline that exports no log records is a nil pointer. A processor of it does nothing.
+// Logs of a pipeline that exports no log records is nil. A processor of it does nothing.
 func TestProcessorWithoutOutput(t *testing.T) {
 	p := bridgelog.NewProcessor(nil, nil)
 	logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(p))
