@@ -58,7 +58,7 @@ func newMarkLogs(form MarkForm, output LogOutput, limits *LogLimits, res *resour
 	return &markLogs{form: form, output: output, group: group, limits: *limits}
 }
 
-// ofSpans returns l for marks of spans that outputs take, or that none takes: then marks cannot be events.
+// ofSpans returns l for marks of spans. If no output takes spans, marks cannot be events: SpanEventsAndLogRecords becomes LogRecords then.
 func (l *markLogs) ofSpans(taken bool) *markLogs {
 	if l == nil || taken || l.form != SpanEventsAndLogRecords {
 		return l
@@ -83,7 +83,7 @@ func (l *markLogs) taken() record.MarksTaken {
 // replaces reports whether marks of exported spans are log records only.
 func (l *markLogs) replaces() bool { return l != nil && l.form == LogRecords }
 
-// wants reports whether a mark becomes a log record: under a span with that context, of which it may be an event.
+// wants reports whether a mark under a span with that context becomes a log record. event says that it is an event of the span already.
 func (l *markLogs) wants(sc trace.SpanContext, event bool) bool {
 	return l != nil && (l.form != SpanEvents || !event) && (!sc.IsValid() || sc.IsSampled())
 }

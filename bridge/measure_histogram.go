@@ -54,9 +54,8 @@ type MeasureStats struct {
 // measureBounds are the recommended bounds of buckets, in seconds.
 var measureBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. The last histogram of a timeline
-// gets them.
-// It returns an error that names a wrong field, or the meter provider's.
+// NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. If a timeline has several histograms, only the
+// last one gets them. The error names a wrong field, or is the meter provider's.
 func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)

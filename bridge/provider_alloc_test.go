@@ -5,8 +5,8 @@
 package bridge_test
 
 import (
-	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -76,16 +76,17 @@ func TestProviderSpanSize(t *testing.T) {
 	const spans = 10_000
 	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})}).Tracer("t")
 	all := make([]trace.Span, spans)
-	least := int64(math.MaxInt64) // of several tries: memory of other goroutines adds to some
+	var sizes []int // of several tries, whose median counts: other goroutines take memory in some, and free it in others
 	for range 5 {
 		clear(all)
 		before := heapInUse()
 		for i := range all {
 			_, all[i] = tracer.Start(t.Context(), "span")
 		}
-		least = min(least, int64(heapInUse())-int64(before))
+		sizes = append(sizes, (heapInUse()-before)/spans)
 	}
-	if size := least / spans; size > 360 || size < 300 {
+	slices.Sort(sizes)
+	if size := sizes[len(sizes)/2]; size > 360 || size < 300 {
 		t.Errorf("a span takes %d bytes, want 352", size)
 	}
 	runtime.KeepAlive(all)

@@ -17,7 +17,7 @@ type Receiver interface {
 	MarkLimit() int
 
 	// TakesMarks says which marks the receiver takes by themselves, in addition to the marks of finished spans. It always returns
-	// the same. Of an undecided unit, the receiver takes marks by themselves only if the unit is exported.
+	// the same value. Of an undecided unit, the receiver takes marks by themselves only if the unit is exported.
 	TakesMarks() MarksTaken
 }
 
@@ -68,7 +68,8 @@ type Description struct {
 //   - Too many units, or too many bytes, wait in the process.
 //   - [Timeline.FlushUnits] is called.
 //
-// The marks of a span go with the span. A receiver may take marks by themselves as well. After the unit's end, the receiver gets each span as it finishes.
+// The marks of a span go with the span. A receiver may take marks by themselves as well. After the unit's end, the receiver gets each
+// span as it finishes.
 //
 // A unit is garbage-collected and serves no other work, so what is recorded late cannot get into another unit's data.
 // The storage of its journal is pooled. Only the unit points to it, and lets go of it before the receiver reads it.
