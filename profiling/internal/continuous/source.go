@@ -267,11 +267,9 @@ func (s *Source) Stop(ctx context.Context) error {
 
 // Stats returns the counts.
 func (s *Source) Stats() profiling.ContinuousStats {
-	state := s.cpu.state()
-	engine, fallback := s.cpu.engine()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := s.stats
-	all.State, all.Engine, all.Fallback = state, engine, fallback
+	s.mu.Unlock()
+	all.State, all.Engine, all.Fallback = s.cpu.status()
 	return all
 }
