@@ -119,20 +119,8 @@ func (e *Exporter) Flush(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	before := r.queue.Stats()
-	switch err := r.source.Take(ctx); {
-	case errors.Is(err, continuous.ErrStopped):
-		return nil
-	case err != nil:
-		return fmt.Errorf("otlpprofiles: flushing to %s: %w", r.to, err)
-	}
-	if err := r.queue.Flush(ctx); err != nil {
+	if err := continuous.Flush(ctx, r.source, r.queue, r.to); err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
-	}
-	// Profiles may have been lost before the queue's Flush began.
-	after := r.queue.Stats()
-	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
-		return fmt.Errorf("otlpprofiles: %d profiles not delivered to %s: %w", n, r.to, r.queue.Reason())
 	}
 	return nil
 }
