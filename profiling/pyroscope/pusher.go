@@ -72,9 +72,9 @@ func start(ctx context.Context, c Config, of continuous.Process) (*Pusher, error
 	return p, nil
 }
 
-// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost. The error says how many were
-// lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait. After
-// Shutdown, Flush does nothing.
+// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost.
+// The error says how many were lost and why. It is also an error when three attempts in a row fail, or when ctx ends:
+// then profiles still wait. After Shutdown, Flush does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
 	if err := continuous.Flush(ctx, p.source, p.queue, p.to); err != nil {
 		return fmt.Errorf("pyroscope: %w", err)
@@ -82,9 +82,9 @@ func (p *Pusher) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends, and cancels the request under
-// way, or when three attempts in a row fail. If any profile since Start did not arrive, the error says how many, and why.
-// Further calls return the same. Stats are final then.
+// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends,
+// and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive,
+// the error says how many, and why. Further calls return the same. Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
 		p.releaseIDs()
