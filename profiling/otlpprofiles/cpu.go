@@ -53,7 +53,7 @@ func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 	e.release()
 }
 
-// sampleOf returns the number of the sample that one of the trace's belongs to.
+// sampleOf returns the number of the request's sample that s, a sample of the trace, is part of.
 func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 	at, ok := t.Position(s)
 	key := sampleKey{at, s.ContextID}

@@ -83,7 +83,7 @@ type encoder struct {
 
 	d       dictionary
 	h       header
-	samples table   // what makes a sample that one: its first fields, as they are encoded
+	samples table   // the fields that identify a sample, as they are encoded
 	sums    []int64 // by sample and by type, unless the samples have times
 
 	observed []observation
@@ -144,7 +144,7 @@ func (e *encoder) makeMaps() {
 
 // size returns the length of the request, or more.
 func (e *encoder) size() int {
-	const sample = 24 // tags, lengths and a value, without the fields that make it that one
+	const sample = 24 // tags, lengths and a value, without the fields that identify it
 	return len(e.resource) + len(e.scope) + e.d.size() + max(1, len(e.h.types))*(len(e.samples.data)+sample*len(e.samples.entries)) +
 		8*len(e.observed) + e.valueLen
 }
@@ -221,13 +221,13 @@ func (e *encoder) end(send func(request)) {
 func (e *encoder) appendProfile(k int) bool {
 	before := len(e.profiles)
 	b, at := otlpwire.BeginMessage(e.profiles, otlpwire.Items)
-	some := len(b)
+	empty := len(b)
 	if len(e.observed) > 0 {
 		b = e.appendObserved(b)
 	} else {
 		b = e.appendSums(b, k)
 	}
-	if len(b) == some {
+	if len(b) == empty {
 		e.profiles = b[:before]
 		return false
 	}
