@@ -40,7 +40,7 @@ type CollectorConfig struct {
 	Loki string
 
 	// All takes all signals, profiles too, by OTLP over HTTP below the URL, as they came. Then the Collector does not send to
-	// the receivers above.
+	// the receivers above, and its queue is in memory.
 	All string
 
 	// Certificate and Key are files in PEM. With them, services speak TLS with it.
@@ -64,6 +64,10 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if err != nil {
 		return nil, err
 	}
+	additions, err := repository("integration", "backend") // the folder of more configurations
+	if err != nil {
+		return nil, err
+	}
 	s, err := newServer(ctx, "collector", collectorPkg, "HEALTH", "METRICS", "OTLP_GRPC", "OTLP_HTTP")
 	if err != nil {
 		return nil, err
@@ -73,29 +77,17 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 		s.args = append(s.args, "--config", strings.TrimSuffix(config, ".yaml")+"-tail.yaml")
 	}
 	if c.Profiles != "" {
-		second, err := repository("integration", "backend", "collector-profiles.yaml")
-		if err != nil {
-			return nil, err
-		}
-		s.args = append(s.args, "--config", second, "--feature-gates=service.profilesSupport")
+		s.args = append(s.args, "--config", filepath.Join(additions, "collector-profiles.yaml"), "--feature-gates=service.profilesSupport")
 		s.env = append(s.env, "COLLECTOR_PROFILES_TO="+c.Profiles)
 	}
 	if c.All != "" {
-		second, err := repository("integration", "backend", "collector-all.yaml")
-		if err != nil {
-			return nil, err
-		}
-		s.args = append(s.args, "--config", second, "--feature-gates=service.profilesSupport")
+		s.args = append(s.args, "--config", filepath.Join(additions, "collector-all.yaml"), "--feature-gates=service.profilesSupport")
 		s.env = append(s.env, "COLLECTOR_ALL_TO="+c.All)
 	}
 	scheme := "http"
 	if c.Certificate != "" {
-		second, err := repository("integration", "backend", "collector-tls.yaml")
-		if err != nil {
-			return nil, err
-		}
 		scheme = "https"
-		s.args = append(s.args, "--config", second)
+		s.args = append(s.args, "--config", filepath.Join(additions, "collector-tls.yaml"))
 		s.env = append(s.env, "COLLECTOR_CERTIFICATE="+c.Certificate, "COLLECTOR_KEY="+c.Key)
 	}
 	for name, port := range s.ports {

@@ -137,7 +137,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 		return s, fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", s.length, s.rate, s.total().Seconds()*float64(s.rate))
 	case s.parallel < 1:
 		return s, fmt.Errorf("-parallel %d: must be at least 1", s.parallel)
-	case s.into != "" && (s.short || s.inPart() || s.length < minDocumented || s.parallel > maxDocumentedParallel):
+	case s.into != "" && (s.short || s.splitsPart() || s.length < minDocumented || s.parallel > maxDocumentedParallel):
 		return s, fmt.Errorf("-into %s: needs all rows, -only random or -only %q, with -for %v or more and -parallel %d or less: other figures are no measurements",
 			s.into, "collector,"+withoutLogsName, minDocumented, maxDocumentedParallel)
 	case s.into != "" && withRandom && s.random < minDefaultUploads:
@@ -157,8 +157,8 @@ func (s settings) allRows() []row {
 	return append(append(append(all, faultRows()...), terminationRows()...), withoutLogsRow())
 }
 
-// inPart reports whether some rows of a part of the document are chosen, and others of it are not.
-func (s settings) inPart() bool {
+// splitsPart reports whether some rows of a part of the document are chosen, and others of it are not.
+func (s settings) splitsPart() bool {
 	return slices.ContainsFunc(s.allRows(), func(r row) bool {
 		return slices.ContainsFunc(s.rows, func(c row) bool { return c.part == r.part }) &&
 			!slices.ContainsFunc(s.rows, func(c row) bool { return c.name == r.name })

@@ -90,6 +90,3 @@ func (s Signal) start(t *testing.T, queue map[string]string, attempt string, c C
 	}
 	return d
 }
-
-// lost counts the items that did not arrive, after a Shutdown.
-func lost(b queue.Stats) uint64 { return b.Accepted - b.Delivered }

@@ -30,11 +30,11 @@ type fault struct {
 	limit    int                                // bytes of a request, also when it is well
 	reply    reply                              // to requests
 
-	waits bool   // the items wait until the receiver is well; otherwise all are settled before
-	lost  uint64 // of the items
-	begin string // the log's line while the fault lasts, after the items' name; empty: none
-	end   string // its line when the receiver is well; empty: none
-	books func(queue.Stats) bool
+	waits bool                   // the items wait until the receiver is well; otherwise all are settled before
+	lost  uint64                 // of the items
+	begin string                 // the log's line while the fault lasts, after the items' name; empty: none
+	end   string                 // its line when the receiver is well; empty: none
+	books func(queue.Stats) bool // reports whether the items were lost or sent again for the right cause; nil: not checked
 }
 
 // A reply says what a receiver does with a request. The zero value is success.

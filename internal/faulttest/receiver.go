@@ -36,14 +36,14 @@ type receiver struct {
 
 	mu    sync.Mutex // guards what follows
 	stop  func()
-	cut   []net.Conn // connections that the fault is about
-	names map[string]int
-	asked int // requests, also of other signals
+	cut   []net.Conn      // connections that the fault is about
+	names map[string]bool // of the items that arrived
+	asked int             // requests, also of other signals
 }
 
 func serve(t *testing.T, s Signal, protocol string, f fault) *receiver {
 	t.Helper()
-	r := &receiver{t: t, signal: s, protocol: protocol, fault: f, names: map[string]int{}, healthy: make(chan struct{}), stop: func() {}}
+	r := &receiver{t: t, signal: s, protocol: protocol, fault: f, names: map[string]bool{}, healthy: make(chan struct{}), stop: func() {}}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func (r *receiver) answer(ctx context.Context, body []byte) reply {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range names[min(max(a.rejected, 0), int64(len(names))):] {
-		r.names[name]++
+		r.names[name] = true
 	}
 	return a
 }
@@ -166,7 +166,7 @@ func (r *receiver) taken() int {
 func (r *receiver) has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.names[name] > 0
+	return r.names[name]
 }
 
 // response returns the body of the answer to a request that was taken. The responses of all signals have the same fields.

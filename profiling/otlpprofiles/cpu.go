@@ -10,17 +10,15 @@ import (
 // spanName is the attribute of samples with the name of their span. The conventions have none: it is Pyroscope's label.
 const spanName = "span_name"
 
-// A ranFor is what samples ran for, as they have it.
-type ranFor struct {
-	indices []int32 // of their attributes
+// A contextFields has the fields that all samples of a context share.
+type contextFields struct {
+	indices []int32 // of attributes; nil: not made yet
 	link    int32
 }
 
-type position = profile.Position
-
-// A seenSample is a place of the trace and the index of a context.
-type seenSample struct {
-	at      position
+// A sampleKey tells apart the samples of a trace. Samples with the same key become one.
+type sampleKey struct {
+	at      profile.Position
 	context int
 }
 
@@ -35,7 +33,7 @@ func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 	}
 	timed := t.Engine != profile.EngineWindow
 	e.begin(h)
-	e.contexts = append(e.contexts[:0], make([]ranFor, len(t.Contexts))...)
+	e.contexts = append(e.contexts[:0], make([]contextFields, len(t.Contexts))...)
 	for _, s := range t.Samples {
 		if e.full() {
 			e.end(send)
@@ -55,11 +53,11 @@ func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 	e.release()
 }
 
-// sampleOf returns the number of the sample that one of the trace's belongs to.
+// sampleOf returns the number of the request's sample that s, a sample of the trace, is part of.
 func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 	at, ok := t.Position(s)
-	seen := seenSample{at, s.ContextID}
-	if n, known := e.seen[seen]; known {
+	key := sampleKey{at, s.ContextID}
+	if n, known := e.seen[key]; known {
 		return n
 	}
 	stack, known := e.stacks[at]
@@ -74,15 +72,15 @@ func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 		if c.indices == nil {
 			*c = e.context(&t.Contexts[s.ContextID])
 		}
-		e.indices, link = append(e.indices, c.indices...), c.link
+		e.indices, link = append(e.indices[:0], c.indices...), c.link
 	}
 	n := e.sample(stack, link)
-	e.seen[seen] = n
+	e.seen[key] = n
 	return n
 }
 
 // stackOf returns the stack of a position; ok is false for none.
-func (e *encoder) stackOf(t *profile.Trace, at position, ok bool) int32 {
+func (e *encoder) stackOf(t *profile.Trace, at profile.Position, ok bool) int32 {
 	e.stack = e.stack[:0]
 	for ; ok; at, ok = t.Caller(at) {
 		location, known := e.positions[at]
@@ -99,8 +97,8 @@ func (e *encoder) stackOf(t *profile.Trace, at position, ok bool) int32 {
 	return e.d.stack(e.stack)
 }
 
-// context makes the attributes and the link of what samples ran for.
-func (e *encoder) context(c *profile.SampleContext) ranFor {
+// context makes the fields of a context. It uses e.indices.
+func (e *encoder) context(c *profile.SampleContext) contextFields {
 	e.noAttributes()
 	link := int32(0)
 	if c.SpanID.IsValid() {
@@ -114,9 +112,7 @@ func (e *encoder) context(c *profile.SampleContext) ranFor {
 	for _, l := range c.Labels {
 		e.addLabel(l.Key, labelValue(l.Value), "")
 	}
-	made := ranFor{indices: append([]int32{}, e.indices...), link: link}
-	e.noAttributes()
-	return made
+	return contextFields{indices: append([]int32{}, e.indices...), link: link}
 }
 
 // comments returns what people should know of the samples.

@@ -51,9 +51,9 @@ type dictionary struct {
 
 	program program
 	mapping int32 // the program's; 0: not there yet
-	goFrame int32 // the attribute of Go's frames; the same
+	goFrame int32 // the attribute of Go's frames; 0: not there yet
 
-	scratch []byte // of the entry that is made
+	scratch []byte // memory for the next entry
 }
 
 // A line is a line of a location: a function, and where it was.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpwire"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Tags of profiles.proto and profiles_service.proto.
@@ -82,7 +83,7 @@ type encoder struct {
 
 	d       dictionary
 	h       header
-	samples table   // what makes a sample that one: its first fields, as they are encoded
+	samples table   // the fields that identify a sample, as they are encoded
 	sums    []int64 // by sample and by type, unless the samples have times
 
 	observed []observation
@@ -91,10 +92,10 @@ type encoder struct {
 	starts   []int32 // of samples in order
 	profiles []byte
 
-	contexts  []ranFor             // of the trace, by index
-	positions map[position]int32   // locations of the trace's calls
-	stacks    map[position]int32   // stacks of the trace
-	seen      map[seenSample]int32 // samples of the trace
+	contexts  []contextFields            // of the trace, by index
+	positions map[profile.Position]int32 // locations of the trace's calls
+	stacks    map[profile.Position]int32 // stacks of the trace
+	seen      map[sampleKey]int32        // samples of the trace
 	stack     []int32
 	keys      []int32 // of the attributes of a sample
 	indices   []int32
@@ -138,12 +139,12 @@ func (e *encoder) release() {
 }
 
 func (e *encoder) makeMaps() {
-	e.positions, e.stacks, e.seen = map[position]int32{}, map[position]int32{}, map[seenSample]int32{}
+	e.positions, e.stacks, e.seen = map[profile.Position]int32{}, map[profile.Position]int32{}, map[sampleKey]int32{}
 }
 
 // size returns the length of the request, or more.
 func (e *encoder) size() int {
-	const sample = 24 // tags, lengths and a value, without the fields that make it that one
+	const sample = 24 // tags, lengths and a value, without the fields that identify it
 	return len(e.resource) + len(e.scope) + e.d.size() + max(1, len(e.h.types))*(len(e.samples.data)+sample*len(e.samples.entries)) +
 		8*len(e.observed) + e.valueLen
 }
@@ -178,7 +179,7 @@ func (e *encoder) observe(o observation) {
 	e.valueLen += protowire.SizeVarint(uint64(o.value)) //nolint:gosec // as protobuf has it
 }
 
-// attributes sets e.indices to nothing, for the attributes of a sample.
+// noAttributes empties e.indices, for the attributes of another sample.
 func (e *encoder) noAttributes() { e.keys, e.indices = e.keys[:0], e.indices[:0] }
 
 // addAttribute adds an attribute of a sample to e.indices, unless it has one of that key.
@@ -220,13 +221,13 @@ func (e *encoder) end(send func(request)) {
 func (e *encoder) appendProfile(k int) bool {
 	before := len(e.profiles)
 	b, at := otlpwire.BeginMessage(e.profiles, otlpwire.Items)
-	some := len(b)
+	empty := len(b)
 	if len(e.observed) > 0 {
 		b = e.appendObserved(b)
 	} else {
 		b = e.appendSums(b, k)
 	}
-	if len(b) == some {
+	if len(b) == empty {
 		e.profiles = b[:before]
 		return false
 	}

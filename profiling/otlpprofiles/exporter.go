@@ -119,20 +119,8 @@ func (e *Exporter) Flush(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	before := r.queue.Stats()
-	switch err := r.source.Take(ctx); {
-	case errors.Is(err, continuous.ErrStopped):
-		return nil
-	case err != nil:
-		return fmt.Errorf("otlpprofiles: flushing to %s: %w", r.to, err)
-	}
-	if err := r.queue.Flush(ctx); err != nil {
+	if err := continuous.Flush(ctx, r.source, r.queue, r.to); err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
-	}
-	// Profiles may have been lost before the queue's Flush began.
-	after := r.queue.Stats()
-	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
-		return fmt.Errorf("otlpprofiles: %d profiles not delivered to %s: %w", n, r.to, r.queue.Reason())
 	}
 	return nil
 }
@@ -179,29 +167,3 @@ func (e *Exporter) Profiling() profiling.ContinuousStats {
 	}
 	return r.source.Stats()
 }
-
-// A sink encodes profiles and queues them.
-type sink struct {
-	encoder *encoder
-	queue   *queue.Queue[*request]
-}
-
-var _ continuous.Sink = (*sink)(nil)
-
-func (s *sink) CPU(c continuous.CPU) error {
-	s.encoder.cpu(c, s.add)
-	return nil
-}
-
-func (s *sink) Runtime(r continuous.Runtime) error { return s.encoder.runtime(r, s.add) }
-
-func (s *sink) add(r request) { s.queue.Add(&r) }
-
-// Count returns the number of profiles.
-func (r *request) Count() int { return r.count }
-
-// Bytes returns the size of the request.
-func (r *request) Bytes() int { return len(r.body) }
-
-// Request returns the same: a request travels alone. Two would need one dictionary.
-func (r *request) Request() int { return r.Bytes() }

@@ -237,25 +237,6 @@ func TestUnknownSignal(t *testing.T) {
 	}
 }
 
-// The same answer of a Sender has the same pause.
-func TestUnknownToSender(t *testing.T) {
-	var log bytes.Buffer
-	r := &receiver{answer: exporter.Answer{Err: errors.New("no such service"), Unknown: true}}
-	e := start(t, otlpprofiles.Config{Sender: r}, &log)
-	for range 5 {
-		if err := e.Flush(t.Context()); err == nil {
-			t.Error("Flush returned no error")
-		}
-	}
-	_ = e.Shutdown(t.Context())
-	if n := len(r.bodies); n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the receiver does not know profiles") {
-		t.Errorf("logged %s", &log)
-	}
-}
-
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string

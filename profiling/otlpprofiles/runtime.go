@@ -75,11 +75,9 @@ func lines(l *profile.Location) []line {
 // labels makes the attributes of a sample.
 func (e *encoder) labels(s *profile.Sample) {
 	e.noAttributes()
-	if len(s.Label) > 0 {
-		for _, key := range slices.Sorted(maps.Keys(s.Label)) {
-			if values := s.Label[key]; len(values) > 0 {
-				e.addLabel(key, labelValue(values[0]), "")
-			}
+	for _, key := range slices.Sorted(maps.Keys(s.Label)) {
+		if values := s.Label[key]; len(values) > 0 {
+			e.addLabel(key, labelValue(values[0]), "")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.NumLabel)) {

@@ -218,7 +218,7 @@ func (c *Config) resolveIntervals(vars *environ.Reader) (err error) {
 	if c.UploadInterval == 0 {
 		c.UploadInterval = environ.Read(vars, continuous.DefaultInterval, func(value string) (time.Duration, bool) {
 			d, err := time.ParseDuration(value)
-			return d, err == nil && continuous.MayInterval(d)
+			return d, err == nil && continuous.CheckInterval(envInterval, d) == nil
 		}, envInterval)
 	}
 	if err := continuous.CheckInterval("UploadInterval", c.UploadInterval); err != nil {

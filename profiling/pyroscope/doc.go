@@ -31,7 +31,7 @@
 // A goroutine has leaked if it waits for a channel, a mutex or another primitive of sync that no
 // goroutine that can run may reach any more. Go 1.27 has a profile of them, Go 1.26 only if the
 // program was built with GOEXPERIMENT=goroutineleakprofile. It is taken if [Config].LeakInterval
-// or PERFLINE_LEAK_INTERVAL is set. Without the runtime's profile, nothing is taken, sent and logged.
+// or PERFLINE_LEAK_INTERVAL is set. Without the runtime's profile, nothing is taken, sent or logged.
 // Nothing is sent while no goroutine has leaked. A leak through a global variable is not found.
 //
 // The profile is off by default, because of what it does to the program:

@@ -72,31 +72,19 @@ func start(ctx context.Context, c Config, of continuous.Process) (*Pusher, error
 	return p, nil
 }
 
-// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost. The error says how many were
-// lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait. After
-// Shutdown, Flush does nothing.
+// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost.
+// The error says how many were lost and why. It is also an error when three attempts in a row fail, or when ctx ends:
+// then profiles still wait. After Shutdown, Flush does nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
-	before := p.queue.Stats()
-	switch err := p.source.Take(ctx); {
-	case errors.Is(err, continuous.ErrStopped):
-		return nil
-	case err != nil:
-		return fmt.Errorf("pyroscope: flushing to %s: %w", p.to, err)
-	}
-	if err := p.queue.Flush(ctx); err != nil {
+	if err := continuous.Flush(ctx, p.source, p.queue, p.to); err != nil {
 		return fmt.Errorf("pyroscope: %w", err)
-	}
-	// Profiles may have been lost before the queue's Flush began.
-	after := p.queue.Stats()
-	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
-		return fmt.Errorf("pyroscope: %d profiles not delivered to %s: %w", n, p.to, p.queue.Reason())
 	}
 	return nil
 }
 
-// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends, and cancels the request under
-// way, or when three attempts in a row fail. If any profile since Start did not arrive, the error says how many, and why.
-// Further calls return the same. Stats are final then.
+// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends,
+// and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive,
+// the error says how many, and why. Further calls return the same. Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
 		p.releaseIDs()

@@ -28,7 +28,7 @@ type Profiler interface {
 var _ Profiler = (*profiling.Profiler)(nil)
 
 // A cpuProfile is the CPU profile of the process, cut into parts without gaps. It belongs to the source's goroutine,
-// except for state and engine.
+// except for status.
 type cpuProfile struct {
 	start       func(full func()) (Profiler, error)
 	full        chan struct{}            // has a value when the profiler has stopped because its buffer is full
@@ -36,20 +36,12 @@ type cpuProfile struct {
 	calibration calibration
 }
 
-// state returns the profiler's state.
-func (c *cpuProfile) state() profiling.State {
+// status returns the profiler's state, the engine that samples, and why it is not the best one.
+func (c *cpuProfile) status() (state profiling.State, engine profile.Engine, fallback string) {
 	if p := c.current.Load(); p != nil {
-		return (*p).State()
+		return (*p).State(), (*p).Engine(), (*p).Fallback()
 	}
-	return profiling.Stopped
-}
-
-// engine returns the engine that samples, and why it is not the best one.
-func (c *cpuProfile) engine() (engine profile.Engine, fallback string) {
-	if p := c.current.Load(); p != nil {
-		return (*p).Engine(), (*p).Fallback()
-	}
-	return "", ""
+	return profiling.Stopped, "", ""
 }
 
 // begin starts a profiler.

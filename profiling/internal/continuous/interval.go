@@ -18,12 +18,9 @@ const (
 
 const envLeaks = "PERFLINE_LEAK_INTERVAL"
 
-// MayInterval reports whether profiles may be taken at an interval.
-func MayInterval(d time.Duration) bool { return d >= minInterval && d <= maxInterval }
-
 // CheckInterval returns an error unless profiles may be taken at an interval. name is the field's.
 func CheckInterval(name string, d time.Duration) error {
-	if !MayInterval(d) {
+	if d < minInterval || d > maxInterval {
 		return fmt.Errorf("%s %v: must be between %v and %v", name, d, minInterval, maxInterval)
 	}
 	return nil

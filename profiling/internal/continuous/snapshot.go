@@ -10,7 +10,7 @@ import (
 	"github.com/grafana/pyroscope-go/godeltaprof"
 )
 
-// The kinds of profiles. CPU profiles have none: they are traces.
+// The kinds of the runtime's profiles.
 const (
 	Heap      = "heap"
 	Goroutine = "goroutine"

@@ -33,7 +33,7 @@ type Sink interface {
 // CPU has the samples of a time.
 type CPU struct {
 	Trace  *profile.Trace
-	Factor float64   // by which the samples' weights have to be multiplied, to stand for the CPU time that the process used
+	Factor float64   // multiply the samples' weights by it: then they stand for the CPU time that the process used
 	End    time.Time // when Trace stopped, by the wall clock
 }
 
@@ -58,7 +58,7 @@ type Config struct {
 // A Process is the origin of profiles.
 type Process struct {
 	Now       func() time.Time
-	Clock     func() time.Duration                // what it is by the clock of traces
+	Clock     func() time.Duration                // the time by the clock of traces
 	Profiler  func(full func()) (Profiler, error) // calls full when it has stopped because its buffer is full
 	Snapshots []Snapshot
 	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
@@ -84,11 +84,11 @@ type Source struct {
 	cpu   cpuProfile
 	since map[string]time.Time // when the last snapshot was taken, by kind; the loop's, as logged
 
-	logged map[string]bool // events that have their one log line
-	now    chan chan struct{}
-	stop   chan struct{} // closed by Stop
-	done   chan struct{} // closed when the loop has ended
-	once   sync.Once     // of stop
+	logged map[string]bool    // events that have their one log line
+	takes  chan chan struct{} // from Take; the loop closes each when the sink has the profiles
+	stop   chan struct{}      // closed by Stop
+	done   chan struct{}      // closed when the loop has ended
+	once   sync.Once          // of stop
 
 	mu    sync.Mutex // guards stats
 	stats profiling.ContinuousStats
@@ -98,7 +98,7 @@ type Source struct {
 func Start(c Config) (*Source, error) {
 	s := &Source{
 		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)}, since: map[string]time.Time{},
-		logged: map[string]bool{}, now: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+		logged: map[string]bool{}, takes: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := s.cpu.begin(); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (s *Source) run() {
 			leaksDue = time.After(max(s.c.LeakInterval, leakShare*time.Since(began)))
 		case <-s.cpu.full:
 			s.takeCPU(false)
-		case taken := <-s.now:
+		case taken := <-s.takes:
 			s.take(false)
 			close(taken)
 		case <-s.stop:
@@ -239,7 +239,7 @@ func (s *Source) Take(ctx context.Context) error {
 	}
 	taken := make(chan struct{})
 	select {
-	case s.now <- taken:
+	case s.takes <- taken:
 	case <-s.done:
 		return ErrStopped
 	case <-ctx.Done():
@@ -267,11 +267,9 @@ func (s *Source) Stop(ctx context.Context) error {
 
 // Stats returns the counts.
 func (s *Source) Stats() profiling.ContinuousStats {
-	state := s.cpu.state()
-	engine, fallback := s.cpu.engine()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := s.stats
-	all.State, all.Engine, all.Fallback = state, engine, fallback
+	s.mu.Unlock()
+	all.State, all.Engine, all.Fallback = s.cpu.status()
 	return all
 }
