@@ -101,15 +101,15 @@ func printPage(pl *perfline.Pipeline) error {
 		}
 		return nil
 	}
-	err := get("data/overview?token="+canary, http.StatusForbidden)
+	err := get("data/v1/overview?token="+canary, http.StatusForbidden)
 	refused = nil
-	err = errors.Join(err, get("", http.StatusOK), get("data/overview", http.StatusOK))
+	err = errors.Join(err, get("", http.StatusOK), get("data/v1/overview", http.StatusOK))
 	all := pl.Recent().Requests()
 	if len(all) != 1 {
 		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(all)))
 	}
 	for _, q := range all {
-		err = errors.Join(err, get(fmt.Sprintf("data/requests/%s/%s", q.TraceID(), q.Root.SpanID), http.StatusOK),
+		err = errors.Join(err, get(fmt.Sprintf("data/v1/requests/%s/%s", q.TraceID(), q.Root.SpanID), http.StatusOK),
 			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, nil))
 		for _, s := range q.Spans {
 			fmt.Println(s.Name, s.Attributes, s.Status, s.Events, s.Group.Resource(), s.TraceState)

@@ -48,7 +48,7 @@ func BenchmarkOverview(b *testing.B) {
 				}
 				b.StartTimer()
 				rec := httptest.NewRecorder()
-				page.ServeHTTP(rec, ask(http.MethodGet, "data/overview", ""))
+				page.ServeHTTP(rec, ask(http.MethodGet, "data/v1/overview", ""))
 				if rec.Code != http.StatusOK {
 					b.Fatal(rec.Code)
 				}

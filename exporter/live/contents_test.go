@@ -33,7 +33,7 @@ type recordedRow struct {
 func (p *program) contents(id uint32) map[string]recordedRow {
 	p.t.Helper()
 	var c contents
-	p.get(fmt.Sprintf("data/sessions/%d", id), http.StatusOK, &c)
+	p.get(fmt.Sprintf("data/v1/sessions/%d", id), http.StatusOK, &c)
 	rows := map[string]recordedRow{}
 	for _, r := range c.Routes {
 		rows[r.Name] = r
@@ -57,7 +57,7 @@ func TestContents(t *testing.T) {
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
 
 	var c contents
-	p.get("data/sessions/1", http.StatusOK, &c)
+	p.get("data/v1/sessions/1", http.StatusOK, &c)
 	if c.ID != id || c.Requests != 1103 || c.Timelines < 1103 || c.Cut != 0 {
 		t.Errorf("session %d has %d requests in %d timelines, %d routes cut, want session 1 with 1103", c.ID, c.Requests, c.Timelines, c.Cut)
 	}
@@ -69,7 +69,7 @@ func TestContents(t *testing.T) {
 			t.Errorf("%+v comes after %+v", r, c.Routes[i-1])
 		}
 		var f flame
-		p.get(fmt.Sprintf("data/flame?session=1&route=%d", r.Route), http.StatusOK, &f)
+		p.get(fmt.Sprintf("data/v1/flame?session=1&route=%d", r.Route), http.StatusOK, &f)
 		if f.Samples != r.Samples || f.Title != "all requests "+r.Name {
 			t.Errorf("the flame graph of %+v has %d samples and title %s", r, f.Samples, f.Title)
 		}
@@ -87,8 +87,8 @@ func TestContents(t *testing.T) {
 	if samples != c.Samples || samples == 0 {
 		t.Errorf("%d samples in all routes, %d in all", samples, c.Samples)
 	}
-	p.get("data/sessions/7", http.StatusNotFound, nil)
-	p.get("data/sessions/x", http.StatusNotFound, nil)
+	p.get("data/v1/sessions/7", http.StatusNotFound, nil)
+	p.get("data/v1/sessions/x", http.StatusNotFound, nil)
 }
 
 // request has the program serve a request of a name, which uses the CPU for so long.

@@ -97,19 +97,19 @@ func Handler(source Source, c Config) http.Handler {
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
-	get.HandleFunc("GET /data/overview", func(w http.ResponseWriter, r *http.Request) {
+	get.HandleFunc("GET /data/v1/overview", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
 		if !headOnly(w, r) {
 			answer(w, h.everything())
 		}
 	})
-	get.HandleFunc("GET /data/stream", h.stream)
-	get.HandleFunc("GET /data/requests/{trace}/{span}", h.request)
-	get.HandleFunc("GET /data/requests/{trace}/{span}/svg", h.picture)
-	get.HandleFunc("GET /data/flame", h.flame)
-	get.HandleFunc("GET /data/sessions/{id}", h.contents)
-	get.HandleFunc("GET /data/sessions/{id}/{format}", h.download)
-	get.HandleFunc("POST /data/leaks", h.leaks)
+	get.HandleFunc("GET /data/v1/stream", h.stream)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/svg", h.picture)
+	get.HandleFunc("GET /data/v1/flame", h.flame)
+	get.HandleFunc("GET /data/v1/sessions/{id}", h.contents)
+	get.HandleFunc("GET /data/v1/sessions/{id}/{format}", h.download)
+	get.HandleFunc("POST /data/v1/leaks", h.leaks)
 	get.HandleFunc("/", nothing)
 	mux := http.NewServeMux()
 	mux.Handle("/", paced(get))

@@ -32,12 +32,12 @@ func TestHeaders(t *testing.T) {
 	}{
 		{"page", ask(http.MethodGet, "", ""), http.StatusOK, "no-cache"},
 		{"script", ask(http.MethodGet, "page/main.js", ""), http.StatusOK, "no-cache"},
-		{"data", ask(http.MethodGet, "data/overview", ""), http.StatusOK, "no-store"},
-		{"no such request", ask(http.MethodGet, "data/requests/a/b", ""), http.StatusNotFound, "no-store"},
+		{"data", ask(http.MethodGet, "data/v1/overview", ""), http.StatusOK, "no-store"},
+		{"no such request", ask(http.MethodGet, "data/v1/requests/a/b", ""), http.StatusNotFound, "no-store"},
 		{"call", ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/ListSessions", "{}"), http.StatusOK, "no-store"},
 		{"call that fails", ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/StopProfiler", `{"sessionID":7}`), http.StatusNotFound, "no-store"},
 		{"nothing there", ask(http.MethodGet, "x", ""), http.StatusNotFound, "no-store"},
-		{"wrong method", ask(http.MethodPost, "data/overview", "{}"), http.StatusNotFound, "no-store"},
+		{"wrong method", ask(http.MethodPost, "data/v1/overview", "{}"), http.StatusNotFound, "no-store"},
 		{"not allowed in", elsewhere, http.StatusForbidden, "no-store"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestHeaders(t *testing.T) {
 // The guard is in front of everything, and a page from elsewhere changes nothing.
 func TestGuard(t *testing.T) {
 	p := start(t, allowed, live.Config{})
-	paths := []string{"", "page/main.js", "data/overview", "data/stream", "data/flame", "data/sessions/1/json",
+	paths := []string{"", "page/main.js", "data/v1/overview", "data/v1/stream", "data/v1/flame", "data/v1/sessions/1/json",
 		"rpc/perfline.profiler.v1.ProfilerService/StartProfiler"}
 	for _, path := range paths {
 		r := ask(http.MethodGet, path, "")
@@ -97,7 +97,7 @@ func TestAuthorize(t *testing.T) {
 		}
 		return nil
 	}})
-	r := ask(http.MethodGet, "data/overview", "")
+	r := ask(http.MethodGet, "data/v1/overview", "")
 	r.RemoteAddr, r.Host = "192.0.2.7:4711", "shop.example"
 	if rec := p.do(r); rec.Code != http.StatusForbidden || strings.Contains(rec.Body.String(), "who?") {
 		t.Errorf("somebody: status %d, %s", rec.Code, rec.Body)
@@ -135,7 +135,7 @@ func TestLocalOrByToken(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []*http.Request{
-				ask(http.MethodGet, "data/overview", ""),
+				ask(http.MethodGet, "data/v1/overview", ""),
 				ask(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/ListSessions", "{}"),
 			} {
 				r.Host = c.host
@@ -163,7 +163,7 @@ func TestGetChangesNothing(t *testing.T) {
 		}
 	}
 	before := p.overview().Sessions
-	for _, path := range []string{"", "data/overview", "data/flame?session=1", "data/sessions/1/json"} {
+	for _, path := range []string{"", "data/v1/overview", "data/v1/flame?session=1", "data/v1/sessions/1/json"} {
 		p.do(ask(http.MethodGet, path, ""))
 	}
 	after := p.overview().Sessions
@@ -174,7 +174,7 @@ func TestGetChangesNothing(t *testing.T) {
 
 func TestPrefix(t *testing.T) {
 	p := start(t, perfline.Config{}, live.Config{Prefix: "/"})
-	r := httptest.NewRequest(http.MethodGet, "/admin/live/data/overview", nil)
+	r := httptest.NewRequest(http.MethodGet, "/admin/live/data/v1/overview", nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
 	rec := httptest.NewRecorder()
 	http.StripPrefix("/admin/live", p.page).ServeHTTP(rec, r)
@@ -238,7 +238,7 @@ func TestSessionsNotAllowed(t *testing.T) {
 	if !strings.Contains(o.Sessions.Refused, "PERFLINE_PROFILING=remote") {
 		t.Errorf("sessions say %q, not how to allow them", o.Sessions.Refused)
 	}
-	for _, path := range []string{"data/sessions/1/json", "data/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/flame?session=1"} {
 		var f failure
 		p.get(path, http.StatusForbidden, &f)
 		if !strings.Contains(f.Error, "PERFLINE_PROFILING=remote") {

@@ -18,10 +18,10 @@ func TestHead(t *testing.T) {
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE"}`)
 	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
-	request := "data/requests/" + p.overview().Requests.Requests[0].Trace + "/" + p.overview().Requests.Requests[0].Span
-	paths := []string{"", "page/main.js", "data/overview", request, request + "/svg", "data/flame?session=1", "data/sessions/1",
-		"data/sessions/1/json", "data/sessions/1/pprof", "data/sessions/1/firefox", "data/sessions/1/speedscope",
-		"data/sessions/1/nothing", "data/sessions/7", "data/flame?session=7", "nothing"}
+	request := "data/v1/requests/" + p.overview().Requests.Requests[0].Trace + "/" + p.overview().Requests.Requests[0].Span
+	paths := []string{"", "page/main.js", "data/v1/overview", request, request + "/svg", "data/v1/flame?session=1", "data/v1/sessions/1",
+		"data/v1/sessions/1/json", "data/v1/sessions/1/pprof", "data/v1/sessions/1/firefox", "data/v1/sessions/1/speedscope",
+		"data/v1/sessions/1/nothing", "data/v1/sessions/7", "data/v1/flame?session=7", "nothing"}
 	want := map[string]*httptest.ResponseRecorder{}
 	for _, path := range paths {
 		want[path] = p.do(ask(http.MethodGet, path, ""))
@@ -45,7 +45,7 @@ func TestHead(t *testing.T) {
 		}
 	}
 	for range 20 { // more than there are places for streams
-		if rec := p.do(ask(http.MethodHead, "data/stream", "").WithContext(ctx)); rec.Code != http.StatusOK || rec.Header().Get("Content-Type") != "text/event-stream" || rec.Body.Len() > 0 {
+		if rec := p.do(ask(http.MethodHead, "data/v1/stream", "").WithContext(ctx)); rec.Code != http.StatusOK || rec.Header().Get("Content-Type") != "text/event-stream" || rec.Body.Len() > 0 {
 			t.Fatalf("HEAD of the stream: %d %v", rec.Code, rec.Header())
 		}
 	}
@@ -71,7 +71,7 @@ func (p *program) occupy() (release func()) {
 	for range most {
 		go func() {
 			defer func() { ended <- recover() }()
-			p.page.ServeHTTP(stuckClient{httptest.NewRecorder(), writing, gone}, ask(http.MethodGet, "data/sessions/1/firefox", ""))
+			p.page.ServeHTTP(stuckClient{httptest.NewRecorder(), writing, gone}, ask(http.MethodGet, "data/v1/sessions/1/firefox", ""))
 		}()
 		<-writing
 	}
@@ -93,13 +93,13 @@ func TestFilesAreBounded(t *testing.T) {
 	release := p.occupy()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, path := range []string{"data/sessions/1/json", "data/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/flame?session=1"} {
 		if rec := p.do(ask(http.MethodGet, path, "").WithContext(ctx)); rec.Body.Len() > 0 {
 			t.Errorf("%s beside two others, for nobody: %d bytes", path, rec.Body.Len())
 		}
 	}
 	release()
-	for _, path := range []string{"data/sessions/1/json", "data/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/flame?session=1"} {
 		if rec := p.do(ask(http.MethodGet, path, "")); rec.Code != http.StatusOK || rec.Body.Len() == 0 {
 			t.Errorf("%s after that: status %d, %d bytes", path, rec.Code, rec.Body.Len())
 		}

@@ -203,7 +203,7 @@ type (
 
 func (p *program) overview() (o overview) {
 	p.t.Helper()
-	p.get("data/overview", http.StatusOK, &o)
+	p.get("data/v1/overview", http.StatusOK, &o)
 	return o
 }
 
@@ -211,6 +211,6 @@ func (p *program) overview() (o overview) {
 func (p *program) detail() (d detail) {
 	p.t.Helper()
 	r := p.overview().Requests.Requests[0]
-	p.get("data/requests/"+r.Trace+"/"+r.Span, http.StatusOK, &d)
+	p.get("data/v1/requests/"+r.Trace+"/"+r.Span, http.StatusOK, &d)
 	return d
 }

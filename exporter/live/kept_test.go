@@ -26,7 +26,7 @@ func TestKeptRequests(t *testing.T) {
 			Routes []struct{ Name string }
 		}
 	}
-	p.get("data/overview", http.StatusOK, &got)
+	p.get("data/v1/overview", http.StatusOK, &got)
 	rows := got.Requests.KeptRequests
 	if len(rows) != 2 || rows[0].Name != "GET /chosen" || rows[0].Reason != "chosen" || rows[1].Name != "GET /broken" || rows[1].Reason != "failed" || rows[1].Status != "502" {
 		t.Fatalf("kept are %+v", rows)
@@ -34,5 +34,5 @@ func TestKeptRequests(t *testing.T) {
 	if n := len(got.Requests.Routes); n != 2 {
 		t.Errorf("%d routes, want the routes of the two requests", n)
 	}
-	p.get("data/requests/"+rows[1].Trace+"/"+rows[1].Span, http.StatusOK, nil)
+	p.get("data/v1/requests/"+rows[1].Trace+"/"+rows[1].Span, http.StatusOK, nil)
 }

@@ -70,12 +70,12 @@ func hasLeakProfile() bool { return pprof.Lookup("goroutineleak") != nil }
 func TestLeaks(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	var sessions struct{ Sessions struct{ Leaks bool } }
-	p.get("data/overview", http.StatusOK, &sessions)
+	p.get("data/v1/overview", http.StatusOK, &sessions)
 	if sessions.Sessions.Leaks != hasLeakProfile() {
 		t.Errorf("the page offers to look for leaks: %t, the runtime can: %t", sessions.Sessions.Leaks, hasLeakProfile())
 	}
 	if !hasLeakProfile() {
-		if rec := p.do(ask(http.MethodPost, "data/leaks", "")); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "build it with Go 1.27") {
+		if rec := p.do(ask(http.MethodPost, "data/v1/leaks", "")); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "build it with Go 1.27") {
 			t.Errorf("status %d, %s", rec.Code, rec.Body)
 		}
 		return
@@ -97,8 +97,8 @@ func TestLeaks(t *testing.T) {
 	for leakedNow(t) < 123 { // until the last ones wait
 	}
 	var got, again leakReport
-	p.decode(p.do(ask(http.MethodPost, "data/leaks", "")), "leaks", http.StatusOK, &got)
-	p.decode(p.do(ask(http.MethodPost, "data/leaks", "")), "leaks", http.StatusOK, &again)
+	p.decode(p.do(ask(http.MethodPost, "data/v1/leaks", "")), "leaks", http.StatusOK, &got)
+	p.decode(p.do(ask(http.MethodPost, "data/v1/leaks", "")), "leaks", http.StatusOK, &again)
 	if got.Goroutines != 123 || len(got.Stacks) != most || got.Cut != 21 || got.Took <= 0 {
 		t.Fatalf("%d goroutines, %d stacks and %d cut, in %g ms; want %d, %d and 21", got.Goroutines, len(got.Stacks), got.Cut, got.Took, 123, most)
 	}
@@ -120,7 +120,7 @@ func TestLeaks(t *testing.T) {
 	few := allowed
 	few.Sessions.Policy.Modules = []string{profiling.ModuleStandard}
 	p = start(t, few, live.Config{})
-	rec := p.do(ask(http.MethodPost, "data/leaks", ""))
+	rec := p.do(ask(http.MethodPost, "data/v1/leaks", ""))
 	if strings.Contains(rec.Body.String(), leakingFunction) || !strings.Contains(rec.Body.String(), "runtime.gopark") {
 		t.Errorf("the policy shows the standard library only, the page %s", rec.Body)
 	}
@@ -130,13 +130,13 @@ func TestLeaks(t *testing.T) {
 // left does not wait for its turn.
 func TestLeaksAreGuarded(t *testing.T) {
 	p := start(t, perfline.Config{}, live.Config{})
-	p.decode(p.do(ask(http.MethodPost, "data/leaks", "")), "leaks without permission", http.StatusForbidden, nil)
+	p.decode(p.do(ask(http.MethodPost, "data/v1/leaks", "")), "leaks without permission", http.StatusForbidden, nil)
 	p = start(t, allowed, live.Config{})
-	p.get("data/leaks", http.StatusNotFound, nil)
-	foreign := ask(http.MethodPost, "data/leaks", "")
+	p.get("data/v1/leaks", http.StatusNotFound, nil)
+	foreign := ask(http.MethodPost, "data/v1/leaks", "")
 	foreign.Header.Set("Origin", "https://elsewhere.example")
 	p.decode(p.do(foreign), "leaks for another origin", http.StatusForbidden, nil)
-	far := ask(http.MethodPost, "data/leaks", "")
+	far := ask(http.MethodPost, "data/v1/leaks", "")
 	far.RemoteAddr = "192.0.2.1:4711"
 	p.decode(p.do(far), "leaks for another machine", http.StatusForbidden, nil)
 	if !hasLeakProfile() {
@@ -148,7 +148,7 @@ func TestLeaksAreGuarded(t *testing.T) {
 	defer release()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if rec := p.do(ask(http.MethodPost, "data/leaks", "").WithContext(ctx)); rec.Body.Len() > 0 {
+	if rec := p.do(ask(http.MethodPost, "data/v1/leaks", "").WithContext(ctx)); rec.Body.Len() > 0 {
 		t.Errorf("beside two others, for a client that left: %s", rec.Body)
 	}
 }

@@ -14,17 +14,17 @@ import (
 // none by a panic.
 func FuzzQuestions(f *testing.F) {
 	for _, path := range []string{
-		"data/overview", "data/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "data/requests/x/y/svg",
-		"data/sessions/1", "data/sessions/1/pprof", "data/sessions/1/firefox", "data/sessions/-1/json", "data/sessions/18446744073709551616", "page/main.js", "page/..%2fx",
+		"data/v1/overview", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "data/v1/requests/x/y/svg",
+		"data/v1/sessions/1", "data/v1/sessions/1/pprof", "data/v1/sessions/1/firefox", "data/v1/sessions/-1/json", "data/v1/sessions/18446744073709551616", "page/main.js", "page/..%2fx",
 	} {
 		f.Add("GET", path, "")
 	}
-	f.Add("HEAD", "data/flame", "session=1&trace=0102030405060708090a0b0c0d0e0f10&span=0102030405060708")
-	f.Add("GET", "data/flame", "session=1&timeline=2&running")
-	f.Add("GET", "data/flame", "session=1&route=9999999999")
-	f.Add("GET", "data/flame", "session=%zz;&&")
+	f.Add("HEAD", "data/v1/flame", "session=1&trace=0102030405060708090a0b0c0d0e0f10&span=0102030405060708")
+	f.Add("GET", "data/v1/flame", "session=1&timeline=2&running")
+	f.Add("GET", "data/v1/flame", "session=1&route=9999999999")
+	f.Add("GET", "data/v1/flame", "session=%zz;&&")
 	f.Fuzz(func(t *testing.T, method, path, query string) {
-		if path == "data/stream" {
+		if path == "data/v1/stream" {
 			return // ends with its client only
 		}
 		p := start(t, allowed, live.Config{})

@@ -83,7 +83,7 @@ func TestRequest(t *testing.T) {
 	if m := checkout.Marks; len(m) != 1 || m[0].Name != "paid" || m[0].At < checkout.Start || m[0].Attributes[0] != (attribute{"by", "card"}) {
 		t.Errorf("marks are %+v", m)
 	}
-	rec := p.do(ask(http.MethodGet, "data/requests/"+d.Trace+"/"+d.Span+"/svg", ""))
+	rec := p.do(ask(http.MethodGet, "data/v1/requests/"+d.Trace+"/"+d.Span+"/svg", ""))
 	if rec.Code != http.StatusOK || !strings.HasPrefix(rec.Body.String(), "<svg") ||
 		!strings.HasPrefix(rec.Header().Get("Content-Disposition"), "attachment") || rec.Header().Get("Content-Type") != "image/svg+xml" {
 		t.Errorf("the picture is %d %v %.40q", rec.Code, rec.Header(), rec.Body)
@@ -115,7 +115,7 @@ func TestHostileText(t *testing.T) {
 	if v := d.Rows[0].Marks[3].Attributes[0].Value; len(v) > 1100 {
 		t.Errorf("a value has %d bytes", len(v))
 	}
-	body := p.do(ask(http.MethodGet, "data/requests/"+d.Trace+"/"+d.Span, "")).Body.String()
+	body := p.do(ask(http.MethodGet, "data/v1/requests/"+d.Trace+"/"+d.Span, "")).Body.String()
 	if strings.Contains(body, "<script>") {
 		t.Error("the answer has markup, though as data")
 	}
@@ -181,7 +181,7 @@ func TestRequestsAreCutByBytes(t *testing.T) {
 				}
 			})
 			first := p.overview().Requests.Requests[0]
-			rec := p.do(ask(http.MethodGet, "data/requests/"+first.Trace+"/"+first.Span, ""))
+			rec := p.do(ask(http.MethodGet, "data/v1/requests/"+first.Trace+"/"+first.Span, ""))
 			var d detail
 			p.t = t
 			p.decode(rec, "a request", http.StatusOK, &d)
@@ -211,7 +211,7 @@ func TestListedRequestsStay(t *testing.T) {
 	first := p.overview().Requests.Requests[0]
 	p.serve("GET /second", "/second", func(http.ResponseWriter, *http.Request) {})
 	var d detail
-	p.get("data/requests/"+first.Trace+"/"+first.Span, http.StatusOK, &d)
+	p.get("data/v1/requests/"+first.Trace+"/"+first.Span, http.StatusOK, &d)
 	if d.Name != "GET /first" {
 		t.Errorf("got %s", d.Name)
 	}
@@ -220,12 +220,12 @@ func TestListedRequestsStay(t *testing.T) {
 func TestNotFound(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	for _, c := range []struct{ name, path, want string }{
-		{"request", "data/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "not kept"},
-		{"request's picture", "data/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/svg", "not kept"},
-		{"no ids", "data/requests/x/y", "not kept"},
-		{"session", "data/sessions/7/json", "sessions: session 7: not found: it never started, was released, or has expired"},
-		{"no session", "data/sessions/x/json", "must be a number"},
-		{"flame graph without a session", "data/flame", "must be a number"},
+		{"request", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "not kept"},
+		{"request's picture", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/svg", "not kept"},
+		{"no ids", "data/v1/requests/x/y", "not kept"},
+		{"session", "data/v1/sessions/7/json", "sessions: session 7: not found: it never started, was released, or has expired"},
+		{"no session", "data/v1/sessions/x/json", "must be a number"},
+		{"flame graph without a session", "data/v1/flame", "must be a number"},
 		{"file of the page", "page/nothing.js", "nothing.js"},
 		{"path", "nothing/\u202e", `nothing/\u202e`},
 	} {

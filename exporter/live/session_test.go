@@ -56,7 +56,7 @@ func TestSession(t *testing.T) {
 	if o := p.overview(); len(o.Sessions.Sessions) != 1 || o.Sessions.Sessions[0].State != "recording" || o.Sessions.Refused != "" {
 		t.Errorf("sessions are %+v", o.Sessions)
 	}
-	p.get("data/sessions/1/json", http.StatusNotFound, nil) // it is not ready
+	p.get("data/v1/sessions/1/json", http.StatusNotFound, nil) // it is not ready
 	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) {
 		defer marks.Time(r.Context(), "burning").End()
 		burn(400 * time.Millisecond)
@@ -88,7 +88,7 @@ func TestSession(t *testing.T) {
 		t.Run("flame graph of the "+c.name, func(t *testing.T) {
 			p.t = t
 			var f flame
-			p.get("data/flame?session=1"+c.query, http.StatusOK, &f)
+			p.get("data/v1/flame?session=1"+c.query, http.StatusOK, &f)
 			found := false
 			for i, n := range f.Nodes {
 				found = found || strings.HasSuffix(n.Name, "live_test.burn") && n.Kind == "own"
@@ -102,16 +102,16 @@ func TestSession(t *testing.T) {
 		})
 	}
 	p.t = t
-	p.get("data/flame?session=1&trace="+d.Trace+"&span=0102030405060708", http.StatusNotFound, nil)
-	p.get("data/flame?session=1&route=999999", http.StatusNotFound, nil)
-	p.get("data/flame?session=1&route=GET+/work", http.StatusNotFound, nil)
-	p.get("data/flame?session=1&timeline=999999", http.StatusNotFound, nil)
+	p.get("data/v1/flame?session=1&trace="+d.Trace+"&span=0102030405060708", http.StatusNotFound, nil)
+	p.get("data/v1/flame?session=1&route=999999", http.StatusNotFound, nil)
+	p.get("data/v1/flame?session=1&route=GET+/work", http.StatusNotFound, nil)
+	p.get("data/v1/flame?session=1&timeline=999999", http.StatusNotFound, nil)
 	if got, want := p.files(), []string{"firefox", "speedscope", "pprof", "json"}; !slices.Equal(got, want) {
 		t.Errorf("the session has the files %q, want %q", got, want)
 	}
-	p.get("data/sessions/1/nothing", http.StatusNotFound, nil)
+	p.get("data/v1/sessions/1/nothing", http.StatusNotFound, nil)
 	p.call("ReleaseSession", `{"sessionID":1}`, nil)
-	p.get("data/sessions/1/json", http.StatusNotFound, nil)
+	p.get("data/v1/sessions/1/json", http.StatusNotFound, nil)
 	if d := p.detail(); d.Session != 0 || len(d.Rows[0].Hot) > 0 {
 		t.Errorf("released, but the request has session %d", d.Session)
 	}
@@ -121,10 +121,10 @@ func TestSession(t *testing.T) {
 func (p *program) files() (listed []string) {
 	p.t.Helper()
 	var c contents
-	p.get("data/sessions/1", http.StatusOK, &c)
+	p.get("data/v1/sessions/1", http.StatusOK, &c)
 	for _, f := range c.Files {
 		listed = append(listed, f.Format)
-		rec := p.do(ask(http.MethodGet, "data/sessions/1/"+f.Format, ""))
+		rec := p.do(ask(http.MethodGet, "data/v1/sessions/1/"+f.Format, ""))
 		var err error
 		switch f.Format {
 		case "json":
@@ -153,7 +153,7 @@ func TestSessionWithProcessProfiles(t *testing.T) {
 	if got, want := p.files(), []string{"firefox", "speedscope", "allocs", "mutex"}; !slices.Equal(got, want) {
 		t.Errorf("the session has the files %q, want %q", got, want)
 	}
-	rec := p.do(ask(http.MethodGet, "data/sessions/1/block", ""))
+	rec := p.do(ask(http.MethodGet, "data/v1/sessions/1/block", ""))
 	if rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "no such profile of the whole process") {
 		t.Errorf("the profile of a program without a rate: status %d, %s", rec.Code, rec.Body)
 	}
@@ -166,7 +166,7 @@ func TestSessionWithoutSamples(t *testing.T) {
 	if got, want := p.files(), []string{"firefox", "speedscope"}; !slices.Equal(got, want) {
 		t.Errorf("the session has the files %q, want %q", got, want)
 	}
-	for _, path := range []string{"data/sessions/1/json", "data/sessions/1/pprof", "data/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/sessions/1/pprof", "data/v1/flame?session=1"} {
 		rec := p.do(ask(http.MethodGet, path, ""))
 		if rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "took no samples") || rec.Header().Get("Content-Disposition") != "" {
 			t.Errorf("%s: status %d, %v, %s", path, rec.Code, rec.Header(), rec.Body)

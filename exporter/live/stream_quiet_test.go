@@ -66,7 +66,7 @@ func openQuietly(t *testing.T, protocol string) (server *http.Server, events io.
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	go func() { _ = server.Serve(l) }() // until it is closed
 	transport := &http.Transport{Protocols: &protocols, DialContext: l.dial}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://page"+live.Prefix+"data/stream", http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://page"+live.Prefix+"data/v1/stream", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func serveStreams(p *program) (server *httptest.Server, served chan struct{}) {
 func open(t *testing.T, server *httptest.Server) (*stream, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+live.Prefix+"data/stream", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+live.Prefix+"data/v1/stream", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestStreamOfAStuckClientEnds(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.page.ServeHTTP(w, ask(http.MethodGet, "data/stream", ""))
+		p.page.ServeHTTP(w, ask(http.MethodGet, "data/v1/stream", ""))
 	}()
 	for ended := false; !ended; {
 		p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})

@@ -100,7 +100,7 @@ func TestWaits(t *testing.T) {
 	if first := d.Rows[0].States[0]; first.Kind == "" || first.Start != 0 {
 		t.Errorf("the request begins with %+v", first)
 	}
-	picture := p.do(ask(http.MethodGet, "data/requests/"+d.Trace+"/"+d.Span+"/svg", "")).Body.String()
+	picture := p.do(ask(http.MethodGet, "data/v1/requests/"+d.Trace+"/"+d.Span+"/svg", "")).Body.String()
 	if !strings.Contains(picture, "<title>"+states.Mutex.String()) {
 		t.Error("the picture has no states")
 	}
@@ -157,7 +157,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	if len(got.Intervals) > 3000 || len(got.Intervals)+got.Cut != 4000 {
 		t.Errorf("%d intervals, and %d left out, want 3000 at most, and all", len(got.Intervals), got.Cut)
 	}
-	path := "data/requests/" + d.Trace + "/" + d.Span
+	path := "data/v1/requests/" + d.Trace + "/" + d.Span
 	if n := p.do(ask(http.MethodGet, path, "")).Body.Len(); n > 2<<20+10_000 {
 		t.Errorf("%d bytes", n)
 	}
@@ -243,7 +243,7 @@ func TestWaitsBesideSamples(t *testing.T) {
 	if d.Waits.Contradictions == 0 {
 		t.Error("no contradictions are counted")
 	}
-	file := p.do(ask(http.MethodGet, "data/sessions/1/firefox", "")).Body.String()
+	file := p.do(ask(http.MethodGet, "data/v1/sessions/1/firefox", "")).Body.String()
 	if !strings.Contains(file, `"goroutine 1"`) || !strings.Contains(file, "waited for a timer") {
 		t.Errorf("the session's file has no states: %.300s", file)
 	}

@@ -42,7 +42,7 @@ func TestWorkIsBounded(t *testing.T) {
 		source := recording{quiet{requests.NewRecent(requests.Config{})}, recorder}
 		p := &program{t: t, page: live.Handler(source, live.Config{Logger: slog.New(slog.DiscardHandler)})}
 		file := func(ctx context.Context) *httptest.ResponseRecorder {
-			return p.do(ask(http.MethodGet, "data/sessions/1/firefox", "").WithContext(ctx))
+			return p.do(ask(http.MethodGet, "data/v1/sessions/1/firefox", "").WithContext(ctx))
 		}
 
 		release := p.occupy()

@@ -46,7 +46,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 				"a request without reading":   fmt.Sprintf(`fetch(%q, { method: "POST", mode: "no-cors", body: "{}" })`, service),
 				"a request as the page does":  fmt.Sprintf(`fetch(%q, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" })`, service),
 				"a beacon":                    fmt.Sprintf(`navigator.sendBeacon(%q, "{}")`, service),
-				"reading the overview":        fmt.Sprintf(`fetch(%q).then((r) => r.text()).then(() => { read = true })`, page+"data/overview"),
+				"reading the overview":        fmt.Sprintf(`fetch(%q).then((r) => r.text()).then(() => { read = true })`, page+"data/v1/overview"),
 				"running the page's own code": fmt.Sprintf(`import(%q).then(() => { read = true })`, page+"page/format.js"),
 			} {
 				eval[bool](p, `(async () => { try { await `+js+` } catch {} return true })()`)
@@ -80,7 +80,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 			const here = live.Prefix
 			want := []string{ // in the order of the alphabet
 				"GET " + here + " 403", // the frame
-				"GET " + here + "data/overview 403",
+				"GET " + here + "data/v1/overview 403",
 				"GET " + here + "page/format.js 403",
 				"OPTIONS " + here + starting + " 403", // may the request as the page does come?
 				"POST " + here + starting + " 403",    // without reading

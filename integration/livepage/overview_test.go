@@ -53,7 +53,7 @@ func TestOverview(t *testing.T) {
 	p.wait(`document.querySelectorAll("#recent tbody tr").length >= 20`)
 	// By now the page would have been told of others.
 	eval[bool](p, `new Promise((done) => {
-		const stream = new EventSource("data/stream");
+		const stream = new EventSource("data/v1/stream");
 		let told = 0;
 		stream.addEventListener("requests", () => {
 			if (++told < 3) return;

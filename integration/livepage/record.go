@@ -60,7 +60,7 @@ func steps(what string, all ...func() error) error {
 // prefers requests in which no sample stands for more time than its span took.
 func (p *Page) Sampled() (string, error) {
 	return Eval[string](p, `(async () => {
-		const get = async (path) => (await fetch("data/" + path)).json();
+		const get = async (path) => (await fetch("data/v1/" + path)).json();
 		let best = -Infinity, address = "";
 		for (const { trace, span } of (await get("overview")).requests.slowest) {
 			const { session, rows } = await get("requests/" + trace + "/" + span);

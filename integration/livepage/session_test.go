@@ -69,7 +69,7 @@ func TestSession(t *testing.T) {
 	p.wait(`document.querySelector("dialog#release[open]")`)
 	p.press(kb.Escape)
 	p.wait(`!document.querySelector("dialog") && document.activeElement.id === "release-session"`)
-	if !eval[bool](p, `fetch("data/sessions/`+id+`/firefox").then((r) => r.ok)`) {
+	if !eval[bool](p, `fetch("data/v1/sessions/`+id+`/firefox").then((r) => r.ok)`) {
 		t.Error("the session is released, though nobody said yes")
 	}
 	p.press(kb.Enter)

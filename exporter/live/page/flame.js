@@ -5,7 +5,7 @@ import { duration, percent, plural } from './format.js';
 
 const narrowest = 1 / 1500; // of the width; what is narrower is not drawn
 
-/** flame shows what data/flame answered. */
+/** flame shows what data/v1/flame answered. */
 export function flame(graph) {
   const nodes = graph.nodes.map((n, index) => ({ ...n, index, children: [], level: 0, at: 0 }));
   for (const n of nodes.slice(1)) {

@@ -8,7 +8,7 @@ export function flamePage({ main, title: setTitle, query }) {
   const session = query.get('session');
   const title = el('h1', {}, 'What ran');
   main.append(el('header', { class: 'head' }, title, el('p', {}, el('a', { href: `#/sessions/${session}` }, `Session ${session}`))));
-  get(`data/flame?${query}`, { signal: gone.signal }).then((graph) => {
+  get(`data/v1/flame?${query}`, { signal: gone.signal }).then((graph) => {
     setTitle(`What ran in ${graph.title}`);
     title.replaceChildren('What ran in ', bdi(graph.title));
     if (graph.engine === 'wall') main.append(waiting(query));

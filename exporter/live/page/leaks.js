@@ -8,7 +8,7 @@ import { act } from './control.js';
 export function leakSection(alert) {
   const found = el('p', { role: 'status', id: 'leaks-found' });
   const stacks = el('div', { id: 'leak-stacks' });
-  const look = el('button', { type: 'button', id: 'look-for-leaks', onclick: () => act(look, alert, async () => show(await get('data/leaks', { method: 'POST' }))) },
+  const look = el('button', { type: 'button', id: 'look-for-leaks', onclick: () => act(look, alert, async () => show(await get('data/v1/leaks', { method: 'POST' }))) },
     'Look for leaked goroutines');
 
   function show(report) {

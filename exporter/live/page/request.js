@@ -21,7 +21,7 @@ export function request({ main, title, parts: [trace, span], query }) {
   });
 
   async function load() {
-    const path = `data/requests/${trace}/${span}`;
+    const path = `data/v1/requests/${trace}/${span}`;
     const r = await get(path, { signal: gone.signal });
     graph = waterfall(r, (row) => {
       panel.show(row);
@@ -46,7 +46,7 @@ export function request({ main, title, parts: [trace, span], query }) {
     }
     section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}.`));
     try {
-      section.append(flame(await get(`data/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal })));
+      section.append(flame(await get(`data/v1/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal })));
     } catch (error) {
       section.append(el('p', { class: 'note bad', role: 'alert', id: 'ran-error' }, error.message));
     }

@@ -44,7 +44,7 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
   async function load() {
     const of = start;
     try {
-      const [session, about] = await Promise.all([call('GetSession', { sessionID: Number(id) }), get(`data/sessions/${id}`)]);
+      const [session, about] = await Promise.all([call('GetSession', { sessionID: Number(id) }), get(`data/v1/sessions/${id}`)]);
       if (start !== of) return;
       alert.hidden = true;
       show(session, about);
@@ -101,7 +101,7 @@ function lost(stats, about) {
 function downloads(id, about, alert) {
   return el('section', { 'aria-labelledby': 'files-title', id: 'files' }, el('h2', { id: 'files-title' }, 'Files'),
     el('ul', { class: 'files' }, about.files.map(({ format, name, use }) =>
-      el('li', {}, el('a', { href: `data/sessions/${id}/${format}`, download: '', data: { format }, onclick: (event) => save(event, id, alert) }, name), el('span', { class: 'muted' }, ` ${use}`)))));
+      el('li', {}, el('a', { href: `data/v1/sessions/${id}/${format}`, download: '', data: { format }, onclick: (event) => save(event, id, alert) }, name), el('span', { class: 'muted' }, ` ${use}`)))));
 }
 
 // save asks whether the session is still there: of a file that is not, browsers say next to nothing.

@@ -25,7 +25,7 @@ export function stream(onData, onState) {
     stop();
     if (paused || document.hidden) return;
     onState('connecting');
-    source = new EventSource('data/stream');
+    source = new EventSource('data/v1/stream');
     source.onopen = () => onState('live');
     for (const kind of ['requests', 'sessions', 'flight', 'counts']) {
       source.addEventListener(kind, (event) => onData(kind, JSON.parse(event.data)));
@@ -40,7 +40,7 @@ export function stream(onData, onState) {
   async function poll(times = 5) {
     stop();
     const mine = turn;
-    const all = await get('data/overview').catch(() => null);
+    const all = await get('data/v1/overview').catch(() => null);
     if (mine !== turn) return;
     timer = setTimeout(() => (times > 1 ? poll(times - 1) : start()), pollEvery);
     onState(all ? 'polling' : 'offline');
