@@ -71,7 +71,7 @@ type TracerProviderConfig struct {
 	// the local root, before its hand-over. OnSlow must not block or panic.
 	OnSlow func(SlowRequest)
 
-	// Routes, when set, counts each local root at its end, whether the sampler dropped it or not. See the limitations of the package.
+	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
 	Routes *routes.Table
 
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
