@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -36,6 +37,7 @@ type waiting struct {
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() states.Recorder       { return w.flight }
+func (*waiting) Runtime() *runtimestats.History { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
 
 // flightRecorder has one result.
