@@ -214,7 +214,8 @@ func TestPageKeepsItsPolicy(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, found := range forbidden.FindAllString(string(text), -1) {
+		const svg = `'http://www.w3.org/2000/svg'` // a name, which nothing loads
+		for _, found := range forbidden.FindAllString(strings.ReplaceAll(string(text), svg, ""), -1) {
 			if !strings.HasSuffix(name, ".svg") {
 				t.Errorf("%s has %q", name, found)
 			}
