@@ -30,7 +30,7 @@ func (d Data) String() string {
 }
 
 // summaryPaths are all data that a summary serves. A path that is not here is not in a summary.
-var summaryPaths = []string{"/data/v1/overview", "/data/v1/stream", "/data/v1/runtime"}
+var summaryPaths = []string{"/data/v1/overview", "/data/v1/stream", "/data/v1/runtime", "/data/v1/routes", "/data/v1/routes/heat"}
 
 const onlySummary = "this page serves only a summary, without requests, recordings and profiles: the program can serve them with live.Config{Data: live.Everything}"
 
@@ -58,7 +58,7 @@ type pageState struct {
 // routesOnly is the overview of a summary.
 type routesOnly struct {
 	Service string     `json:"service"`
-	Routes  []routeRow `json:"routes"`
+	Routes  []routeRow `json:"routes"` // of the requests in memory, the one with the slowest request first
 }
 
 func (h *handler) routesOnly() routesOnly {

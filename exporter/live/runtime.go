@@ -23,13 +23,13 @@ type runtimeHistory struct {
 
 // runtimeRow is a sample.
 type runtimeRow struct {
-	At         float64       `json:"at"`                 // since the epoch of Unix
-	Interval   float64       `json:"interval"`           // since the sample before; 0 of the first, which has no rates and no distributions
-	Heap       figure        `json:"heap,omitzero"`      // objects, live or not yet swept
-	HeapGoal   figure        `json:"heapGoal,omitzero"`  // size of the heap at which the next garbage collection ends
-	Memory     figure        `json:"memory,omitzero"`    // what the runtime has from the system, without what it gave back
-	Allocated  figure        `json:"allocated,omitzero"` // allocation of objects
-	Goroutines figure        `json:"goroutines,omitzero"`
+	At         float64       `json:"at"`                  // since the epoch of Unix
+	Interval   float64       `json:"interval"`            // since the sample before; 0 of the first, which has no rates and no distributions
+	Heap       figure        `json:"heap,omitzero"`       // objects, live or not yet swept
+	HeapGoal   figure        `json:"heapGoal,omitzero"`   // size of the heap at which the next garbage collection ends
+	Memory     figure        `json:"memory,omitzero"`     // what the runtime has from the system, without what it gave back
+	Allocated  figure        `json:"allocated,omitzero"`  // allocation of objects
+	Goroutines figure        `json:"goroutines,omitzero"` // goroutines that have not ended
 	GCCycles   figure        `json:"gcCycles,omitzero"`   // garbage collections in the interval
 	GCPauses   *distribution `json:"gcPauses,omitempty"`  // times when a garbage collection stopped the program
 	Latencies  *distribution `json:"latencies,omitempty"` // times that goroutines waited, ready to run, for a processor
@@ -52,10 +52,10 @@ type runtimeRow struct {
 
 // A distribution describes the durations in an interval. They are upper bounds of buckets, at most a quarter too long.
 type distribution struct {
-	Count uint64  `json:"count"`
-	P50   float64 `json:"p50"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
+	Count uint64  `json:"count"` // durations in the interval
+	P50   float64 `json:"p50"`   // half of them are at most this long
+	P99   float64 `json:"p99"`   // 99 of 100 are at most this long
+	Max   float64 `json:"max"`   // the longest
 }
 
 // lossRow is a cause of losses.

@@ -8,7 +8,7 @@ function scaled(n, step, units) {
 }
 
 const bytes = (n) => scaled(n, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
-const decimal = (n) => (n === 0 ? '0' : n < 0.01 ? n.toPrecision(2) : n < 100 ? n.toFixed(2) : count(Math.round(n)));
+const decimal = (n) => (n === 0 ? '0' : n < 0.001 ? '< 0.001' : n < 0.1 ? n.toFixed(3) : n < 100 ? n.toFixed(2) : count(Math.round(n)));
 
 /** units has a function for each unit, which writes a number of it. */
 export const units = {
