@@ -124,7 +124,7 @@ func paths(t *testing.T, traceID, spanID string) (all []string) {
 	return all
 }
 
-// everyAnswer returns the bodies and the statuses of all paths. Of the stream, it has the first event of each kind.
+// everyAnswer returns the bodies and the statuses of all paths. The body of the stream is the first event of each kind.
 func (p *program) everyAnswer(traceID, spanID string) (bodies map[string]string, statuses map[string]int) {
 	p.t.Helper()
 	bodies, statuses = map[string]string{}, map[string]int{}
@@ -133,17 +133,18 @@ func (p *program) everyAnswer(traceID, spanID string) (bodies map[string]string,
 		method, to, _ := strings.Cut(path, " ")
 		if strings.HasPrefix(to, "data/v1/stream") {
 			s, status := open(p.t, server)
-			event, body := "", ""
+			event := ""
+			var body strings.Builder
 			for event != "runtime" { // the last kind
 				var data string
 				if event, data = s.next(); event == "" {
 					p.t.Fatal("the stream ended")
 				}
-				body += event + " " + data + "\n"
+				body.WriteString(event + " " + data + "\n")
 			}
 			s.close()
 			<-served
-			bodies[path], statuses[path] = body, status
+			bodies[path], statuses[path] = body.String(), status
 			continue
 		}
 		body := ""

@@ -13,10 +13,10 @@ import (
 
 // A runtimeHistory has samples of the Go runtime's figures. A figure that is not known is missing.
 type runtimeHistory struct {
-	Instance string       `json:"instance"` // of the page that took them
-	Every    float64      `json:"every"`    // from one sample to the next
-	Kept     int          `json:"kept"`     // samples in memory, at most
-	Samples  []runtimeRow `json:"samples"`  // the oldest first
+	Instance   string       `json:"instance"`   // of the page that took them
+	Every      float64      `json:"every"`      // from one sample to the next
+	MaxSamples int          `json:"maxSamples"` // samples in memory, at most
+	Samples    []runtimeRow `json:"samples"`    // the oldest first
 
 	last time.Time // of the last sample
 }
@@ -80,7 +80,7 @@ func (f figure) MarshalJSON() ([]byte, error) {
 
 // runtimeAfter returns the samples after a time. There are none in a program without a history.
 func (h *handler) runtimeAfter(after time.Time) runtimeHistory {
-	history := runtimeHistory{Instance: h.page.Instance, Every: observer.Milliseconds(runtimestats.Every), Kept: runtimestats.Kept, Samples: []runtimeRow{}}
+	history := runtimeHistory{Instance: h.page.Instance, Every: observer.Milliseconds(runtimestats.Every), MaxSamples: runtimestats.MaxSamples, Samples: []runtimeRow{}}
 	if h.history == nil {
 		return history
 	}

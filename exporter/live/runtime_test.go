@@ -29,10 +29,10 @@ type watched struct {
 func (w watched) Runtime() *runtimestats.History { return w.history }
 
 type runtimeHistory struct {
-	Instance string
-	Every    float64
-	Kept     int
-	Samples  []map[string]any
+	Instance   string
+	Every      float64
+	MaxSamples int
+	Samples    []map[string]any
 }
 
 // watch serves the page of a program whose history has the samples of some time, in a bubble.
@@ -64,8 +64,8 @@ func TestRuntimeSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := watch(t, runtimestats.Config{}, 20*time.Second+time.Microsecond/3)
 		h := readHistory(t, page, "")
-		if h.Instance == "" || h.Every != 5000 || h.Kept != 60 || len(h.Samples) != 5 {
-			t.Fatalf("instance %q, every %v ms, %d kept, %d samples", h.Instance, h.Every, h.Kept, len(h.Samples))
+		if h.Instance == "" || h.Every != 5000 || h.MaxSamples != 60 || len(h.Samples) != 5 {
+			t.Fatalf("instance %q, every %v ms, at most %d, %d samples", h.Instance, h.Every, h.MaxSamples, len(h.Samples))
 		}
 		for i, s := range h.Samples {
 			if i > 0 && (s["at"].(float64)-h.Samples[i-1]["at"].(float64) != 5000 || s["interval"] != 5000.0) {

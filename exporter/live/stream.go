@@ -14,7 +14,7 @@ const (
 )
 
 // stream tells of changes by server-sent events: of each kind one at once, and another whenever
-// its content is a different one. Of the runtime's samples, each event has the new ones. It ends with the client, with the
+// its content is a different one. An event "runtime" has the new samples only. It ends with the client, with the
 // server, and when the client takes nothing.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -33,7 +33,7 @@ func samples(from, n int) string {
 		all = append(all, fmt.Sprintf(`{ at: %d, interval: 5000, heap: %d, heapGoal: 8388608, goroutines: 12, cpu: 0.5, processors: 2, gcCycles: %d, lost: %d%s%s }`,
 			1_700_000_000_000+i*5000, (i+1)<<20, i%2, map[bool]int{true: 7}[i == 6], lost, user))
 	}
-	return `{ instance: "a", every: 5000, kept: 60, samples: [` + strings.Join(all, ", ") + `] }`
+	return `{ instance: "a", every: 5000, maxSamples: 60, samples: [` + strings.Join(all, ", ") + `] }`
 }
 
 // The charts have values, ranges and tables; a time without samples is a gap, and losses are in the colour of a failure.

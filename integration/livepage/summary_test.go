@@ -20,7 +20,7 @@ func summary(t *testing.T, v View) tab {
 	return p
 }
 
-// The page of a summary has only the links to data that is there, and gives the reason in a line.
+// The page of a summary links only to data of a summary, and gives the reason in a line.
 func TestSummaryPage(t *testing.T) {
 	p := summary(t, View{})
 	if got := eval[[]string](p, `[...document.querySelectorAll("nav a")].filter((a) => a.checkVisibility()).map((a) => a.dataset.page)`); strings.Join(got, " ") != "requests runtime counters" {

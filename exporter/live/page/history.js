@@ -5,7 +5,7 @@ export function merged(before, more) {
   if (before?.instance !== more.instance) return more;
   const last = before.samples.at(-1)?.at ?? 0;
   const samples = [...before.samples, ...more.samples.filter((s) => s.at > last)];
-  return { ...more, samples: samples.slice(-more.kept) };
+  return { ...more, samples: samples.slice(-more.maxSamples) };
 }
 
 /** lastOf is the time of the last sample, or undefined. */

@@ -50,10 +50,10 @@ export function runtimePage({ main, latest }) {
   function update() {
     const history = latest.runtime;
     if (!history?.samples.length) return;
-    const { samples, every, kept } = history;
+    const { samples, every, maxSamples } = history;
     const last = samples.at(-1);
-    const axis = { from: last.at - (kept - 1) * every, to: last.at };
-    setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)}, the last at ${clock(last.at).slice(0, 8)}. At most ${count(kept)} are in memory. ` +
+    const axis = { from: last.at - (maxSamples - 1) * every, to: last.at };
+    setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)}, the last at ${clock(last.at).slice(0, 8)}. At most ${count(maxSamples)} are in memory. ` +
       (latest.page ? `The page's handler started at ${clock(latest.page.started).slice(0, 8)}.` : ''));
     const causes = new Map();
     for (const l of samples.flatMap((s) => s.losses || [])) {
