@@ -155,3 +155,31 @@ func TestRuntimeAfterRestart(t *testing.T) {
 	server.CloseClientConnections()
 	p.wait(fmt.Sprintf(`[...document.querySelectorAll("[data-chart=heap] tbody tr")].every((tr) => Number(tr.dataset.key) > %f) && document.querySelector("#stream-state").textContent === "live"`, last))
 }
+
+// A page without a stream asks for the samples after its last one, and merges them. Samples of another instance replace the others.
+func TestPollingAsksForNewSamples(t *testing.T) {
+	p := madeUp(t) // whose own stream is paused
+	got := eval[[]string](p, `(async () => {
+		const { stream } = await import(location.pathname + "page/stream.js");
+		const { lastOf, merged } = await import(location.pathname + "page/history.js");
+		window.EventSource = class { static CLOSED = 2; readyState = 2; constructor() { setTimeout(() => this.onerror()); } addEventListener() {} close() {} };
+		const asked = [];
+		let history;
+		const sample = (...times) => times.map((at) => ({ at }));
+		const turn = (samples, instance) => new Promise((done) => {
+			window.fetch = async (path) => (asked.push(path), new Response(JSON.stringify({ runtime: { instance, maxSamples: 3, samples } })));
+			const s = stream((kind, data) => { history = merged(history, data); s.pause(true); done(); }, () => {}, () => lastOf(history));
+		});
+		const times = () => history.samples.map((s) => s.at).join();
+		await turn(sample(1, 2), "a");
+		const out = [asked.at(-1), times()];
+		await turn(sample(2, 3, 4), "a");
+		out.push(asked.at(-1), times());
+		await turn(sample(7), "b");
+		return [...out, times()];
+	})()`)
+	want := []string{"data/v1/overview?after=", "1,2", "data/v1/overview?after=2", "2,3,4", "7"}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
