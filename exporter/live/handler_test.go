@@ -90,7 +90,7 @@ func TestGuard(t *testing.T) {
 
 func TestAuthorize(t *testing.T) {
 	asked := 0
-	p := start(t, allowed, live.Config{Authorize: func(r *http.Request) error {
+	p := start(t, allowed, live.Config{Data: live.Everything, Authorize: func(r *http.Request) error {
 		asked++
 		if r.Header.Get("Authorization") != "me" {
 			return errors.New("who?")
@@ -117,7 +117,7 @@ func TestAuthorize(t *testing.T) {
 
 // An application can allow clients of other machines, and trust a proxy's origin.
 func TestLocalOrByToken(t *testing.T) {
-	p := start(t, allowed, live.Config{TrustedOrigins: []string{"https://shop.example"}, Authorize: func(r *http.Request) error {
+	p := start(t, allowed, live.Config{Data: live.Everything, TrustedOrigins: []string{"https://shop.example"}, Authorize: func(r *http.Request) error {
 		if r.Header.Get("Authorization") == "me" {
 			return nil
 		}
@@ -214,7 +214,8 @@ func TestPageKeepsItsPolicy(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, found := range forbidden.FindAllString(string(text), -1) {
+		const svg = `'http://www.w3.org/2000/svg'` // a name, which nothing loads
+		for _, found := range forbidden.FindAllString(strings.ReplaceAll(string(text), svg, ""), -1) {
 			if !strings.HasSuffix(name, ".svg") {
 				t.Errorf("%s has %q", name, found)
 			}

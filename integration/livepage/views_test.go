@@ -47,6 +47,11 @@ func views() []view {
 			p.wait(`document.querySelector("#timelines .inside [data-event], #timelines .inside .muted")`)
 		}),
 		at("waits", "#/waits", `document.querySelector("#arm")?.checkVisibility()`, pause),
+		at("runtime", "#/runtime", `document.querySelectorAll(".chart:not([hidden])").length >= 10`, pause, func(p tab) {
+			p.click("[data-chart=heap] summary")
+			p.wait(`document.querySelector("[data-chart=heap] tbody tr")`)
+		}),
+		{"summary", summary},
 		at("counters", "#/counters", `document.querySelector(".counters table")`, pause),
 		at("no such page", "#/nothing", `document.querySelector("h1")?.textContent === "Not found"`),
 	}

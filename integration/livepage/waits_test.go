@@ -21,6 +21,7 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -39,6 +40,7 @@ func (w *waiting) Recent() *requests.Recent     { return w.recent }
 func (w *waiting) Routes() *routes.Table        { return w.routes }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() states.Recorder       { return w.flight }
+func (*waiting) Runtime() *runtimestats.History { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
 
 // flightRecorder has one result.
