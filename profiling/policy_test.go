@@ -2,6 +2,7 @@ package profiling_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +65,28 @@ func TestPolicyShows(t *testing.T) {
 				t.Errorf("shows %q, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// A trace says which modules its policy shows.
+func TestTraceHasModules(t *testing.T) {
+	for _, c := range []struct {
+		policy profiling.Policy
+		want   []string
+	}{
+		{profiling.Policy{Remote: true}, []string{profiling.ModuleMain, profiling.ModuleStandard}},
+		{profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}, nil},
+	} {
+		p, err := c.policy.Start(t.Context(), profiling.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := p.Stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(tr.Modules, c.want) {
+			t.Errorf("with %+v the trace has functions of %q, want %q", c.policy, tr.Modules, c.want)
+		}
 	}
 }
