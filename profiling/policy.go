@@ -93,6 +93,21 @@ func (p Policy) Shows(function string) bool {
 	return err == nil && shows(&profile.Call{Name: function})
 }
 
+// Shown returns a trace with the frames that remote callers may see. It does not look at Remote: see [Policy.CheckRemote].
+func (p Policy) Shown(t *profile.Trace) *profile.Trace {
+	visible := p.visible()
+	if slices.Contains(visible, ModuleAny) {
+		return t
+	}
+	keep, err := filter(modules.Read(), visible)
+	if err != nil { // a module that the program does not have hides all, as in Shows
+		keep = func(*profile.Call) bool { return false }
+	}
+	shown := t.WithCalls(keep)
+	shown.Modules = slices.Clone(visible)
+	return shown
+}
+
 // visible returns the modules whose frames remote callers may see.
 func (p Policy) visible() []string {
 	if len(p.Modules) == 0 {

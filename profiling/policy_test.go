@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Allowed reports what may be started without starting it.
@@ -87,6 +88,38 @@ func TestTraceHasModules(t *testing.T) {
 		}
 		if !slices.Equal(tr.Modules, c.want) {
 			t.Errorf("with %+v the trace has functions of %q, want %q", c.policy, tr.Modules, c.want)
+		}
+	}
+}
+
+// A policy takes the frames of other modules out of a trace.
+func TestPolicyShown(t *testing.T) {
+	b := profile.NewBuilder(nil)
+	b.Add([]*profile.Call{{Name: "example.com/lib.F"}, {Name: "main.main"}}, profile.Sample{ContextID: profile.None})
+	b.Add([]*profile.Call{{Name: "example.com/lib.G"}}, profile.Sample{ContextID: profile.None})
+	whole := b.Trace(nil)
+	for _, c := range []struct {
+		modules []string
+		want    string
+	}{
+		{nil, "main.main, "},
+		{[]string{profiling.ModuleAny}, "example.com/lib.F main.main, example.com/lib.G"},
+		{[]string{"example.com/lib"}, "example.com/lib.F, example.com/lib.G"},
+	} {
+		shown := profiling.Policy{Modules: c.modules}.Shown(whole)
+		var stacks []string
+		for _, s := range shown.Samples {
+			var names []string
+			for call := range shown.Calls(s) {
+				names = append(names, call.Name)
+			}
+			stacks = append(stacks, strings.Join(names, " "))
+		}
+		if got := strings.Join(stacks, ", "); got != c.want {
+			t.Errorf("with modules %q the stacks are %q, want %q", c.modules, got, c.want)
+		}
+		if all := slices.Contains(c.modules, profiling.ModuleAny); (shown.HiddenNote() == "") != all {
+			t.Errorf("with modules %q the trace has the note %q", c.modules, shown.HiddenNote())
 		}
 	}
 }

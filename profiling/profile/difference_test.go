@@ -104,7 +104,7 @@ func same(t *rapid.T, there, back *profile.NodeDifference) {
 		t.Fatalf("a node is %s there, and %s back", changes(there), changes(back))
 	}
 	for i, c := range there.Calls {
-		if c.Longest() > there.Longest()+1e-9 {
+		if c.Both() > there.Both()+1e-9 {
 			t.Fatalf("a call is longer than its caller: %s", changes(there))
 		}
 		same(t, c, back.Calls[i])
