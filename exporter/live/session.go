@@ -29,6 +29,8 @@ type sessionRow struct {
 	Entries  uint64  `json:"entries"`
 	Samples  uint64  `json:"samples"`
 	Dropped  uint64  `json:"dropped,omitempty"`
+	Limit    float64 `json:"limit"` // the length at which it stops by itself
+	Cost     float64 `json:"cost"`  // estimate of the time that recording took
 }
 
 var errNoSessions = errors.New("this program has no recorder of sessions")
@@ -56,7 +58,8 @@ func (h *handler) sessions() sessionList {
 func newSessionRow(s sessions.Status) sessionRow {
 	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: shown(s.Route), Start: sinceEpoch(s.Started),
 		Length: observer.Milliseconds(s.Length), Progress: s.Progress, Sampler: shown(s.Sampler),
-		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped}
+		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped,
+		Limit: observer.Milliseconds(s.MaxLength), Cost: observer.Milliseconds(s.Cost)}
 }
 
 // finishedSession returns the session that the client asks for. It answers itself if the client may see none.
@@ -65,15 +68,19 @@ func (h *handler) finishedSession(w http.ResponseWriter, id string) *sessions.Se
 		refuse(w, http.StatusForbidden, err.Error())
 		return nil
 	}
-	n, err := strconv.ParseUint(id, 10, 32)
-	if err != nil {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("session %s: must be a number", shown(id)))
-		return nil
-	}
-	s, err := h.recorder.Session(sessions.SessionID(n))
+	s, err := h.session(id)
 	if err != nil {
 		refuse(w, http.StatusNotFound, err.Error())
 		return nil
 	}
 	return s
+}
+
+// session returns the finished session of an id.
+func (h *handler) session(id string) (*sessions.Session, error) {
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: must be a number", shown(id))
+	}
+	return h.recorder.Session(sessions.SessionID(n))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -26,6 +27,7 @@ func (q quiet) Recent() *requests.Recent   { return q.recent }
 func (quiet) Sessions() *sessions.Recorder { return nil }
 func (quiet) Waits() states.Recorder       { return nil }
 func (quiet) Counts() []exporter.Count     { return nil }
+func (quiet) LastMinute() *profile.Trace   { return nil }
 
 // pipes is a listener in memory, whose connections are in the time of a synctest bubble.
 type pipes struct {

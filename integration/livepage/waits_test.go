@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -31,12 +32,14 @@ type waiting struct {
 	recent   *requests.Recent
 	sessions *sessions.Recorder
 	flight   states.Recorder // nil without one
+	minute   *profile.Trace  // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() states.Recorder       { return w.flight }
 func (w *waiting) Counts() []exporter.Count     { return nil }
+func (w *waiting) LastMinute() *profile.Trace   { return w.minute }
 
 // flightRecorder has one result.
 type flightRecorder struct {

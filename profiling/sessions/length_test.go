@@ -35,19 +35,31 @@ func TestLength(t *testing.T) {
 	})
 }
 
-// The length of a session that waits counts from the request on.
+// The length of a session that waits counts from the request on. The wait ends at MaxLength.
 func TestLengthAfterWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, sessions.Config{MaxLength: time.Minute})
-		id := s.start(sessions.StartOptions{NoSamples: true, Route: "GET /", Length: 5 * time.Second})
+		options := toSearch
+		options.Length = 5 * time.Second
+		id := s.start(options)
 		time.Sleep(20 * time.Second)
-		synctest.Wait()
 		if st := s.Statuses()[0]; st.State != sessions.Waiting || st.MaxLength != time.Minute {
 			t.Errorf("while it waits, the status is %+v", st)
 		}
-		time.Sleep(41 * time.Second)
+		s.arrive().leave("/search")
+		s.tl.Deliver()
+		if st := s.Statuses()[0]; st.State != sessions.InProgress || st.MaxLength != 5*time.Second {
+			t.Errorf("after the request, the status is %+v", st)
+		}
+		time.Sleep(5*time.Second + 500*time.Millisecond)
 		synctest.Wait()
-		if got := s.state(id); got != sessions.Ready || s.Stats().Overlong != 1 {
+		if got := s.state(id); got != sessions.Ready || s.Stats().Overlong != 0 {
+			t.Errorf("5.5 s after the request, the state is %q, and the counts are %+v", got, s.Stats())
+		}
+		waits := s.start(options)
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		if got := s.state(waits); got != sessions.Ready || s.Stats().Overlong != 1 {
 			t.Errorf("a minute without the request: the state is %q, and the counts are %+v", got, s.Stats())
 		}
 		s.Close()
