@@ -53,7 +53,11 @@ func (h *handler) profileOf(query url.Values) (load func(context.Context) *profi
 		}
 		return loading(query, func() *profiled {
 			in := func(t sessions.Timeline) bool { return t.Name == one.Name }
-			return &profiled{s.Trace(), samplesOf(s, in), "all requests " + shown(one.Name), countRequests(s, in), uint32(s.ID())}
+			title := shown(one.Name)
+			if one.FrameID >= firstRequest {
+				title = "all requests " + title
+			}
+			return &profiled{s.Trace(), samplesOf(s, in), title, countRequests(s, in), uint32(s.ID())}
 		}), nil
 	case query.Has("timeline"):
 		one, ok := timeline(s, query.Get("timeline"))

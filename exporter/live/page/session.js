@@ -1,4 +1,4 @@
-// One session: how it is doing while it is under way; then its files, its flame graphs and
+// One session: how it is doing while it is under way; then its files, its profiles and
 // its timelines.
 import { bdi, el, off, setText } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
@@ -112,13 +112,13 @@ async function save(event, id, alert) {
 }
 
 function flames(id, about) {
-  const section = el('section', { 'aria-labelledby': 'flames-title', id: 'flames' }, el('h2', { id: 'flames-title' }, 'Flame graphs'));
+  const section = el('section', { 'aria-labelledby': 'flames-title', id: 'flames' }, el('h2', { id: 'flames-title' }, 'Profiles'));
   if (!about.samples) {
     section.append(el('p', { class: 'muted' }, 'This session has no samples.'));
     return section;
   }
   const line = (text, more, words) => el('li', {},
-    el('a', { href: `#/flame?${new URLSearchParams({ session: id, ...more })}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
+    el('a', { href: `#/profile?${new URLSearchParams({ session: id, ...more })}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
   const routes = about.routes.filter((r) => r.samples);
   const left = Math.max(0, routes.length - mostRoutes) + about.cut;
   section.append(el('ul', { class: 'files' },
