@@ -16,6 +16,8 @@ type sessionList struct {
 	Refused  string       `json:"refused,omitempty"` // why there are none to be seen, and what to do
 	Sessions []sessionRow `json:"sessions"`          // the newest first
 	Leaks    bool         `json:"leaks"`             // the runtime can look for leaked goroutines
+	Modules  []string     `json:"modules,omitempty"` // whose functions sessions from outside name
+	Longest  float64      `json:"longest,omitempty"` // the length at which a session without one stops by itself
 }
 
 type sessionRow struct {
@@ -48,6 +50,10 @@ func (h *handler) sessions() sessionList {
 	if err := h.refused(); err != nil {
 		l.Refused = err.Error()
 		return l
+	}
+	l.Longest = observer.Milliseconds(h.recorder.MaxLength())
+	for _, m := range h.recorder.Visible() {
+		l.Modules = append(l.Modules, shown(m))
 	}
 	for _, s := range slices.Backward(h.recorder.Statuses()) {
 		l.Sessions = append(l.Sessions, newSessionRow(s))

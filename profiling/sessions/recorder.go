@@ -114,6 +114,12 @@ func (r *Recorder) Shows(function string) bool { return r.c.Policy.Shows(functio
 // Shown returns a trace with the frames that clients outside the program may see, as [profiling.Policy.Shown] of Config.Policy.
 func (r *Recorder) Shown(t *profile.Trace) *profile.Trace { return r.c.Policy.Shown(t) }
 
+// Visible returns the modules whose frames clients outside the program may see, as [profiling.Policy.Visible] of Config.Policy.
+func (r *Recorder) Visible() []string { return r.c.Policy.Visible() }
+
+// MaxLength returns Config.MaxLength, or its default.
+func (r *Recorder) MaxLength() time.Duration { return r.c.MaxLength }
+
 // CheckRemote returns an error if clients outside the program may not use the recorder. The
 // error wraps profiling.ErrNotAllowed.
 func (r *Recorder) CheckRemote() error { return r.c.Policy.CheckRemote() }
@@ -388,16 +394,16 @@ const (
 
 // A Status says how a session is doing.
 type Status struct {
-	ID       SessionID
-	State    State
-	Route    string // as started with
-	Wall     bool   // as started with
-	Remote   bool   // as started with
-	Started  time.Time
-	Length   time.Duration // so far
+	ID      SessionID
+	State   State
+	Route   string // as started with
+	Wall    bool   // as started with
+	Remote  bool   // as started with
+	Started time.Time
+	Length  time.Duration // so far
 	// MaxLength is the Length at which the session stops by itself. While it waits, it stops then without a beginning.
 	MaxLength time.Duration
-	Progress float64       // of Processing, 0 to 1
+	Progress  float64 // of Processing, 0 to 1
 	// Sampler is the engine and its state, as "cpu, paused", and after the end the reason if samples are
 	// missing. It is empty without samples.
 	Sampler string

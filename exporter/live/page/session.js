@@ -3,7 +3,7 @@
 import { bdi, el, off, setText } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
 import { call, get } from './get.js';
-import { act, complain, progress, release } from './control.js';
+import { act, complain, costOf, lengthOf, progress, release } from './control.js';
 import { timelines } from './timelines.js';
 import { howToAllow } from './sessions.js';
 
@@ -83,7 +83,7 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
     progress(state, s);
     title(`Session ${id}${s.route ? ` of ${s.route}` : ''}`);
     setText(said, `Session ${id} is ${s.state}`);
-    setText(facts, `${s.route ? `${s.route}, ` : ''}began ${clock(s.start)}, ${duration(s.length)}, ${plural(s.entries, 'entry', 'entries')}, ${plural(s.samples, 'sample')}`);
+    setText(facts, `${s.route ? `${s.route}, ` : ''}began ${clock(s.start)}, ${lengthOf(s)}, ${plural(s.entries, 'entry', 'entries')}, ${plural(s.samples, 'sample')}${costOf(s) ? `, ${costOf(s)}` : ''}`);
     facts.title = iso(s.start);
   }
   update('sessions');
