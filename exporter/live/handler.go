@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/shutdown"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
@@ -32,6 +33,7 @@ type Source interface {
 	Waits() states.Recorder         // of what slow requests waited for; nil if the program has none
 	Runtime() *runtimestats.History // nil if the program has none
 	Counts() []exporter.Count
+	LastMinute() *profile.Trace // of the profiler that runs all the time; nil if none runs
 }
 
 // Config configures [Handler]. The zero value is for a page at [Prefix] for those on the
@@ -126,7 +128,10 @@ func Handler(source Source, c Config) http.Handler {
 	get.HandleFunc("GET /data/v1/runtime", h.runtime)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/svg", h.picture)
-	get.HandleFunc("GET /data/v1/flame", h.flame)
+	get.Handle("GET /data/v1/profile/flame", h.profile(flame))
+	get.Handle("GET /data/v1/profile/functions", h.profile(top))
+	get.Handle("GET /data/v1/profile/sandwich", h.profile(newSandwich))
+	get.Handle("GET /data/v1/profile/difference", h.profile(newDifference))
 	get.HandleFunc("GET /data/v1/sessions/{id}", h.contents)
 	get.HandleFunc("GET /data/v1/sessions/{id}/{format}", h.download)
 	get.HandleFunc("POST /data/v1/leaks", h.leaks)

@@ -64,7 +64,7 @@ func TestHeaders(t *testing.T) {
 // The guard is in front of everything, and a page from elsewhere changes nothing.
 func TestGuard(t *testing.T) {
 	p := start(t, allowed, live.Config{})
-	paths := []string{"", "page/main.js", "data/v1/overview", "data/v1/stream", "data/v1/flame", "data/v1/sessions/1/json",
+	paths := []string{"", "page/main.js", "data/v1/overview", "data/v1/stream", "data/v1/profile/flame", "data/v1/sessions/1/json",
 		"rpc/perfline.profiler.v1.ProfilerService/StartProfiler"}
 	for _, path := range paths {
 		r := ask(http.MethodGet, path, "")
@@ -163,7 +163,7 @@ func TestGetChangesNothing(t *testing.T) {
 		}
 	}
 	before := p.overview().Sessions
-	for _, path := range []string{"", "data/v1/overview", "data/v1/flame?session=1", "data/v1/sessions/1/json"} {
+	for _, path := range []string{"", "data/v1/overview", "data/v1/profile/flame?session=1", "data/v1/sessions/1/json"} {
 		p.do(ask(http.MethodGet, path, ""))
 	}
 	after := p.overview().Sessions
@@ -239,7 +239,7 @@ func TestSessionsNotAllowed(t *testing.T) {
 	if !strings.Contains(o.Sessions.Refused, "PERFLINE_PROFILING=remote") {
 		t.Errorf("sessions say %q, not how to allow them", o.Sessions.Refused)
 	}
-	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/profile/flame?session=1"} {
 		var f failure
 		p.get(path, http.StatusForbidden, &f)
 		if !strings.Contains(f.Error, "PERFLINE_PROFILING=remote") {

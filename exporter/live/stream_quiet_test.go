@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -30,6 +31,7 @@ func (quiet) Sessions() *sessions.Recorder   { return nil }
 func (quiet) Waits() states.Recorder         { return nil }
 func (quiet) Runtime() *runtimestats.History { return nil }
 func (quiet) Counts() []exporter.Count       { return nil }
+func (quiet) LastMinute() *profile.Trace     { return nil }
 
 // pipes is a listener in memory, whose connections are in the time of a synctest bubble.
 type pipes struct {

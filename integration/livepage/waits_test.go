@@ -24,6 +24,7 @@ import (
 	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -34,6 +35,7 @@ type waiting struct {
 	routes   *routes.Table
 	sessions *sessions.Recorder
 	flight   states.Recorder // nil without one
+	minute   *profile.Trace  // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
@@ -42,6 +44,7 @@ func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() states.Recorder       { return w.flight }
 func (*waiting) Runtime() *runtimestats.History { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
+func (w *waiting) LastMinute() *profile.Trace   { return w.minute }
 
 // flightRecorder has one result.
 type flightRecorder struct {

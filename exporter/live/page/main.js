@@ -4,7 +4,7 @@ import { count } from './format.js';
 import { stream } from './stream.js';
 import { overview } from './overview.js';
 import { request } from './request.js';
-import { flamePage } from './flamepage.js';
+import { profilePage } from './profile.js';
 import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
 import { flightPage } from './flight.js';
@@ -17,7 +17,7 @@ import { lastOf, merged } from './history.js';
 const views = [
   [/^\/$/, overview, 'requests', 'Requests'],
   [/^\/requests\/(\w+)\/(\w+)$/, request, 'requests', 'Request'],
-  [/^\/flame$/, flamePage, '', 'Flame graph'],
+  [/^\/profile$/, profilePage, 'profiles', 'Profiles'],
   [/^\/sessions$/, sessionsPage, 'sessions', 'Sessions'],
   [/^\/sessions\/(\d+)$/, sessionPage, 'sessions', 'Session'],
   [/^\/waits$/, flightPage, 'waits', 'Waits'],
