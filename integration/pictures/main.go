@@ -19,8 +19,8 @@ import (
 // screen is what the pictures are of.
 var screen = livepage.View{Width: 1280, Height: 800, Scale: 2, Dark: true}
 
-// graph is true when a flame graph's own page shows the graph.
-const graph = `document.querySelector("main > .flames [role=treeitem]")`
+// graph is true when the profile view shows its flame graph.
+const graph = `document.querySelector("#panel > .flames [role=treeitem]")`
 
 func main() {
 	dir := flag.String("dir", ".", "folder for live.png, live-flame.png and live-search.png")
