@@ -156,8 +156,8 @@ func appendOTLPLink(b []byte, l sdktrace.Link) []byte {
 	return append(trimComma(appendOTLPNumber(b, `"flags":`, uint64(otlpFlags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())))), '}')
 }
 
-// otlpFlags returns the flags of a span or a link: the trace's flags, that it is known where the parent or the linked span was, and
-// whether that was another process (SpanFlags of OTLP).
+// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP). Beside the trace's flags they say whether the parent or the linked
+// span was in another process.
 func otlpFlags(own trace.TraceFlags, remote bool) uint32 {
 	const known, isRemote = 0x100, 0x200
 	if remote {

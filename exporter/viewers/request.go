@@ -22,8 +22,8 @@ import (
 //
 //   - The request is a process. Spans are markers by their names, and marks are instants. Spans of one thread lie within each
 //     other: a span that overlaps a sibling, or ends after its parent, is on a further thread.
-//   - The samples are those of the request in t, which may be nil: see [requests.Request.Samples]. They are on the thread of
-//     their span.
+//   - The file has the samples of the request in t, on the threads of their spans: see [requests.Request.Samples]. t may be
+//     nil.
 //   - With q.States each goroutine has a thread with its states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeFirefox(w, newRecordedRequest(q, t), q.States)

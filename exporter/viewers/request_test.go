@@ -65,8 +65,8 @@ func requestOf(tb testing.TB, spans ...tracetest.SpanStub) requests.Request {
 	return q
 }
 
-// aRequest has two queries that overlap, a measure that outlives its parent, marks, states, and samples. Of the six samples in the
-// trace, the last is another request's. The one before contradicts the states: code runs while the goroutine waits for a mutex.
+// aRequest has two queries that overlap, a measure that outlives its parent, marks, states, and six samples. The last
+// sample is another request's. The one before contradicts the states: code runs while the goroutine waits for a mutex.
 func aRequest(tb testing.TB) (requests.Request, *profile.Trace) {
 	tb.Helper()
 	span := func(n, parent int, name string, start, end time.Duration) tracetest.SpanStub {
@@ -169,7 +169,7 @@ type traceEvent struct {
 	}
 }
 
-// checkPerfetto reads a file by the rules of the trace event format, and by those of Perfetto's importer. It returns the numbers of
+// checkPerfetto reads a file by the rules of the trace event format and of Perfetto's importer. It returns the numbers of
 // complete events, of instants and of samples.
 func checkPerfetto(file []byte) (complete, instants, samples int, err error) {
 	var f struct {

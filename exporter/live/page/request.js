@@ -4,6 +4,7 @@ import { clock, count, duration, iso, plural } from './format.js';
 import { get } from './get.js';
 import { waterfall } from './waterfall.js';
 import { details } from './details.js';
+import { filesMenu } from './files.js';
 import { flame } from './flame.js';
 import { goroutines } from './goroutines.js';
 import { legend } from './states.js';
@@ -70,8 +71,8 @@ function head(r, path) {
       el('strong', { id: 'took' }, duration(r.took)),
       el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)),
       el('span', {}, plural(r.rows.length, 'span')),
-      el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace)),
-      el('a', { href: `${path}/svg`, download: '', id: 'svg' }, 'Download as SVG')));
+      el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace))),
+    filesMenu(path, r.files));
 }
 
 function noTrace() {
