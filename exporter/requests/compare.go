@@ -167,17 +167,17 @@ func (t *pathTree) order(lists ...[]int) []SpanDifference {
 	return all
 }
 
-// sum adds the rows of a request to the side of the differences that of returns.
-func sum(all []SpanDifference, q Request, rows []Row, places []int, of func(*SpanDifference) *SpanSum) {
+// sum adds the rows of a request to one side of the differences. side returns it.
+func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*SpanDifference) *SpanSum) {
 	selves := make([]float64, len(all))
 	for i, self := range selfTimes(q, rows) {
-		s := of(&all[places[i]])
+		s := side(&all[places[i]])
 		s.Count++
 		s.Total += max(0, rows[i].Span.Duration())
 		selves[places[i]] += self
 	}
 	for place, self := range selves {
-		of(&all[place]).Self = time.Duration(math.Round(self))
+		side(&all[place]).Self = time.Duration(math.Round(self))
 	}
 }
 
@@ -220,9 +220,9 @@ func (c *Comparison) compareFunctions(slow, usual Part) {
 	})
 }
 
-// addFunctions adds the samples of a request to the side of the differences that of returns, by functions without times. It returns their
-// number.
-func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, of func(*FunctionDifference) *time.Duration) (samples int) {
+// addFunctions adds the samples of a request to one side of the differences: side returns it. The keys are functions without times. It
+// returns the number of samples.
+func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
 	for _, sample := range p.Request.Samples(p.Profile) {
 		samples++
 		call := p.Profile.Innermost(sample)
@@ -233,7 +233,7 @@ func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, of fun
 			*d = key
 			all[key] = d
 		}
-		*of(d) += sample.Weight
+		*side(d) += sample.Weight
 	}
 	return samples
 }

@@ -82,7 +82,8 @@ func (c Comparison) WriteText(w io.Writer) error {
 	fmt.Fprintln(b, atMost(text.Escape(c.Sentence(), ""), maxSentence))
 	fmt.Fprintf(b, "slow:  %s\nusual: %s\n", c.Slow.header(), c.Usual.header())
 	row := func(name, difference, slow, usual, total, count string) {
-		fmt.Fprintf(b, "%s %10s %10s %10s %10s %9s\n", fit(name, compareName), difference, slow, usual, total, count)
+		line := fmt.Sprintf("%s %10s %10s %10s %10s %9s", fit(name, compareName), difference, slow, usual, total, count)
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
 	fmt.Fprintln(b)
 	row("spans, by self time", "difference", "slow", "usual", "total ±", "count")

@@ -34,8 +34,8 @@ func (r *Recent) Usual(route string, took time.Duration, except ...trace.SpanID)
 	return nearest.Snapshot, true
 }
 
-// OfRoute returns the requests in memory whose root span has that name, each once: the most recent ones, the newest first, then the slowest
-// and those that a bridge.KeepPolicy kept.
+// OfRoute returns the requests in memory whose root span has that name, each once. The most recent ones come first, the newest of them
+// first. Then come the slowest, the ones that a bridge.KeepPolicy kept, and the examples of the heat maps.
 func (r *Recent) OfRoute(route string) []Snapshot {
 	newest, slowest := r.Snapshots()
 	type id struct {
@@ -44,7 +44,7 @@ func (r *Recent) OfRoute(route string) []Snapshot {
 	}
 	seen := map[id]bool{}
 	var all []Snapshot
-	for _, s := range slices.Concat(newest, slowest, r.KeptRequests()) {
+	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Examples()) {
 		key := id{s.TraceID, s.SpanID}
 		if root := s.Root(); !seen[key] && root.Name == route {
 			all = append(all, s)
