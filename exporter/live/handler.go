@@ -128,6 +128,7 @@ func Handler(source Source, c Config) http.Handler {
 	get.HandleFunc("GET /data/v1/runtime", h.runtime)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/{format}", h.requestFile)
+	get.HandleFunc("GET /data/v1/compare", h.compare)
 	get.Handle("GET /data/v1/profile/flame", h.profile(flame))
 	get.Handle("GET /data/v1/profile/functions", h.profile(top))
 	get.Handle("GET /data/v1/profile/sandwich", h.profile(newSandwich))

@@ -60,7 +60,7 @@ func (c Comparison) describe(d SpanDifference) string {
 	case d.Slow.Count == d.Usual.Count:
 		return name
 	case d.Usual.Count == 0:
-		return fmt.Sprintf("%s (%d, usually none)", name, d.Slow.Count)
+		return fmt.Sprintf("%s (%d instead of none)", name, d.Slow.Count)
 	case d.Slow.Count == 0:
 		return fmt.Sprintf("%s (none instead of %d)", name, d.Usual.Count)
 	}

@@ -35,7 +35,8 @@ func (r *Recent) Usual(route string, took time.Duration, except ...trace.SpanID)
 }
 
 // OfRoute returns the requests in memory whose root span has that name, each once. The most recent ones come first, the newest of them
-// first. Then come the slowest, the ones that a bridge.KeepPolicy kept, and the examples of the heat maps.
+// first. Then come the slowest, the ones that a bridge.KeepPolicy kept, the examples of the heat maps, and root spans that are no
+// request.
 func (r *Recent) OfRoute(route string) []Snapshot {
 	newest, slowest := r.Snapshots()
 	type id struct {
@@ -44,7 +45,7 @@ func (r *Recent) OfRoute(route string) []Snapshot {
 	}
 	seen := map[id]bool{}
 	var all []Snapshot
-	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Examples()) {
+	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Examples(), r.Background()) {
 		key := id{s.TraceID, s.SpanID}
 		if root := s.Root(); !seen[key] && root.Name == route {
 			all = append(all, s)

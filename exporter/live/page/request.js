@@ -73,7 +73,8 @@ function head(r, path) {
       el('strong', { id: 'took' }, duration(r.took)),
       el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)),
       el('span', {}, plural(r.rows.length, 'span')),
-      el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace))),
+      el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace)),
+      el('a', { href: `#/compare?a=${r.trace}/${r.span}`, id: 'compare' }, 'Compare with a usual one')),
     filesMenu(path, r.files));
 }
 
