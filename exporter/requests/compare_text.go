@@ -11,12 +11,15 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// notable is the part of the difference that a second cause must have for the sentence.
-const notable = 10
+const (
+	notable        = 10 // the part of the difference that a second cause must have for the sentence
+	spanInSentence = 80 // characters
+)
 
 // Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in sql.conn.query (11 instead of
 // 1)". It has the span with the largest difference of self time, and the next one if that has a tenth of the whole difference or
-// more. The names in it are as the program and its callers gave them. Code that prints the sentence escapes it.
+// more. The names in it are shortened, and otherwise as the program and its
+// callers gave them. Code that prints the sentence escapes it.
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {
@@ -52,7 +55,7 @@ func (c Comparison) Sentence() string {
 
 // describe names a span, with the numbers of both sides if they differ.
 func (c Comparison) describe(d SpanDifference) string {
-	name := d.Name
+	name := atMost(d.Name, spanInSentence)
 	if d.Depth == 0 {
 		name += " itself, in no span below it"
 	}
