@@ -18,8 +18,7 @@ const (
 
 // Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in sql.conn.query (11 instead of
 // 1)". It has the span with the largest difference of self time, and the next one if that has a tenth of the whole difference or
-// more. The names in it are shortened, and otherwise as the program and its
-// callers gave them. Code that prints the sentence escapes it.
+// more. The names in it are shortened, but not escaped. Code that prints the sentence escapes it.
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {

@@ -84,14 +84,14 @@ function delta(x, largest) {
 }
 
 function section(id, title, children) {
-  return el('section', { 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), children);
+  return el('section', { 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), children.flat());
 }
 
 // table has a row for each thing; cells returns the contents. A head may have a class. Most rows are hidden before a click.
 function table(id, caption, heads, all, cells) {
   const classes = heads.map((h, i) => (i === 0 ? 'name' : `num ${Array.isArray(h) ? h[1] : ''}${i === 1 ? 'difference' : ''}`.trim()));
   const rows = all.map((d, i) => el('tr', { hidden: i >= most }, cells(d).map((cell, k) =>
-    el(k === 0 ? 'th' : 'td', { class: classes[k], scope: k === 0 ? 'row' : null }, cell))));
+    el(k === 0 ? 'th' : 'td', { class: classes[k], scope: k === 0 ? 'row' : null }, [cell].flat(2)))));
   const button = el('button', { type: 'button', id: `${id}-more`, hidden: all.length <= most, onclick: () => {
     for (const row of rows) row.hidden = false;
     rows[most].tabIndex = -1;
