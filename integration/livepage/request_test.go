@@ -90,7 +90,7 @@ func TestRequestWithoutFlameGraph(t *testing.T) {
 	p.wait(`document.querySelector(".counters table")`)
 	eval[bool](p, `(() => {
 		const real = window.fetch;
-		window.fetch = async (path, options) => path.startsWith("data/v1/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
+		window.fetch = async (path, options) => path.startsWith("data/v1/profile/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
 		return true;
 	})()`)
 	p.show(recorded.request)
