@@ -60,7 +60,8 @@ func TestRequest(t *testing.T) {
 		t.Errorf("outside of the axis, or nothing to be seen: %q", outside)
 	}
 
-	name, file, err := p.Download("#svg")
+	p.click("#files summary")
+	name, file, err := p.Download("#files a[data-format=svg]")
 	p.must(err)
 	if name != "request-"+trace+".svg" || !strings.HasPrefix(string(file), "<svg") || !strings.Contains(string(file), "order.accepted") {
 		t.Errorf("%s is saved, which begins %.80q; want a picture of the request", name, file)
