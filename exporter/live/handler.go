@@ -105,6 +105,8 @@ func Handler(source Source, c Config) http.Handler {
 	})
 	get.HandleFunc("GET /data/v1/stream", h.stream)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/samples", h.requestSamples)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/states", h.requestStates)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/svg", h.picture)
 	get.HandleFunc("GET /data/v1/flame", h.flame)
 	get.HandleFunc("GET /data/v1/sessions/{id}", h.contents)

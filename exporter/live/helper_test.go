@@ -141,8 +141,9 @@ type (
 	}
 	attribute struct{ Key, Value string }
 	segment   struct {
-		Kind, Class string
-		Start, Took float64
+		Kind, Class       string
+		Start, Took, Wait float64
+		In, By            *int
 	}
 	party struct {
 		Goroutine                      uint64
@@ -176,7 +177,24 @@ type (
 				By       *party
 			}
 		}
+		Groups []struct {
+			Rows                 []int
+			Count, Below, Failed int
+			Took, Longest        float64
+			Slowest              string
+		}
+		Path []struct {
+			Row         int
+			Start, Took float64
+		}
+		Shares []struct {
+			Name, Row string
+			Spans     int
+			Took      float64
+		}
 		Waits *struct {
+			Functions  []string
+			Parties    []party
 			Sentence   string
 			Causes     []struct{ Kind, Function string }
 			Goroutines []struct {
@@ -194,7 +212,7 @@ type (
 			Contradictions int
 		}
 		Missing  int
-		Cut      struct{ Rows, Marks, Attributes, Waits int }
+		Cut      struct{ Rows, Marks, Attributes, Waits, Path int }
 		Resource []attribute
 		Session  uint32
 	}

@@ -124,4 +124,3 @@ func TestPathShares(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
-
