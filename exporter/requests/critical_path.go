@@ -29,6 +29,9 @@ type PathPart struct {
 // A span can wait only for a child that ends no later than itself. A child that ends later counts as a child of the
 // nearest span above that ends no earlier. A span that outlives the request is not on the path. Neither are spans without a
 // duration.
+//
+// A measure of package marks may have no children, because code in it need not have its context. Spans with the same parent that lie
+// within its time count as its children, also if they are of another goroutine.
 func (q Request) CriticalPath() []PathPart {
 	p := pathFinder{start: q.Root.Start, children: q.awaited()}
 	p.follow(q.Root, 0, q.Duration())
@@ -40,7 +43,8 @@ func (q Request) CriticalPath() []PathPart {
 func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 	all := map[*otlpenc.Span][]awaitedSpan{}
 	var above []*otlpenc.Span // the spans above a row
-	for _, r := range q.Rows() {
+	rows := q.Rows()
+	for _, r := range rows {
 		above = append(above[:r.Depth], r.Span)
 		if r.Span.Duration() <= 0 {
 			continue
@@ -52,6 +56,9 @@ func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 			}
 		}
 	}
+	for _, r := range rows {
+		withinMeasures(all, r.Span)
+	}
 	for _, children := range all {
 		slices.SortStableFunc(children, func(a, b awaitedSpan) int { return a.span.Start.Compare(b.span.Start) })
 		for i := range children {
@@ -62,6 +69,26 @@ func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 		}
 	}
 	return all
+}
+
+// withinMeasures makes the children of a span that lie within measures below it the children of the shortest of these.
+func withinMeasures(all map[*otlpenc.Span][]awaitedSpan, parent *otlpenc.Span) {
+	children := all[parent]
+	shorter := func(a, b awaitedSpan) int { return cmp.Compare(a.span.Duration(), b.span.Duration()) }
+	slices.SortStableFunc(children, shorter)
+	var rest []awaitedSpan
+	for i, c := range children {
+		m := slices.IndexFunc(children[i+1:], func(m awaitedSpan) bool {
+			return isMeasure(m.span) && !m.span.Start.After(c.span.Start) && !m.span.End.Before(c.span.End)
+		})
+		if m < 0 {
+			rest = append(rest, c)
+			continue
+		}
+		measure := children[i+1+m].span
+		all[measure] = append(all[measure], c)
+	}
+	all[parent] = rest
 }
 
 // An awaitedSpan is a child of a span.

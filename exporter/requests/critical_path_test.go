@@ -15,6 +15,7 @@ import (
 )
 
 // A line is a span of a made-up request of 100 ms: its id, its parent's, and when it began and ended, in milliseconds.
+// Ids from 50 are of measures.
 type line struct{ id, parent, start, end int }
 
 // madeUp returns a request with a root span 1 and other spans.
@@ -22,8 +23,13 @@ func madeUp(took int, lines ...line) requests.Request {
 	r := requests.NewRecent(requests.Config{})
 	r.OnEnd(span(1, 1, 0, "1", 0, time.Duration(took)*ms))
 	q := r.Requests()[0]
+	r.OnEnd(span(2, 1, 0, "", 0, 0, ofMeasure))
+	measured := r.Requests()[0]
 	for _, l := range lines {
 		s := *q.Root
+		if l.id >= 50 {
+			s.Group = measured.Root.Group
+		}
 		s.SpanID, s.ParentID, s.Name = spanID(l.id), spanID(l.parent), fmt.Sprint(l.id)
 		s.Start, s.End = base.Add(time.Duration(l.start)*ms), base.Add(time.Duration(l.end)*ms)
 		q.Spans = append(q.Spans, &s)
@@ -54,6 +60,8 @@ func TestCriticalPath(t *testing.T) {
 		{"a child of a span without a duration", 100, []line{{2, 1, 50, 50}, {3, 2, 50, 70}}, "1:0-50 3:50-70 1:70-100"},
 		{"a cycle", 100, []line{{2, 3, 10, 90}, {3, 2, 10, 90}, {4, 4, 10, 90}, {5, 1, 20, 30}}, "1:0-20 5:20-30 1:30-100"},
 		{"an id twice", 100, []line{{1, 1, 10, 90}, {2, 1, 20, 30}, {2, 1, 25, 40}}, "1:0-10 1:10-20 2:20-25 2:25-40 1:40-90 1:90-100"},
+		{"within a measure", 100, []line{{50, 1, 10, 90}, {2, 1, 20, 40}, {3, 1, 50, 95}}, "1:0-10 50:10-20 2:20-40 50:40-50 3:50-95 1:95-100"},
+		{"within measures", 100, []line{{50, 1, 10, 90}, {51, 1, 20, 80}, {2, 1, 30, 40}, {52, 1, 20, 80}}, "1:0-10 50:10-20 51:20-30 2:30-40 51:40-80 50:80-90 1:90-100"},
 		{"a request without a duration", 0, []line{{2, 1, 0, 50}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +84,11 @@ func TestCriticalPathCoversTheRequest(t *testing.T) {
 		var lines []line
 		for id := 2; id < n+2; id++ {
 			start := rapid.IntRange(-20, 120).Draw(rt, "start")
-			lines = append(lines, line{id, rapid.IntRange(1, n+3).Draw(rt, "parent"), start, start + rapid.IntRange(-5, 80).Draw(rt, "length")})
+			number := id
+			if rapid.IntRange(0, 3).Draw(rt, "kind") == 0 {
+				number += 50 // a measure
+			}
+			lines = append(lines, line{number, rapid.IntRange(1, n+3).Draw(rt, "parent"), start, start + rapid.IntRange(-5, 80).Draw(rt, "length")})
 		}
 		q := madeUp(rapid.IntRange(0, 100).Draw(rt, "took"), lines...)
 		path := q.CriticalPath()

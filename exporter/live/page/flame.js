@@ -1,7 +1,7 @@
 // A flame graph, the whole at the top. It is a tree to assistive technology: arrow keys go
 // through it, Enter zooms in, Escape zooms out.
 import { bdi, el, off, setText } from './dom.js';
-import { duration, percent, plural } from './format.js';
+import { duration, percent, plural, withoutPath } from './format.js';
 
 const narrowest = 1 / 1500; // of the width; what is narrower is not drawn
 
@@ -146,12 +146,6 @@ export function flame(graph) {
   draw();
   describe(all);
   return root;
-}
-
-// withoutPath is what a bar has room for: the name without the folders of its package.
-function withoutPath(name) {
-  const end = name.search(/[[(]/); // of type arguments and receivers, which may have folders too
-  return name.slice(name.lastIndexOf('/', end < 0 ? name.length : end) + 1);
 }
 
 function legend() {
