@@ -215,6 +215,7 @@ type (
 		Cut      struct{ Rows, Marks, Attributes, Waits, Path int }
 		Resource []attribute
 		Session  uint32
+		Files    []struct{ Format, Name, Use string }
 	}
 	failure struct{ Error string }
 )

@@ -60,13 +60,18 @@ func (h *handler) overview() overview {
 	for i, row := range lists[3] {
 		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
 	}
-	if all := slices.Concat(newest, background); len(all) > 0 {
-		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
-			o.Service = shown(name.AsString())
-		}
-	}
-	o.Routes = routes(o.Requests, o.Slowest, lists[3])
+	o.Service = serviceOf(slices.Concat(newest, background))
+	o.Routes = routesOf(o.Requests, o.Slowest, lists[3])
 	return o
+}
+
+// serviceOf returns the name of the service that made the requests, or "" if there are none.
+func serviceOf(all []requests.Snapshot) string {
+	if len(all) == 0 {
+		return ""
+	}
+	name, _ := all[0].Group().Resource().Set().Value("service.name")
+	return shown(name.AsString())
 }
 
 // A rowCache has the rows of the requests listed last, because most of them are listed again.
@@ -120,8 +125,8 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 
 func sinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
 
-// routes counts each request once, though it may be in several lists.
-func routes(lists ...[]requestRow) []routeRow {
+// routesOf counts each request once, though it may be in several lists.
+func routesOf(lists ...[]requestRow) []routeRow {
 	seen := map[string]bool{}
 	took := map[string][]float64{}
 	failed := map[string]int{}

@@ -50,6 +50,8 @@ var drawn = map[string]struct {
 	"exporter":               {1, "shows and sends", "OTLP", 4}, // imports nothing that is drawn
 	"exporter/otlpenc":       {5, "shows and sends", "spans, logs: bytes", 1},
 	"exporter/requests":      {2, "shows and sends", "recent, slowest", 3},
+	"exporter/routes":        {0, "shows and sends", "counts by route", 1},
+	"exporter/runtimestats":  {2, "shows and sends", "runtime's figures", 0},
 	"exporter/viewers":       {4, "shows and sends", "files", 0},
 	"exporter/live":          {4, "shows and sends", "the page", 0},
 	"guard":                  {5, "shows and sends", "who may see pages", 2},
@@ -91,6 +93,7 @@ var flows = []struct {
 	{"profiling", "exporter/requests", nil},
 	{"exporter/requests", "exporter/live", nil},
 	{"exporter/viewers", "exporter/live", nil},
+	{"exporter/runtimestats", "exporter/live", nil},
 	{"exporter/live", "browsers", nil},
 	{"Go's runtime", "profiling", nil},
 	{"profiling", "profiling/pyroscope", nil},

@@ -51,9 +51,3 @@ export function shown(text, max = 200) {
     .map((c) => (invisible.test(c) ? `\\u${c.codePointAt(0).toString(16).padStart(4, '0')}` : c))
     .join('') + (cut ? '…' : '');
 }
-
-/** withoutPath is a function as a narrow bar has room for: the name without the folders of its package. */
-export function withoutPath(name) {
-  const end = name.search(/[[(]/); // of type arguments and receivers, which may have folders too
-  return name.slice(name.lastIndexOf('/', end < 0 ? name.length : end) + 1);
-}

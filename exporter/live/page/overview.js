@@ -17,11 +17,11 @@ export function overview({ main, latest, query }) {
     text.value = name;
     filter();
   });
-  main.append(
-    el('h1', { class: 'sr' }, 'Requests'),
-    el('form', { class: 'filter', role: 'search', onsubmit: (event) => event.preventDefault() },
+  const form = el('form', { class: 'filter', role: 'search', onsubmit: (event) => event.preventDefault() },
       el('label', { for: 'filter' }, 'Filter'), text,
-      el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), found),
+      el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), found);
+  main.append(
+    el('h1', { class: 'sr' }, 'Requests'), form,
     el('div', { class: 'overview' }, recent.section, el('div', {}, kept.section, slowest.section, routes.section, background.section)),
   );
 
@@ -31,6 +31,12 @@ export function overview({ main, latest, query }) {
     const words = text.value.toLowerCase().trim();
     const keep = (r) => (!errors.checked || r.failed) && `${r.name} ${r.status || ''} ${r.trace}`.toLowerCase().includes(words);
     const same = `${errors.checked} ${words}`;
+    for (const { section } of [recent, slowest]) section.hidden = !data.requests;
+    if (!data.requests) { // a summary
+      for (const part of [kept.section, background.section, form]) part.hidden = true;
+      routes.update(data.routes);
+      return;
+    }
     recent.update(data.requests, keep, same);
     slowest.update(data.slowest, keep, same);
     kept.section.hidden = data.kept.length === 0;

@@ -13,6 +13,7 @@ import { minimap } from './minimap.js';
 import { pathSentence } from './path.js';
 import { toolbar } from './toolbar.js';
 import { zoomable } from './zoom.js';
+import { filesMenu } from './files.js';
 import { flame } from './flame.js';
 import { goroutines } from './goroutines.js';
 import { legend } from './states.js';
@@ -102,9 +103,11 @@ export function request({ main, title, parts: [trace, span], query }) {
         el('a', { href: `#/sessions?${new URLSearchParams({ route: r.name })}` }, 'Record the next one'), ' of this route.'));
       return;
     }
-    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}.`));
+    const source = new URLSearchParams({ session: r.session, trace, span });
+    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}. `,
+      el('a', { href: `#/profile?${source}`, id: 'to-profile' }, 'Functions, callers and comparison')));
     try {
-      section.append(flame(await get(`data/v1/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal })));
+      section.append(flame(await get(`data/v1/profile/flame?${source}`, { signal: gone.signal }), { address: (name) => `#/profile?${new URLSearchParams([...source, ['tab', 'sandwich'], ['function', name]])}` }));
     } catch (error) {
       section.append(el('p', { class: 'note bad', role: 'alert', id: 'ran-error' }, error.message));
     }
@@ -133,7 +136,8 @@ function head(r, path, onSelect) {
       el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)),
       el('span', {}, plural(r.rows.length, 'span')),
       el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace)),
-      el('a', { href: `${path}/svg`, download: '', id: 'svg' }, 'Download as SVG')));
+      el('a', { href: `#/compare?a=${r.trace}/${r.span}`, id: 'compare' }, 'Compare with a usual one')),
+    filesMenu(path, r.files));
 }
 
 function noTrace() {

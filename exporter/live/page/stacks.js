@@ -1,7 +1,8 @@
 // The samples of a span as a flame chart: the stacks that were seen, by time. A sample is a tick: it has what ran at that
 // moment, and not when a call began. Neighbours with the same calls are one box.
 import { bdi, el, setText } from './dom.js';
-import { duration, plural, withoutPath } from './format.js';
+import { duration, plural } from './format.js';
+import { withoutPath } from './functions.js';
 
 const joins = 1.5; // intervals between samples whose boxes are one
 const mostLanes = 6; // goroutines at the same time
