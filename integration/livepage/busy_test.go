@@ -137,10 +137,10 @@ func (p tab) mouseAt(kind input.DispatchMouseEventType, x, y float64, with ...ch
 	p.must(p.do(chromedp.MouseEvent(kind, x, y, with...)))
 }
 
-// wheel turns the wheel by some pixels.
+// wheel turns the wheel by some pixels. The protocol wants both, and a number that is 0 is not sent.
 func (p tab) wheel(s spot, x, y float64, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
-	p.mouse(input.DispatchMouseEventTypeMouseWheel, s, chromedp.ButtonModifiers(modifiers...), func(e *input.DispatchMouseEventParams) { e.DeltaX, e.DeltaY = x, y })
+	p.mouse(input.DispatchMouseEventTypeMouseWheel, s, chromedp.ButtonModifiers(modifiers...), func(e *input.DispatchMouseEventParams) { e.DeltaX, e.DeltaY = x+1e-6, y+1e-6 })
 }
 
 // drag drags from one spot to another.
@@ -165,14 +165,14 @@ func (p tab) dragBy(ax, ay, bx, by float64, modifiers ...chromedp.Modifier) {
 // touch sends one event of two fingers in the root's row, of none at the end of it.
 func (p tab) touch(kind input.DispatchTouchEventType, fingers ...float64) {
 	p.t.Helper()
-	points := []input.TouchPoint{}
+	points := []*input.TouchPoint{}
 	for i, at := range fingers {
 		x, y := p.place(spot{0, at})
-		points = append(points, input.TouchPoint{X: x, Y: y, ID: float64(i)})
+		id := float64(i)
+		points = append(points, &input.TouchPoint{X: x, Y: y, ID: &id})
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	_, err := chromedp.Call(ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
 	p.must(err)
 }
-

@@ -141,6 +141,7 @@ func TestMinimap(t *testing.T) {
 	ax, y := at(1)
 	bx, _ := at(0.62)
 	p.dragBy(ax, y, bx, y)
+	t.Log(eval[[]string](p, `[...document.querySelectorAll("#minimap [role=slider]")].map((s) => s.ariaValueNow)`))
 	p.part(22, 62)
 	ax, _ = at(0.4)
 	bx, _ = at(0.6)
