@@ -19,7 +19,7 @@ type pathRow struct {
 // A shareRow is what spans of one name have of the critical path.
 type shareRow struct {
 	Name  string  `json:"name"`
-	Spans int     `json:"spans"`
+	Spans int     `json:"spans"` // of the name, on the path
 	Took  float64 `json:"took"`
 	Row   string  `json:"row"` // the id of the span that has most of it
 }

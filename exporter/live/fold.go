@@ -7,8 +7,8 @@ import (
 
 // A groupRow is equal rows, which the page shows as one: see requests.Groups.
 type groupRow struct {
-	Rows    []int   `json:"rows"` // indices in requestDetail.Rows; some may be left out there
-	Count   int     `json:"count"`
+	Rows    []int   `json:"rows"`            // indices in requestDetail.Rows; some may be left out there
+	Count   int     `json:"count"`           // spans, also those that are left out
 	Below   int     `json:"below,omitempty"` // spans
 	Took    float64 `json:"took"`            // in all
 	Failed  int     `json:"failed,omitempty"`

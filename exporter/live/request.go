@@ -36,12 +36,12 @@ type requestDetail struct {
 	Session  uint32         `json:"session,omitempty"` // that has samples of it
 	Engine   string         `json:"engine,omitempty"`  // that took them
 	Interval float64        `json:"interval,omitempty"`
-	Groups   []groupRow     `json:"groups,omitempty"`
-	Path     []pathRow      `json:"path"`            // critical, by time
-	Shares   []shareRow     `json:"shares"`          // of the critical path, the largest first
-	Waits    *waitsDetail   `json:"waits,omitempty"` // nil without an execution trace of it
+	Groups   []groupRow     `json:"groups,omitempty"` // equal rows
+	Path     []pathRow      `json:"path"`             // critical, by time
+	Shares   []shareRow     `json:"shares"`           // of the critical path, the largest first
+	Waits    *waitsDetail   `json:"waits,omitempty"`  // nil without an execution trace of it
 
-	Files []format[sampledRequest] `json:"files"`
+	Files []format[sampledRequest] `json:"files"` // for other tools
 }
 
 // cut counts what was left out.

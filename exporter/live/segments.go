@@ -29,8 +29,8 @@ type segmentRow struct {
 
 // segmentTables have what many parts of bars refer to.
 type segmentTables struct {
-	Functions []string   `json:"functions,omitempty"`
-	Parties   []partyRow `json:"parties,omitempty"`
+	Functions []string   `json:"functions,omitempty"` // names of functions that waited
+	Parties   []partyRow `json:"parties,omitempty"`   // ended waits, or had the processor
 }
 
 // A waitEnd is the identity of a party without its stack.
