@@ -21,14 +21,14 @@ const (
 
 // A sampleChart is the samples of a request, on the request's time.
 type sampleChart struct {
-	Session  uint32       `json:"session"`
+	Session  uint32       `json:"session"` // id of the recording with the samples
 	Engine   string       `json:"engine"`
-	Interval float64      `json:"interval"`
+	Interval float64      `json:"interval"`           // between two samples of a goroutine or a thread
 	Filtered bool         `json:"filtered,omitempty"` // some functions are of modules that the policy does not show
-	Frames   []chartFrame `json:"frames"`
-	Stacks   [][2]int     `json:"stacks"` // the index of a frame, and of the stack that it was called from, or -1; each is after that one
-	Spans    []chartSpan  `json:"spans"`  // that have samples, by their rows
-	Cut      int          `json:"cut"`    // samples left out
+	Frames   []chartFrame `json:"frames"`             // functions of the stacks
+	Stacks   [][2]int     `json:"stacks"`             // the index of a frame, and of the stack that it was called from, or -1; each is after that one
+	Spans    []chartSpan  `json:"spans"`              // that have samples, by their rows
+	Cut      int          `json:"cut"`                // samples left out
 }
 
 type chartFrame struct {
@@ -37,7 +37,7 @@ type chartFrame struct {
 }
 
 type chartSpan struct {
-	ID      string       `json:"id"`
+	ID      string       `json:"id"`      // of the span, 16 hex digits
 	Samples [][3]float64 `json:"samples"` // by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
 }
 

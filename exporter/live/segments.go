@@ -102,17 +102,17 @@ const mostWindowColumns = 1000
 
 // A windowStates is the parts of bars in a part of a request.
 type windowStates struct {
-	Spans []windowSpan `json:"spans"`
+	Spans []windowSpan `json:"spans"`         // spans with states in the part
 	Cut   int          `json:"cut,omitempty"` // parts left out
 	segmentTables
 }
 
 type windowSpan struct {
-	ID     string       `json:"id"`
-	States []segmentRow `json:"states"`
+	ID     string       `json:"id"`     // of the span, 16 hex digits
+	States []segmentRow `json:"states"` // of its goroutine, by time
 }
 
-// requestStates answers with the states of a request between two times, in finer parts than those of the whole request.
+// requestStates answers with the states of a request between two times, in finer parts than the whole request has.
 func (h *handler) requestStates(w http.ResponseWriter, r *http.Request) {
 	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
 	if !ok {

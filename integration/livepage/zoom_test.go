@@ -101,7 +101,7 @@ func TestZoomByDrag(t *testing.T) {
 		p.mouseAt(input.DispatchMouseEventTypeMouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(i))
 	}
 	p.part(0, 100)
-	x, y = p.place(spot{1, 0.9}) // nothing of the queries is there
+	x, y = p.place(spot{1, 0.9}) // the queries are over
 	p.mouseAt(input.DispatchMouseEventTypeMousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))
 	p.mouseAt(input.DispatchMouseEventTypeMouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))
 	p.wait(`document.querySelector("#waterfall tr.group .pick[aria-current]")`)
@@ -141,7 +141,7 @@ func TestMinimap(t *testing.T) {
 	ax, y := at(1)
 	bx, _ := at(0.62)
 	p.dragBy(ax, y, bx, y)
-	t.Log(eval[[]string](p, `[...document.querySelectorAll("#minimap [role=slider]")].map((s) => s.ariaValueNow)`))
+	p.settle()
 	p.part(22, 62)
 	ax, _ = at(0.4)
 	bx, _ = at(0.6)
