@@ -10,8 +10,8 @@ import (
 // Equal queries are one row, which opens by its key.
 func TestEqualRowsAreOne(t *testing.T) {
 	p := openBusy(t, "")
-	const visible = `document.querySelectorAll('#waterfall tbody tr:not([hidden]) .pick[title="sql.conn.query"]').length`
-	p.wait(`document.querySelector("#waterfall tr.group").innerText.includes("sql.conn.query × 11")`)
+	const visible = `document.querySelectorAll('#waterfall tbody tr:not([hidden]) .pick[title^="sql.conn.query"]').length`
+	p.wait(`document.querySelector("#waterfall tr.group").innerText.includes("sql.conn.query sqlite × 11")`)
 	before := eval[int](p, visible)
 	eval[bool](p, `(document.querySelector("#waterfall tr.group .pick").focus(), true)`)
 	p.press(kb.ArrowRight)
@@ -49,7 +49,7 @@ func TestCriticalPathOfRequest(t *testing.T) {
 	p.wait(`document.querySelector("#path-toggle").ariaPressed === "false" && !(` + shown + `)`)
 	p.click("#path-toggle")
 	p.wait(shown)
-	p.wait(`document.querySelector("#critical-path").innerText.includes("sql.conn.query × 11")`)
+	p.wait(`document.querySelector("#critical-path").innerText.includes("sql.conn.query sqlite × 11")`)
 	eval[bool](p, `([...document.querySelectorAll("#critical-path button")].find((b) => b.innerText === "render").click(), true)`)
 	p.wait(`document.querySelector('#waterfall .pick[aria-current=true]').title === "render"`)
 }

@@ -141,7 +141,6 @@ func TestMinimap(t *testing.T) {
 	ax, y := at(1)
 	bx, _ := at(0.62)
 	p.dragBy(ax, y, bx, y)
-	p.settle()
 	p.part(22, 62)
 	ax, _ = at(0.4)
 	bx, _ = at(0.6)

@@ -24,9 +24,10 @@ export function zoomable(root, lanes, axis, signal) {
 
   root.addEventListener('wheel', (event) => {
     if (!event.target.closest('.lane')) return;
-    const across = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY); // some systems turn the wheel by themselves when Shift is down
+    const across = sideways ? event.deltaX : event.deltaY;
     if (event.ctrlKey || event.metaKey) axis.zoom(Math.exp(event.deltaY * wheel), time(event.clientX));
-    else if (!axis.whole && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))) axis.pan(pixels(across));
+    else if (!axis.whole && (event.shiftKey || sideways)) axis.pan(pixels(across));
     else return;
     event.preventDefault();
   }, { passive: false });
