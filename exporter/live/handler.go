@@ -104,6 +104,7 @@ func Handler(source Source, c Config) http.Handler {
 		}
 	})
 	get.HandleFunc("GET /data/v1/stream", h.stream)
+	get.HandleFunc("GET /data/v1/requests", h.search)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/svg", h.picture)
 	get.HandleFunc("GET /data/v1/flame", h.flame)

@@ -39,7 +39,7 @@ type requestRow struct {
 // keptRow is a request that a policy kept, and why.
 type keptRow struct {
 	requestRow
-	Reason string `json:"reason"` // chosen, failed, slow or share
+	Reason string `json:"reason,omitempty"` // chosen, failed, slow or share
 }
 
 // routeRow sums up the requests kept that have the same name.
@@ -101,21 +101,15 @@ func (c *rowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
 }
 
 func newRequestRow(root *otlpenc.Span) requestRow {
-	r := requestRow{
+	return requestRow{
 		Trace:  root.TraceID.String(),
 		Span:   root.SpanID.String(),
 		Name:   shown(requests.Row{Span: root}.Name()),
+		Status: shown(requests.ProtocolStatus(root)),
 		Failed: root.Status.Code == codes.Error,
 		Start:  sinceEpoch(root.Start),
 		Took:   observer.Milliseconds(root.Duration()),
 	}
-	for _, kv := range root.Attributes {
-		switch kv.Key {
-		case "http.response.status_code", "rpc.grpc.status_code", "rpc.response.status_code":
-			r.Status = shown(kv.Value.String())
-		}
-	}
-	return r
 }
 
 func sinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
