@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -15,13 +14,13 @@ import (
 
 // overview is what there is to choose from.
 type overview struct {
-	Service  string       `json:"service"`
-	Requests []requestRow `json:"requests"` // the newest first
-	Slowest  []requestRow `json:"slowest"`
-	Routes   []routeRow   `json:"routes"` // the one with the slowest request first
-
-	KeptRequests []keptRow    `json:"kept"`       // requests that a policy kept, the newest first
-	Background   []requestRow `json:"background"` // root spans that are no request, the newest first
+	Service      string       `json:"service"`
+	Requests     []requestRow `json:"requests"`     // that are no streams, the newest first
+	Slowest      []requestRow `json:"slowest"`      // the slowest first
+	KeptRequests []keptRow    `json:"kept"`         // that a policy kept, the newest first
+	Streams      []requestRow `json:"streams"`      // the newest first
+	Background   []requestRow `json:"background"`   // root spans that are no request, the newest first
+	Housekeeping []requestRow `json:"housekeeping"` // of these, what pools of connections do by themselves
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -42,21 +41,14 @@ type keptRow struct {
 	Reason string `json:"reason,omitempty"` // chosen, failed, slow or share
 }
 
-// routeRow sums up the requests kept that have the same name.
-type routeRow struct {
-	Name   string  `json:"name"`
-	Count  int     `json:"count"`
-	Failed int     `json:"failed"`
-	Median float64 `json:"median"`
-	Max    float64 `json:"max"`
-}
-
 func (h *handler) overview() overview {
 	newest, slowest := h.source.Recent().Snapshots()
 	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
 	h.listed.addNew(newest)
 	lists := h.rows.of(newest, slowest, background, keptRequests)
-	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2], KeptRequests: make([]keptRow, 0, len(keptRequests))}
+	o := overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(keptRequests))}
+	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class() == requests.Streams })
+	o.Housekeeping, o.Background = split(lists[2], func(i int) bool { return requests.IsHousekeeping(lists[2][i].Name) })
 	for i, row := range lists[3] {
 		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
 	}
@@ -65,8 +57,20 @@ func (h *handler) overview() overview {
 			o.Service = shown(name.AsString())
 		}
 	}
-	o.Routes = routes(o.Requests, o.Slowest, lists[3])
 	return o
+}
+
+// split returns the rows for which is returns true, and the others.
+func split(rows []requestRow, is func(i int) bool) (yes, no []requestRow) {
+	yes, no = []requestRow{}, []requestRow{}
+	for i, row := range rows {
+		if is(i) {
+			yes = append(yes, row)
+		} else {
+			no = append(no, row)
+		}
+	}
+	return yes, no
 }
 
 // A rowCache has the rows of the requests listed last, because most of them are listed again.
@@ -113,27 +117,3 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 }
 
 func sinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
-
-// routes counts each request once, though it may be in several lists.
-func routes(lists ...[]requestRow) []routeRow {
-	seen := map[string]bool{}
-	took := map[string][]float64{}
-	failed := map[string]int{}
-	for _, r := range slices.Concat(lists...) {
-		if seen[r.Trace+r.Span] {
-			continue
-		}
-		seen[r.Trace+r.Span] = true
-		took[r.Name] = append(took[r.Name], r.Took)
-		if r.Failed {
-			failed[r.Name]++
-		}
-	}
-	rows := make([]routeRow, 0, len(took))
-	for name, all := range took {
-		slices.Sort(all)
-		rows = append(rows, routeRow{Name: name, Count: len(all), Failed: failed[name], Median: all[(len(all)-1)/2], Max: all[len(all)-1]})
-	}
-	slices.SortFunc(rows, func(a, b routeRow) int { return cmp.Or(cmp.Compare(b.Max, a.Max), cmp.Compare(a.Name, b.Name)) })
-	return rows
-}
