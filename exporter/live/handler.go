@@ -75,6 +75,8 @@ type handler struct {
 	opened   *listedRequests
 	rows     rowCache
 
+	routesCache routesCache
+
 	leakLooker leakLooker
 	servers    shutdown.Servers
 }
@@ -106,6 +108,8 @@ func Handler(source Source, c Config) http.Handler {
 		}
 	})
 	get.HandleFunc("GET /data/v1/stream", h.stream)
+	get.HandleFunc("GET /data/v1/routes", h.routes)
+	get.HandleFunc("GET /data/v1/routes/heat", h.heat)
 	get.HandleFunc("GET /data/v1/requests", h.search)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/svg", h.picture)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 )
 
 const maxFound = 200 // requests in an answer
@@ -39,6 +40,9 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", jsonType)
 	if headOnly(w, r) {
 		return
+	}
+	if q.Route != "" {
+		q.Route = h.routeNamed(q.Route, kindsOf(q.Class)...)
 	}
 	done, ok := h.working(w, r)
 	if !ok {
@@ -118,4 +122,12 @@ func parseClass(s string) (requests.Class, error) {
 		}
 	}
 	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping", shown(s))
+}
+
+// kindsOf returns the kinds whose routes a query is about.
+func kindsOf(c requests.Class) []routes.Kind {
+	if c == requests.RequestsAndStreams {
+		return []routes.Kind{routes.Request, routes.Stream}
+	}
+	return []routes.Kind{kindOf(c)}
 }

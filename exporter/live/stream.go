@@ -15,7 +15,7 @@ const (
 
 // everything is all that the stream tells, by the names of its events.
 func (h *handler) everything() map[string]any {
-	return map[string]any{"requests": h.overview(), "sessions": h.sessions(), "flight": h.flightState(), "counts": h.counts()}
+	return map[string]any{"requests": h.overview(), "routes": h.streamedRoutes(), "sessions": h.sessions(), "flight": h.flightState(), "counts": h.counts()}
 }
 
 // stream tells of changes by server-sent events: of each kind one at once, and another whenever
@@ -44,7 +44,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	last := time.Now()
 	for out := bytes.NewBufferString("retry: 2000\n\n"); ; out.Reset() {
 		everything := h.everything()
-		for _, event := range []string{"requests", "sessions", "flight", "counts"} {
+		for _, event := range []string{"requests", "routes", "sessions", "flight", "counts"} {
 			data, err := json.Marshal(everything[event])
 			if err != nil {
 				return // no number of ours is infinite

@@ -113,3 +113,9 @@ func (s *Summary) fill(all *column, took time.Duration) {
 		s.PerSecond = float64(s.Count) / seconds
 	}
 }
+
+// Names returns the names of the routes of a kind, [Others] included, in no order.
+func (t *Table) Names(k Kind) (names []string) {
+	t.kinds[min(k, Background)].each(func(name string, _ *route) { names = append(names, name) })
+	return names
+}

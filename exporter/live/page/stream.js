@@ -5,7 +5,7 @@ import { get } from './get.js';
 const pollEvery = 3000;
 
 /**
- * stream calls onData(kind, data) for what is new, of the kinds "requests", "sessions",
+ * stream calls onData(kind, data) for what is new, of the kinds "requests", "routes", "sessions",
  * "flight" and "counts", and onState with "live", "connecting", "polling", "paused" or "offline".
  */
 export function stream(onData, onState) {
@@ -27,7 +27,7 @@ export function stream(onData, onState) {
     onState('connecting');
     source = new EventSource('data/v1/stream');
     source.onopen = () => onState('live');
-    for (const kind of ['requests', 'sessions', 'flight', 'counts']) {
+    for (const kind of ['requests', 'routes', 'sessions', 'flight', 'counts']) {
       source.addEventListener(kind, (event) => onData(kind, JSON.parse(event.data)));
     }
     source.onerror = () => {
