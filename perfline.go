@@ -112,6 +112,7 @@ type Pipeline struct {
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
 	before   Stats                    // when Start was done
+	history  runtimeHistory
 
 	shutdown sync.Once
 }
@@ -201,7 +202,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		started = append(started, p.exported)
 	}
 
-	to := &destinations{recent: p.recent, routes: p.routes}
+	to := &destinations{recent: newRecorder(p.recent)}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
@@ -231,7 +232,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
-	p.tracing = startTracing(c, res, p.Logs(), to, vars)
+	p.tracing = startTracing(c, res, p.Logs(), to, p.routes, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
@@ -353,6 +354,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
+		p.history.stop()
 		waits := beside(ctx, p.waits, states.Recorder.Shutdown)
 		if p.tracing == nil {
 			err = <-waits

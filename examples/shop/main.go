@@ -149,7 +149,7 @@ func run(ctx context.Context, o options) error {
 	}
 	// In place of net/http/pprof's, which fails while profiles are pushed.
 	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
-	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize}))
+	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize, Data: live.Everything}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
 	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: its traces are of no use
 	shop, err := serve(ctx, o.addr, outer)

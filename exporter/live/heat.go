@@ -33,6 +33,10 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	table, kind := h.source.Routes(), kindOf(class)
+	if !h.hasRoutesOf(kind) {
+		refuse(w, http.StatusNotFound, onlySummary)
+		return
+	}
 	if table == nil {
 		refuse(w, http.StatusNotFound, "this program does not count routes")
 		return

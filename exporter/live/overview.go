@@ -52,12 +52,17 @@ func (h *handler) overview() overview {
 	for i, row := range lists[3] {
 		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
 	}
-	if all := slices.Concat(newest, background); len(all) > 0 {
-		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
-			o.Service = shown(name.AsString())
-		}
-	}
+	o.Service = serviceOf(slices.Concat(newest, background))
 	return o
+}
+
+// serviceOf returns the name of the service that made the requests, or "" if there are none.
+func serviceOf(all []requests.Snapshot) string {
+	if len(all) == 0 {
+		return ""
+	}
+	name, _ := all[0].Group().Resource().Set().Value("service.name")
+	return shown(name.AsString())
 }
 
 // split returns the rows for which is returns true, and the others.

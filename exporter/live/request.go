@@ -99,7 +99,7 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 }
 
 func refuseRequest(w http.ResponseWriter) {
-	refuse(w, http.StatusNotFound, "this request is not kept, or no more: newer and slower ones have its place")
+	refuse(w, http.StatusNotFound, errNoRequest.Error())
 }
 
 func (h *handler) picture(w http.ResponseWriter, r *http.Request) {

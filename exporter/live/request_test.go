@@ -225,7 +225,7 @@ func TestNotFound(t *testing.T) {
 		{"no ids", "data/v1/requests/x/y", "not kept"},
 		{"session", "data/v1/sessions/7/json", "sessions: session 7: not found: it never started, was released, or has expired"},
 		{"no session", "data/v1/sessions/x/json", "must be a number"},
-		{"flame graph without a session", "data/v1/flame", "must be a number"},
+		{"flame graph without a session", "data/v1/profile/flame", "must be a number"},
 		{"file of the page", "page/nothing.js", "nothing.js"},
 		{"path", "nothing/\u202e", `nothing/\u202e`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,6 +76,9 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 		lines[kind] = table.Lines(kind, w)
 	}
 	for _, s := range table.Summaries(w).Routes {
+		if !h.hasRoutesOf(s.Kind) {
+			continue
+		}
 		d.Routes = append(d.Routes, newRouteRow(s, lines[s.Kind][s.Route]))
 	}
 	total, heat := table.Total(routes.Request, w)
@@ -85,9 +89,18 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 	if w != routes.LastMinutes {
 		total, heat = table.Total(routes.Request, routes.LastMinutes)
 	}
-	d.Health = newHealth(total, heat, h.lost())
+	d.Health = newHealth(total, heat, h.lost(), h.runtimeConcerns()...)
+	if h.data == Summary { // which has no list of requests
+		for i := range d.Health.Concerns {
+			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href, failedRequests)
+		}
+	}
 	return d
 }
+
+// hasRoutesOf reports whether the page shows routes of a kind. A summary has none of the background: their names are free texts of
+// the program.
+func (h *handler) hasRoutesOf(k routes.Kind) bool { return h.data != Summary || k != routes.Background }
 
 func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{

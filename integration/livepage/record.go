@@ -20,6 +20,10 @@ func (p *Page) StartSession() error {
 			before, err = Eval[int](p, `Number(`+newest+`?.dataset.session ?? 0)`)
 			return err
 		},
+		func() error { // StopSession ends it
+			_, err := Eval[bool](p, `(() => { document.querySelector("#length").value = ""; return true })()`)
+			return err
+		},
 		func() error { return p.Click("#interval") },
 		func() error { return p.Press("1") },
 		func() error { return p.Click("#start") },

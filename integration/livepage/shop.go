@@ -69,6 +69,9 @@ func StartShop(ctx context.Context) (_ *Shop, err error) {
 	return nil, fmt.Errorf("the shop says no address: %w\n%s", err, s.log)
 }
 
+// PID is the id of the shop's process.
+func (s *Shop) PID() int { return s.cmd.Process.Pid }
+
 // Stop ends the shop, which must end well, though pages may be open.
 func (s *Shop) Stop() error {
 	err := s.cmd.Process.Signal(os.Interrupt)

@@ -77,7 +77,7 @@ func run(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	return shoot(p, fmt.Sprintf("#/flame?session=%d", session), graph, filepath.Join(dir, "live-flame.png"))
+	return shoot(p, fmt.Sprintf("#/profile?session=%d", session), graph, filepath.Join(dir, "live-flame.png"))
 }
 
 // record records a session under a load until it has so many samples.

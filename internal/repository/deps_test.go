@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
 	"profiling":              {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
-	"profiling/profile":      {"observer"},
+	"profiling/profile":      {"internal", "observer"},
 	"profiling/spanlabels":   {"internal"},
 	"profiling/otlpprofiles": {"internal", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
@@ -31,14 +31,15 @@ var allowed = map[string][]string{
 	"exporter/otlpenc":       {"internal"},
 	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc", "exporter/routes"},
 	"exporter/routes":        {"internal"},
+	"exporter/runtimestats":  {"internal", "exporter"},
 	"exporter/viewers":       {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
-		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/viewers"},
+		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes"},
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -67,7 +68,7 @@ var onlyFor = map[string][]string{
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
 	"observer", "marks", "bridge/bridgehttp/internal/servertiming", "exporter/routes",
-	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
 }
 
 func TestImportDirection(t *testing.T) {

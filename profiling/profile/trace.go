@@ -37,6 +37,8 @@ type Trace struct {
 	Interval time.Duration
 	// Engine took the samples. It is EngineWindow if any sample has no time of its own.
 	Engine Engine
+	// Modules are the modules whose functions the trace has, as in profiling.Options. Empty means all.
+	Modules []string
 	// Started and Stopped are when the profiler ran, since Origin.
 	Started, Stopped time.Duration
 	// CPUTime is the CPU time that the process used while the samples were taken. On Linux it may be

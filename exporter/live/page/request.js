@@ -44,9 +44,11 @@ export function request({ main, title, parts: [trace, span], query }) {
         el('a', { href: `#/sessions?${new URLSearchParams({ route: r.name })}` }, 'Record the next one'), ' of this route.'));
       return;
     }
-    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}.`));
+    const source = new URLSearchParams({ session: r.session, trace, span });
+    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}. `,
+      el('a', { href: `#/profile?${source}`, id: 'to-profile' }, 'Functions, callers and comparison')));
     try {
-      section.append(flame(await get(`data/v1/flame?${new URLSearchParams({ session: r.session, trace, span })}`, { signal: gone.signal })));
+      section.append(flame(await get(`data/v1/profile/flame?${source}`, { signal: gone.signal }), { address: (name) => `#/profile?${new URLSearchParams([...source, ['tab', 'sandwich'], ['function', name]])}` }));
     } catch (error) {
       section.append(el('p', { class: 'note bad', role: 'alert', id: 'ran-error' }, error.message));
     }
