@@ -18,8 +18,8 @@ export function steps(greatest) {
 
 const shade = (n, all) => all.filter((least) => n >= least).length;
 
-/** heatMap makes one. onPick gets the fields of the requests of a cell; with none, the cell is not picked any more. */
-export function heatMap(onPick) {
+/** heatMap makes one. If canPick returns true, onPick gets the fields of the requests of a cell; with none, the cell is not picked any more. */
+export function heatMap(onPick, canPick) {
   const grid = el('div', { role: 'grid', class: 'heat', id: 'heat', 'aria-label': 'Requests by time and duration' });
   const axis = el('div', { class: 'heat-axis', 'aria-hidden': 'true' });
   const about = el('p', { class: 'about muted', id: 'heat-about' });
@@ -34,7 +34,7 @@ export function heatMap(onPick) {
   let picked = {}; // fields of the cell that is picked
   let at = { row: -1, column: -1 }; // the cell that the tab key reaches
 
-  const hint = 'Point at a cell, or go there with the arrow keys. A click or Enter lists its requests.';
+  const hint = () => `Point at a cell, or go there with the arrow keys.${canPick() ? ' A click or Enter lists its requests.' : ''}`;
   const cell = (row, column) => grid.children[row]?.children[column + 1];
   const place = (target) => {
     const hit = target.closest?.('[role=gridcell]');
@@ -110,7 +110,7 @@ export function heatMap(onPick) {
   // say describes the cell that has the pointer or the focus, or the one that is picked.
   function say(target = grid.querySelector('[role=gridcell]:hover') ?? document.activeElement) {
     const p = place(target) ?? place(grid.querySelector('[aria-selected=true]') ?? grid);
-    setText(about, p ? text(p.row, p.column) : hint);
+    setText(about, p ? text(p.row, p.column) : hint());
   }
 
   function rove(to) {
@@ -122,7 +122,7 @@ export function heatMap(onPick) {
   function pick(p) {
     if (!p) return;
     rove(p);
-    onPick(isPicked(p.row, p.column) ? null : fieldsOf(p.row, p.column));
+    if (canPick()) onPick(isPicked(p.row, p.column) ? null : fieldsOf(p.row, p.column));
   }
 
   grid.addEventListener('click', (event) => pick(place(event.target)));

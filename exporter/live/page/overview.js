@@ -19,10 +19,13 @@ export function overview({ main, latest, query }) {
   let state = read(query);
   let figures = null; // of the routes since the start, if that is the window
   let answer = null; // to the question
+  let refused = ''; // the question that the server does not understand
+  const summary = () => latest.page?.data === 'summary'; // which has no list of requests
+  const asking = () => Boolean(question(state)) && !summary();
 
   const health = healthLine();
   const form = filterForm((changed) => go(changed));
-  const heat = heatMap((picked) => go({ ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' ? { status: '' } : {}), ...picked }, true));
+  const heat = heatMap((picked) => go({ ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' ? { status: '' } : {}), ...picked }, true), () => !summary());
   const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
   const sort = { onSort: (order) => go({ sort: order }) };
   const routes = routeTable('routes-table', 'Routes', { ...sort, href: href(''), profile: true });
@@ -45,7 +48,7 @@ export function overview({ main, latest, query }) {
     lists[cls] = list;
     const said = el('span', { class: 'muted' });
     const node = el('details', { id: cls, hidden: true }, el('summary', {}, title, ' ', said), table.node, list.section);
-    return { cls, one, table, said, node };
+    return { cls, one, table, list, said, node };
   });
   const live = el('div', { class: 'overview', id: 'live' }, lists.requests.section, el('div', {}, lists.kept.section, lists.slowest.section));
   matches.section.hidden = true;
@@ -66,10 +69,12 @@ export function overview({ main, latest, query }) {
   }, () => heat.update({ bounds: [], counts: [], failed: [], of: mapPath() }, state.route || 'all requests'));
   const found = asker((d) => {
     answer = { ...d, question: question(state) };
+    refused = '';
     form.complain(null);
     drawFound();
   }, (error) => {
     answer = null;
+    refused = error.field ? question(state) : '';
     form.complain(error);
     form.said(['from', 'to', undefined].includes(error.field) ? error.message : '');
   });
@@ -90,7 +95,7 @@ export function overview({ main, latest, query }) {
     routes.update({ ...table, rows, selected: isOf('requests') ? state.route : ' ', all: data.all && { ...data.all, route: null } });
     for (const o of others) {
       const mine = of(o.cls);
-      o.node.hidden = mine.length === 0 && !latest.requests?.[o.cls].length;
+      o.node.hidden = mine.length === 0 && !latest.requests?.[o.cls]?.length;
       o.table.node.hidden = mine.length === 0;
       setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
       o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
@@ -101,6 +106,7 @@ export function overview({ main, latest, query }) {
   function drawLists() {
     const data = latest.requests;
     if (!data) return;
+    if (!data.requests) return;
     for (const [name, list] of Object.entries(lists)) list.update(data[name]);
     lists.kept.section.hidden = data.kept.length === 0;
   }
@@ -113,7 +119,7 @@ export function overview({ main, latest, query }) {
 
   // say tells how many requests there are to the question, and how many of them are in memory.
   function say() {
-    if (!question(state)) return form.said('');
+    if (!asking()) return form.said('');
     if (answer?.question !== question(state)) return;
     const n = answer.requests.length;
     const inCell = state.from ? heat.countOf(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]]))) : null;
@@ -125,16 +131,17 @@ export function overview({ main, latest, query }) {
   function ask() {
     if (state.window === 'start') start.ask('data/v1/routes?window=start');
     map.ask(mapPath());
-    if (question(state)) found.ask(`data/v1/requests?${question(state)}`);
+    if (asking() && question(state) !== refused) found.ask(`data/v1/requests?${question(state)}`);
   }
 
   function show() {
-    const asking = Boolean(question(state));
     form.show(state);
+    form.node.hidden = summary();
+    for (const o of others) o.list.section.hidden = summary();
     heat.pick(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]])));
-    live.hidden = asking;
-    matches.section.hidden = !asking;
-    if (!asking) {
+    live.hidden = asking() || summary();
+    matches.section.hidden = !asking();
+    if (!asking()) {
       found.stop();
       form.complain(null);
     }
@@ -150,9 +157,10 @@ export function overview({ main, latest, query }) {
     show();
   }
 
-  for (const [name, list] of Object.entries(lists)) list.onFree(() => list.section.isConnected && latest.requests && list.update(latest.requests[name]));
+  for (const [name, list] of Object.entries(lists)) list.onFree(() => list.section.isConnected && latest.requests?.requests && list.update(latest.requests[name]));
   matches.onFree(() => matches.section.isConnected && drawFound());
   function update(kind) {
+    if (kind === 'page') show();
     if (kind === 'requests') drawLists();
     if (kind !== 'routes' || !latest.routes) return;
     if (latest.routes.health) health.update(latest.routes.health);
