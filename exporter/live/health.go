@@ -58,7 +58,7 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost uint64, more ...c
 	if total.Count == 0 {
 		h.Sentence = "No request ended in the last 5 minutes"
 	} else {
-		h.Sentence = fmt.Sprintf("%s requests/s, %s failed, p99 %s in the last 5 minutes", perSecond(total.PerSecond), percent(share), spaced(total.P99))
+		h.Sentence = fmt.Sprintf("%s requests/s, %s failed, p99 %s in the last 5 minutes", perSecond(total.PerSecond), noneOr(share), spaced(total.P99))
 	}
 	if lost == 0 {
 		h.Sentence += "; nothing was lost"
@@ -145,6 +145,13 @@ func percent(share float64) string {
 		return "< 0.1 %"
 	}
 	return fmt.Sprintf("%.1f %%", 100*share)
+}
+
+func noneOr(share float64) string {
+	if share == 0 {
+		return "none"
+	}
+	return percent(share)
 }
 
 func perSecond(n float64) string {

@@ -18,7 +18,7 @@ type heatData struct {
 	Step   float64    `json:"step"`   // of a column
 	Bounds []float64  `json:"bounds"` // of the rows, ascending: one more than there are rows; none without requests
 	Counts [][]uint64 `json:"counts"` // by column, and then by row
-	Failed []uint64   `json:"failed"` // by column
+	Failed []uint64   `json:"failed"` // failed requests, by column
 }
 
 // heat answers with the heat map of a route, or of all routes of a class together.

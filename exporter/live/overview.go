@@ -16,7 +16,7 @@ import (
 type overview struct {
 	Service      string       `json:"service"`
 	Requests     []requestRow `json:"requests"`     // that are no streams, the newest first
-	Slowest      []requestRow `json:"slowest"`      // the slowest first
+	Slowest      []requestRow `json:"slowest"`      // the slowest of the last hour, the slowest first
 	KeptRequests []keptRow    `json:"kept"`         // that a policy kept, the newest first
 	Streams      []requestRow `json:"streams"`      // the newest first
 	Background   []requestRow `json:"background"`   // root spans that are no request, the newest first

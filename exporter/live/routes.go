@@ -19,12 +19,12 @@ type routesData struct {
 	Window string     `json:"window"` // start or minutes
 	Routes []routeRow `json:"routes"` // of all classes
 	All    *routeRow  `json:"all"`    // all requests together, without streams; null if there are none
-	Health *health    `json:"health"`
+	Health *health    `json:"health"` // of the last 5 minutes; null if the program does not count routes
 }
 
 // routeRow has the figures of a route. Columns are those of its heat map.
 type routeRow struct {
-	Route     string   `json:"route,omitempty"`
+	Route     string   `json:"route,omitempty"`  // name of its requests; missing of all together
 	Class     string   `json:"class"`            // requests, streams, background or housekeeping
 	Others    bool     `json:"others,omitempty"` // it stands for all routes that the table has no room for
 	Count     uint64   `json:"count"`
@@ -35,7 +35,7 @@ type routeRow struct {
 	P99       float64  `json:"p99"`
 	Max       float64  `json:"max"`
 	Strip     []uint64 `json:"strip"`    // requests by column, the oldest first
-	FailedIn  []int    `json:"failedIn"` // columns with failed requests
+	FailedIn  []int    `json:"failedIn"` // columns with failed requests, the first is 0
 }
 
 var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes, "start": routes.SinceStart}

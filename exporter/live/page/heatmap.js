@@ -93,7 +93,7 @@ export function heatMap(onPick, canPick) {
   }
 
   function build() {
-    setVars(grid, { columns: data.failed.length });
+    for (const part of [grid, axis]) setVars(part, { columns: data.failed.length });
     grid.replaceChildren(...data.bounds.map((_, row) => el('div', { role: 'row' },
       el('span', { role: 'rowheader' }, el('span', { class: 'sr' }), el('span', { class: 'tick', 'aria-hidden': 'true' })),
       data.failed.map(() => el('span', { role: 'gridcell', tabindex: '-1', data: { failures: row === 0 } })))));

@@ -7,13 +7,13 @@ const most = 12; // routes that are shown at first
 
 const share = (r) => (r.count ? r.failed / r.count : 0);
 
-// columns have a name in the address, a title, what a cell shows, what it is sorted by, and a class: columns of "wide" and "mid"
-// are hidden where there is no room.
+// columns have a name in the address, a title, what a cell shows, what it is sorted by, and a class: columns of "wide", "mid" and
+// "extra" are hidden where there is no room, and columns of "few" are narrow there.
 const columns = [
-  { name: 'rate', title: 'Per s', text: (r) => rate(r.perSecond), by: (r) => r.perSecond },
+  { name: 'rate', title: 'Per s', text: (r) => rate(r.perSecond), by: (r) => r.perSecond, cls: 'few' },
   { name: 'count', title: 'Count', text: (r) => count(r.count), by: (r) => r.count, cls: 'mid' },
-  { name: 'failed', title: 'Errors', text: (r) => count(r.failed), by: (r) => r.failed, bad: (r) => r.failed > 0, cls: 'mid' },
-  { name: 'share', title: 'Failed', text: (r) => (r.failed ? percent(r.failed, r.count) : '0'), by: share, bad: (r) => r.failed > 0 },
+  { name: 'failed', title: 'Errors', text: (r) => count(r.failed), by: (r) => r.failed, bad: (r) => r.failed > 0, cls: 'mid extra' },
+  { name: 'share', title: 'Failed', text: (r) => (r.failed ? percent(r.failed, r.count) : '0'), by: share, bad: (r) => r.failed > 0, cls: 'few' },
   { name: 'p50', title: 'p50', text: (r) => duration(r.p50), by: (r) => r.p50 },
   { name: 'p95', title: 'p95', text: (r) => duration(r.p95), by: (r) => r.p95, cls: 'mid' },
   { name: 'p99', title: 'p99', text: (r) => duration(r.p99), by: (r) => r.p99 },
