@@ -32,13 +32,12 @@ const (
 	fewRequests  = 100  // for a p99
 	muchSlower   = 2    // times the p99 before
 	leastSlowP99 = time.Millisecond
-	longPause    = 10 * time.Millisecond // of the runtime: it is part of the duration of requests
 )
 
 const failedRequests = "#/?status=error" // the view with them
 
-// newHealth judges the requests of the last minutes. more has concerns of others.
-func newHealth(total routes.Summary, heat routes.HeatMap, lost uint64, more ...concern) *health {
+// newHealth judges the requests of the last minutes, and the losses.
+func newHealth(total routes.Summary, heat routes.HeatMap, lost uint64) *health {
 	h := &health{Concerns: []concern{}}
 	now, before := splitHeat(heat)
 	share := failedShare(total.Failed, total.Count)
@@ -51,7 +50,6 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost uint64, more ...c
 	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= fewRequests && before.count >= fewRequests && p99 >= leastSlowP99 && p99 >= muchSlower*was {
 		h.add("Requests are slower", fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
 	}
-	h.Concerns = append(h.Concerns, more...)
 	if lost > 0 {
 		h.add("Losses", fmt.Sprintf("perfline lost %s since the start", records(lost)), "#/counters")
 	}
@@ -69,24 +67,6 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost uint64, more ...c
 
 func (h *health) add(title, what, href string) {
 	h.Concerns = append(h.Concerns, concern{title, what, href})
-}
-
-// runtimeConcerns judges the samples of the runtime in the last minute.
-func (h *handler) runtimeConcerns() (all []concern) {
-	if h.history == nil {
-		return nil
-	}
-	var pause, latency time.Duration
-	for _, s := range h.history.After(time.Now().Add(-time.Minute)) {
-		pause, latency = max(pause, s.GCPauses.Max), max(latency, s.Latencies.P99)
-	}
-	if latency >= longPause {
-		all = append(all, concern{"Processors are short", fmt.Sprintf("1 in 100 goroutines waited %s or more for a processor in the last minute", spaced(latency)), "#/runtime"})
-	}
-	if pause >= longPause {
-		all = append(all, concern{"Long GC pauses", fmt.Sprintf("a garbage collection stopped the program for %s in the last minute", spaced(pause)), "#/runtime"})
-	}
-	return all
 }
 
 // lost returns how many records of perfline were lost since the start.
@@ -126,12 +106,12 @@ func splitHeat(m routes.HeatMap) (now, before heatSum) {
 
 func (s *heatSum) share() float64 { return failedShare(s.failed, s.count) }
 
-// p99 returns the lower bound of the row with the 99th percentile.
+// p99 returns the middle of the row with the 99th percentile.
 func (s *heatSum) p99(bounds []time.Duration) time.Duration {
 	above := s.count / 100
 	for row := len(s.counts) - 1; row >= 0; row-- {
 		if s.counts[row] > above {
-			return bounds[row]
+			return (bounds[row] + bounds[row+1]) / 2
 		}
 		above -= s.counts[row]
 	}

@@ -81,6 +81,10 @@ export function overview({ main, latest, query }) {
 
   const mapPath = () => `data/v1/routes/heat?${new URLSearchParams({ route: state.route, class: state.class || 'requests', window: state.window || 'minutes' })}`;
 
+  function drawHealth() {
+    if (latest.routes?.health) health.update(latest.routes.health, latest.runtime?.samples ?? []);
+  }
+
   function drawRoutes() {
     const data = state.window === 'start' ? figures : latest.routes;
     if (!data) return;
@@ -162,14 +166,15 @@ export function overview({ main, latest, query }) {
   function update(kind) {
     if (kind === 'page') show();
     if (kind === 'requests') drawLists();
+    if (kind === 'runtime') drawHealth();
     if (kind !== 'routes' || !latest.routes) return;
-    if (latest.routes.health) health.update(latest.routes.health);
+    drawHealth();
     drawRoutes();
     ask();
   }
   drawLists();
   show();
-  if (latest.routes?.health) health.update(latest.routes.health);
+  drawHealth();
   return {
     update,
     go(params) {
