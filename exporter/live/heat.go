@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -45,11 +44,7 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 	if name := r.URL.Query().Get("route"); name == "" {
 		_, m = table.Total(kind, window)
 	} else {
-		var ok bool
-		if m, ok = table.HeatMap(h.routeNamed(name, kind), kind, window); !ok {
-			refuse(w, http.StatusNotFound, fmt.Sprintf("route %q: no request of it has ended", shown(name)))
-			return
-		}
+		m, _ = table.HeatMap(h.routeNamed(name, kind), kind, window) // empty if no request of the route has ended
 	}
 	w.Header().Set("Content-Type", jsonType)
 	if !headOnly(w, r) {

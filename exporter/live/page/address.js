@@ -7,7 +7,8 @@ const known = ['window', 'sort', ...fields];
 
 /** read returns the state of an address's parameters; a field without a value is "". */
 export function read(params) {
-  return Object.fromEntries(known.map((name) => [name, params.get(name)?.trim() ?? '']));
+  const state = Object.fromEntries(known.map((name) => [name, params.get(name)?.trim() ?? '']));
+  return { ...state, window: state.window === 'start' ? 'start' : '' };
 }
 
 function parameters(state, names) {

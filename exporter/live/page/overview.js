@@ -1,7 +1,7 @@
 // The requests: whether the process is well, the routes with their figures and their latency, and the requests in
 // memory. Without a question, lists of them follow the program; a question is answered from all that is in memory.
 import { el, setText } from './dom.js';
-import { count, plural } from './format.js';
+import { count, plural, shown } from './format.js';
 import { asker } from './ask.js';
 import { hash, question, read } from './address.js';
 import { filterForm } from './filter.js';
@@ -64,9 +64,9 @@ export function overview({ main, latest, query }) {
     drawRoutes();
   });
   const map = asker((d) => {
-    heat.update({ ...d, of: mapPath() }, state.route || 'all requests');
+    heat.update({ ...d, of: mapPath() }, shown(state.route) || 'all requests');
     say();
-  }, () => heat.update({ bounds: [], counts: [], failed: [], of: mapPath() }, state.route || 'all requests'));
+  }, () => heat.update({ bounds: [], counts: [], failed: [], of: mapPath() }, shown(state.route) || 'all requests'));
   const found = asker((d) => {
     answer = { ...d, question: question(state) };
     refused = '';
