@@ -22,7 +22,7 @@ type routesData struct {
 	Health *health    `json:"health"` // of the last 5 minutes; null if the program does not count routes
 }
 
-// routeRow has the figures of a route. Columns are those of its heat map.
+// routeRow has the figures of a route. Its columns are the columns of its heat map.
 type routeRow struct {
 	Route     string   `json:"route,omitempty"`  // name of its requests; missing of all together
 	Class     string   `json:"class"`            // requests, streams, background or housekeeping

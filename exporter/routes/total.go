@@ -19,7 +19,7 @@ func (t *Table) Total(k Kind, w Window) (Summary, HeatMap) {
 	return s, newHeatMap(c.columnStart(x.first), columnStep<<x.merged, columns)
 }
 
-// A Line has the requests of a route in each column of a window, the oldest first. The columns are those of the heat map.
+// A Line has the requests of a route in each column of a window, the oldest first. The heat map has the same columns.
 type Line []LineColumn
 
 // A LineColumn counts the requests that ended in a column's time.

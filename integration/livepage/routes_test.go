@@ -90,7 +90,7 @@ func TestHeatMap(t *testing.T) {
 	if n := eval[int](p, `document.querySelectorAll("#heat [tabindex='0']").length`); n != 1 {
 		t.Errorf("the tab key comes to %d cells, want one", n)
 	}
-	eval[bool](p, cells+`.find((c) => c.dataset.level === "failed").id = "failures"`+" !== ''")
+	eval[bool](p, `(`+cells+`.find((c) => c.dataset.level === "failed").id = "failures", true)`)
 	p.click("#failures")
 	p.wait(`location.hash.includes("status=error") && ` + found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#failures").ariaSelected === "true"`)
 	p.wait(`document.querySelector("#found").innerText === "3 of 3 requests of this cell are in memory" && document.querySelector("#heat-about").innerText.endsWith("failed: 3 requests")`)
@@ -98,7 +98,7 @@ func TestHeatMap(t *testing.T) {
 	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
 
 	// The slow requests are in the highest row with requests.
-	eval[bool](p, cells+`.find((c) => c.dataset.level > 0).focus() !== 0`)
+	eval[bool](p, `(`+cells+`.find((c) => c.dataset.level > 0).focus(), true)`)
 	p.wait(`/: [12] requests?$/.test(document.querySelector("#heat-about").innerText) && document.activeElement.tabIndex === 0`)
 	p.press(kb.ArrowDown)
 	p.press(kb.ArrowUp)
@@ -246,7 +246,6 @@ func TestManyRoutes(t *testing.T) {
 	eval[bool](p, `(document.querySelector("[data-key='GET /03'] a.route").focus(), true)`)
 	p.tell("routes", routesEvent("", turned...))
 	p.wait(routeNames + `.startsWith("GET /00,") && document.querySelector("#routes-table .held").checkVisibility() && document.activeElement.closest("tr").dataset.key === "GET /03" && document.querySelector("[data-key='GET /03'] [data-cell=count]").innerText === "103"`)
-	p.press(kb.Tab)
-	eval[bool](p, `(document.querySelector("#pause").focus(), true)`)
+	p.click("#routes-title") // takes the mouse and the focus away
 	p.wait(routeNames + `.startsWith("GET /19,") && !document.querySelector("#routes-table .held").checkVisibility()`)
 }

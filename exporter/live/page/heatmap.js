@@ -32,6 +32,7 @@ export function heatMap(onPick, canPick) {
   let data = null; // that is shown
   let next = null; // that waits
   let picked = {}; // fields of the cell that is picked
+  let used = grid; // the last cell that got the pointer or the focus
   let at = { row: -1, column: -1 }; // the cell that the tab key reaches
 
   const hint = () => `Point at a cell, or go there with the arrow keys.${canPick() ? ' A click or Enter lists its requests.' : ''}`;
@@ -107,8 +108,9 @@ export function heatMap(onPick, canPick) {
     say();
   }
 
-  // say describes the cell that has the pointer or the focus, or the one that is picked.
-  function say(target = grid.querySelector('[role=gridcell]:hover') ?? document.activeElement) {
+  // say describes the cell that got the pointer or the focus last, or the one that is picked.
+  function say(target = used.matches(':hover, :focus') ? used : document.activeElement) {
+    used = target;
     const p = place(target) ?? place(grid.querySelector('[aria-selected=true]') ?? grid);
     setText(about, p ? text(p.row, p.column) : hint());
   }
