@@ -6,7 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
@@ -58,5 +60,26 @@ func TestHealth(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A losing program lost some records.
+type losing struct {
+	counted
+	lost uint64
+}
+
+func (l losing) Counts() []exporter.Count {
+	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost, Lost: true}, {Group: "g", Name: "sent", N: 100}}
+}
+
+// Losses are a concern with a link to the counters, and the sentence does not deny them.
+func TestHealthOfLosses(t *testing.T) {
+	for lost, want := range map[uint64]string{1: "perfline lost 1 record since the start", 20: "perfline lost 20 records since the start"} {
+		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, lost}
+		h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
+		if len(h.Concerns) != 1 || h.Concerns[0].Text != want || h.Concerns[0].Href != "#/counters" || h.Sentence != "No request ended in the last 5 minutes." {
+			t.Errorf("%d lost: %+v, want the concern %q", lost, h, want)
+		}
 	}
 }

@@ -194,3 +194,20 @@ func TestSummaryOfRoutes(t *testing.T) {
 		t.Errorf("the heat map of the background: %s", got.Error)
 	}
 }
+
+// All streams share the routes' data, which is made at most every two seconds.
+func TestStreamedRoutesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, table := count(t, 0, live.Config{})
+		for i, c := range []struct {
+			wait time.Duration
+			want int
+		}{{0, 1}, {time.Second, 1}, {999 * time.Millisecond, 1}, {time.Millisecond, 4}} {
+			table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: time.Millisecond})
+			time.Sleep(c.wait)
+			if got := p.overview().Routes.All; got == nil || got.Count != c.want {
+				t.Errorf("look %d: %+v, want %d requests", i, got, c.want)
+			}
+		}
+	})
+}
