@@ -226,7 +226,7 @@ func TestDataIsChecked(t *testing.T) {
 // A client without access to a summary gets nothing of it.
 func TestSummaryIsGuarded(t *testing.T) {
 	p := start(t, allowed, live.Config{Authorize: func(*http.Request) error { return errors.New("no") }})
-	for _, path := range []string{"", "data/v1/overview", "data/v1/runtime", "data/v1/flame"} {
+	for _, path := range []string{"", "data/v1/overview", "data/v1/runtime", "data/v1/profile/flame"} {
 		if rec := p.do(ask(http.MethodGet, path, "")); rec.Code != http.StatusForbidden {
 			t.Errorf("%s: status %d", path, rec.Code)
 		}

@@ -9,33 +9,33 @@ import (
 
 // A difference compares two profiles, see [profile.Difference]: its amounts are milliseconds of a request, or shares from 0 to 1.
 type difference struct {
-	PerRequest bool                 `json:"perRequest"`
-	A          profileHead          `json:"a"`
-	B          profileHead          `json:"b"`
-	Table      []functionDifference `json:"table"` // the largest change of time in itself first
-	TableCut   int                  `json:"tableCut"`
-	Nodes      []differenceNode     `json:"nodes"` // as in a flame graph, by the sum of both sides
-	Cut        int                  `json:"cut"`
-	Functions  []functionRow        `json:"functions"` // of Table and Nodes; without times
+	PerRequest bool                 `json:"perRequest"` // amounts are milliseconds of a request, else shares
+	A          profileHead          `json:"a"`          // the profile
+	B          profileHead          `json:"b"`          // the other profile, of the parameter `with`
+	Table      []functionDifference `json:"table"`      // the largest change of time in itself first
+	TableCut   int                  `json:"tableCut"`   // functions left out of the table
+	Nodes      []differenceNode     `json:"nodes"`      // as in a flame graph, by the sum of both sides
+	Cut        int                  `json:"cut"`        // nodes left out
+	Functions  []functionRow        `json:"functions"`  // of Table and Nodes; without times
 }
 
 // An amountPair is how much of something ran in A and in B.
 type amountPair struct {
-	A float64 `json:"a"`
-	B float64 `json:"b"`
+	A float64 `json:"a"` // in the profile
+	B float64 `json:"b"` // in the other one
 }
 
 type functionDifference struct {
 	Function int        `json:"function"` // index
-	Self     amountPair `json:"self"`
-	Total    amountPair `json:"total"`
+	Self     amountPair `json:"self"`     // in the function itself
+	Total    amountPair `json:"total"`    // in it and in its callees
 }
 
 type differenceNode struct {
 	Parent   int        `json:"parent"`   // index; -1 of the first
 	Function int        `json:"function"` // index
-	Self     amountPair `json:"self"`
-	Total    amountPair `json:"total"`
+	Self     amountPair `json:"self"`     // in the call itself
+	Total    amountPair `json:"total"`    // in it and in its calls
 }
 
 // newDifference is the view of a profile, A, beside another one, B. The parameter with has the parameters of B, encoded as a query.

@@ -26,7 +26,7 @@ type flameGraph struct {
 // flameNodes are the calls of a tree that there is room for. Each is after its parent. Siblings come by descending time. The first is
 // the whole.
 type flameNodes struct {
-	Nodes   []flameNode `json:"nodes"`
+	Nodes   []flameNode `json:"nodes"`   // each before its calls
 	Cut     int         `json:"cut"`     // calls left out
 	CutTime float64     `json:"cutTime"` // of them, in their callers' time only
 }

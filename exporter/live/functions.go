@@ -19,23 +19,23 @@ const maxFunctions = 2000
 // A functionRow is a function of a profile.
 type functionRow struct {
 	Name    string  `json:"name"`
-	Kind    string  `json:"kind"` // whose code: "own", "std", "runtime", "dep", or "" if it is unknown
-	Module  string  `json:"module,omitempty"`
+	Kind    string  `json:"kind"`              // whose code: "own", "std", "runtime", "dep", or "" if it is unknown
+	Module  string  `json:"module,omitempty"`  // its path
 	Version string  `json:"version,omitempty"` // of the module
 	File    string  `json:"file,omitempty"`
 	Line    int     `json:"line,omitempty"`    // where the function begins
 	HotLine int     `json:"hotLine,omitempty"` // that ran longest
-	Self    float64 `json:"self"`
-	Total   float64 `json:"total"`
-	Samples int     `json:"samples"` // of Self
+	Self    float64 `json:"self"`              // the time in the function itself
+	Total   float64 `json:"total"`             // the time in it and in its callees
+	Samples int     `json:"samples"`           // of Self
 }
 
 // A functionTable has the functions of a profile, the one with the most time in itself first.
 type functionTable struct {
 	profileHead
-	Functions []functionRow `json:"functions"`
-	Cut       int           `json:"cut"`     // functions left out
-	CutSelf   float64       `json:"cutSelf"` // their time in themselves
+	Functions []functionRow `json:"functions"` // at most 2,000
+	Cut       int           `json:"cut"`       // functions left out
+	CutSelf   float64       `json:"cutSelf"`   // their time in themselves
 }
 
 // top is the view of a profile as a table.

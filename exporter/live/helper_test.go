@@ -211,6 +211,7 @@ type (
 		Cut      struct{ Rows, Marks, Attributes, Waits int }
 		Resource []attribute
 		Session  uint32
+		Files    []struct{ Format, Name, Use string }
 	}
 	failure struct{ Error string }
 )

@@ -22,17 +22,17 @@ type profiled struct {
 
 // A profileHead describes a profile.
 type profileHead struct {
-	Title    string  `json:"title"`
-	Session  uint32  `json:"session,omitempty"`
+	Title    string  `json:"title"`             // what the samples are of
+	Session  uint32  `json:"session,omitempty"` // the recording that has them; none of the last minute
 	Engine   string  `json:"engine"`
-	Interval float64 `json:"interval"`
-	Start    float64 `json:"start"`  // of the time in which samples were taken
-	Length   float64 `json:"length"` // of that time
+	Interval float64 `json:"interval"` // between two samples of a goroutine or a thread
+	Start    float64 `json:"start"`    // of the time in which samples were taken
+	Length   float64 `json:"length"`   // of that time
 	Samples  int     `json:"samples"`
-	Total    float64 `json:"total"` // the time that they stand for
-	Requests int     `json:"requests,omitempty"`
-	NoStack  float64 `json:"noStack,omitempty"` // the part of Total that has no stack
-	Hidden   string  `json:"hidden,omitempty"`  // a note about functions that the policy does not show
+	Total    float64 `json:"total"`              // the time that they stand for
+	Requests int     `json:"requests,omitempty"` // that the samples are of; none if that is unknown
+	NoStack  float64 `json:"noStack,omitempty"`  // the part of Total that has no stack
+	Hidden   string  `json:"hidden,omitempty"`   // a note about functions that the policy does not show
 }
 
 // head reads the samples once.

@@ -37,6 +37,8 @@ type requestDetail struct {
 	Engine   string         `json:"engine,omitempty"`  // that took them
 	Interval float64        `json:"interval,omitempty"`
 	Waits    *waitsDetail   `json:"waits,omitempty"` // nil without an execution trace of it
+
+	Files []format[sampledRequest] `json:"files"`
 }
 
 // cut counts what was left out.
@@ -102,25 +104,6 @@ func refuseRequest(w http.ResponseWriter) {
 	refuse(w, http.StatusNotFound, errNoRequest.Error())
 }
 
-func (h *handler) picture(w http.ResponseWriter, r *http.Request) {
-	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
-	if !ok {
-		refuseRequest(w)
-		return
-	}
-	attach(w, "image/svg+xml", "request-"+q.TraceID().String()+".svg")
-	if headOnly(w, r) {
-		return
-	}
-	_ = q.WriteSVG(w) // the client may be gone
-}
-
-// attach has a browser save what comes.
-func attach(w http.ResponseWriter, contentType, name string) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-}
-
 func (h *handler) detail(q requests.Request) requestDetail {
 	d := requestDetail{requestRow: newRequestRow(q.Root), Missing: q.Dropped}
 	s, hottest := h.sampled(q)
@@ -129,6 +112,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		d.Engine = shown(string(s.Trace().Engine))
 		d.Interval = observer.Milliseconds(s.Trace().Interval)
 	}
+	d.Files = offered(requestFormats, newSampledRequest(q, s, hottest))
 	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
 	rows := q.Rows()
 	for i, r := range rows {

@@ -10,10 +10,10 @@ import (
 // A sandwich is a function with its callers and its callees.
 type sandwich struct {
 	profileHead
-	Function  int           `json:"function"` // index
-	Callers   flameNodes    `json:"callers"`  // the function is the first; the parent of a caller is called by it
-	Callees   flameNodes    `json:"callees"`  // the function is the first
-	Functions []functionRow `json:"functions"`
+	Function  int           `json:"function"`  // index
+	Callers   flameNodes    `json:"callers"`   // the function is the first; the parent of a caller is called by it
+	Callees   flameNodes    `json:"callees"`   // the function is the first
+	Functions []functionRow `json:"functions"` // of the nodes
 }
 
 // newSandwich is the view of a profile around the function that the parameter function names.

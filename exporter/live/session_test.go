@@ -92,6 +92,9 @@ func TestSession(t *testing.T) {
 	if !strings.Contains(strings.Join(hot, " "), "burning: live_test.burn") {
 		t.Errorf("hot are %q", hot)
 	}
+	if got, want := p.requestFiles(d, "burning"), []string{"svg", "firefox", "perfetto", "speedscope", "pprof", "otlp"}; !slices.Equal(got, want) {
+		t.Errorf("the request has the files %q, want %q", got, want)
+	}
 	for _, c := range []struct{ name, query, title string }{
 		{"request", "&trace=" + d.Trace + "&span=" + d.Span, "GET /work"},
 		{"route", fmt.Sprintf("&route=%d", p.contents(id)["GET /work"].Route), "all requests GET /work"},

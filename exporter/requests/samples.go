@@ -118,3 +118,21 @@ func (h *SpanProfile) String() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Profile returns the samples that t has of the request, as a trace of their own. It returns nil if there are none. t may be nil.
+func (q Request) Profile(t *profile.Trace) *profile.Trace {
+	if t == nil {
+		return nil
+	}
+	own := t.With(func(yield func(profile.Sample) bool) {
+		for _, sample := range q.Samples(t) {
+			if !yield(sample) {
+				return
+			}
+		}
+	})
+	if len(own.Samples) == 0 {
+		return nil
+	}
+	return own
+}

@@ -149,7 +149,7 @@ func (f *firefox) meta() object {
 		"profilingEndTime":   observer.Milliseconds(max(1, f.s.Length()) - f.zero), // the end counts as unknown if it is 0
 		"categories":         json.RawMessage(firefoxCategories),
 		"markerSchema":       f.markerSchema(),
-		"extra":              []object{{"label": "Session", "entries": entries}},
+		"extra":              []object{{"label": subject(f.s), "entries": entries}},
 	}
 	if f.timed {
 		meta["sampleUnits"] = object{"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"}

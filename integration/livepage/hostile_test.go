@@ -93,6 +93,12 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 
+	for i, c := range hostile {
+		p.show("#/compare?a=" + strings.TrimPrefix(links[i], "#/requests/") + "&b=" + strings.TrimPrefix(links[(i+1)%len(links)], "#/requests/"))
+		p.wait(fmt.Sprintf(`document.querySelector("#both tbody tr") && document.querySelector("#sides a")?.hash === %q`, links[i]))
+		p.harmless("comparison of " + c.name)
+	}
+
 	p.show("#/sessions/1")
 	p.wait(fmt.Sprintf(`document.querySelectorAll("#timelines tr[data-timeline]").length >= %d`, len(hostile)))
 	for i := range eval[int](p, `document.querySelectorAll("#timelines tr[data-timeline]").length`) {

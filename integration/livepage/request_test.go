@@ -60,7 +60,8 @@ func TestRequest(t *testing.T) {
 		t.Errorf("outside of the axis, or nothing to be seen: %q", outside)
 	}
 
-	name, file, err := p.Download("#svg")
+	p.click("#files summary")
+	name, file, err := p.Download("#files a[data-format=svg]")
 	p.must(err)
 	if name != "request-"+trace+".svg" || !strings.HasPrefix(string(file), "<svg") || !strings.Contains(string(file), "order.accepted") {
 		t.Errorf("%s is saved, which begins %.80q; want a picture of the request", name, file)
@@ -89,7 +90,7 @@ func TestRequestWithoutFlameGraph(t *testing.T) {
 	p.wait(`document.querySelector(".counters table")`)
 	eval[bool](p, `(() => {
 		const real = window.fetch;
-		window.fetch = async (path, options) => path.startsWith("data/v1/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
+		window.fetch = async (path, options) => path.startsWith("data/v1/profile/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
 		return true;
 	})()`)
 	p.show(recorded.request)

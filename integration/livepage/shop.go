@@ -18,8 +18,9 @@ import (
 
 // A Shop is the example service, serving on this machine with its live page.
 type Shop struct {
-	URL  string // without a slash at its end
-	Page string // the live page's
+	URL     string // without a slash at its end
+	Page    string // the live page's
+	Summary string // of the page with a summary
 
 	dir string // of the program
 	cmd *exec.Cmd
@@ -62,6 +63,9 @@ func StartShop(ctx context.Context) (_ *Shop, err error) {
 		}
 		if url, ok := strings.CutPrefix(out.Text(), "live page: "); ok {
 			s.Page = url
+		}
+		if url, ok := strings.CutPrefix(out.Text(), "summary: "); ok {
+			s.Summary = url
 			return s, nil
 		}
 	}

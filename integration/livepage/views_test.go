@@ -36,6 +36,7 @@ func views() []view {
 			p.wait(`document.querySelector("#waterfall") && document.querySelector("#ran p, #ran .flames")`)
 		}),
 		at("request with samples", recorded.request, `document.querySelector("#waterfall") && document.querySelector("#ran .flames")`, pause),
+		at("comparison", comparedAddress(), comparisonShown, func(p tab) { p.click("#choices summary") }),
 		at("profiles", "#/profile", `document.querySelector("#profiles li a[href*='session=']")`, pause),
 		at("flame graph", "#/profile?session="+s, `document.querySelector("#flame [role=treeitem]")`),
 		at("top table", "#/profile?tab=top&session="+s, `document.querySelector("#top tbody tr")`),

@@ -47,9 +47,6 @@ var pageMeanings = map[string]string{
 	"cut.marks":      "marks",
 	"cut.rows":       "spans",
 
-	"flameGraph.interval": "time between two samples",
-	"flameGraph.nodes":    "a tree, in this order: each function before the functions that it called",
-	"flameGraph.title":    "what the samples are of",
 	"flameNode.self":      "time in the function itself",
 	"flameNode.total":     "time in the function and in the functions that it called",
 

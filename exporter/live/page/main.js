@@ -4,6 +4,7 @@ import { count } from './format.js';
 import { stream } from './stream.js';
 import { overview } from './overview.js';
 import { request } from './request.js';
+import { comparePage } from './compare.js';
 import { profilePage } from './profile.js';
 import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
@@ -17,6 +18,7 @@ import { lastOf, merged } from './history.js';
 const views = [
   [/^\/$/, overview, 'requests', 'Requests'],
   [/^\/requests\/(\w+)\/(\w+)$/, request, 'requests', 'Request'],
+  [/^\/compare$/, comparePage, 'requests', 'Comparison'],
   [/^\/profile$/, profilePage, 'profiles', 'Profiles'],
   [/^\/sessions$/, sessionsPage, 'sessions', 'Sessions'],
   [/^\/sessions\/(\d+)$/, sessionPage, 'sessions', 'Session'],

@@ -4,6 +4,7 @@ import { clock, count, duration, iso, plural } from './format.js';
 import { get } from './get.js';
 import { waterfall } from './waterfall.js';
 import { details } from './details.js';
+import { filesMenu } from './files.js';
 import { flame } from './flame.js';
 import { goroutines } from './goroutines.js';
 import { legend } from './states.js';
@@ -73,7 +74,8 @@ function head(r, path) {
       el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)),
       el('span', {}, plural(r.rows.length, 'span')),
       el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace)),
-      el('a', { href: `${path}/svg`, download: '', id: 'svg' }, 'Download as SVG')));
+      el('a', { href: `#/compare?a=${r.trace}/${r.span}`, id: 'compare' }, 'Compare with a usual one')),
+    filesMenu(path, r.files));
 }
 
 function noTrace() {

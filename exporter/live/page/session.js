@@ -4,6 +4,7 @@ import { bdi, el, off, setText } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
 import { call, get } from './get.js';
 import { act, complain, costOf, lengthOf, progress, release } from './control.js';
+import { fileList } from './files.js';
 import { timelines } from './timelines.js';
 import { howToAllow } from './sessions.js';
 
@@ -100,8 +101,7 @@ function lost(stats, about) {
 
 function downloads(id, about, alert) {
   return el('section', { 'aria-labelledby': 'files-title', id: 'files' }, el('h2', { id: 'files-title' }, 'Files'),
-    el('ul', { class: 'files' }, about.files.map(({ format, name, use }) =>
-      el('li', {}, el('a', { href: `data/v1/sessions/${id}/${format}`, download: '', data: { format }, onclick: (event) => save(event, id, alert) }, name), el('span', { class: 'muted' }, ` ${use}`)))));
+    fileList(`data/v1/sessions/${id}`, about.files, (event) => save(event, id, alert)));
 }
 
 // save asks whether the session is still there: of a file that is not, browsers say next to nothing.
