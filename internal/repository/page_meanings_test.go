@@ -47,8 +47,8 @@ var pageMeanings = map[string]string{
 	"cut.marks":      "marks",
 	"cut.rows":       "spans",
 
-	"flameNode.self":      "time in the function itself",
-	"flameNode.total":     "time in the function and in the functions that it called",
+	"flameNode.self":  "time in the function itself",
+	"flameNode.total": "time in the function and in the functions that it called",
 
 	"goroutineRow.id":        "id of the goroutine",
 	"goroutineRow.intervals": "in the order of time",
