@@ -105,7 +105,12 @@ func TestCompareFewAndMany(t *testing.T) {
 		}
 	}, sessions.Config{})
 	request(t, base+"/?n="+strings.Repeat("x", 60))
-	p := open(t, page, View{})
+	opened, err := chrome.Open(page, View{}) // whose missing answer counts as a fault
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	p := tab{opened, t}
 	p.wait(`document.querySelector("#recent tbody tr")`)
 	first := eval[string](p, `document.querySelector("#recent tbody a").hash`)
 	p.show(strings.Replace(first, "requests/", "compare?a=", 1))

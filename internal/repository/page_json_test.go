@@ -19,7 +19,8 @@ var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/stream", "", "[server-sent events](#events)", "each kind of data at once, and again after each change, at most twice a second"},
 	{"GET /data/v1/runtime", "`after`: only samples after this time, the `at` of a sample", "runtimeHistory", "figures of the Go runtime, one sample every 5 s"},
 	{"GET /data/v1/requests/{trace}/{span}", "the ids of a request's trace and root span, in hex", "requestDetail", "a request with its spans, marks, functions and waits"},
-	{"GET /data/v1/requests/{trace}/{span}/svg", "the same", "an SVG file", "the waterfall of a request"},
+	{"GET /data/v1/requests/{trace}/{span}/{format}", "the same, and a `format` of its `files`", "a file", "a request for another tool"},
+	{"GET /data/v1/compare", "`a`: the ids of a request's trace and root span, with a slash between them. `b`: the same of another request; without it, a usual request of the route", "comparison", "the difference of two requests"},
 	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a recording. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
 	{"GET /data/v1/profile/functions", "the same", "functionTable", "the functions of a profile, with file and line"},
 	{"GET /data/v1/profile/sandwich", "the same. `function`: the name of a function", "sandwich", "the callers and the callees of a function"},
@@ -114,6 +115,8 @@ func typeText(e ast.Expr) string {
 		return "[]" + typeText(e.Elt)
 	case *ast.Ident:
 		return e.Name
+	case *ast.IndexExpr: // of a generic type
+		return typeText(e.X)
 	}
 	return fmt.Sprintf("%T", e)
 }
