@@ -38,7 +38,7 @@ type requestDetail struct {
 	Interval float64        `json:"interval,omitempty"`
 	Waits    *waitsDetail   `json:"waits,omitempty"` // nil without an execution trace of it
 
-	Files []format[sampledRequest] `json:"files"`
+	Files []format[sampledRequest] `json:"files"` // formats of its files
 }
 
 // cut counts what was left out.

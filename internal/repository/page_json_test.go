@@ -22,7 +22,8 @@ var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/routes/heat", "`window`: as above. `route`: its name; missing, all routes of the class. `class`: `requests` (the default), `streams`, `background` or `housekeeping`", "heatData", "requests by time and duration"},
 	{"GET /data/v1/requests", "`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), `from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. A value that is wrong is status 400 with `field` and `error`", "searchAnswer", "the requests in memory that meet all parameters, at most 200"},
 	{"GET /data/v1/requests/{trace}/{span}", "the ids of a request's trace and root span, in hex", "requestDetail", "a request with its spans, marks, functions and waits"},
-	{"GET /data/v1/requests/{trace}/{span}/svg", "the same", "an SVG file", "the waterfall of a request"},
+	{"GET /data/v1/requests/{trace}/{span}/{format}", "the same, and a `format` of its `files`", "a file", "a request for another tool"},
+	{"GET /data/v1/compare", "`a`: the ids of a request's trace and root span, with a slash between them. `b`: the same of another request; without it, a usual request of the route", "comparison", "the difference of two requests"},
 	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a recording. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
 	{"GET /data/v1/profile/functions", "the same", "functionTable", "the functions of a profile, with file and line"},
 	{"GET /data/v1/profile/sandwich", "the same. `function`: the name of a function", "sandwich", "the callers and the callees of a function"},
@@ -118,6 +119,8 @@ func typeText(e ast.Expr) string {
 		return "[]" + typeText(e.Elt)
 	case *ast.Ident:
 		return e.Name
+	case *ast.IndexExpr: // of a generic type
+		return typeText(e.X)
 	}
 	return fmt.Sprintf("%T", e)
 }
