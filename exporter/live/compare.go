@@ -23,10 +23,10 @@ const (
 	maxChoices           = 60
 )
 
-// A comparison compares a request, A, with another one, B, see [requests.Compare]. A difference is A's amount minus B's.
+// A comparison compares a request, A, with another one, B. A difference is A's amount minus B's.
 type comparison struct {
-	A            comparedRequest    `json:"a"`                // the slow request
-	B            comparedRequest    `json:"b"`                // the usual request
+	A            comparedRequest    `json:"a"`                // the request, usually a slow one
+	B            comparedRequest    `json:"b"`                // the other one, usually of usual duration
 	Median       float64            `json:"median,omitempty"` // of the route since the start of the program, if B was found by it
 	Chosen       bool               `json:"chosen"`           // the parameter b has selected B
 	Sentence     string             `json:"sentence"`         // says where the difference is
@@ -53,8 +53,8 @@ type spanDifference struct {
 	Name   string  `json:"name"`
 	Parent int     `json:"parent"` // index of the path above; -1 of the request
 	Depth  int     `json:"depth"`  // 0 of the request
-	A      spanSum `json:"a"`      // sum of A
-	B      spanSum `json:"b"`      // sum of B
+	A      spanSum `json:"a"`      // its spans in A
+	B      spanSum `json:"b"`      // its spans in B
 }
 
 // A spanSum sums up the spans of a path.
@@ -62,7 +62,7 @@ type spanSum struct {
 	Count int        `json:"count"`          // spans
 	Total float64    `json:"total"`          // sum of their durations
 	Self  float64    `json:"self"`           // time without a span below them: adds up to the duration of the request
-	Bars  []barOfSum `json:"bars,omitempty"` // spans of the path, by time
+	Bars  []barOfSum `json:"bars,omitempty"` // in the order of the request's rows
 }
 
 // A barOfSum is one span of a path.
@@ -72,6 +72,7 @@ type barOfSum struct {
 	Failed bool    `json:"failed,omitempty"`
 }
 
+// A stateDifference compares the parts of the durations that were spent in a kind of state.
 type stateDifference struct {
 	Kind  string  `json:"kind"`
 	Class string  `json:"class"`
@@ -79,6 +80,7 @@ type stateDifference struct {
 	B     float64 `json:"b"` // time in B
 }
 
+// A comparedFunction compares the samples of a function: in itself, and in the functions of the runtime that it called.
 type comparedFunction struct {
 	Name  string  `json:"name"`
 	File  string  `json:"file,omitempty"`

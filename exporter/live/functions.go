@@ -88,8 +88,8 @@ func (x *functionIndex) of(name string) int {
 	return id
 }
 
-// functionNamed returns the function that the page shows by a name: shown names may be shortened. Of several functions it
-// returns the one with the most time in itself.
+// functionNamed returns the function that the page shows by a name: shown names may be shortened. If several functions
+// have that name, it returns the one with the most time in itself.
 func functionNamed(functions []profile.Function, name string) (string, error) {
 	i := slices.IndexFunc(functions, func(f profile.Function) bool { return shown(f.Name) == name })
 	if i < 0 {

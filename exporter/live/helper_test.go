@@ -119,12 +119,10 @@ type (
 		Requests struct {
 			Service           string
 			Requests, Slowest []row
-			Routes            []struct {
-				Name          string
-				Count, Failed int
-				Median, Max   float64
-			}
+
+			Streams, Background, Housekeeping []row
 		}
+		Routes   routesData
 		Sessions struct {
 			Refused  string
 			Sessions []struct {
@@ -138,6 +136,22 @@ type (
 			N                       uint64
 			Lost                    bool
 		}
+	}
+	routesData struct {
+		Window string
+		All    *routeRow
+		Routes []routeRow
+		Health struct {
+			Sentence string
+			Concerns []struct{ Title, Text, Href string }
+		}
+	}
+	routeRow struct {
+		Route, Class                  string
+		Others                        bool
+		Count, Failed                 int
+		PerSecond, P50, P95, P99, Max float64
+		Strip, FailedIn               []int
 	}
 	attribute struct{ Key, Value string }
 	segment   struct {

@@ -78,7 +78,7 @@ func (h *handler) profile(view profileView) http.HandlerFunc {
 		data, err := view(r.Context(), h, load(r.Context()), query)
 		done()
 		switch {
-		case r.Context().Err() != nil: // nobody waits for it
+		case r.Context().Err() != nil: // the client waits no more
 		case err != nil:
 			refuseProfile(w, err)
 		default:

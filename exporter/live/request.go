@@ -41,7 +41,7 @@ type requestDetail struct {
 	Shares   []shareRow     `json:"shares"`           // of the critical path, the largest first
 	Waits    *waitsDetail   `json:"waits,omitempty"`  // nil without an execution trace of it
 
-	Files []format[sampledRequest] `json:"files"` // for other tools
+	Files []format[sampledRequest] `json:"files"` // formats of its files
 }
 
 // cut counts what was left out.

@@ -61,7 +61,7 @@ func TestLastMinuteWithoutSamples(t *testing.T) {
 	p.wait(`document.querySelector("#minute-waits") && document.querySelector("#flame-empty") && document.querySelector("#refresh")`)
 }
 
-// Without a profiler that runs all the time, the page says so and offers to record a minute.
+// Without a profiler that runs all the time, the page reports that and offers to record a minute.
 func TestNoLastMinute(t *testing.T) {
 	page, err := chrome.Open(minutePage(t, nil)+"#/profile?last=minute", View{}) // whose missing answer counts as a fault
 	if err != nil {

@@ -96,6 +96,9 @@ func TestDifference(t *testing.T) {
 	p.wait(`document.querySelector("#difference-with option[value='` + whole + `']")`)
 	eval[bool](p, `(() => { const s = document.querySelector("#difference-with"); s.value = "`+whole+`"; s.dispatchEvent(new Event("change")); return true })()`)
 	p.wait(`document.querySelector("#changes tbody tr") && document.querySelector("#flame [data-name='main.addParts']")`)
+	p.click("#changes-filter")
+	p.press("addParts")
+	p.wait(`document.querySelector("#changes tr[data-name='main.addParts']")`)
 	// Only this route makes the index: a request of it takes more of that than a request of all.
 	if class := eval[string](p, `document.querySelector("#flame [data-name='main.addParts']").className`); !strings.Contains(class, "more") {
 		t.Errorf("the index is %q in the picture, want more", class)

@@ -22,7 +22,7 @@ type subject struct {
 	request bool  // it is about single requests
 }
 
-// addresses are those of a run.
+// addresses are the addresses of views in a run.
 type addresses struct {
 	session int
 	slow    string // a request with states

@@ -27,10 +27,10 @@ func (t *Trace) WithCalls(keep func(*Call) bool) *Trace {
 		}
 		b.Add(stack, s)
 	}
-	kept := b.Trace(nil)
-	filtered := kept.Stats.Filtered
+	rest := b.Trace(nil)
+	filtered := rest.Stats.Filtered
 	shown := *t
-	shown.Resources, shown.Frames, shown.Stacks, shown.Samples, shown.Contexts, shown.places = kept.Resources, kept.Frames, kept.Stacks, kept.Samples, kept.Contexts, kept.places
+	shown.Resources, shown.Frames, shown.Stacks, shown.Samples, shown.Contexts, shown.places = rest.Resources, rest.Frames, rest.Stacks, rest.Samples, rest.Contexts, rest.places
 	shown.Stats.Filtered += filtered
 	return &shown
 }

@@ -78,7 +78,7 @@ func differFunctions(a, b []Function, unitA, unitB float64) []FunctionDifference
 				d.Function = *p.b
 			}
 		}
-		d.Function.Self, d.Function.Total, d.Samples = 0, 0, 0
+		d.Self, d.Total, d.Samples = 0, 0, 0
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(x, y FunctionDifference) int {

@@ -21,7 +21,7 @@ func side(t *profile.Trace, requests int) profile.Side {
 func changes(d *profile.NodeDifference) string {
 	text := fmt.Sprintf("%s %g>%g", d.Name, d.A.Total, d.B.Total)
 	for _, c := range d.Calls {
-		text += " (" + changes(c) + ")"
+		text = fmt.Sprintf("%s (%s)", text, changes(c))
 	}
 	return text
 }

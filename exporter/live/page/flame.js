@@ -33,6 +33,7 @@ export function flame(graph, options = {}) {
   const whole = options.whole || all.total;
   let zoomed = all;
   let current = all;
+  let described = null;
   let words = (options.search || '').toLowerCase().trim();
 
   const text = options.text || ((n) => `${percent(n.total, whole)} of all, ${duration(n.total)}${n.self > 0 && n.self < n.total ? `, ${duration(n.self)} of it in itself` : ''}`);
@@ -49,6 +50,8 @@ export function flame(graph, options = {}) {
   const isFound = (n) => matches(n.f, words);
 
   function describe(n) {
+    if (n === described) return; // its link stays the same element between a press and a release
+    described = n;
     about.replaceChildren(...[
       el('strong', {}, bdi(n.f.name)), ` ${text(n)}`,
       moduleOf(n.f) ? el('span', { class: 'muted' }, ' · ', bdi(moduleOf(n.f))) : null,

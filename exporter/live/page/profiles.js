@@ -69,7 +69,7 @@ export async function profilePicker({ source, other, latest, signal, turnTo }) {
   const groups = [
     ['Shown before on this page', [...visited].map(([value, text]) => [value, text])],
     ...all.map(([s, routes]) => [`Session ${s.id}, ${clock(s.start)}`,
-      [[query({ session: s.id }), `session ${s.id}, whole`], ...routes.map((r) => [query({ session: s.id, route: r.route }), `all requests ${r.name}, session ${s.id}`])]]),
+      [[query({ session: s.id }), `session ${s.id}, whole`], ...routes.map((r) => [query({ session: s.id, route: r.route }), `${r.requests ? 'all requests ' : ''}${r.name}, session ${s.id}`])]]),
     ['Now', [[query({ last: 'minute' }), 'the last minute']]],
   ];
   const seen = new Set([String(source)]);

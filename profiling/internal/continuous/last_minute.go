@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	lastMinute = time.Minute
+	remembered = time.Minute
 	// Parts stay in memory until no call of LastMinute came for memoryTime.
 	memoryTime = 5 * time.Minute
 	// maxRemembered is how many samples stay in memory. A sample takes 48 bytes.
@@ -26,7 +26,7 @@ type memory struct {
 
 // LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken at each interval. The
 // first call returns an empty trace. From then on the source holds the samples in memory, until no call came for
-// five minutes. It holds at most 2^18 samples, and then fewer than those of a minute. Started and Stopped of the trace have the time of
+// five minutes. It holds at most 2^18 samples, and then not all of a minute. Started and Stopped of the trace have the time of
 // the samples.
 func (s *Source) LastMinute() *profile.Trace {
 	now := s.c.Process.Now()
@@ -46,7 +46,7 @@ func (m *memory) read(now time.Time) *profile.Trace {
 	m.mu.Unlock()
 	traces := make([]*profile.Trace, 0, len(parts))
 	for _, p := range parts {
-		from := p.Trace.Stopped - max(0, lastMinute-now.Sub(p.End)) // of the part, by the clock of the trace
+		from := p.Trace.Stopped - max(0, remembered-now.Sub(p.End)) // of the part, by the clock of the trace
 		if p.Trace.Started < from {
 			late := p.Trace.Select(func(s profile.Sample) bool { return s.Timestamp >= from })
 			late.Started = from
@@ -72,7 +72,7 @@ func (m *memory) add(c CPU, now time.Time) {
 
 // forget removes the parts that ended before the last minute, and the oldest if there are too many samples. m.mu is held.
 func (m *memory) forget(now time.Time) {
-	for len(m.parts) > 0 && (m.samples > maxRemembered || now.Sub(m.parts[0].End) >= lastMinute) {
+	for len(m.parts) > 0 && (m.samples > maxRemembered || now.Sub(m.parts[0].End) >= remembered) {
 		m.samples -= len(m.parts[0].Trace.Samples)
 		m.parts[0] = CPU{} // the memory of the list must not hold it
 		m.parts = m.parts[1:]
