@@ -23,10 +23,10 @@ const (
 	maxChoices           = 60
 )
 
-// A comparison compares a request, A, with another one, B, see [requests.Compare]. A difference is A's amount minus B's.
+// A comparison compares a request, A, with another one, B. A difference is A's amount minus B's.
 type comparison struct {
-	A            comparedRequest    `json:"a"`
-	B            comparedRequest    `json:"b"`
+	A            comparedRequest    `json:"a"`                // the request, usually a slow one
+	B            comparedRequest    `json:"b"`                // the other one, usually of usual duration
 	Median       float64            `json:"median,omitempty"` // of the route since the start of the program, if B was found by it
 	Chosen       bool               `json:"chosen"`           // the parameter b has selected B
 	Sentence     string             `json:"sentence"`         // says where the difference is
@@ -53,16 +53,16 @@ type spanDifference struct {
 	Name   string  `json:"name"`
 	Parent int     `json:"parent"` // index of the path above; -1 of the request
 	Depth  int     `json:"depth"`  // 0 of the request
-	A      spanSum `json:"a"`
-	B      spanSum `json:"b"`
+	A      spanSum `json:"a"`      // its spans in A
+	B      spanSum `json:"b"`      // its spans in B
 }
 
 // A spanSum sums up the spans of a path.
 type spanSum struct {
-	Count int        `json:"count"` // spans
-	Total float64    `json:"total"` // sum of their durations
-	Self  float64    `json:"self"`  // time without a span below them: adds up to the duration of the request
-	Bars  []barOfSum `json:"bars,omitempty"`
+	Count int        `json:"count"`          // spans
+	Total float64    `json:"total"`          // sum of their durations
+	Self  float64    `json:"self"`           // time without a span below them: adds up to the duration of the request
+	Bars  []barOfSum `json:"bars,omitempty"` // in the order of the request's rows
 }
 
 // A barOfSum is one span of a path.
@@ -72,20 +72,22 @@ type barOfSum struct {
 	Failed bool    `json:"failed,omitempty"`
 }
 
+// A stateDifference compares the parts of the durations that were spent in a kind of state.
 type stateDifference struct {
 	Kind  string  `json:"kind"`
 	Class string  `json:"class"`
-	A     float64 `json:"a"`
-	B     float64 `json:"b"`
+	A     float64 `json:"a"` // time in A
+	B     float64 `json:"b"` // time in B
 }
 
+// A comparedFunction compares the samples of a function: in itself, and in the functions of the runtime that it called.
 type comparedFunction struct {
 	Name  string  `json:"name"`
 	File  string  `json:"file,omitempty"`
 	Line  int     `json:"line,omitempty"`  // where the function begins
 	Waits bool    `json:"waits,omitempty"` // the samples are of waiting goroutines
-	A     float64 `json:"a"`
-	B     float64 `json:"b"`
+	A     float64 `json:"a"`               // time in A
+	B     float64 `json:"b"`               // time in B
 }
 
 // compare answers with the comparison of the requests in the parameters a and b. Without b it takes a usual request of a's route.

@@ -55,14 +55,12 @@ type pageState struct {
 	Data     string  `json:"data"`     // "everything" or "summary"
 }
 
-// routesOnly is the overview of a summary.
-type routesOnly struct {
-	Service string     `json:"service"`
-	Routes  []routeRow `json:"routes"` // of the requests in memory, the one with the slowest request first
+// serviceOnly is the overview of a summary.
+type serviceOnly struct {
+	Service string `json:"service"`
 }
 
-func (h *handler) routesOnly() routesOnly {
-	newest, slowest := h.source.Recent().Snapshots()
-	lists := h.rows.of(newest, slowest, h.source.Recent().KeptRequests())
-	return routesOnly{Service: serviceOf(newest), Routes: routesOf(lists...)}
+func (h *handler) serviceOnly() serviceOnly {
+	newest, _ := h.source.Recent().Snapshots()
+	return serviceOnly{serviceOf(newest)}
 }

@@ -194,12 +194,12 @@ func TestSummaryHasNoRequest(t *testing.T) {
 				}
 			}
 			slices.Sort(served)
-			if want := []string{"overview", "runtime", "stream"}; c.summary && !slices.Equal(served, want) {
+			if want := []string{"overview", "routes", "routes/heat", "runtime", "stream"}; c.summary && !slices.Equal(served, want) {
 				t.Errorf("a summary serves %q, want %q", served, want)
 			}
 			if c.summary {
 				overview := bodies["GET data/v1/overview?session=1&a="+all["a trace id"]+"/"+all["a span id"]]
-				for _, want := range []string{`"name":"GET /items/{id}","count":1`, `"data":"summary"`, `"service":"shop"`, `"group":"perfline.marks"`, `"heap":`} {
+				for _, want := range []string{`{"route":"GET /items/{id}","class":"requests","count":1,`, `"data":"summary"`, `"service":"shop"`, `"group":"perfline.marks"`, `"heap":`} {
 					if !strings.Contains(overview, want) {
 						t.Errorf("the overview lacks %s: %s", want, overview)
 					}

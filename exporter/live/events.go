@@ -16,9 +16,9 @@ type event struct {
 func (h *handler) events(after time.Time) []event {
 	var all []event
 	if h.data == Summary {
-		all = []event{{"page", h.page}, {"requests", h.routesOnly()}}
+		all = []event{{"page", h.page}, {"requests", h.serviceOnly()}, {"routes", h.streamedRoutes()}}
 	} else {
-		all = []event{{"page", h.page}, {"requests", h.overview()}, {"sessions", h.sessions()}, {"flight", h.flightState()}}
+		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()}, {"sessions", h.sessions()}, {"flight", h.flightState()}}
 	}
 	all = append(all, event{"counts", h.counts()})
 	if history := h.runtimeAfter(after); len(history.Samples) > 0 {

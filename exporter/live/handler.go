@@ -87,6 +87,8 @@ type handler struct {
 	opened   *listedRequests
 	rows     rowCache
 
+	routesCache routesCache
+
 	leakLooker leakLooker
 	servers    shutdown.Servers
 }
@@ -125,8 +127,13 @@ func Handler(source Source, c Config) http.Handler {
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
 	get.HandleFunc("GET /data/v1/overview", h.all)
 	get.HandleFunc("GET /data/v1/stream", h.stream)
+	get.HandleFunc("GET /data/v1/routes", h.routes)
+	get.HandleFunc("GET /data/v1/routes/heat", h.heat)
+	get.HandleFunc("GET /data/v1/requests", h.search)
 	get.HandleFunc("GET /data/v1/runtime", h.runtime)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/samples", h.requestSamples)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/states", h.requestStates)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/{format}", h.requestFile)
 	get.HandleFunc("GET /data/v1/compare", h.compare)
 	get.Handle("GET /data/v1/profile/flame", h.profile(flame))

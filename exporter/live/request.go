@@ -36,9 +36,12 @@ type requestDetail struct {
 	Session  uint32         `json:"session,omitempty"` // that has samples of it
 	Engine   string         `json:"engine,omitempty"`  // that took them
 	Interval float64        `json:"interval,omitempty"`
-	Waits    *waitsDetail   `json:"waits,omitempty"` // nil without an execution trace of it
+	Groups   []groupRow     `json:"groups,omitempty"` // equal rows
+	Path     []pathRow      `json:"path"`             // critical, by time
+	Shares   []shareRow     `json:"shares"`           // of the critical path, the largest first
+	Waits    *waitsDetail   `json:"waits,omitempty"`  // nil without an execution trace of it
 
-	Files []format[sampledRequest] `json:"files"`
+	Files []format[sampledRequest] `json:"files"` // formats of its files
 }
 
 // cut counts what was left out.
@@ -48,6 +51,7 @@ type cut struct {
 	Attributes int `json:"attributes,omitempty"`
 	Hot        int `json:"hot,omitempty"`   // functions
 	Waits      int `json:"waits,omitempty"` // of spans, and parts of bars
+	Path       int `json:"path,omitempty"`  // parts of the critical path, and groups
 }
 
 type spanRow struct {
@@ -123,11 +127,10 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		}
 		d.Rows = append(d.Rows, row)
 	}
+	d.Groups = l.groups(rows, len(d.Rows))
+	d.Path, d.Shares = l.path(q, rows[:len(d.Rows)])
 	if q.States != nil {
-		b := waitsBuilder{q: q, l: &l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
-			_, ok := h.snapshot(t.String(), root.String())
-			return ok
-		}}
+		b := h.waitsBuilder(q, &l)
 		b.bars(d.Rows, rows)
 		d.Waits = b.detail()
 		if s != nil {

@@ -220,8 +220,8 @@ func appendOTLPKeyValue(b []byte, kv attribute.KeyValue, depth int) []byte {
 
 // appendOTLPValue appends an AnyValue that has depth lists and maps around it.
 func appendOTLPValue(b []byte, v attribute.Value, depth int) []byte {
-	list := func(name string, all []attribute.Value) []byte {
-		return appendOTLPElements(b, name, all, depth, appendOTLPValue)
+	list := func(all []attribute.Value) []byte {
+		return appendOTLPElements(b, "arrayValue", all, depth, appendOTLPValue)
 	}
 	switch v.Type() {
 	case attribute.EMPTY:
@@ -237,15 +237,15 @@ func appendOTLPValue(b []byte, v attribute.Value, depth int) []byte {
 	case attribute.BYTESLICE:
 		return append(base64.StdEncoding.AppendEncode(append(b, `{"bytesValue":"`...), v.AsByteSlice()), `"}`...)
 	case attribute.BOOLSLICE:
-		return list("arrayValue", values(v.AsBoolSlice(), attribute.BoolValue))
+		return list(values(v.AsBoolSlice(), attribute.BoolValue))
 	case attribute.INT64SLICE:
-		return list("arrayValue", values(v.AsInt64Slice(), attribute.Int64Value))
+		return list(values(v.AsInt64Slice(), attribute.Int64Value))
 	case attribute.FLOAT64SLICE:
-		return list("arrayValue", values(v.AsFloat64Slice(), attribute.Float64Value))
+		return list(values(v.AsFloat64Slice(), attribute.Float64Value))
 	case attribute.STRINGSLICE:
-		return list("arrayValue", values(v.AsStringSlice(), attribute.StringValue))
+		return list(values(v.AsStringSlice(), attribute.StringValue))
 	case attribute.SLICE:
-		return list("arrayValue", v.AsSlice())
+		return list(v.AsSlice())
 	case attribute.MAP:
 		return appendOTLPElements(b, "kvlistValue", v.AsMap(), depth, appendOTLPKeyValue)
 	default:

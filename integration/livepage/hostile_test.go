@@ -112,7 +112,7 @@ func TestHostileText(t *testing.T) {
 
 	// An address is text of clients, too.
 	for _, c := range hostile[:5] {
-		q := eval[string](p, fmt.Sprintf(`String(new URLSearchParams({ q: %q, route: %[1]q, session: %[1]q, timeline: %[1]q }))`, strings.ToValidUTF8(c.text, "")))
+		q := eval[string](p, fmt.Sprintf(`String(new URLSearchParams({ text: %q, route: %[1]q, sort: %[1]q, window: %[1]q, attribute: "x" + %[1]q, session: %[1]q, timeline: %[1]q }))`, strings.ToValidUTF8(c.text, "")))
 		for _, path := range []string{"#/?", "#/sessions?"} {
 			p.show(path + q)
 			p.wait(`document.querySelector("input")`)

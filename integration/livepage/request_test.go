@@ -17,14 +17,14 @@ func TestRequest(t *testing.T) {
 	p.must(p.Back())
 	p.wait(`document.querySelector("#recent tbody tr")`)
 
-	p.click("#filter")
+	p.click("#filter-route")
 	p.press("POST /orders")
 	if err := shop.Send(t.Context(), Call{"POST", "/orders", `{"product":11,"quantity":3}`}); err != nil {
 		t.Fatal(err)
 	}
-	p.wait(`document.querySelector("#recent tbody tr")?.innerText.includes("POST /orders")`)
+	p.wait(`document.querySelector("#matches tbody tr")?.innerText.includes("POST /orders")`)
 	p.click("#pause")
-	trace := p.openFirst("#recent")
+	trace := p.openFirst("#matches")
 	rows := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr")].map((tr) => tr.dataset.kind + " " + tr.querySelector(".pick bdi").innerText)`)
 	all := strings.Join(rows, "\n") + "\n"
 	for _, want := range []string{"server POST /orders\n", "mark order.accepted\n", "measure checkout\n", "mark order.paid\n", "measure accepted-to-paid\n", "client "} {
@@ -68,7 +68,7 @@ func TestRequest(t *testing.T) {
 	}
 
 	p.must(p.Back())
-	p.wait(`document.querySelector("#filter")?.value === "POST /orders"`)
+	p.wait(`document.querySelector("#filter-route")?.value === "POST /orders"`)
 }
 
 // openFirst clicks on the first request of a list, and is its trace's id when it is shown.

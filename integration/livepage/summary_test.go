@@ -29,7 +29,7 @@ func TestSummaryPage(t *testing.T) {
 	if text := p.text("#data-note"); !strings.Contains(text, "live.Config.Data") {
 		t.Errorf("the reason is %q", text)
 	}
-	if seen := eval[[]string](p, `[...document.querySelectorAll("#filter, #recent, #slowest, #kept, #background, main a[href^='#/sessions']")].filter((n) => n.checkVisibility()).map((n) => n.outerHTML.slice(0, 100))`); len(seen) > 0 {
+	if seen := eval[[]string](p, `[...document.querySelectorAll("#filter, #live, #matches, #recent, #slowest, #kept, [id$=-list], main a[href^='#/sessions'], main a[href^='#/profile']")].filter((n) => n.checkVisibility()).map((n) => n.outerHTML.slice(0, 100))`); len(seen) > 0 {
 		t.Errorf("the summary shows %q", seen)
 	}
 	p.show("#/runtime")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/perfline/perfline/integration/livepage"
 )
@@ -22,7 +23,7 @@ type subject struct {
 	request bool  // it is about single requests
 }
 
-// addresses are those of a run.
+// addresses are the addresses of views in a run.
 type addresses struct {
 	session int
 	slow    string // a request with states
@@ -45,8 +46,8 @@ func subjects(at addresses) []subject {
 		{name: "profile", address: at.route, ready: `document.querySelector("#flame [role=treeitem]")`},
 		{name: "top", address: profile("top"), ready: `document.querySelector("#top tbody tr")`},
 		{name: "sandwich", address: profile("sandwich") + "&function=main.addParts", ready: `document.querySelector("#callees [role=treeitem]")`},
-		{name: "difference", address: profile("difference"), ready: `document.querySelector("#difference-with")`, then: func(p *livepage.Page) error {
-			_, err := livepage.Eval[bool](p, `(() => { const s = document.querySelector("#difference-with"); s.selectedIndex = s.options.length - 1; s.dispatchEvent(new Event("change")); return true })()`)
+		{name: "difference", address: strings.Replace(at.route, "?", "?tab=difference&", 1), ready: `document.querySelector("#difference-with")`, then: func(p *livepage.Page) error {
+			_, err := livepage.Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector("#difference-with"); s.value = "session=%d"; s.dispatchEvent(new Event("change")); return true })()`, at.session))
 			return errors.Join(err, p.Wait(`document.querySelector("#changes tbody tr")`))
 		}},
 		{name: "sessions", address: "#/sessions", ready: `document.querySelector("#sessions tbody tr")`},

@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc", "exporter/routes"},
 	"exporter/routes":        {"internal"},
 	"exporter/runtimestats":  {"internal", "exporter"},
-	"exporter/viewers":       {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
+	"exporter/viewers":       {"internal", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
 	"guard":                  {"internal"},

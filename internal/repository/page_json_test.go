@@ -18,8 +18,14 @@ var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/overview", "`after`: see `runtime`", "an object with the last event of each kind, by name", "all that the stream sends, at once"},
 	{"GET /data/v1/stream", "", "[server-sent events](#events)", "each kind of data at once, and again after each change, at most twice a second"},
 	{"GET /data/v1/runtime", "`after`: only samples after this time, the `at` of a sample", "runtimeHistory", "figures of the Go runtime, one sample every 5 s"},
+	{"GET /data/v1/routes", "`window`: `minutes` (the default: the last 5) or `start`", "routesData", "routes with their figures, and whether the process is well"},
+	{"GET /data/v1/routes/heat", "`window`: as above. `route`: its name; missing, all routes of the class. `class`: `requests` (the default), `streams`, `background` or `housekeeping`", "heatData", "requests by time and duration"},
+	{"GET /data/v1/requests", "`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), `from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. A value that is wrong is status 400 with `field` and `error`", "searchAnswer", "the requests in memory that meet all parameters, at most 200"},
 	{"GET /data/v1/requests/{trace}/{span}", "the ids of a request's trace and root span, in hex", "requestDetail", "a request with its spans, marks, functions and waits"},
-	{"GET /data/v1/requests/{trace}/{span}/svg", "the same", "an SVG file", "the waterfall of a request"},
+	{"GET /data/v1/requests/{trace}/{span}/samples", "the same", "sampleChart", "the samples of a request by time, for its flame chart"},
+	{"GET /data/v1/requests/{trace}/{span}/states", "the same. `from` and `to`: milliseconds since the request's start. `columns`: the most parts of a bar, 1 to 1000", "windowStates", "the states of a part of a request, in finer parts"},
+	{"GET /data/v1/requests/{trace}/{span}/{format}", "the same, and a `format` of its `files`", "a file", "a request for another tool"},
+	{"GET /data/v1/compare", "`a`: the ids of a request's trace and root span, with a slash between them. `b`: the same of another request; without it, a usual request of the route", "comparison", "the difference of two requests"},
 	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a recording. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
 	{"GET /data/v1/profile/functions", "the same", "functionTable", "the functions of a profile, with file and line"},
 	{"GET /data/v1/profile/sandwich", "the same. `function`: the name of a function", "sandwich", "the callers and the callees of a function"},
@@ -35,7 +41,8 @@ var pageEvents = []struct {
 	answers []string
 }{
 	{"page", []string{"pageState"}},
-	{"requests", []string{"overview", "routesOnly"}},
+	{"requests", []string{"overview", "serviceOnly"}},
+	{"routes", []string{"routesData"}},
 	{"sessions", []string{"sessionList"}},
 	{"flight", []string{"flightState"}},
 	{"counts", []string{"countRow"}},
@@ -114,6 +121,8 @@ func typeText(e ast.Expr) string {
 		return "[]" + typeText(e.Elt)
 	case *ast.Ident:
 		return e.Name
+	case *ast.IndexExpr: // of a generic type
+		return typeText(e.X)
 	}
 	return fmt.Sprintf("%T", e)
 }

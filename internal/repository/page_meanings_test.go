@@ -5,7 +5,8 @@ package repository_test
 var pageUnits = map[string]string{
 	"runtimeRow.heap": "bytes", "runtimeRow.heapGoal": "bytes", "runtimeRow.memory": "bytes", "runtimeRow.allocated": "bytes a second",
 	"runtimeRow.goroutines": "", "runtimeRow.gcCycles": "", "runtimeRow.mutexWait": "", "runtimeRow.processors": "", "runtimeRow.pending": "",
-	"runtimeRow.cpu": "cores", "runtimeRow.cpuUser": "cores", "runtimeRow.cpuGC": "cores", "runtimeRow.cpuScavenge": "cores", "runtimeRow.cpuIdle": "cores",
+	"routeRow.perSecond": "1 a second",
+	"runtimeRow.cpu":     "cores", "runtimeRow.cpuUser": "cores", "runtimeRow.cpuGC": "cores", "runtimeRow.cpuScavenge": "cores", "runtimeRow.cpuIdle": "cores",
 	"runtimeRow.recorded": "1 a second", "runtimeRow.accepted": "1 a second", "runtimeRow.delivered": "1 a second",
 	"sessionRow.progress": "0 to 1",
 }
@@ -54,7 +55,9 @@ var pageMeanings = map[string]string{
 	"hotRow.time":            "CPU time by samples, or wall time with the engine wall",
 	"leakReport.at":          "time of the look, since the epoch of Unix",
 	"markRow.at":             "since the start of the request",
-	"overview.slowest":       "the slowest of the last hour, the slowest first",
+
+	"concern.text":  "a sentence about it, with numbers",
+	"concern.title": "two or three words",
 
 	"requestDetail.cut":      "numbers of left out parts",
 	"requestDetail.interval": "time between two samples of the engine",
@@ -62,9 +65,12 @@ var pageMeanings = map[string]string{
 	"requestDetail.resource": "attributes of the service",
 	"requestRow.span":        "id of the root span, 16 hex digits",
 
-	"routeRow.count":  "requests in memory",
-	"routeRow.max":    "longest duration",
-	"routeRow.median": "median duration",
+	"routeRow.count":     "requests",
+	"routeRow.max":       "longest duration",
+	"routeRow.perSecond": "requests a second",
+	"routeRow.p50":       "half of the requests took at most this long",
+	"routeRow.p95":       "95 of 100 took at most this long",
+	"routeRow.p99":       "99 of 100 took at most this long",
 
 	"sessionContents.files":     "formats of its files",
 	"sessionContents.id":        "id",

@@ -16,7 +16,7 @@ export function bothOnOneAxis(c) {
         el('th', { scope: 'col' }, 'Span'),
         el('th', { scope: 'col', class: 'num' }, 'A | B'),
         el('th', { scope: 'col', class: 'lane' }, el('span', { class: 'sr' }, 'Timeline'),
-          el('span', { class: 'axis', 'aria-hidden': 'true' }, [0, 0.25, 0.5, 0.75, 1].map((at) => el('span', { vars: { at } }, duration(total * at))))))),
+          el('span', { class: 'axis', 'aria-hidden': 'true' }, [0, 0.25, 0.5, 0.75, 1].map((at) => el('span', { class: { 0: 'first', 1: 'last' }[at], vars: { at } }, duration(total * at))))))),
       el('tbody', {}, c.spans.map((d) => row(d, total)))),
     cut.length ? el('p', { class: 'note', id: 'cut' }, `Left out: ${cut.join(', ')}.`) : null);
 }

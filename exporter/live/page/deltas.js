@@ -42,7 +42,7 @@ export function stateTable(c) {
     return section('states', 'States', [el('p', { class: 'muted' }, 'No execution trace has A or B. ', el('a', { href: '#/waits' }, 'Arm the flight recorder'), ' for the next slow one.')]);
   }
   return section('states', 'States', [
-    missing ? el('p', { class: 'muted' }, `An execution trace has ${missing}.`) : null,
+    missing ? el('p', { class: 'muted' }, `${missing} has an execution trace.`) : null,
     sides(c, 'states', 'State', c.states, (r) => r.states, (d) => [el('span', { class: 'swatch part', data: { class: d.class }, 'aria-hidden': 'true' }), d.kind]),
   ]);
 }
@@ -56,17 +56,17 @@ export function functionTable(c) {
       el('a', { href: `#/sessions?${new URLSearchParams({ route: c.a.name })}` }, 'Record the next ones'), ' of this route.')]);
   }
   return section('functions', 'Functions', [
-    el('p', { class: 'muted' }, missing ? `Samples are of ${missing}. ` : '', `${plural(c.a.samples, 'sample')} of A, ${plural(c.b.samples, 'sample')} of B.`),
+    el('p', { class: 'muted' }, missing ? `${missing} has samples. ` : '', `${plural(c.a.samples, 'sample')} of A, ${plural(c.b.samples, 'sample')} of B.`),
     sides(c, 'functions', 'Function', c.functions, (r) => r.samples > 0, (d) => [fn(d.name), d.waits ? ' waits' : '', d.file ? el('span', { class: 'muted wide' }, ` ${d.file.slice(d.file.lastIndexOf('/') + 1)}${d.line ? `:${d.line}` : ''}`) : '']),
     c.functionsCut ? el('p', { class: 'muted' }, `Not listed: ${plural(c.functionsCut, 'function')} with a smaller difference.`) : null,
   ]);
 }
 
-// without names the sides that have something, if not both do.
+// without names the side that has something, if not both do.
 function without(c, lacks) {
   if (!lacks(c.a) && !lacks(c.b)) return '';
   if (lacks(c.a) && lacks(c.b)) return 'neither A nor B';
-  return lacks(c.a) ? 'only B' : 'only A';
+  return lacks(c.a) ? 'Only B' : 'Only A';
 }
 
 // sides is a table of things that have one time on each side; has reports whether a side is known.
@@ -80,7 +80,7 @@ function sides(c, id, head, all, has, name) {
 
 function delta(x, largest) {
   const width = largest > 0 ? Math.abs(x) / largest / 2 : 0;
-  return [el('span', { class: 'delta', 'aria-hidden': 'true' }, el('span', { class: x > 0 ? 'more' : 'less', vars: { at: x > 0 ? 0.5 : 0.5 - width, width } })), ' ', signed(x)];
+  return [el('span', { class: 'delta', 'aria-hidden': 'true' }, el('span', { class: x > 0 ? 'more' : 'less', vars: { at: x > 0 ? 0.5 : 0.5 - width, width } })), ' ', el('span', { class: 'signed' }, signed(x))];
 }
 
 function section(id, title, children) {

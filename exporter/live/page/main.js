@@ -76,7 +76,7 @@ function onPage({ data }) {
   const summary = data === 'summary';
   document.body.dataset.data = data;
   document.getElementById('data-note').hidden = !summary;
-  for (const page of ['sessions', 'waits']) document.querySelector(`[data-page=${page}]`).parentElement.hidden = summary;
+  for (const page of ['sessions', 'profiles', 'waits']) document.querySelector(`[data-page=${page}]`).parentElement.hidden = summary;
 }
 
 function badge(id, n, what) {

@@ -27,7 +27,7 @@ export function sessionsPage({ main, latest, query }) {
     refused, alert, form.node, list, said, leaks);
 
   function update(kind) {
-    if (kind === 'requests') form.suggest((latest.requests?.routes || []).map((r) => r.name));
+    if (kind === 'routes') form.suggest((latest.routes?.routes || []).filter((r) => r.class === 'requests').map((r) => r.route));
     const data = latest.sessions;
     if (!data) return;
     refused.hidden = !data.refused;
@@ -42,7 +42,7 @@ export function sessionsPage({ main, latest, query }) {
     const last = data.sessions[0];
     setText(said, last ? `Session ${last.id} is ${last.state}` : '');
   }
-  update('requests');
+  update('routes');
   return { update };
 }
 
