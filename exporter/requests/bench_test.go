@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -150,4 +151,28 @@ func TestMemoryOfRequests(t *testing.T) {
 		t.Errorf("stats %+v", s)
 	}
 	runtime.KeepAlive(p)
+}
+
+// A full memory: 500 requests, of which the query finds none, so that it looks at all.
+func BenchmarkSearch(b *testing.B) {
+	r := requests.NewRecent(requests.Config{Requests: 500})
+	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r))
+	for i := range 500 {
+		serve(p, i)
+	}
+	for name, q := range map[string]requests.Query{
+		"took":      {MinTook: time.Hour},
+		"status":    {Status: "404"},
+		"attribute": {Attribute: "key=none"},
+		"text":      {Text: "no such name"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportMetric(float64(r.Stats().Bytes), "bytes")
+			for b.Loop() {
+				if found := r.Search(q); len(found) > 0 {
+					b.Fatalf("found %d requests", len(found))
+				}
+			}
+		})
+	}
 }

@@ -10,7 +10,7 @@
 //
 // A [Request] is a local root span with all spans below it. [Request.Samples] has the samples of a profile that belong
 // to it. [Request].States has what its goroutines did, if a recorder of execution traces knows it: then waterfalls
-// show why the request took its time.
+// show why the request took its time. [Recent.Search] finds requests by a [Query]: route, status, duration, time, attributes and names.
 //
 // # Guarantees
 //

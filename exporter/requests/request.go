@@ -32,13 +32,15 @@ type Snapshot struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID // of the root
 
-	spans   []byte // of the trace
-	parts   []part
-	root    otlpenc.Spans // and others after it
-	alone   bool          // no other request of the trace ended
-	reason  otlpenc.KeepReason
-	dropped int
-	bytes   int
+	spans  []byte // of the trace
+	parts  []part
+	root   otlpenc.Spans // and others after it
+	alone  bool          // no other request of the trace ended
+	reason otlpenc.KeepReason
+
+	isRequest, isStream bool
+	dropped             int
+	bytes               int
 }
 
 // Bytes returns the memory of the spans that the snapshot holds on to: all spans of its trace.
@@ -133,7 +135,8 @@ func (q *request) snapshot() Snapshot {
 	return Snapshot{
 		TraceID: t.id, SpanID: q.id,
 		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
-		alone: t.requests == 1, reason: q.reason, dropped: t.dropped, bytes: t.bytes() + len(q.own),
+		alone: t.requests == 1, reason: q.reason, isRequest: q.isRequest, isStream: q.isStream,
+		dropped: t.dropped, bytes: t.bytes() + len(q.own),
 	}
 }
 
