@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -88,7 +89,7 @@ func (p Policy) Shows(function string) bool {
 	if slices.Contains(visible, ModuleAny) {
 		return true
 	}
-	shows, err := readModules().filter(visible)
+	shows, err := filter(modules.Read(), visible)
 	return err == nil && shows(&profile.Call{Name: function})
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -74,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep, err := readModules().filter(o.Modules)
+	keep, err := filter(modules.Read(), o.Modules)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -46,7 +47,8 @@ func reportHottest(w io.Writer, t *profile.Trace) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
 	fmt.Fprintln(tw, "self\ttotal\t function")
-	for _, f := range t.Top(5) {
+	functions := profile.Functions(t, slices.Values(t.Samples))
+	for _, f := range functions[:min(5, len(functions))] {
 		fmt.Fprintf(tw, "%s\t%s\t %s\n", share(f.Self), share(f.Total), f.Name)
 	}
 	_ = tw.Flush() // a terminal does not fail

@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
 	"profiling":              {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
-	"profiling/profile":      {"observer"},
+	"profiling/profile":      {"internal", "observer"},
 	"profiling/spanlabels":   {"internal"},
 	"profiling/otlpprofiles": {"internal", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
@@ -66,7 +66,7 @@ var onlyFor = map[string][]string{
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
 	"observer", "marks", "bridge/bridgehttp/internal/servertiming",
-	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
 }
 
 func TestImportDirection(t *testing.T) {

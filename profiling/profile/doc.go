@@ -1,8 +1,8 @@
 // Package profile has what a profiler recorded, and its formats. It takes no samples: package
 // profiling does. Programs that only keep, query or show traces import no sampler:
 //
-//	for _, f := range trace.OfTrace(id).Top(10) {
-//		fmt.Println(f.Self, f.Name)
+//	for _, f := range profile.Functions(trace, slices.Values(trace.Samples)) {
+//		fmt.Println(f.Self, f.Name, f.File, f.Line)
 //	}
 //	err := trace.WritePprof(file) // go tool pprof FILE
 //
@@ -10,12 +10,17 @@
 // Beside them it keeps the line that ran, the span and the labels of each sample. JSON has no
 // place for these. A [Builder] makes a trace of samples, and [Join] one trace of several parts.
 //
+// [Functions] is the table of functions, [NewTree] the flame graph, [Node.Sandwich] the callers and callees of a function, and
+// [NewDifference] compares two profiles. All take samples of a trace, so that a part of it needs no copy.
+//
 // # Guarantees
 //
 //   - [Trace.WriteJSON] writes exactly what the specification says.
 //   - [Trace.WritePprof] loses no time: samples without a stack count, too.
 //   - The writers check ids and order before they write the first byte.
 //   - Memory to write a trace depends on the program's code and its spans, not on the number of samples.
+//   - Functions, trees and differences lose no time: times of functions in themselves add up to the weight of the samples. Their
+//     memory depends on the number of different stacks.
 //   - Methods of a Trace only read, so they may be called concurrently. A Builder is for one goroutine.
 //
 // # Limitations

@@ -231,7 +231,8 @@ func FuzzBuilder(f *testing.F) {
 		if err := tr.WritePprof(io.Discard); err != nil {
 			t.Errorf("as pprof: %v", err)
 		}
-		tr.Top(3)
+		profile.NewDifference(side(tr, 0), side(tr, 1))
+		whole(tr)
 		tr.Select(func(s profile.Sample) bool { return s.Timestamp > 0 })
 	})
 }

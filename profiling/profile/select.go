@@ -1,10 +1,6 @@
 package profile
 
 import (
-	"cmp"
-	"slices"
-	"time"
-
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -95,52 +91,4 @@ func used[T any](list []T, in []bool) (selected []T, to func(int) int) {
 		}
 		return ids[id]
 	}
-}
-
-// A FunctionTime is how long a function ran: Self in itself, Total with what it
-// called. A function that calls itself counts once in Total.
-type FunctionTime struct {
-	Name        string
-	Self, Total time.Duration
-}
-
-// Top lists at most n functions, those with the most time of their own first, as go tool pprof's
-// top does. Time is the samples' Weight. Most time of an EngineWall trace is waiting: select the
-// samples that are not Idle to see the code that runs.
-func (t *Trace) Top(n int) []FunctionTime {
-	weights := make([]time.Duration, len(t.Stacks))
-	for i := range t.Samples {
-		if s := &t.Samples[i]; s.StackID != None {
-			weights[s.StackID] += s.Weight
-		}
-	}
-	ids, times, counted := map[string]int{}, []FunctionTime{}, []int{}
-	function := make([]int, len(t.Frames))
-	for i, f := range t.Frames {
-		id, known := ids[f.Name]
-		if !known {
-			id = len(times)
-			ids[f.Name] = id
-			times = append(times, FunctionTime{Name: f.Name})
-			counted = append(counted, None)
-		}
-		function[i] = id
-	}
-	for leaf, weight := range weights {
-		if weight == 0 {
-			continue
-		}
-		times[function[t.Stacks[leaf].FrameID]].Self += weight
-		for id := leaf; id != None; id = t.Stacks[id].ParentID {
-			f := function[t.Stacks[id].FrameID]
-			if counted[f] != leaf {
-				counted[f] = leaf
-				times[f].Total += weight
-			}
-		}
-	}
-	slices.SortFunc(times, func(a, b FunctionTime) int {
-		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
-	})
-	return slices.Clip(times[:max(0, min(n, len(times)))])
 }

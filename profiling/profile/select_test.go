@@ -109,28 +109,3 @@ func TestSelectOfSampleWithAnotherStack(t *testing.T) {
 		t.Errorf("calls are %v, want main at a line that is not known", calls)
 	}
 }
-
-func TestTop(t *testing.T) {
-	p, b := newProgram(), profile.NewBuilder(nil)
-	add := func(weight time.Duration, names ...string) {
-		b.Add(p.stack(names...), profile.Sample{ContextID: profile.None, Weight: weight})
-	}
-	add(5, "f", "main")
-	add(7, "f", "f", "g", "f", "main") // f once in its total
-	add(3, "g", "main")
-	add(1, "main")
-	add(100)
-	b.Add([]*profile.Call{p.call(profile.Call{Name: "f", File: "other.go"}), p.line("main", 11)}, profile.Sample{ContextID: profile.None, Weight: 2})
-	add(0, "never")
-	add(1, "also", "between") // as long in itself as main
-	tr := b.Trace(nil)
-	want := []profile.FunctionTime{{"f", 14, 14}, {"g", 3, 10}, {"main", 1, 18}, {"also", 1, 1}, {"between", 0, 1}, {"never", 0, 0}}
-	for _, n := range []int{-1, 0, 1, 3, 6, 100} {
-		if got := tr.Top(n); !slices.Equal(got, want[:max(0, min(n, 6))]) {
-			t.Errorf("the hottest %d are %v, want %v", n, got, want[:max(0, min(n, 6))])
-		}
-	}
-	if got := tr.Select(func(profile.Sample) bool { return false }).Top(3); len(got) != 0 {
-		t.Errorf("of no samples %v are hot", got)
-	}
-}

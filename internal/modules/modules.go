@@ -1,0 +1,116 @@
+// Package modules finds the module of a function by the function's name.
+//
+//	m := modules.Read().Of("net/http.(*conn).serve") // {Standard, "std", "go1.26.8"}
+package modules
+
+import (
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Kind says whose code a module has.
+type Kind uint8
+
+// The kinds.
+const (
+	Unknown    Kind = iota // the name has no package, or no module of the program has the package
+	Main                   // the program's main module
+	Standard               // the standard library, the runtime included
+	Dependency             // another module
+)
+
+// A Module is a module that the program was built from.
+type Module struct {
+	Kind Kind
+	// Path is the module's path. It is "main" for a main module without a known path, and "std" for the standard library.
+	Path    string
+	Version string // such as "v1.2.3"; of Standard the Go release; empty if it is unknown
+}
+
+// A Set has the modules of a program.
+type Set struct {
+	main         string
+	mainVersion  string
+	dependencies []Module // the longest path first
+}
+
+// Read returns the modules of this program. The binary of a test knows none but its main module.
+var Read = sync.OnceValue(func() *Set {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return New("")
+	}
+	var all []Module
+	for _, d := range info.Deps {
+		m := Module{Dependency, d.Path, d.Version}
+		if d.Replace != nil {
+			m.Version = d.Replace.Version
+		}
+		all = append(all, m)
+	}
+	s := New(info.Main.Path, all...)
+	s.mainVersion = info.Main.Version
+	return s
+})
+
+// New returns the modules of a program with a main module and dependencies.
+func New(main string, dependencies ...Module) *Set {
+	s := &Set{main: main, dependencies: slices.Clone(dependencies)}
+	slices.SortFunc(s.dependencies, func(a, b Module) int { return len(b.Path) - len(a.Path) })
+	return s
+}
+
+// Main returns the path of the main module, or "" if it is unknown.
+func (s *Set) Main() string { return s.main }
+
+// Dependencies returns the number of the other modules.
+func (s *Set) Dependencies() int { return len(s.dependencies) }
+
+// Has reports whether the program was built from a module with the path.
+func (s *Set) Has(path string) bool {
+	return slices.ContainsFunc(s.dependencies, func(d Module) bool { return d.Path == path })
+}
+
+// Of returns the module of a function by the name that the runtime has for it.
+func (s *Set) Of(function string) Module {
+	pkg := Package(function)
+	own := pkg == "main" || Within(pkg, s.main)
+	for _, d := range s.dependencies {
+		if Within(pkg, d.Path) && (!own || len(d.Path) > len(s.main)) {
+			return d
+		}
+	}
+	if own {
+		path := s.main
+		if path == "" {
+			path = "main"
+		}
+		return Module{Main, path, s.mainVersion}
+	}
+	// Only paths of the standard library begin with an element that is no domain.
+	if first, _, _ := strings.Cut(pkg, "/"); pkg != "" && !strings.Contains(first, ".") {
+		return Module{Standard, "std", runtime.Version()}
+	}
+	return Module{}
+}
+
+// Package returns the import path of a function's package. It is empty if the name has none.
+func Package(function string) string {
+	if i := strings.IndexByte(function, '['); i >= 0 { // type arguments have paths of their own
+		function = function[:i]
+	}
+	slash := strings.LastIndexByte(function, '/') + 1
+	if dot := strings.IndexByte(function[slash:], '.'); dot >= 0 {
+		// The linker escapes dots in the last element of a path.
+		return strings.ReplaceAll(function[:slash+dot], "%2e", ".")
+	}
+	return ""
+}
+
+// Within reports whether a package is in the folder of a module.
+func Within(pkg, module string) bool {
+	return module != "" && strings.HasPrefix(pkg, module) && (len(pkg) == len(module) || pkg[len(module)] == '/')
+}

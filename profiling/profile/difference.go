@@ -1,0 +1,131 @@
+package profile
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Side is one of the two profiles of a [Difference].
+type Side struct {
+	Trace    *Trace
+	Samples  iter.Seq[Sample] // of Trace; they are read twice
+	Requests int              // that the samples are of; 0 if that is unknown
+}
+
+// A Difference compares two profiles, A and B. Their lengths and loads may differ, so amounts are not times:
+//
+//   - They are milliseconds of one request, if both sides have a number of requests.
+//   - Otherwise they are shares of the side's whole time, from 0 to 1.
+//
+// Functions and calls of only one side are in it. The difference of B and A is the same with the sides exchanged.
+type Difference struct {
+	PerRequest bool
+	A, B       time.Duration // the whole time of each side
+	Functions  []FunctionDifference
+	Tree       *NodeDifference // its root is named All
+}
+
+// An Amount is how much a function ran on one side, in the unit of its [Difference].
+type Amount struct{ Self, Total float64 }
+
+// A FunctionDifference is a function on both sides. Functions are in the order of the size of their change of Self, then of Total.
+type FunctionDifference struct {
+	Function // the one of the side that has it longer; its times and samples are 0
+	A, B     Amount
+}
+
+// A NodeDifference is a function called by certain others, on both sides.
+type NodeDifference struct {
+	Name  string
+	A, B  Amount
+	Calls []*NodeDifference // the one that is longest on any side first, then by name
+}
+
+// NewDifference compares two profiles.
+func NewDifference(a, b Side) Difference {
+	treeA, treeB := NewTree(a.Trace, a.Samples), NewTree(b.Trace, b.Samples)
+	d := Difference{PerRequest: a.Requests > 0 && b.Requests > 0, A: treeA.Total, B: treeB.Total}
+	unitA, unitB := float64(max(1, d.A)), float64(max(1, d.B)) // nanoseconds of an amount of 1
+	if d.PerRequest {
+		unitA, unitB = float64(a.Requests)*float64(time.Millisecond), float64(b.Requests)*float64(time.Millisecond)
+	}
+	d.Functions = differFunctions(Functions(a.Trace, a.Samples), Functions(b.Trace, b.Samples), unitA, unitB)
+	d.Tree = differ(treeA, treeB, unitA, unitB)
+	return d
+}
+
+func differFunctions(a, b []Function, unitA, unitB float64) []FunctionDifference {
+	type pair struct{ a, b *Function }
+	pairs := map[string]pair{}
+	for i := range a {
+		pairs[a[i].Name] = pair{a: &a[i]}
+	}
+	for i := range b {
+		pairs[b[i].Name] = pair{pairs[b[i].Name].a, &b[i]}
+	}
+	all := make([]FunctionDifference, 0, len(pairs))
+	for _, p := range pairs {
+		var d FunctionDifference
+		if p.a != nil {
+			d.Function, d.A = *p.a, Amount{float64(p.a.Self) / unitA, float64(p.a.Total) / unitA}
+		}
+		if p.b != nil {
+			d.B = Amount{float64(p.b.Self) / unitB, float64(p.b.Total) / unitB}
+			if p.a == nil || isLonger(d.B, d.A) || d.A == d.B && lessPlace(p.b, p.a) {
+				d.Function = *p.b
+			}
+		}
+		d.Function.Self, d.Function.Total, d.Samples = 0, 0, 0
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(x, y FunctionDifference) int {
+		return cmp.Or(cmp.Compare(math.Abs(y.A.Self-y.B.Self), math.Abs(x.A.Self-x.B.Self)),
+			cmp.Compare(math.Abs(y.A.Total-y.B.Total), math.Abs(x.A.Total-x.B.Total)), cmp.Compare(x.Name, y.Name))
+	})
+	return all
+}
+
+func isLonger(a, b Amount) bool {
+	return cmp.Or(cmp.Compare(a.Total, b.Total), cmp.Compare(a.Self, b.Self)) > 0
+}
+
+// lessPlace orders functions of one name, so that the result does not depend on the order of the sides.
+func lessPlace(a, b *Function) bool {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.HotLine, b.HotLine)) < 0
+}
+
+// differ returns the difference of two nodes, of which one may be nil.
+func differ(a, b *Node, unitA, unitB float64) *NodeDifference {
+	d := &NodeDifference{}
+	names := map[string]*Node{} // calls of b that a does not have
+	var calls []*Node
+	if b != nil {
+		d.Name, d.B = b.Name, Amount{float64(b.Self) / unitB, float64(b.Total) / unitB}
+		for _, c := range b.Calls {
+			names[c.Name] = c
+		}
+		calls = b.Calls
+	}
+	if a != nil {
+		d.Name, d.A = a.Name, Amount{float64(a.Self) / unitA, float64(a.Total) / unitA}
+		for _, c := range a.Calls {
+			d.Calls = append(d.Calls, differ(c, names[c.Name], unitA, unitB))
+			delete(names, c.Name)
+		}
+	}
+	for _, c := range calls {
+		if names[c.Name] != nil {
+			d.Calls = append(d.Calls, differ(nil, c, unitA, unitB))
+		}
+	}
+	slices.SortFunc(d.Calls, func(x, y *NodeDifference) int {
+		return cmp.Or(cmp.Compare(y.Longest(), x.Longest()), cmp.Compare(x.Name, y.Name))
+	})
+	return d
+}
+
+// Longest returns the larger Total of both sides. No call of a node is longer than the node.
+func (d *NodeDifference) Longest() float64 { return max(d.A.Total, d.B.Total) }

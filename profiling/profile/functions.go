@@ -1,0 +1,159 @@
+package profile
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/perfline/perfline/internal/modules"
+)
+
+// Waits is called by the functions whose goroutines wait, as a function's name: in functions, trees and differences.
+const Waits = "[waits]"
+
+// A Function is a function that ran, and for how long.
+type Function struct {
+	Name    string // with the package's path; [NoStack] and [Waits] have no more than a name
+	Module  string // the module's path: the main module's too, "std" for the standard library, empty if it is unknown
+	Version string // of the module; empty if it is unknown
+	File    string // empty if it is unknown
+	Line    int    // where the function begins; 0 if it is unknown
+	HotLine int    // the line of the function that ran longest, without calls; 0 if there is none, or lines are unknown
+
+	Self    time.Duration // in itself
+	Total   time.Duration // with the functions that it called; a function that calls itself counts once
+	Samples int           // that Self is of
+}
+
+// A leaf has the samples of one stack.
+type leaf struct {
+	at    Position // stack None without a stack
+	waits bool
+}
+
+type weight struct {
+	time    time.Duration
+	samples int
+}
+
+// leaves adds up the samples of each stack. They must be the trace's.
+func leaves(t *Trace, samples iter.Seq[Sample]) map[leaf]weight {
+	all := map[leaf]weight{}
+	for s := range samples {
+		at, ok := t.Position(s)
+		if !ok {
+			at = Position{stack: None}
+		}
+		l := leaf{at, ok && s.Marker == Idle}
+		w := all[l]
+		w.time += s.Weight
+		w.samples++
+		all[l] = w
+	}
+	return all
+}
+
+// Functions lists the functions of a trace's samples, the one with the most time in itself first. The functions' Self add up to
+// the samples' Weight. Functions of one name are one function: File and Line are of the one with the most samples on its stacks.
+// Samples without a stack are of the function [NoStack]. A goroutine that waits is in the function [Waits], which its
+// innermost function has called. So Waits has all waiting time of an EngineWall trace.
+func Functions(t *Trace, samples iter.Seq[Sample]) []Function {
+	b := functionsBuilder{t: t, ids: map[string]int{}, of: make([]int, len(t.Frames)), lines: map[functionLine]time.Duration{}}
+	for i := range b.of {
+		b.of[i] = None
+	}
+	all := leaves(t, samples)
+	// Which frame gives a function its file must not depend on the order of a map.
+	order := slices.SortedFunc(maps.Keys(all), func(a, b leaf) int {
+		return cmp.Or(cmp.Compare(all[b].samples, all[a].samples), cmp.Compare(a.at.stack, b.at.stack), cmp.Compare(a.at.place, b.at.place))
+	})
+	for _, l := range order {
+		b.add(l, all[l])
+	}
+	for l, time := range b.lines {
+		f := &b.list[l.function]
+		if best := b.lines[functionLine{l.function, f.HotLine}]; f.HotLine == 0 || time > best || time == best && l.line < f.HotLine {
+			f.HotLine = l.line
+		}
+	}
+	slices.SortFunc(b.list, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+	})
+	return b.list
+}
+
+// A functionLine is a line of a function, by its index.
+type functionLine struct{ function, line int }
+
+type functionsBuilder struct {
+	t       *Trace
+	list    []Function
+	ids     map[string]int // indexes in list, by name
+	of      []int          // indexes in list, by frame; None until the frame is seen
+	counted []int          // by index in list: the number of the last leaf that its Total has
+	leaves  int
+	lines   map[functionLine]time.Duration // that ran
+}
+
+func (b *functionsBuilder) add(l leaf, w weight) {
+	b.leaves++
+	if l.at.stack == None {
+		b.count(b.named(NoStack), w, true)
+		return
+	}
+	inner := true
+	if l.waits {
+		b.count(b.named(Waits), w, true)
+		inner = false
+	}
+	for at, ok := l.at, true; ok; at, ok = b.t.Caller(at) {
+		frame := b.t.Stacks[at.stack].FrameID
+		if b.of[frame] == None {
+			b.of[frame] = b.framed(b.t.Call(at))
+		}
+		f := b.of[frame]
+		b.count(f, w, inner)
+		if inner && at.place > 0 {
+			if line := int(b.t.places[at.place-1].line); line > 0 {
+				b.lines[functionLine{f, line}] += w.time
+			}
+		}
+		inner = false
+	}
+}
+
+// count adds the time of the present leaf to a function.
+func (b *functionsBuilder) count(f int, w weight, self bool) {
+	if self {
+		b.list[f].Self += w.time
+		b.list[f].Samples += w.samples
+	}
+	if b.counted[f] != b.leaves {
+		b.counted[f] = b.leaves
+		b.list[f].Total += w.time
+	}
+}
+
+// framed returns the index of the function of a frame.
+func (b *functionsBuilder) framed(c Call) int {
+	i := b.named(c.Name)
+	if f := &b.list[i]; f.File == "" && c.File != "" {
+		f.File, f.Line = c.File, c.StartLine
+	}
+	return i
+}
+
+// named returns the index of the function of a name.
+func (b *functionsBuilder) named(name string) int {
+	i, known := b.ids[name]
+	if !known {
+		i = len(b.list)
+		b.ids[name] = i
+		m := modules.Read().Of(name)
+		b.list = append(b.list, Function{Name: name, Module: m.Path, Version: m.Version})
+		b.counted = append(b.counted, None)
+	}
+	return i
+}

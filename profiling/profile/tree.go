@@ -1,0 +1,132 @@
+package profile
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+)
+
+// A Node is a function called by certain others, with the functions that it called: a part of a flame graph.
+type Node struct {
+	Name  string
+	Self  time.Duration // in itself
+	Total time.Duration // with Calls: Self and their Total
+	Calls []*Node       // the longest first, then by name
+}
+
+// All is the name of the root of a [NewTree].
+const All = "all"
+
+// NewTree returns the functions that ran, by the functions that called them. The root is named [All] and has the whole time of the
+// samples, which must be the trace's. Calls of one name and with the same callers are one. [NoStack] and [Waits] are as in
+// [Functions].
+func NewTree(t *Trace, samples iter.Seq[Sample]) *Node {
+	b := treeBuilder{root: &Node{Name: All}, calls: map[callKey]*Node{}}
+	stacks := make([]*Node, len(t.Stacks))
+	for l, w := range leaves(t, samples) {
+		at := b.root
+		if id := l.at.stack; id == None {
+			at = b.call(b.root, NoStack)
+		} else {
+			at = b.stack(t, stacks, id)
+		}
+		if l.waits {
+			at = b.call(at, Waits)
+		}
+		at.Self += w.time
+	}
+	b.root.sum()
+	return b.root
+}
+
+type callKey struct {
+	caller *Node
+	name   string
+}
+
+// A treeBuilder finds calls by their callers.
+type treeBuilder struct {
+	root  *Node
+	calls map[callKey]*Node
+}
+
+func (b *treeBuilder) call(caller *Node, name string) *Node {
+	key := callKey{caller, name}
+	n := b.calls[key]
+	if n == nil {
+		n = &Node{Name: name}
+		b.calls[key] = n
+		caller.Calls = append(caller.Calls, n)
+	}
+	return n
+}
+
+// stack returns the node of a stack. It makes the callers first.
+func (b *treeBuilder) stack(t *Trace, known []*Node, id int) *Node {
+	if id == None {
+		return b.root
+	}
+	if known[id] == nil {
+		known[id] = b.call(b.stack(t, known, t.Stacks[id].ParentID), t.Frames[t.Stacks[id].FrameID].Name)
+	}
+	return known[id]
+}
+
+// sum sets the totals, and sorts the calls.
+func (n *Node) sum() {
+	n.Total = n.Self
+	for _, c := range n.Calls {
+		c.sum()
+		n.Total += c.Total
+	}
+	slices.SortFunc(n.Calls, func(a, b *Node) int { return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name)) })
+}
+
+// A Sandwich is a function between the functions that called it and the functions that it called. The root of both trees is the
+// function. Both have the function's whole time.
+type Sandwich struct {
+	Callers *Node // the Calls of a node are its callers; Self is the time of stacks that begin there
+	Callees *Node // the Calls of a node are its callees
+}
+
+// Sandwich returns the function of a name from all its places in a tree of [NewTree]. A function that calls itself counts
+// once: Callers has the callers of the outermost call, and Callees has the inner calls. ok is false if the tree has no such function.
+func (n *Node) Sandwich(name string) (s Sandwich, ok bool) {
+	callers := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}
+	callees := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}
+	var path []*Node // from below the root of the tree
+	var walk func(at *Node)
+	walk = func(at *Node) {
+		if at.Name == name && len(path) > 0 {
+			ok = true
+			up := callers.root
+			for _, caller := range slices.Backward(path[:len(path)-1]) {
+				up = callers.call(up, caller.Name)
+			}
+			up.Self += at.Total
+			callees.merge(callees.root, at)
+			return
+		}
+		for _, c := range at.Calls {
+			path = append(path, c)
+			walk(c)
+			path = path[:len(path)-1]
+		}
+	}
+	walk(n)
+	if !ok {
+		return Sandwich{}, false
+	}
+	callers.root.sum()
+	callees.root.sum()
+	return Sandwich{callers.root, callees.root}, true
+}
+
+// merge adds a node and its calls.
+func (b *treeBuilder) merge(to, from *Node) {
+	to.Self += from.Self
+	for _, c := range from.Calls {
+		b.merge(b.call(to, c.Name), c)
+	}
+}
