@@ -110,6 +110,7 @@ type Pipeline struct {
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
 	before   Stats                    // when Start was done
+	history  runtimeHistory
 
 	shutdown sync.Once
 }
@@ -345,6 +346,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	}
 	p.shutdown.Do(func() {
 		p.sessions.Close()
+		p.history.stop()
 		waits := beside(ctx, p.waits, states.Recorder.Shutdown)
 		if p.tracing == nil {
 			err = <-waits

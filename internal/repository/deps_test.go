@@ -30,14 +30,15 @@ var allowed = map[string][]string{
 	"exporter":               {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":       {"internal"},
 	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
+	"exporter/runtimestats":  {"internal", "exporter"},
 	"exporter/viewers":       {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
-		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/viewers"},
+		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/runtimestats", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests"},
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/runtimestats"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""

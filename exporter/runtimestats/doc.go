@@ -1,0 +1,24 @@
+// Package runtimestats keeps figures of the Go runtime of the last five minutes: memory, goroutines, garbage collections,
+// scheduling and CPU time. perfline's own counts and losses stand beside them.
+//
+//	h := runtimestats.Start(runtimestats.Config{Counts: pl.Counts})
+//	defer h.Stop()
+//	for _, s := range h.Samples() {
+//		fmt.Println(s.At, s.Heap, s.Goroutines, s.GCPauses.Max)
+//	}
+//
+// # Guarantees
+//
+//   - A history takes one sample at its start and one every 5 s. It keeps the last 60.
+//   - A timer takes the samples. No goroutine runs between them.
+//   - A sample does not stop the program. It allocates nothing, except when a cause of losses is new or Config.Counts allocates.
+//   - A history has at most 64 KiB.
+//   - A figure that this release of Go lacks is NaN. It is no error.
+//   - All methods may be called concurrently.
+//
+// # Limitations
+//
+//   - The runtime counts CPU time by class when a garbage collection ends. An interval without one has no figures by class.
+//   - Durations are the upper bounds of the runtime's buckets: at most a quarter too long.
+//   - The first sample has no rates and no distributions: they are differences from the sample before.
+package runtimestats

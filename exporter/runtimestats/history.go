@@ -1,0 +1,128 @@
+package runtimestats
+
+import (
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/cputime"
+)
+
+const (
+	Every = 5 * time.Second // from one sample to the next
+	Kept  = 60              // samples
+)
+
+// Config configures [Start]. The zero value has the runtime's figures alone.
+type Config struct {
+	// Counts returns perfline's own counts. It must not call the history. nil means none.
+	Counts func() []exporter.Count
+
+	Read    func([]metrics.Sample) // nil means metrics.Read
+	CPUTime func() time.Duration   // CPU time of the process, 0 if that is not known; nil means the system's clock
+}
+
+// A History has the last samples.
+type History struct {
+	started time.Time
+	reader  reader // for one sample at a time
+	counter counter
+
+	sampling sync.WaitGroup // has the timer's next call, until it ends or is stopped
+
+	mu      sync.Mutex // guards what follows
+	samples []Sample   // a ring when it is full: the oldest is at next
+	next    int
+	timer   *time.Timer
+	stopped bool
+}
+
+// Start begins a history. Its first sample comes at once, from another goroutine.
+func Start(c Config) *History {
+	if c.Read == nil {
+		c.Read = metrics.Read
+	}
+	if c.CPUTime == nil {
+		c.CPUTime = cputime.Process
+	}
+	h := &History{started: time.Now(), reader: newReader(c), counter: counter{counts: c.Counts}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sampling.Add(1)
+	h.timer = time.AfterFunc(0, h.sample)
+	return h
+}
+
+// Stop ends the history and waits for a sample that is being taken. Samples stays readable. Further calls do nothing.
+func (h *History) Stop() {
+	h.mu.Lock()
+	if !h.stopped {
+		h.stopped = true
+		if h.timer.Stop() {
+			h.sampling.Done()
+		}
+	}
+	h.mu.Unlock()
+	h.sampling.Wait()
+}
+
+// Samples returns all samples, the oldest first.
+func (h *History) Samples() []Sample { return h.After(time.Time{}) }
+
+// After returns the samples after t, the oldest first.
+func (h *History) After(t time.Time) []Sample {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for n < len(h.samples) && h.at(len(h.samples)-1-n).At.After(t) {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	all := make([]Sample, 0, n)
+	for i := len(h.samples) - n; i < len(h.samples); i++ {
+		s := *h.at(i)
+		s.Losses = slices.Clone(s.Losses) // the next samples reuse its memory
+		all = append(all, s)
+	}
+	return all
+}
+
+// at returns the i-th sample, from the oldest. h.mu is held.
+func (h *History) at(i int) *Sample { return &h.samples[(h.next+i)%len(h.samples)] }
+
+// sample takes one, and starts the timer for the next.
+func (h *History) sample() {
+	defer h.sampling.Done()
+	now := time.Now()
+	s := h.reader.read(now)
+	losses := h.counter.read(&s)
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slot := h.slot()
+	s.Losses = append(slot.Losses[:0], losses...)
+	*slot = s
+	if h.stopped {
+		return
+	}
+	h.sampling.Add(1)
+	h.timer.Reset(Every - time.Since(h.started)%Every) // so that the times do not drift
+}
+
+// slot returns the place of a new sample, with the memory of the one that it replaces. h.mu is held.
+func (h *History) slot() *Sample {
+	if len(h.samples) < Kept {
+		if h.samples == nil {
+			h.samples = make([]Sample, 0, Kept)
+		}
+		h.samples = append(h.samples, Sample{})
+		return &h.samples[len(h.samples)-1]
+	}
+	slot := &h.samples[h.next]
+	h.next = (h.next + 1) % Kept
+	return slot
+}

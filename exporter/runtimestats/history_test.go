@@ -1,0 +1,149 @@
+package runtimestats_test
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/runtimestats"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A history has a sample of its start and one every 5 s, and keeps 60 of them. After Stop it gets no more.
+func TestHistoryKeepsFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		h := runtimestats.Start(runtimestats.Config{})
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+			first time.Duration
+		}{
+			{0, 1, 0},
+			{4999 * time.Millisecond, 1, 0},
+			{5 * time.Second, 2, 0},
+			{295 * time.Second, 60, 0},
+			{300 * time.Second, 60, 5 * time.Second},
+			{time.Hour, 60, time.Hour - 295*time.Second},
+		} {
+			time.Sleep(time.Until(started.Add(c.after)))
+			synctest.Wait()
+			all := h.Samples()
+			if len(all) != c.want {
+				t.Fatalf("after %v there are %d samples, want %d", c.after, len(all), c.want)
+			}
+			for i, s := range all {
+				if got, want := s.At.Sub(started), c.first+time.Duration(i)*5*time.Second; got != want {
+					t.Fatalf("after %v, sample %d is at %v, want %v", c.after, i, got, want)
+				}
+				if s.Interval != 5*time.Second && !s.At.Equal(started) {
+					t.Errorf("the interval of sample %d is %v, want 5 s", i, s.Interval)
+				}
+			}
+		}
+		h.Stop()
+		h.Stop() // again does nothing
+		last := h.Samples()
+		time.Sleep(time.Minute)
+		if now := h.Samples(); len(now) != 60 || !now[59].At.Equal(last[59].At) {
+			t.Errorf("a stopped history went on until %v", now[59].At)
+		}
+	})
+}
+
+// After returns only newer samples, also when the ring has begun anew.
+func TestAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := runtimestats.Start(runtimestats.Config{})
+		defer h.Stop()
+		time.Sleep(6 * time.Minute)
+		all := h.Samples()
+		for _, n := range []int{0, 1, 30, 59} {
+			if got := h.After(all[n].At); len(got) != 59-n || n < 59 && !got[0].At.Equal(all[n+1].At) {
+				t.Errorf("after sample %d there are %d, want %d", n, len(got), 59-n)
+			}
+		}
+	})
+}
+
+// Stop waits for a sample that is being taken, which still counts.
+func TestStopWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		h := runtimestats.Start(runtimestats.Config{Counts: func() []exporter.Count {
+			<-goOn
+			return nil
+		}})
+		synctest.Wait()
+		stopped := false
+		go func() {
+			h.Stop()
+			stopped = true
+		}()
+		synctest.Wait()
+		if stopped {
+			t.Error("Stop returned while a sample was being taken")
+		}
+		close(goOn)
+		synctest.Wait()
+		if n := len(h.Samples()); !stopped || n != 1 {
+			t.Errorf("Stop returned: %t, with %d samples, want the one", stopped, n)
+		}
+	})
+}
+
+// This release of Go has all figures. A garbage collection gives the CPU time by class.
+func TestFiguresOfThisRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := runtimestats.Start(runtimestats.Config{})
+		defer h.Stop()
+		synctest.Wait()
+		runtime.GC()
+		runtime.GC() // the first one may have begun before
+		time.Sleep(runtimestats.Every)
+		synctest.Wait()
+		s := h.Samples()[1]
+		for name, v := range map[string]float64{
+			"Heap": s.Heap, "HeapGoal": s.HeapGoal, "Memory": s.Memory, "Allocated": s.Allocated, "Goroutines": s.Goroutines, "GCCycles": s.GCCycles,
+			"MutexWait": s.MutexWait, "Processors": s.Processors, "CPU.User": s.CPU.User, "CPU.GC": s.CPU.GC, "CPU.Scavenge": s.CPU.Scavenge, "CPU.Idle": s.CPU.Idle,
+		} {
+			if math.IsNaN(v) || v < 0 {
+				t.Errorf("%s is %v", name, v)
+			}
+		}
+		if s.Goroutines < 2 || s.Heap < 1<<16 || s.Memory < s.Heap || s.GCCycles < 2 || s.Processors != float64(runtime.GOMAXPROCS(0)) {
+			t.Errorf("not the figures of a program that collected garbage twice: %+v", s)
+		}
+		if p := s.GCPauses; p.Count < 2 || p.P50 <= 0 || p.Max < p.P99 || p.P99 < p.P50 {
+			t.Errorf("pauses of two garbage collections are %+v", p)
+		}
+		if s.Latencies.Count == 0 {
+			t.Error("no goroutine waited for a processor")
+		}
+		if runtime.GOOS == "linux" && math.IsNaN(s.CPU.Process) {
+			t.Error("the CPU time of the process is not known")
+		}
+	})
+}
+
+// A sample allocates nothing by itself, with losses that are known and without.
+func TestSampleAllocatesNothing(t *testing.T) {
+	counts := []exporter.Count{{Group: "perfline.entries", Kind: "mark", Name: "overflow", N: 1, Lost: true}}
+	synctest.Test(t, func(t *testing.T) {
+		h := runtimestats.Start(runtimestats.Config{Counts: func() []exporter.Count {
+			counts[0].N++
+			return counts
+		}})
+		defer h.Stop()
+		time.Sleep(10 * time.Minute) // all slots have their memory
+		if n := testing.AllocsPerRun(100, func() { time.Sleep(runtimestats.Every) }); n > 0 {
+			t.Errorf("a sample makes %v allocations, want none", n)
+		}
+	})
+}
