@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
@@ -101,6 +102,7 @@ type Pipeline struct {
 	resource *resource.Resource    // nil with OTEL_SDK_DISABLED
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
+	routes   *routes.Table
 	profiles *pyroscope.Pusher // nil without a server for profiles
 	exported ProfileExporter   // of profiles; nil without one
 	sessions *sessions.Recorder
@@ -158,7 +160,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	c.fill()
 	vars := environ.NewReader(c.Logger)
-	p := &Pipeline{timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits}
+	p := &Pipeline{
+		timeline: c.Timeline, recent: requests.NewRecent(c.Recent), routes: routes.NewTable(routes.Config{}), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+	}
 	checkOthers(vars)
 	propagator := c.Propagator
 	if propagator == nil {
@@ -198,7 +202,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		started = append(started, p.exported)
 	}
 
-	to := &destinations{recent: p.recent}
+	to := &destinations{recent: p.recent, routes: p.routes}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
@@ -309,6 +313,10 @@ func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 
 // Recent holds the most recent requests, with and without a backend.
 func (p *Pipeline) Recent() *requests.Recent { return p.recent }
+
+// Routes counts the requests of each route and their durations, sampled or not. With Config.TracerProvider, it counts those that are
+// recorded.
+func (p *Pipeline) Routes() *routes.Table { return p.routes }
 
 // Sessions records what the program does between a start and a stop. It costs nothing until
 // a session is started, and ends with Shutdown.

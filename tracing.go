@@ -42,7 +42,7 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
-		Keep: &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
+		Keep: &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits, Routes: to.routes,
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
@@ -75,7 +75,7 @@ func rootOf(q bridge.SlowRequest) states.Root {
 // shuts them down once more.
 func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLimits *bridge.LogLimits, to *destinations) *tracing {
 	joined := bridge.NewProcessor(bridge.ProcessorConfig{
-		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs, LogLimits: logLimits, Resource: res,
+		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs, LogLimits: logLimits, Resource: res, Routes: to.routes,
 	})
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)

@@ -110,21 +110,6 @@ func (k *keeper) isSlow(s *recordedSpan) bool {
 	return slow
 }
 
-// isRequest reports whether a local root stands for a request. The span has ended.
-func (s *recordedSpan) isRequest() bool {
-	switch trace.SpanKind(s.kind) {
-	case trace.SpanKindServer, trace.SpanKindConsumer:
-		return true
-	default:
-		return hasTrue(s.attributes, record.JobKey) || s.readDetails().job
-	}
-}
-
-// isStream reports whether a request lasts as long as its client stays. The span has ended.
-func (s *recordedSpan) isStream() bool {
-	return hasTrue(s.attributes, record.StreamKey) || s.readDetails().stream
-}
-
 // noteDropped notes what the policy wants to know of an attribute for which the span has no room. s.mu is held.
 func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 	if s.tracer.provider.keeper == nil || !a.Valid() {
@@ -137,16 +122,6 @@ func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 		s.withDetails().job = a.Value.AsBool()
 	default:
 	}
-}
-
-// hasTrue reports whether attributes have a key whose value is true.
-func hasTrue(attrs []attribute.KeyValue, key attribute.Key) bool {
-	for i := range attrs {
-		if attrs[i].Key == key {
-			return attrs[i].Value.AsBool()
-		}
-	}
-	return false
 }
 
 // addTo adds the counts of all decisions.

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
@@ -34,6 +35,9 @@ type ProcessorConfig struct {
 	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
 	LogLimits *LogLimits
 
+	// Routes, when set, counts each local root that the processor sees at its end. It sees those that are recorded.
+	Routes *routes.Table
+
 	// Resource describes the program in log records. nil means resource.Default().
 	Resource *resource.Resource
 }
@@ -54,6 +58,7 @@ type Processor struct {
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
 	requests *requests
+	routes   *routes.Table // nil: no local root counts
 	stopped  atomic.Bool
 }
 
@@ -81,7 +86,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // NewProcessor returns a processor, which joins the timeline at once. If several processors or TracerProviders join a
 // timeline, the last one makes the spans of measures that have no active span.
 func NewProcessor(c ProcessorConfig) *Processor {
-	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
+	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), routes: c.Routes}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
 	var groups otlpenc.Groups
 	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
@@ -152,6 +157,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if tracelog.Enabled() {
 		noteEnd(s)
 	}
+	countRoute(p.routes, s)
 	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer"
@@ -70,6 +71,9 @@ type TracerProviderConfig struct {
 	// the local root, before its hand-over. OnSlow must not block or panic.
 	OnSlow func(SlowRequest)
 
+	// Routes, when set, counts each local root at its end, whether the sampler dropped it or not. See the limitations of the package.
+	Routes *routes.Table
+
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
 	// with the SDK's provider.
 	Processors []sdktrace.SpanProcessor
@@ -100,7 +104,8 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper // nil without a policy
+	keeper       *keeper       // nil without a policy
+	routes       *routes.Table // nil: no local root counts
 
 	timeline *record.Timeline
 	joined   joined
@@ -126,7 +131,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
 		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
-		exporters: c.Exporters, recorders: c.Recorders, tracers: map[instrumentation.Scope]*tracer{},
+		exporters: c.Exporters, recorders: c.Recorders, routes: c.Routes, tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)

@@ -215,6 +215,9 @@ func (s *recordedSpan) end(at time.Time) {
 	if !s.endState(at) {
 		return
 	}
+	if s.root {
+		s.countRoute()
+	}
 	unit := s.unit.Load()
 	if s.decideOrNote(unit); s.tentative && s.root {
 		s.endTentative()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
@@ -21,6 +23,8 @@ type Source interface {
 	Sessions() *sessions.Recorder
 	Waits() states.Recorder // of what slow requests waited for; nil if the program has none
 	Counts() []exporter.Count
+	Routes() *routes.Table
+	Runtime() *runtimestats.History // it begins with the first call
 }
 
 // Data selects what clients may read.
@@ -57,6 +61,7 @@ const (
 // A server has the tools' state.
 type server struct {
 	source  Source
+	data    Data
 	logger  *slog.Logger
 	listed  *listed
 	flight  states.Recorder
@@ -78,7 +83,8 @@ func Handler(source Source, c Config) http.Handler {
 			c.Data = Summary
 		}
 	}
-	tools := s.tools(c.Data)
+	s.data = c.Data
+	tools := s.tools()
 	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
 		Stateless:           true, // a session would cost memory after its client has left
 		MaxRequestBodyBytes: maxBody,

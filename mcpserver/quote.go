@@ -60,5 +60,8 @@ func code(s string, r rune) string {
 func misleads(r rune) bool {
 	return !unicode.IsPrint(r) || r == utf8.RuneError || r == '\u2800' ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Pi, unicode.Pf) ||
-		r > unicode.MaxASCII && unicode.In(r, unicode.Ps, unicode.Pe)
+		r > unicode.MaxASCII && unicode.In(r, unicode.Ps, unicode.Pe) || strings.ContainsRune(alike, r)
 }
+
+// alike are further characters that look like the quotes.
+const alike = "\uff1c\uff1e\u02c2\u02c3\u1438\u1433\u227a\u227b"

@@ -210,7 +210,7 @@ func (s *server) suggestAbout(a *answer, q requests.Request) {
 	} else {
 		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: longestSpan(q).String()}, "attributes and marks of the longest span without spans below it")
 	}
-	a.suggest(toolProfile, profileArguments{Route: routeID(kindOfRoot(q.Root), q.Root.Name)}, "functions that use the CPU in requests of this route")
+	a.suggest(toolProfile, profileArguments{Route: routeID(q.Root.Name)}, "functions that use the CPU in requests of this route")
 }
 
 // failedSpan returns the last span that failed, which is mostly the innermost one.

@@ -7,7 +7,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
@@ -95,12 +94,4 @@ func attributes(all []attribute.KeyValue, most int) word {
 		b.WriteString(formatted(", %s = %s", string(kv.Key), kv.Value.String()))
 	}
 	return word(b.String())
-}
-
-// kindOfRoot returns the kind of a root span's route.
-func kindOfRoot(root *otlpenc.Span) word {
-	if root.Kind == trace.SpanKindServer || root.Kind == trace.SpanKindConsumer {
-		return "request"
-	}
-	return "background"
 }

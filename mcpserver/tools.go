@@ -45,15 +45,15 @@ type tool struct {
 	starts      bool // starts something: the recorder's policy decides
 }
 
-// tools returns the server of the SDK with the tools for some data.
-func (s *server) tools(data Data) *mcp.Server {
+// tools returns the server of the SDK with the tools for s.data.
+func (s *server) tools() *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "perfline", Title: "perfline", Version: version()}, &mcp.ServerOptions{
 		Instructions: instructions,
 		// The tools do not change, and the server sends no log.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	s.addFigures(m)
-	if data == Everything {
+	if s.data == Everything {
 		s.addRequests(m)
 		s.addRecordings(m)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/shutdown"
 	"github.com/perfline/perfline/profiling/service"
@@ -24,6 +25,7 @@ const Prefix = "/debug/perfline/"
 // Source is what the page shows; *perfline.Pipeline is one.
 type Source interface {
 	Recent() *requests.Recent
+	Routes() *routes.Table
 	Sessions() *sessions.Recorder
 	Waits() states.Recorder // of what slow requests waited for; nil if the program has none
 	Counts() []exporter.Count

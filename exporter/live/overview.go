@@ -65,7 +65,7 @@ func (h *handler) overview() overview {
 			o.Service = shown(name.AsString())
 		}
 	}
-	o.Routes = routes(o.Requests, o.Slowest, lists[3])
+	o.Routes = routesOf(o.Requests, o.Slowest, lists[3])
 	return o
 }
 
@@ -120,8 +120,8 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 
 func sinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
 
-// routes counts each request once, though it may be in several lists.
-func routes(lists ...[]requestRow) []routeRow {
+// routesOf counts each request once, though it may be in several lists.
+func routesOf(lists ...[]requestRow) []routeRow {
 	seen := map[string]bool{}
 	took := map[string][]float64{}
 	failed := map[string]int{}

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -23,6 +24,7 @@ import (
 type quiet struct{ recent *requests.Recent }
 
 func (q quiet) Recent() *requests.Recent   { return q.recent }
+func (quiet) Routes() *routes.Table        { return nil }
 func (quiet) Sessions() *sessions.Recorder { return nil }
 func (quiet) Waits() states.Recorder       { return nil }
 func (quiet) Counts() []exporter.Count     { return nil }

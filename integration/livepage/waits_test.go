@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -29,11 +30,13 @@ import (
 // A waiting program has two requests, of which one waited for the other, as its flight recorder says.
 type waiting struct {
 	recent   *requests.Recent
+	routes   *routes.Table
 	sessions *sessions.Recorder
 	flight   states.Recorder // nil without one
 }
 
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
+func (w *waiting) Routes() *routes.Table        { return w.routes }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() states.Recorder       { return w.flight }
 func (w *waiting) Counts() []exporter.Count     { return nil }
@@ -82,7 +85,7 @@ const ms = time.Millisecond
 // startWaiting starts the program and its page, and returns the address of the request that waited.
 func startWaiting(t *testing.T) (w *waiting, page, request string) {
 	t.Helper()
-	w = &waiting{recent: requests.NewRecent(requests.Config{})}
+	w = &waiting{recent: requests.NewRecent(requests.Config{}), routes: routes.NewTable(routes.Config{})}
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	t.Cleanup(tl.Close)
 	w.sessions = sessions.NewRecorder(sessions.Config{Timeline: tl, Policy: profiling.Policy{Remote: true}})

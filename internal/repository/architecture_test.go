@@ -50,6 +50,7 @@ var drawn = map[string]struct {
 	"exporter":               {1, "shows and sends", "OTLP", 4}, // imports nothing that is drawn
 	"exporter/otlpenc":       {5, "shows and sends", "spans, logs: bytes", 1},
 	"exporter/requests":      {2, "shows and sends", "recent, slowest", 3},
+	"exporter/routes":        {0, "shows and sends", "counts by route", 1},
 	"exporter/viewers":       {4, "shows and sends", "files", 0},
 	"exporter/live":          {4, "shows and sends", "the page", 0},
 	"guard":                  {5, "shows and sends", "who may see pages", 2},

@@ -15,7 +15,7 @@ import (
 var allowed = map[string][]string{
 	"observer":               {},
 	"marks":                  {"observer"},
-	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc"},
+	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc", "exporter/routes"},
 	"bridge/bridgehttp":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
@@ -29,16 +29,17 @@ var allowed = map[string][]string{
 	"profiling/flight":       {"internal", "profiling", "profiling/states"},
 	"exporter":               {"internal", "exporter/otlpenc"},
 	"exporter/otlpenc":       {"internal"},
-	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc"},
+	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc", "exporter/routes"},
+	"exporter/routes":        {"internal"},
 	"exporter/runtimestats":  {"internal", "exporter"},
 	"exporter/viewers":       {"internal", "observer", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
-		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/runtimestats", "exporter/viewers"},
+		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/runtimestats"},
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -66,7 +67,7 @@ var onlyFor = map[string][]string{
 
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
-	"observer", "marks", "bridge/bridgehttp/internal/servertiming",
+	"observer", "marks", "bridge/bridgehttp/internal/servertiming", "exporter/routes",
 	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
 }
 

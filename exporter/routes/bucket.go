@@ -1,0 +1,39 @@
+package routes
+
+import (
+	"math/bits"
+	"time"
+)
+
+const (
+	octave  = 4                      // buckets in each doubling
+	unit    = time.Microsecond / 4   // the width of the narrowest buckets
+	buckets = 1 + 32*octave          // the first one is below a microsecond, and the last one has all longer durations
+	rows    = 1 + (buckets-1)/perRow // of a heat map
+	perRow  = 2                      // buckets of a row above the first
+)
+
+// bucketOf returns the bucket of a duration.
+func bucketOf(took time.Duration) int {
+	n := uint64(max(took, 0) / unit)
+	if n < octave {
+		return 0
+	}
+	doublings := bits.Len64(n) - bits.Len64(octave)
+	return min(doublings*octave+int(n>>doublings)-octave+1, buckets-1)
+}
+
+// lowerBound returns the lower bound of a bucket, which is the upper bound of the one before.
+func lowerBound(bucket int) time.Duration {
+	if bucket == 0 {
+		return 0
+	}
+	doublings, within := (bucket-1)/octave, (bucket-1)%octave
+	return time.Duration(octave+within) * unit << doublings
+}
+
+// rowOf returns the row of a bucket in heat maps: two rows in each doubling of the duration.
+func rowOf(bucket int) int { return (bucket + perRow - 1) / perRow }
+
+// firstOf returns the first bucket of a row.
+func firstOf(row int) int { return max(0, row*perRow-perRow+1) }
