@@ -160,7 +160,7 @@ func spanLines(q requests.Request, r requests.Row, segments []requests.Segment, 
 		}
 		text := formatted("    wait of %s: %s, %d times", took(w.Total), word(w.Kind.String()), w.Count)
 		if w.Function != "" {
-			text += formatted(" in %s", states.Short(w.Function))
+			text += formatted(" in %s", short(w.Function))
 		}
 		lines = append(lines, text+string(party(w.By, w.Kind, q.Root.SpanID)))
 	}

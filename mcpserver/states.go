@@ -64,10 +64,10 @@ func sentence(r *states.Request) word {
 	safe.Causes = slices.Clone(r.Causes[:min(2, len(r.Causes))])
 	for i := range safe.Causes {
 		c := &safe.Causes[i]
-		c.Function, c.Span = placeholder(states.Short(c.Function)), placeholder(c.Span)
+		c.Function, c.Span = placeholder(short(c.Function)), placeholder(c.Span)
 		if c.By != nil {
 			by := *c.By
-			by.Function, by.Request = placeholder(states.Short(by.Function)), placeholder(by.Request)
+			by.Function, by.Request = placeholder(short(by.Function)), placeholder(by.Request)
 			c.By = &by
 		}
 	}
@@ -84,7 +84,7 @@ func party(p *states.Party, kind states.Kind, own trace.SpanID) word {
 		text = ", processor used by "
 	}
 	if p.Function != "" {
-		text += formatted("%s", states.Short(p.Function))
+		text += formatted("%s", short(p.Function))
 	} else {
 		text += fmt.Sprintf("goroutine %d", p.Goroutine)
 	}
@@ -104,3 +104,11 @@ var letters = [states.Classes]byte{
 }
 
 const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
+
+// short returns the name of a function as in the source, and the whole name if nothing of it is left.
+func short(function string) string {
+	if name := states.Short(function); name != "" {
+		return name
+	}
+	return function
+}
