@@ -9,15 +9,12 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
 )
 
-// destinations are where ended spans go, and where their local roots count. perfline's provider has them one by one. For a provider of the SDK, they are a
+// destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
 // span processor.
 type destinations struct {
-	recent   *requests.Recent
-	routes   *routes.Table
+	recent   *recorder
 	encoded  *exporter.Delivery    // nil unless spans go over OTLP
 	snapshot delivery              // nil unless spans go to another exporter
 	logs     *exporter.LogDelivery // nil unless log records go over OTLP

@@ -202,7 +202,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		started = append(started, p.exported)
 	}
 
-	to := &destinations{recent: p.recent, routes: p.routes}
+	to := &destinations{recent: newRecorder(p.recent)}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender
@@ -232,7 +232,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
-	p.tracing = startTracing(c, res, p.Logs(), to, vars)
+	p.tracing = startTracing(c, res, p.Logs(), to, p.routes, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)

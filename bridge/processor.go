@@ -58,7 +58,7 @@ type Processor struct {
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
 	requests *requests
-	routes   *routes.Table // nil: no local root counts
+	count    func(routes.Ended) // as of a TracerProvider
 	stopped  atomic.Bool
 }
 
@@ -86,7 +86,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // NewProcessor returns a processor, which joins the timeline at once. If several processors or TracerProviders join a
 // timeline, the last one makes the spans of measures that have no active span.
 func NewProcessor(c ProcessorConfig) *Processor {
-	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), routes: c.Routes}
+	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), count: adderOf(c.Routes)}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
 	var groups otlpenc.Groups
 	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
@@ -157,7 +157,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if tracelog.Enabled() {
 		noteEnd(s)
 	}
-	countRoute(p.routes, s)
+	countRoute(p.count, s)
 	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}

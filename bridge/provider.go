@@ -71,7 +71,7 @@ type TracerProviderConfig struct {
 	// the local root, before its hand-over. OnSlow must not block or panic.
 	OnSlow func(SlowRequest)
 
-	// Routes, when set, counts each local root at its end, whether the sampler dropped it or not. See the limitations of the package.
+	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
 	Routes *routes.Table
 
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
@@ -104,8 +104,8 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper       // nil without a policy
-	routes       *routes.Table // nil: no local root counts
+	keeper       *keeper            // nil without a policy
+	count        func(routes.Ended) // counts local roots; nil: nothing does. The table in its place would link its readers
 
 	timeline *record.Timeline
 	joined   joined
@@ -131,7 +131,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
 		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
-		exporters: c.Exporters, recorders: c.Recorders, routes: c.Routes, tracers: map[instrumentation.Scope]*tracer{},
+		exporters: c.Exporters, recorders: c.Recorders, count: adderOf(c.Routes), tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)

@@ -11,10 +11,19 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
+// adderOf returns the table's Add, or nil without a table. A table as a field of a provider, which is in interfaces, would make the linker
+// keep all its exported methods.
+func adderOf(table *routes.Table) func(routes.Ended) {
+	if table == nil {
+		return nil
+	}
+	return table.Add
+}
+
 // countRoute counts a local root that has ended.
 func (s *recordedSpan) countRoute() {
-	table := s.tracer.provider.routes
-	if table == nil {
+	count := s.tracer.provider.count
+	if count == nil {
 		return
 	}
 	e := routes.Ended{Route: s.name, End: s.endTime, Took: s.endTime.Sub(s.startTime), Failed: s.failed()}
@@ -24,7 +33,7 @@ func (s *recordedSpan) countRoute() {
 	case s.isStream():
 		e.Kind = routes.Stream
 	}
-	table.Add(e)
+	count(e)
 }
 
 // isRequest reports whether a local root stands for a request. The span has ended.
@@ -38,8 +47,8 @@ func (s *recordedSpan) isStream() bool {
 }
 
 // countRoute counts a span of a provider that is not perfline's, if it is a local root.
-func countRoute(table *routes.Table, s sdktrace.ReadOnlySpan) {
-	if parent := s.Parent(); table == nil || parent.IsValid() && !parent.IsRemote() {
+func countRoute(count func(routes.Ended), s sdktrace.ReadOnlySpan) {
+	if parent := s.Parent(); count == nil || parent.IsValid() && !parent.IsRemote() {
 		return
 	}
 	attrs := s.Attributes()
@@ -50,7 +59,7 @@ func countRoute(table *routes.Table, s sdktrace.ReadOnlySpan) {
 	case hasTrue(attrs, record.StreamKey):
 		e.Kind = routes.Stream
 	}
-	table.Add(e)
+	count(e)
 }
 
 // serves reports whether a local root of a kind stands for a request whatever its attributes are.

@@ -34,7 +34,7 @@ func (p *program) found(path string) bool {
 
 // The requests that were listed last can be seen when others have taken their places in memory.
 func TestListedRequestsAreBounded(t *testing.T) {
-	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1})
+	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1, Examples: -1})
 	const most = 256
 	var paths []string
 	for range most + 2 {
@@ -51,7 +51,7 @@ func TestListedRequestsAreBounded(t *testing.T) {
 
 // The requests that were opened last can be seen, too. A request that is opened again is the last one.
 func TestOpenedRequestsAreBounded(t *testing.T) {
-	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1})
+	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1, Examples: -1})
 	const most = 64
 	var paths []string
 	open := func(path string) { p.get(path, http.StatusOK, nil) }
@@ -74,7 +74,7 @@ func TestOpenedRequestsAreBounded(t *testing.T) {
 
 // Large requests stay until they have too many bytes together.
 func TestListedRequestsAreBoundedInBytes(t *testing.T) {
-	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1})
+	p, request := aQuiet(t, requests.Config{Requests: 1, Slowest: -1, Examples: -1})
 	const most, each = 4 << 20, 100_000
 	var paths []string
 	for range 60 {

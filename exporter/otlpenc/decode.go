@@ -89,6 +89,17 @@ func (s Spans) Kind() (kind trace.SpanKind) {
 	return kind
 }
 
+// Name returns the name of the first span, or nothing if the bytes do not begin with a span. It shares the bytes' memory.
+func (s Spans) Name() (name []byte) {
+	s.firstFields(func(f field) bool {
+		if f.tag == spanName {
+			name = f.body
+		}
+		return f.tag != spanName
+	})
+	return name
+}
+
 // HasTrue reports whether the first span has an attribute with that key and the value true.
 func (s Spans) HasTrue(key string) (found bool) {
 	s.firstFields(func(f field) bool {

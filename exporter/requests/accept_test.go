@@ -18,7 +18,7 @@ import (
 func TestRecentAcceptsManyAtOnce(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(12), MaxBytes: 16 * (500 + r.IntN(5000))}
+		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), Examples: r.IntN(4) - 1, MaxSpans: 1 + r.IntN(12), MaxBytes: 16 * (500 + r.IntN(5000))}
 		single, joined := requests.NewRecent(c), requests.NewRecent(c)
 		var groups otlpenc.Groups
 		for i := 0; i < 60; {
@@ -51,7 +51,7 @@ func TestRecentAcceptsManyAtOnce(t *testing.T) {
 
 // A request that is gone leaves nothing of its tracer in memory.
 func TestRecentReleasesTracers(t *testing.T) {
-	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: -1})
+	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: -1, Examples: -1})
 	accept := func(i int) weak.Pointer[otlpenc.Group] {
 		var groups otlpenc.Groups
 		s := encode(&groups, span(i, 1, 0, "request", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))

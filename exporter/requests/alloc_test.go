@@ -6,6 +6,7 @@ package requests_test
 
 import (
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -24,7 +25,7 @@ func TestAllocAccept(t *testing.T) {
 		request := [3]sdktrace.ReadOnlySpan{
 			span(i, 2, 1, "load", 0, ms, ofText(i%100)),
 			span(i, 3, 1, "render", 0, ms, event("row", ms), ofText(200)),
-			span(i, 1, 0, "GET /products/{id}", 0, ms, event("miss", ms), ofText(i%400)),
+			span(i, 1, 0, "GET /products/{id}", 0, time.Duration(i)*time.Second, event("miss", ms), ofText(i%400)), // every tenth is an example
 		}
 		var each [3]otlpenc.Spans
 		var all otlpenc.Spans

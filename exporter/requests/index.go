@@ -21,7 +21,7 @@ const maxHeads = 1 << 16
 // newIndex returns an index for as many traces as c allows, or somewhat more. Above maxHeads, the chains become longer.
 func newIndex(c Config) index {
 	n := 0
-	for _, more := range []int{c.Requests, c.Slowest, c.KeptRequests, c.Background, c.MaxPending} {
+	for _, more := range []int{c.Requests, c.Slowest, c.KeptRequests, c.Examples, c.Background, c.MaxPending} {
 		n = min(n+min(more, maxHeads), maxHeads-1) // the numbers may be the largest there are
 	}
 	size := bits.Len(uint(n))

@@ -38,7 +38,7 @@ func keptNames(r *requests.Recent) string {
 
 // Requests that are kept stay when newer requests have replaced them among the newest.
 func TestKeptStay(t *testing.T) {
-	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 2, Slowest: -1, KeptRequests: 2})}
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 2, Slowest: -1, KeptRequests: 2, Examples: -1})}
 	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "a", 0, ms))
 	k.keep(otlpenc.KeptForFailure, 3, span(2, 2, 1, "child", 0, ms), span(2, 1, 0, "b", 0, ms))
 	for i := range 10 {
@@ -68,7 +68,7 @@ func TestKeptStay(t *testing.T) {
 
 // Root spans that are no requests, and requests when none are to be kept, are in no list of kept ones.
 func TestKeptNot(t *testing.T) {
-	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 1, Slowest: -1, KeptRequests: -1})}
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 1, Slowest: -1, KeptRequests: -1, Examples: -1})}
 	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "a", 0, ms), span(2, 1, 0, "b", 0, ms))
 	if len(k.KeptRequests()) > 0 || k.Stats().KeptRequests != 2 {
 		t.Errorf("kept are %q, %+v", keptNames(k.Recent), k.Stats())

@@ -32,7 +32,10 @@ type model struct {
 	newest  []*modelRequest // the newest first
 	others  []*modelRequest // in the background, the newest first
 	slowest []*modelRequest
-	stats   requests.Stats
+
+	examples []*modelRequest // the newest first
+
+	stats requests.Stats
 }
 
 type modelTrace struct {
@@ -71,7 +74,7 @@ func (m *model) end(s sdktrace.ReadOnlySpan) {
 	}
 	for id, t := range m.traces {
 		of := func(q *modelRequest) bool { return q.trace == t }
-		if t.ended > 0 && !slices.ContainsFunc(m.newest, of) && !slices.ContainsFunc(m.others, of) && !slices.ContainsFunc(m.slowest, of) {
+		if t.ended > 0 && !slices.ContainsFunc(m.newest, of) && !slices.ContainsFunc(m.others, of) && !slices.ContainsFunc(m.slowest, of) && !slices.ContainsFunc(m.examples, of) {
 			delete(m.traces, id)
 		}
 	}
@@ -99,7 +102,36 @@ func (m *model) list(q *modelRequest) {
 		at, _ := slices.BinarySearchFunc(m.slowest, q, func(a, b *modelRequest) int { return cmp.Compare(b.took(), a.took()) })
 		m.slowest = slices.Insert(m.slowest, at, q)
 		m.slowest = m.slowest[:min(len(m.slowest), m.c.Slowest)]
+		m.exemplify(q)
 	}
+}
+
+// exemplify makes a request an example, unless another one has its route, its ten seconds and its half of a doubling of the duration.
+func (m *model) exemplify(q *modelRequest) {
+	if m.c.Examples < 0 || slices.ContainsFunc(m.examples, func(other *modelRequest) bool { return cellOf(other) == cellOf(q) }) {
+		return
+	}
+	m.stats.Examples++
+	m.examples = slices.Insert(m.examples, 0, q)
+	m.examples = m.examples[:min(len(m.examples), m.c.Examples)]
+}
+
+// A modelCell is the cell of a request, as its name and the bounds that enclose it.
+type modelCell struct {
+	name   string
+	column int64
+	least  time.Duration
+}
+
+func cellOf(q *modelRequest) modelCell {
+	c := modelCell{q.root.Name(), q.root.EndTime().Unix() / 10, 0}
+	for lower := time.Microsecond; lower <= q.took(); lower *= 2 {
+		c.least = lower
+		if q.took() >= lower*3/2 {
+			c.least = lower * 3 / 2
+		}
+	}
+	return c
 }
 
 // spans are the root and what is below it.
@@ -187,7 +219,7 @@ var (
 func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 	traceID, id, parent := r.IntN(6), 1+r.IntN(12), r.IntN(12)
 	start := time.Duration(r.IntN(50))*ms + time.Duration(r.IntN(3))*40*time.Minute
-	return span(traceID, id, parent, fmt.Sprint("span ", i), start, start+time.Duration(r.IntN(20))*ms, func(s *tracetest.SpanStub) {
+	return span(traceID, id, parent, fmt.Sprint("span ", i%3), start, start+time.Duration(r.IntN(20))*ms, func(s *tracetest.SpanStub) {
 		s.Resource, s.InstrumentationScope = someResource, someScopes[r.IntN(len(someScopes))]
 		s.SpanKind = trace.SpanKind(1 + r.IntN(5))
 		for _, key := range []attribute.Key{record.JobKey, record.StreamKey} {
@@ -215,7 +247,7 @@ func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 func TestRecentDecodesToTheSameSpans(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), Background: 1 + r.IntN(3), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
+		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), Background: 1 + r.IntN(3), Examples: 1 + r.IntN(4), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
 		m := &model{c: c, traces: map[trace.TraceID]*modelTrace{}}
 		recent := requests.NewRecent(c)
 		for i := range 60 {
@@ -229,6 +261,11 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 				others = append(others, s.Request())
 			}
 			compareLists(t, "background", others, m.others)
+			var examples []requests.Request
+			for _, s := range recent.Examples() {
+				examples = append(examples, s.Request())
+			}
+			compareLists(t, "example", examples, m.examples)
 			got := recent.Stats()
 			if got.Bytes = 0; got != m.stats {
 				t.Fatalf("seed %d, span %d: stats are %+v, want %+v", seed, i, got, m.stats)
@@ -243,7 +280,7 @@ func TestRecentIsBoundedInBytes(t *testing.T) {
 	var evicted, dropped, abandoned uint64
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		recent := requests.NewRecent(requests.Config{Requests: unbounded, Slowest: -1, MaxPending: unbounded, MaxBytes: most})
+		recent := requests.NewRecent(requests.Config{Requests: unbounded, Slowest: -1, Examples: -1, MaxPending: unbounded, MaxBytes: most})
 		ended := map[trace.TraceID]string{} // roots, by their traces
 		spans := map[string]sdktrace.ReadOnlySpan{}
 		var order []string

@@ -16,13 +16,14 @@ type Config struct {
 	Slowest      int // slowest requests of the last hour kept as well; 0 means 8, negative none
 	KeptRequests int // most recent requests that a bridge.KeepPolicy kept, as well; 0 means 128, negative none
 	Background   int // most recent root spans kept that are no request; 0 means 32, negative none
+	Examples     int // first requests of each cell of the routes' heat maps, as well; 0 means 256, negative none
 	MaxSpans     int // spans kept of one trace; 0 means 512
 	MaxPending   int // traces kept whose request has not ended yet; 0 means 1024
 
 	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a sixteenth of it
 	// at most, and so does a root span that its trace has no room for. Half of it is for the requests that were kept:
 	// beyond that the oldest one goes. Beyond MaxBytes the oldest of the others goes, whether it
-	// is a trace without a request or one of the most recent requests. When there is neither, the oldest request that was kept
+	// is a trace without a request, one of the most recent requests or an example. When there is none, the oldest request that was kept
 	// goes, and then the fastest of the slowest. A change of the tracer among the spans of a trace counts as 256 bytes: their resource
 	// and scope.
 	MaxBytes int
@@ -50,7 +51,8 @@ type Recent struct {
 	others       list       // in the background
 	slowest      []*request // by descending duration
 	keptRequests []*request // the oldest first
-	arrivals     uint64     // of requests and of traces that wait
+	examples     examples
+	arrivals     uint64 // of requests and of traces that wait
 	stats        Stats
 	closed       bool
 
@@ -68,7 +70,11 @@ type Stats struct {
 	Abandoned    uint64 // traces let go before their request ended, over MaxPending or MaxBytes
 	Evicted      uint64 // requests let go early over MaxBytes, or not kept because their root span is too large
 	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over the half of MaxBytes that is theirs
-	Bytes        uint64 // memory for spans now, at most MaxBytes
+	Examples     uint64 // of Requests, those that were the first of their cell then
+
+	ExamplesEvicted uint64 // requests that left Recent.Examples early, over MaxBytes
+
+	Bytes uint64 // memory for spans now, at most MaxBytes
 }
 
 var _ sdktrace.SpanProcessor = (*Recent)(nil)
@@ -79,10 +85,11 @@ func NewRecent(c Config) *Recent {
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
 	c.KeptRequests = max(0, cmp.Or(c.KeptRequests, 128))
 	c.Background = max(0, cmp.Or(c.Background, 32))
+	c.Examples = max(0, cmp.Or(c.Examples, 256))
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, traces: newIndex(c)}
+	return &Recent{c: c, share: c.MaxBytes / 16, traces: newIndex(c), examples: newExamples(c.Examples)}
 }
 
 // OnStart does nothing.
@@ -114,7 +121,9 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	r.groups.Encode(s, r.Accept)
 }
 
-func (r *Recent) off() bool { return r.c.Requests+r.c.Slowest+r.c.KeptRequests+r.c.Background == 0 }
+func (r *Recent) off() bool {
+	return r.c.Requests+r.c.Slowest+r.c.KeptRequests+r.c.Background+r.c.Examples == 0
+}
 
 // Accept keeps a copy of spans, sampled or not. It does not retain s.Bytes, which the caller may use again. Bytes that are
 // not spans count as dropped spans.

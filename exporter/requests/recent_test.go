@@ -99,7 +99,7 @@ func TestRecentRequestsOfOneTrace(t *testing.T) {
 
 // Callers choose the trace's id. The bounds hold for a caller that always sends the same one, too.
 func TestRecentIsBoundedWithinATrace(t *testing.T) {
-	c := requests.Config{Requests: 10, Slowest: 3, MaxSpans: 5}
+	c := requests.Config{Requests: 10, Slowest: 3, Examples: -1, MaxSpans: 5}
 	r := requests.NewRecent(c)
 	const n = 5000
 	for i := range n {
@@ -119,7 +119,7 @@ func TestRecentIsBoundedWithinATrace(t *testing.T) {
 }
 
 func TestRecentIsBounded(t *testing.T) {
-	r := requests.NewRecent(requests.Config{Requests: 10, Slowest: 3, MaxSpans: 5, MaxPending: 20})
+	r := requests.NewRecent(requests.Config{Requests: 10, Slowest: 3, Examples: -1, MaxSpans: 5, MaxPending: 20})
 	const n = 5000
 	for i := range n {
 		for c := range 7 {
@@ -265,7 +265,7 @@ func FuzzWaterfall(f *testing.F) {
 // Snapshots are in the order of the lists of requests; a request is found by its ids for
 // as long as it is in one of them.
 func TestRecentSnapshots(t *testing.T) {
-	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: 1})
+	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: 1, Examples: -1})
 	r.OnEnd(span(1, 2, 1, "work", 1*ms, 5*ms))
 	for i, took := range []time.Duration{50 * ms, 10 * ms, 20 * ms, 30 * ms} {
 		r.OnEnd(span(i+1, 1, 0, fmt.Sprint("request ", i+1), 0, took))

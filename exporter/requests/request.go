@@ -217,5 +217,10 @@ func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok b
 			return all[at].snapshot(), true
 		}
 	}
+	for q := r.examples.oldest; q != nil; q = q.example.newer {
+		if is(q) {
+			return q.snapshot(), true
+		}
+	}
 	return Snapshot{}, false
 }

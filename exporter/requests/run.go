@@ -14,6 +14,7 @@ type run struct {
 	trace  trace.TraceID
 	spans  otlpenc.Spans
 	isRoot bool
+	name   []byte // of the root; shares the spans' memory
 	root
 }
 
@@ -56,7 +57,9 @@ func (n *run) read(s otlpenc.Spans, most int) bool {
 	}
 	n.took, n.end = h.Duration(), h.End
 	if n.isRoot {
-		n.classify(otlpenc.Spans{Bytes: s.Bytes[n.at:size]})
+		itself := otlpenc.Spans{Bytes: s.Bytes[n.at:size]}
+		n.classify(itself)
+		n.name = itself.Name()
 	}
 	n.reason = otlpenc.NotKept
 	n.spans = otlpenc.Spans{Group: s.Group, Bytes: s.Bytes[:size], Count: count}

@@ -41,6 +41,7 @@ type request struct {
 	trace        *traceData
 	group        *otlpenc.Group // of the root
 	own          []byte         // the root, if the trace had no room for it
+	example      exampleOf      // if Recent.examples has it
 	lists        int            // that have the request
 	arrival      uint64
 	older, newer *request // in Recent.newest, Recent.others or Recent.waiting
@@ -156,7 +157,10 @@ func (r *Recent) letGo(t *traceData) bool {
 		from = &r.others
 	}
 	q := from.oldest
-	switch {
+	switch example := r.examples.oldest; {
+	case older(example, w) && older(example, q):
+		q = r.examples.pop()
+		r.stats.ExamplesEvicted++
 	case older(w, q):
 		r.abandon(w.trace)
 		return true
@@ -186,6 +190,7 @@ func (r *Recent) keep(t *traceData, n *run, own []byte) {
 	r.listOf(n).push(q)
 	if n.isRequest && !n.isStream {
 		r.rank(q)
+		r.exemplify(q, n)
 	}
 	if n.isRequest && n.reason != otlpenc.NotKept {
 		r.keepLonger(q)

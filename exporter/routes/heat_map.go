@@ -1,6 +1,10 @@
 package routes
 
-import "time"
+import (
+	"time"
+
+	"github.com/perfline/perfline/internal/text"
+)
 
 // A HeatMap has the requests of a route by end and by duration.
 type HeatMap struct {
@@ -21,13 +25,13 @@ type Column struct {
 	Failed uint64
 }
 
-// HeatMap returns the heat map of a route. Its cells over the last minutes are those of [CellOf]. ok is false if the table does not have the
+// HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that [CellOf] returns. ok is false if the table does not have the
 // route.
 func (t *Table) HeatMap(route string, k Kind, w Window) (m HeatMap, ok bool) {
 	if k > Background {
 		return HeatMap{}, false
 	}
-	r := t.kinds[k].find(cut(route))
+	r := t.kinds[k].find(text.Valid(cut(route)))
 	if r == nil {
 		return HeatMap{}, false
 	}

@@ -1,0 +1,207 @@
+package routes_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/perfline/perfline/exporter/routes"
+)
+
+// names returns the routes of a table.
+func names(table *routes.Table) (all []string) {
+	for _, s := range table.Summaries(routes.SinceStart).Routes {
+		all = append(all, s.Route)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestNames(t *testing.T) {
+	long, accents := strings.Repeat("x", 300), strings.Repeat("é", 200)
+	for _, c := range []struct {
+		name  string
+		added []string
+		want  []string
+	}{
+		{"none", []string{""}, []string{""}},
+		{"twice", []string{"GET /", "GET /"}, []string{"GET /"}},
+		{"cut", []string{long, long[:299] + "y"}, []string{long[:256]}},
+		{"not within a letter", []string{"x" + accents}, []string{"x" + accents[:254]}},
+		{"continuations of nothing", []string{strings.Repeat("\x80", 300)}, []string{"\uFFFD"}},
+		{"not UTF-8", []string{"a\xff", "a\uFFFD", "a\xfe"}, []string{"a\uFFFD"}},
+		{"over the limit", []string{"1", "2", "3", "4", "5", "1"}, []string{"1", "2", "3", routes.Others}},
+		{"as the others", []string{routes.Others, "1", "2", "3"}, []string{"1", "2", "3", routes.Others}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table := routes.NewTable(routes.Config{MaxRoutes: 3})
+			for _, name := range c.added {
+				table.Add(routes.Ended{Route: name, End: time.Now()})
+			}
+			if got := names(table); !slices.Equal(got, c.want) {
+				t.Errorf("the routes are %q, want %q", got, c.want)
+			}
+			for _, name := range append(c.want, c.added[0]) {
+				if m, ok := table.HeatMap(name, routes.Request, routes.SinceStart); !ok || len(m.Bounds) == 0 {
+					t.Errorf("route %q has no heat map", name)
+				}
+			}
+		})
+	}
+}
+
+// Each kind has room of its own.
+func TestKindsAreApart(t *testing.T) {
+	table := routes.NewTable(routes.Config{MaxRoutes: 1})
+	for _, kind := range []routes.Kind{routes.Request, routes.Stream, routes.Background, 99} {
+		table.Add(routes.Ended{Route: kind.String(), Kind: kind, End: time.Now()})
+	}
+	if got, want := names(table), []string{"background", "request", "stream"}; !slices.Equal(got, want) {
+		t.Errorf("the routes are %q, want %q", got, want)
+	}
+	if s := table.Stats(); s != (routes.Stats{Routes: 3}) {
+		t.Errorf("stats are %+v, want 3 routes", s)
+	}
+	for _, kind := range []routes.Kind{routes.Stream, 99} {
+		if _, ok := table.HeatMap("request", kind, routes.SinceStart); ok {
+			t.Errorf("a request has a heat map as %v", kind)
+		}
+	}
+}
+
+// The table copies names, which may be in memory that is used again.
+func TestTableCopiesNames(t *testing.T) {
+	table := routes.NewTable(routes.Config{})
+	memory := []byte("GET /")
+	table.Add(routes.Ended{Route: unsafe.String(&memory[0], len(memory)), End: time.Now()})
+	copy(memory, "other")
+	if got := names(table); !slices.Equal(got, []string{"GET /"}) {
+		t.Errorf("the routes are %q, want the name as it was", got)
+	}
+}
+
+// Durations of any length have a row, and quantiles do not exceed the maximum.
+func TestExtremeDurations(t *testing.T) {
+	for _, took := range []time.Duration{-time.Second, 0, 1, time.Microsecond - 1, time.Microsecond, 70 * time.Minute, 1<<63 - 1} {
+		table := routes.NewTable(routes.Config{})
+		table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: took})
+		s := table.Summaries(routes.LastMinutes).Routes[0]
+		if want := max(0, took); s.Max != want || s.P50 > want || s.P99 > want || s.P99 < s.P50 {
+			t.Errorf("after a request of %v, the figures are %+v", took, s)
+		}
+		m, _ := table.HeatMap("GET /", routes.Request, routes.LastMinutes)
+		if len(m.Bounds) != 2 || m.Bounds[0] > max(0, took) || m.Bounds[1] <= m.Bounds[0] || m.Bounds[1] <= took && took < time.Hour {
+			t.Errorf("after a request of %v, the bounds are %v", took, m.Bounds)
+		}
+	}
+}
+
+// A heat map without requests has no rows.
+func TestQuietHeatMap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := routes.NewTable(routes.Config{})
+		table.Add(routes.Ended{Route: "GET /", End: time.Now()})
+		time.Sleep(time.Hour)
+		m, ok := table.HeatMap("GET /", routes.Request, routes.LastMinutes)
+		if !ok || len(m.Bounds) > 0 || len(m.Columns) != 30 || len(m.Columns[0].Counts) > 0 {
+			t.Errorf("%t, %+v: want 30 columns and no row", ok, m)
+		}
+		if r := table.Summaries(routes.LastMinutes); len(r.Routes) > 0 {
+			t.Errorf("the last minutes have %+v, want nothing", r.Routes)
+		}
+	})
+}
+
+// Columns that are full merge, and their memory is used again.
+func TestAddAllocatesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := routes.NewTable(routes.Config{})
+		add := func(late time.Duration) {
+			for i := range 20 {
+				table.Add(routes.Ended{Route: "GET /items/{id}", End: time.Now().Add(-late), Took: time.Duration(i) * time.Millisecond})
+			}
+		}
+		for range 200 {
+			add(0)
+			time.Sleep(step)
+		}
+		for _, late := range []time.Duration{0, time.Minute, 20 * time.Minute} {
+			if n := testing.AllocsPerRun(100, func() { add(late) }); n > 0 {
+				t.Errorf("requests that ended %v ago allocate %v times, want none", late, n)
+			}
+		}
+		full := routes.NewTable(routes.Config{MaxRoutes: -1})
+		if n := testing.AllocsPerRun(100, func() { full.Add(routes.Ended{Route: "GET /", End: time.Now()}) }); n > 0 {
+			t.Errorf("a request without a route of its own allocates %v times, want none", n)
+		}
+	})
+}
+
+// Each request counts once, also when goroutines add the first ones of many routes at once, and others read.
+func TestConcurrentAdds(t *testing.T) {
+	const goroutines, each, names = 8, 2000, 40
+	table := routes.NewTable(routes.Config{MaxRoutes: 30})
+	var adding, reading sync.WaitGroup
+	done := make(chan struct{})
+	reading.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				table.Summaries(routes.LastMinutes)
+				table.HeatMap("GET /1", routes.Request, routes.SinceStart)
+				runtime.Gosched()
+			}
+		}
+	})
+	for g := range goroutines {
+		adding.Go(func() {
+			for i := range each {
+				end := time.Now().Add(-time.Duration(i%40) * step / 2)
+				table.Add(routes.Ended{Route: fmt.Sprint("GET /", (g+i)%names), End: end, Took: time.Duration(i) * time.Microsecond, Failed: i%2 == 0})
+			}
+		})
+	}
+	adding.Wait()
+	close(done)
+	reading.Wait()
+	var count, failed uint64
+	for _, s := range table.Summaries(routes.SinceStart).Routes {
+		count, failed = count+s.Count, failed+s.Failed
+	}
+	if count != goroutines*each || failed != goroutines*each/2 {
+		t.Errorf("%d requests and %d failed, want %d and %d", count, failed, goroutines*each, goroutines*each/2)
+	}
+	if s := table.Stats(); s.Routes != 30 || s.Others != goroutines*each/names*10 {
+		t.Errorf("stats are %+v, want 30 routes and a quarter of the requests elsewhere", s)
+	}
+}
+
+// A negative time in the cell belongs to the ten seconds before.
+func TestCellOf(t *testing.T) {
+	epoch := time.Unix(0, 0)
+	for _, c := range []struct {
+		end  time.Duration
+		took time.Duration
+		want routes.Cell
+	}{
+		{0, 0, routes.Cell{}},
+		{step - 1, 999, routes.Cell{}},
+		{step, time.Microsecond, routes.Cell{Column: 1, Row: 1}},
+		{-1, 1499, routes.Cell{Column: -1, Row: 1}},
+		{-step, 1500, routes.Cell{Column: -1, Row: 2}},
+		{-step - 1, 2000, routes.Cell{Column: -2, Row: 3}},
+		{0, 1024 * time.Microsecond, routes.Cell{Row: 21}},
+	} {
+		if got := routes.CellOf(epoch.Add(c.end), c.took); got != c.want {
+			t.Errorf("a request that ended at %v after %v is in %+v, want %+v", c.end, c.took, got, c.want)
+		}
+	}
+}
